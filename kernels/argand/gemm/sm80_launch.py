@@ -64,12 +64,13 @@ class MmaLaunch:
         )  # fmt: skip
         scan = problem.precision.scaled and not plan.finds_absmax
         self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
-        tiles = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
-        batches = max(1, _LARGEST_GRID // tiles)
+        blocks = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
+        blocks *= plan.split_k_slices
+        batches = max(1, _LARGEST_GRID // blocks)
         values = _values(problem, left, right, c, out)
         kernels = [
             BoundKernel(
-                kernel, tiles * min(batches, problem.batch - first), plan.threads,
+                kernel, blocks * min(batches, problem.batch - first), plan.threads,
                 Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
             )
             for first in range(0, problem.batch, batches)

@@ -15,6 +15,10 @@ from argand.runtime.plan import MMA_DEPTH, PlanError, require_precision
 PAD = 4
 """Complex numbers between the rows of a tile; ``kRowPadding`` in the kernel says why."""
 _COMPLEX_BYTES = 8
+SPLIT_K_SLICES = (1, 2, 4, 8)
+"""Slices that k is cut into. Each number is a kernel of its own."""
+CLUSTER_SM = 90
+"""Ten times the lowest compute capability with clusters."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,9 @@ class GemmPlan:
     never). ``a_k_major`` and ``b_k_major`` say whether k is the contiguous axis in memory,
     ``vector`` how many complex numbers one copy takes (2 needs alignment to 16 bytes). At a
     precision that scales, ``finds_absmax`` has each block find its rows' absmax itself, in stages
-    that hold all of k; else a launch before it does.
+    that hold all of the k of its slice, whose scales are then its own; else a launch before it
+    does. Each of ``split_k_slices`` blocks of a cluster computes a slice of k, and stores a part of
+    the sum.
     """
 
     block_m: int
@@ -42,6 +48,7 @@ class GemmPlan:
     vector: int = 1
     finds_absmax: bool = False
     warps_k: int = 1
+    split_k_slices: int = 1
 
     @property
     def threads(self) -> int:
@@ -53,12 +60,14 @@ class GemmPlan:
         """Dynamic shared memory of a block."""
         a = _tile(self.block_m, self.block_k, self.a_k_major)
         b = _tile(self.block_n, self.block_k, self.b_k_major)
-        return _COMPLEX_BYTES * self.stages * (a + b)
+        received = self.block_m * self.block_n if self.split_k_slices > 1 else 0
+        return _COMPLEX_BYTES * (self.stages * (a + b) + received)
 
     @property
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
-        return f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages"
+        slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
+        return f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages{slices}"
 
 
 def _tile(rows: int, depth: int, k_major: bool) -> int:
@@ -84,6 +93,10 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
          "only a precision that scales finds the absmax of rows"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+        (plan.split_k_slices in SPLIT_K_SLICES,
+         f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
+        (plan.split_k_slices == 1 or arch.sm >= CLUSTER_SM,
+         f"split_k_slices need clusters of blocks, from compute capability {CLUSTER_SM / 10} on"),
         # Half a warp reads 4 rows x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
         (all(x % 16 == 0 for x in (plan.block_m, plan.block_n, plan.block_k)),
          "block_m, block_n and block_k must be multiples of 16 (bank conflicts)"),
@@ -224,7 +237,8 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
     tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
-    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}"
+    slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
+    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}"
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_plan.cuh.
@@ -273,6 +287,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "warps_m": plan.warps_m,
         "warps_n": plan.warps_n,
         "warps_k": plan.warps_k,
+        "split_k_slices": plan.split_k_slices,
         "stages": plan.stages,
         "promotion_interval": plan.promotion_interval,
         "a_k_major": str(plan.a_k_major).lower(),
@@ -280,11 +295,13 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
         "vector": plan.vector,
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    slices = plan.split_k_slices
+    cluster = f"__cluster_dims__({slices}, 1, 1) " if slices > 1 else ""
     return (
         '#include "gemm/sm80_kernel.cuh"\n'
         f"{size_check('GemmArguments', ARGUMENTS)}"
         f"constexpr GemmPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f'extern "C" __global__ void {cluster}__launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
         "    gemm_mma<kPlan>(args);\n"
         "}\n"

@@ -26,3 +26,8 @@ __device__ __forceinline__ uint32 map_shared_rank(const void* pointer, int rank)
 __device__ __forceinline__ void store_cluster_shared(uint32 address, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }
+__device__ __forceinline__ void store_cluster_shared(uint32 address, float4 x) {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x),
+                 "f"(x.y), "f"(x.z), "f"(x.w)
+                 : "memory");
+}

@@ -5,6 +5,23 @@
 #include "device/scaling.cuh"
 #include "sm80_mainloop.cuh"
 
+// Computes and stores the results of two neighbouring columns of one row, of which the first is
+// inside the matrix. `c` and `out` are those of the batch.
+__device__ __forceinline__ void store_pair(const GemmArguments& args, const float2* c, float2* out,
+                                           int64 row, int64 column, float2 (&x)[2]) {
+    const bool second = column + 1 < args.n;
+    const float2* c_at = c + row * args.c_stride_m + column * args.c_stride_n;
+    float2* out_at = out + row * args.out_stride_m + column * args.out_stride_n;
+    x[0] = conjugate_and_combine(args, x[0], c_at);
+    if (second) x[1] = conjugate_and_combine(args, x[1], c_at + args.c_stride_n);
+    if (second && args.store_pairs_n) {
+        *reinterpret_cast<float4*>(out_at) = {x[0].x, x[0].y, x[1].x, x[1].y};
+    } else {
+        *out_at = x[0];
+        if (second) out_at[args.out_stride_n] = x[1];
+    }
+}
+
 // `row0` and `column0` are the first of the lane; `b_absmax` begins with that column.
 template <GemmPlan plan>
 __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
@@ -36,17 +53,7 @@ __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
                     x[e] = {scale_by_power(x[e].x, exponent), scale_by_power(x[e].y, exponent)};
                 }
             }
-            const bool second = column + 1 < args.n;
-            const float2* c_at = c + row * args.c_stride_m + column * args.c_stride_n;
-            float2* out_at = out + row * args.out_stride_m + column * args.out_stride_n;
-            x[0] = conjugate_and_combine(args, x[0], c_at);
-            if (second) x[1] = conjugate_and_combine(args, x[1], c_at + args.c_stride_n);
-            if (second && args.store_pairs_n) {
-                *reinterpret_cast<float4*>(out_at) = {x[0].x, x[0].y, x[1].x, x[1].y};
-            } else {
-                *out_at = x[0];
-                if (second) out_at[args.out_stride_n] = x[1];
-            }
+            store_pair(args, c, out, row, column, x);
         }
     }
 }

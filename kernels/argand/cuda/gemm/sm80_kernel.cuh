@@ -2,18 +2,18 @@
 // 3xfp16, fp16 and bf16. It is one launch, except that scaled precisions with a long k need the
 // absmax scan before (absmax_scan.cuh).
 //
-// A block computes one tile. A ring of shared-memory stages receives raw tiles by cp.async, and
+// A block computes one tile, or the blocks of a cluster a slice of its k each. A ring of shared-memory stages receives raw tiles by cp.async, and
 // each warp rounds, splits and scales the fragments that it loads. A complex product is four real
 // ones: re += ar br, re += ai (-bi), im += ar bi, im += ai br, for each pair of terms that the
 // precision keeps.
 #pragma once
-#include "sm80_epilogue.cuh"
+#include "sm80_slices.cuh"
 
 // Rasterization: tiles run in groups of so many tile rows, so that concurrent tiles share columns
 // of B in L2.
 constexpr uint32 kRasterGroupM = 8;
 
-// The tile that a block computes.
+// The tile that a block computes, alone or with the other blocks of its cluster.
 struct Tile {
     int64 batch, m0, n0;
 };
@@ -23,13 +23,17 @@ __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
     // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
     const uint32 tiles_m = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
     const uint32 tiles_n = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
-    const uint32 batch = blockIdx.x / (tiles_m * tiles_n), tile = blockIdx.x % (tiles_m * tiles_n);
-    const uint32 group = tile / (kRasterGroupM * tiles_n),
-                 in_group = tile % (kRasterGroupM * tiles_n);
+    // A division takes a small product longer than an MMA: those without a remainder are left out.
+    const uint32 tiles = tiles_m * tiles_n, block = blockIdx.x / plan.split_k_slices;
+    const uint32 batch = block < tiles ? 0 : block / tiles, tile = block - batch * tiles;
+    const uint32 group_tiles = kRasterGroupM * tiles_n;
+    const uint32 group = tile < group_tiles ? 0 : tile / group_tiles,
+                 in_group = tile - group * group_tiles;
     const uint32 height = min(tiles_m - group * kRasterGroupM, kRasterGroupM);
+    const uint32 column = in_group < height ? 0 : in_group / height;
     return {args.first_batch + batch,
-            int64(group * kRasterGroupM + in_group % height) * plan.block_m,
-            int64(in_group / height) * plan.block_n};
+            int64(group * kRasterGroupM + in_group - column * height) * plan.block_m,
+            int64(column) * plan.block_n};
 }
 
 // The kernel: one block computes one block_m x block_n tile of one product.
@@ -43,12 +47,20 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const Tile tile = tile_at<plan>(args);
     const float2* a = args.a + tile.batch * args.a_stride_batch + tile.m0 * args.a_stride_m;
     const float2* b = args.b + tile.batch * args.b_stride_batch + tile.n0 * args.b_stride_n;
-    const int num_k_tiles = static_cast<int>((args.k + plan.block_k - 1) / plan.block_k);
+    int num_k_tiles = static_cast<int>((args.k + plan.block_k - 1) / plan.block_k);
+    int first_k_tile = 0;
+    if constexpr (plan.split_k_slices > 1) {
+        cluster_arrive();
+        const int slice_k_tiles = (num_k_tiles + plan.split_k_slices - 1) / plan.split_k_slices;
+        first_k_tile = cluster_rank() * slice_k_tiles;
+        // The last slices of a short k are empty.
+        num_k_tiles = max(0, min(slice_k_tiles, num_k_tiles - first_k_tile));
+    }
 
     auto load = [&](int k_tile) {
         if (k_tile < num_k_tiles) {
             float2* stage = stages + k_tile % plan.stages * kStageElements;
-            const int64 k = int64(k_tile) * plan.block_k;
+            const int64 k = int64(first_k_tile + k_tile) * plan.block_k;
             load_tile<plan, plan.block_m, plan.block_k, plan.a_k_major>(
                 stage, a + k * args.a_stride_k, args.a_stride_m, args.a_stride_k, args.m - tile.m0,
                 args.k - k);
@@ -125,13 +137,16 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         }
     }
     Accumulators<plan>& result = kPromotes ? fp32_accumulators : mma_accumulators;
-    if constexpr (plan.warps_k > 1) {
+    if constexpr (plan.sliced()) {
         __syncthreads();  // no stage is read any more
-        reduce_sliced_k<plan>(result, reinterpret_cast<float*>(stages), k_group);
-        if (k_group > 0) return;
+        reduce_and_store<plan>(args, result, tile.batch, tile.m0, tile.n0,
+                               reinterpret_cast<float4*>(stages),
+                               reinterpret_cast<float4*>(stages + plan.stages * kStageElements),
+                               a_absmax, b_absmax);
+    } else {
+        const int64 row0 = tile.m0 + a_row;
+        const int64 first = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
+        store_accumulators<plan>(args, result, tile.batch, row0, tile.n0 + first, a_exponent,
+                                 b_absmax + first);
     }
-    const int64 row0 = tile.m0 + a_row;
-    const int64 first = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
-    store_accumulators<plan>(args, result, tile.batch, row0, tile.n0 + first, a_exponent,
-                             b_absmax + first);
 }

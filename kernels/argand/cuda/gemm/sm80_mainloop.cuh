@@ -1,6 +1,5 @@
-// The mainloop body of the mma.sync family: accumulators and their promotion, the MMAs of one
-// k-tile, and the reduction over warps that share k (sliced K). Everything is in the registers of a
-// warp.
+// The mainloop body of the mma.sync family: accumulators and their promotion, and the MMAs of one
+// k-tile. Everything is in the registers of a warp.
 #pragma once
 #include "sm80_operands.cuh"
 
@@ -98,40 +97,6 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
                 multiply<plan>(accumulators.re[i][j], accumulators.im[i][j], a[2 * i], a[2 * i + 1],
                                b);
             }
-        }
-    }
-}
-
-// Reduces the accumulators of the warp groups that share k into group 0, in order. `memory` is the
-// shared memory of the stages.
-template <GemmPlan plan>
-__device__ __forceinline__ void reduce_sliced_k(Accumulators<plan>& accumulators, float* memory,
-                                                int k_group) {
-    constexpr int kThreads = kWarp * plan.warps_m * plan.warps_n;
-    constexpr int kRegisters = plan.warp_m() / 16 * (plan.warp_n() / 8) * 8;
-    static_assert(4 * (plan.warps_k - 1) * kRegisters * kThreads <=
-                      8 * plan.stages * (plan.a_tile_elements() + plan.b_tile_elements()),
-                  "the accumulators of other groups must fit the stages");
-    float* own = memory + threadIdx.x % kThreads;
-    if (k_group > 0) {
-        float* to = own + (k_group - 1) * kRegisters * kThreads;
-        accumulators.each(
-            [&](float& x, float) {
-                *to = x;
-                to += kThreads;
-            },
-            accumulators);
-    }
-    __syncthreads();
-    if (k_group == 0) {
-        const float* from = own;
-        for (int other = 1; other < plan.warps_k; ++other) {
-            accumulators.each(
-                [&](float& x, float) {
-                    x += *from;
-                    from += kThreads;
-                },
-                accumulators);
         }
     }
 }

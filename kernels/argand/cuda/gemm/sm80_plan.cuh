@@ -22,11 +22,14 @@ struct GemmPlan {
                         // before
     int block_m, block_n, block_k;
     int warps_m, warps_n, warps_k;  // warps_k groups share the k of a stage (sliced K)
+    int split_k_slices;             // blocks of a cluster, each with a slice of k
     int stages;
     int promotion_interval;     // k between promotions into fp32 accumulators; 0: none
     bool a_k_major, b_k_major;  // k is contiguous, else m or n
     int vector;                 // complex numbers of one cp.async
 
+    // Whether several warps or blocks have sums of the same elements.
+    constexpr bool sliced() const { return warps_k * split_k_slices > 1; }
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }

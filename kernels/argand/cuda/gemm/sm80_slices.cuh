@@ -1,0 +1,142 @@
+// The end of a product whose k is cut in slices: by groups of warps (sliced K), by the blocks of a
+// cluster (split-K), or both. Every block first adds what its groups of warps have, then sends each
+// part of the tile to the block that stores it, through distributed shared memory. The order of
+// additions is fixed, so results repeat bit for bit, and the product remains one launch.
+#pragma once
+#include "device/cluster.cuh"
+#include "sm80_epilogue.cuh"
+
+// How partial sums lie in shared memory: in vectors of two neighbouring columns of one row, as a
+// lane holds them, {re, im, re, im}.
+template <GemmPlan plan>
+struct SliceVectors {
+    static constexpr int kGroup = kWarp * plan.warps_m * plan.warps_n;  // threads that hold a tile
+    static constexpr int kColumns = plan.warp_n() / 8;
+    static constexpr int kTile = plan.block_m * plan.block_n / 2;
+    // Of the part of a tile that one block of the cluster stores.
+    static constexpr int kPart = kTile / plan.split_k_slices;
+    static_assert(kTile % plan.split_k_slices == 0, "blocks must store equal parts");
+
+    // The row and the first column of a vector in the tile.
+    __device__ __forceinline__ static int2 place(int vector) {
+        const int fragment = vector / kGroup, thread = vector % kGroup;
+        const int warp = thread / kWarp, lane = thread % kWarp;
+        return {warp / plan.warps_n * plan.warp_m() + fragment / kColumns * 8 + lane / 4,
+                warp % plan.warps_n * plan.warp_n() + fragment % kColumns * 8 + lane % 4 * 2};
+    }
+};
+
+// A sum of vectors in a fixed order. Split precisions keep the rounding error of each addition
+// (Knuth's TwoSum), so that slices do not add to their error.
+template <GemmPlan plan>
+struct VectorSum {
+    float sum[4], error[4];
+
+    __device__ __forceinline__ explicit VectorSum(const float4& x)
+        : sum{x.x, x.y, x.z, x.w}, error{0.0f, 0.0f, 0.0f, 0.0f} {}
+
+    __device__ __forceinline__ void add(const float4& x) {
+        const float addends[4] = {x.x, x.y, x.z, x.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float old = sum[i];
+            sum[i] = old + addends[i];
+            if constexpr (plan.terms > 1) {
+                const float added = sum[i] - old;
+                error[i] += (old - (sum[i] - added)) + (addends[i] - added);
+            }
+        }
+    }
+
+    __device__ __forceinline__ float4 total() const {
+        float found[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            found[i] = sum[i];
+            // The error of an infinite sum is no number.
+            if constexpr (plan.terms > 1) found[i] += is_finite(sum[i]) ? error[i] : 0.0f;
+        }
+        return {found[0], found[1], found[2], found[3]};
+    }
+};
+
+// Undoes the scales of a vector at this row and column of the tile. `a_absmax` and `b_absmax` begin
+// with the tile, of which `rows` and `columns` are inside the matrix.
+template <GemmPlan plan>
+__device__ __forceinline__ float4 descale_vector(const float4& x, int2 place,
+                                                 const uint32* a_absmax, const uint32* b_absmax,
+                                                 int64 rows, int64 columns) {
+    if (place.x >= rows || place.y >= columns) return x;
+    const int row = scale_exponent<plan.operand>(a_absmax[place.x]);
+    const bool second = place.y + 1 < columns;
+    const float2 left =
+        split_power_of_two(-(row + scale_exponent<plan.operand>(b_absmax[place.y])));
+    const float2 right = split_power_of_two(
+        -(row + (second ? scale_exponent<plan.operand>(b_absmax[place.y + 1]) : 0)));
+    return {x.x * left.x * left.y, x.y * left.x * left.y, x.z * right.x * right.y,
+            x.w * right.x * right.y};
+}
+
+// Reduces the accumulators of all slices and stores the results. `memory` is the shared memory of
+// the stages, of which none is read any more; `received` is memory for what other blocks send.
+template <GemmPlan plan>
+__device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
+                                                 const Accumulators<plan>& accumulators,
+                                                 int64 batch, int64 m0, int64 n0, float4* memory,
+                                                 float4* received, const uint32* a_absmax,
+                                                 const uint32* b_absmax) {
+    using Vectors = SliceVectors<plan>;
+    static_assert(16 * plan.warps_k * Vectors::kTile <=
+                      8 * plan.stages * (plan.a_tile_elements() + plan.b_tile_elements()),
+                  "the accumulators of all groups of warps must fit the stages");
+    float4* own = memory + threadIdx.x / Vectors::kGroup * Vectors::kTile +
+                  threadIdx.x % Vectors::kGroup;
+#pragma unroll
+    for (int i = 0; i < plan.warp_m() / 8; ++i) {
+#pragma unroll
+        for (int j = 0; j < Vectors::kColumns; ++j) {
+            const int e = 2 * (i % 2);
+            const auto& re = accumulators.re[i / 2][j];
+            const auto& im = accumulators.im[i / 2][j];
+            own[(i * Vectors::kColumns + j) * Vectors::kGroup] = {re[e], im[e], re[e + 1],
+                                                                  im[e + 1]};
+        }
+    }
+    __syncthreads();
+    const int64 rows = args.m - m0, columns = args.n - n0;
+    const float2* c = args.c + batch * args.c_stride_batch;
+    float2* out = args.out + batch * args.out_stride_batch;
+    auto store = [&](const float4& x, int2 place) {
+        if (place.x >= rows || place.y >= columns) return;
+        float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
+        store_pair(args, c, out, m0 + place.x, n0 + place.y, results);
+    };
+    if constexpr (plan.split_k_slices > 1) cluster_wait();  // all blocks of the cluster have begun
+    for (int vector = threadIdx.x; vector < Vectors::kTile; vector += plan.threads()) {
+        VectorSum<plan> sum(memory[vector]);
+#pragma unroll
+        for (int group = 1; group < plan.warps_k; ++group)
+            sum.add(memory[group * Vectors::kTile + vector]);
+        float4 x = sum.total();
+        const int2 place = Vectors::place(vector);
+        if constexpr (plan.scaled)
+            x = descale_vector<plan>(x, place, a_absmax, b_absmax, rows, columns);
+        if constexpr (plan.split_k_slices > 1) {
+            float4* to = received + cluster_rank() * Vectors::kPart + vector % Vectors::kPart;
+            store_cluster_shared(map_shared_rank(to, vector / Vectors::kPart), x);
+        } else {
+            store(x, place);
+        }
+    }
+    if constexpr (plan.split_k_slices > 1) {
+        cluster_arrive();
+        cluster_wait();
+        for (int vector = threadIdx.x; vector < Vectors::kPart; vector += plan.threads()) {
+            VectorSum<plan> sum(received[vector]);
+#pragma unroll
+            for (int slice = 1; slice < plan.split_k_slices; ++slice)
+                sum.add(received[slice * Vectors::kPart + vector]);
+            store(sum.total(), Vectors::place(cluster_rank() * Vectors::kPart + vector));
+        }
+    }
+}
