@@ -113,7 +113,7 @@ def test_k_beyond_what_one_sum_holds(cp: Any, rng: np.random.Generator, family: 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("slices", [2, 5])
+@pytest.mark.parametrize("slices", [2, 4])
 def test_slices_of_k(
     cp: Any, rng: np.random.Generator, family: str, slices: int, modular_launch: Any,
     monkeypatch: pytest.MonkeyPatch,
