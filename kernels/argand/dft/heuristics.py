@@ -64,6 +64,11 @@ _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 
 
+FEW_NUMBERS = 4096
+"""Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: its one kernel
+takes 5 to 9 us on an H200, where kernels whose blocks hold a table for many rows take 6 to 17."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """The plan of a transform on a GPU, and the reason as text.
@@ -111,6 +116,14 @@ def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | None:
         return None
     plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(TMA_SM), wide=False)
     return plan if isinstance(plan, ButterflyPlan | ThreeKernelPlan) else None
+
+
+def with_few_rows(choice: Choice, method: Method, rows: int, sm_count: int) -> Choice:
+    """The choice for so many rows on so many multiprocessors: cuFFT where they fill too few."""
+    single = method.kind == "dense" or len(prime_factors(method.length)) == 1
+    if choice.plan is None or not single or rows * method.length >= FEW_NUMBERS * sm_count:
+        return choice
+    return Choice(None, "faster at so few numbers, and in fp32")
 
 
 def _library_is_faster(plan: Plan) -> str | None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Arch, Device
-from argand.dft.heuristics import Choice, choose
+from argand.dft.heuristics import Choice, choose, with_few_rows
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.plan import Plan
 from argand.dft.plan_words import plan_in, plan_words
@@ -60,7 +60,10 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
         measured = _found(name, device.index, TABLE.generation)
         if measured is not None:
             return measured
-    return choose(method, problem.precision, device.require_arch(), wide=wide)
+    choice = choose(method, problem.precision, device.require_arch(), wide=wide)
+    if method is None:
+        return choice
+    return with_few_rows(choice, method, problem.rows, device.sm_count)
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
+from argand.dft import heuristics
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.fragments import fragments, fused_twiddles
@@ -17,6 +18,7 @@ from argand.dft.heuristics import (
     choose,
     estimate,
     own_plan,
+    with_few_rows,
 )
 from argand.dft.legality import wide_fits
 from argand.dft.method import method_for, prime_factors
@@ -35,6 +37,7 @@ from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
 from tests.covers import EXHAUSTIVE, examples
 from tests.kernels.compiled import ARCHS
 
+FEW = heuristics.FEW_NUMBERS
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 
@@ -254,3 +257,24 @@ def test_plans_come_back_from_words(length: int) -> None:
     plan = own_plan(method, PRECISIONS["3xfp16"], HOPPER, wide=length % 2 == 0)
     assert plan_in(plan_words(plan)) == plan
     assert plan_in(plan_words(None)) is None
+
+
+@pytest.mark.parametrize("length", [97, 111, 509, 1009, 4093])
+def test_few_rows_of_dense_lengths_and_primes_are_cufft_s(
+    monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(heuristics, "FEW_NUMBERS", FEW)
+    method = method_for(length)
+    whole = choose(method, PRECISIONS["3xfp16"], HOPPER, wide=False)
+    assert whole.plan is not None
+    enough = -(-FEW * 132 // length)
+    assert with_few_rows(whole, method, enough, 132) is whole
+    assert with_few_rows(whole, method, enough - 1, 132).plan is None
+    assert with_few_rows(whole, method, enough - 1, 66) is whole
+
+
+def test_few_rows_of_products_are_ours() -> None:
+    method = method_for(2 * 3 * 37)
+    whole = choose(method, PRECISIONS["3xfp16"], HOPPER, wide=False)
+    assert whole.plan is not None
+    assert with_few_rows(whole, method, 1, 132) is whole

@@ -5,6 +5,7 @@ import scipy.fft
 import scipy.signal
 from argand import PRECISIONS
 from argand.device import Device, arch_for, cpu
+from argand.dft import heuristics
 from argand.dft.method import method_for, prime_factors
 from argand.runtime import tuned_plans
 from pydantic import ValidationError
@@ -102,6 +103,7 @@ def test_algorithm_names_the_factors(tmp_path, monkeypatch):
     assert one.argand(one.stage(), PRECISIONS["fp64"], cpu()).algorithm == "pocketfft"
     hopper = Device("cuda", "H200", arch=arch_for(90))
     monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
+    monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)  # as if there were many rows
     for precision, length, found in (
         ("3xfp16", 1000, "cufft: faster"), ("3xfp16", 97, "dense: 97"),
         ("fp32", 97, "cufft: no kernel of ours: fp32"),
@@ -117,6 +119,7 @@ def test_what_ran_on_a_gpu_decides_the_bound(tmp_path, monkeypatch):
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
     hopper = Device("cuda", "H200", arch=arch_for(90))
     monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
+    monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)  # as if there were many rows
     row = PRECISIONS["tf32"]
     for length, fits in ((1000, False), (1009, False), (14_009, False), (97, True)):
         one = dft(length=length, batch=2)
