@@ -16,9 +16,25 @@ from argand import Device, devices
 from argand.runtime.plan import TARGET
 
 from tests.covers import EXHAUSTIVE, split_items
+from tests.gpu_files import HAS_GPU, gpu_files, needs_a_gpu
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leaves out a file of which nothing can run: its parameters take longer than all else.
+
+    `test_gpu_files.py` has them collected, and a file that is named is collected always.
+    """
+    return True if not HAS_GPU and needs_a_gpu(collection_path) else None
+
+
+def pytest_report_header() -> list[str]:
+    if HAS_GPU:
+        return []
+    count = len(gpu_files(ROOT / "tests"))
+    return [f"no NVIDIA GPU answers, or CuPy is not installed: {count} files of tests are left out"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -27,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
     # They wait for Slurm most of the time: begun first, they do so beside all others.
     items.sort(key=lambda item: "test_slurm" not in item.nodeid)
-    if any(device.backend == "cuda" for device in devices()):
+    if HAS_GPU:
         return
     skip = pytest.mark.skip(reason="no NVIDIA GPU answers, or CuPy is not installed")
     for item in items:

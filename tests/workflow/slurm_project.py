@@ -56,7 +56,8 @@ class Project:
 
     def run(self, *flags: str, status: int = 0) -> str:
         """Run Snakemake on two cores of this machine to its end: what it said."""
-        done = run_snakemake(self.flags("--cores", "2", *flags), self.folder, self.environ)
+        given = self.flags("--cores", "2", *flags)
+        done = run_snakemake(given, self.folder, self.environ, self.root)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -1,26 +1,26 @@
-"""Snakemake, imported once: each run is a fork of a process that has imported it.
+"""Snakemake, imported once: each run, and each job of it, is a fork of a process that has it.
 
-The import takes longer than most of what tests have Snakemake do. All of this repository, and what
-``sitecustomize`` of a run does, is imported by the fork, by the run's own ``PYTHONPATH``. Runs that
-are killed or go on beside the test are processes of their own, by `snakemake_command`.
+The imports take longer than most of what tests have Snakemake do. Runs that are killed or go on
+beside the test are processes of their own, as their jobs are, by `snakemake_command`.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
-import importlib
-import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-_SERVER: list[subprocess.Popen[str]] = []
-"""The process that this one has fork; none before the first run."""
+from fork_client import ask
+
+ROOT = Path(__file__).resolve().parents[2]
+FORKS = Path(__file__).with_name("fork_server.py")
+_SERVERS: dict[bool, str] = {}
+"""The sockets of processes that fork: of one that has imported this repository, of one without."""
 
 
 def snakemake_command(*flags: str) -> list[str]:
@@ -29,83 +29,43 @@ def snakemake_command(*flags: str) -> list[str]:
 
 
 def run_snakemake(
-    flags: Sequence[str], folder: Path, environ: Mapping[str, str] = os.environ
+    flags: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str] = os.environ,
+    code: Path = ROOT,
 ) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in a folder to its end: what it said, and its status."""
-    server = _server()
-    assert server.stdin is not None
-    assert server.stdout is not None
-    with tempfile.TemporaryDirectory() as said:
-        files = {name: f"{said}/{name}" for name in ("out", "err")}
-        request = {"flags": list(flags), "folder": str(folder), "environ": dict(environ), **files}
-        print(json.dumps(request), file=server.stdin, flush=True)
-        answer = server.stdout.readline()
-        assert answer, "the process that forks Snakemake has ended"
-        out, err = (Path(path).read_text() for path in files.values())
-    return subprocess.CompletedProcess(snakemake_command(*flags), int(answer), out, err)
+    """Run Snakemake in a folder to its end: what it said, and its status.
+
+    ``code`` is the repository that the flags name: the code of a copy is imported by each run.
+    """
+    request = {
+        "run": "snakemake", "argv": list(flags), "folder": str(folder), "environ": dict(environ),
+    }  # fmt: skip
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        status = ask(_server(code == ROOT), request, out.fileno(), err.fileno())
+        said = [file.seek(0) or file.read() for file in (out, err)]
+    return subprocess.CompletedProcess(snakemake_command(*flags), status, *said)
 
 
-def _server() -> subprocess.Popen[str]:
-    if not _SERVER:
-        # It knows neither this repository nor what replaces parts of it in a run.
+def _server(ours: bool) -> str:
+    if ours not in _SERVERS:
+        folder = tempfile.mkdtemp(prefix="argand-forks-")
+        path = f"{folder}/socket"
+        # It does not know what replaces parts of this repository in a run.
         environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        _SERVER.append(
-            subprocess.Popen(
-                [sys.executable, __file__], env=environ, text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            )
+        server = subprocess.Popen(
+            [sys.executable, str(FORKS), path, *([str(ROOT)] if ours else [])],
+            env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
-        atexit.register(_end, *_SERVER)
-    return _SERVER[0]
+        assert server.stdout is not None
+        assert server.stdout.readline() == "listens\n"
+        atexit.register(_end, server, folder)
+        _SERVERS[ours] = path
+    return _SERVERS[ours]
 
 
-def _end(server: subprocess.Popen[str]) -> None:
+def _end(server: subprocess.Popen[str], folder: str) -> None:
     with server:
         assert server.stdin is not None
         server.stdin.close()
-
-
-def _serve() -> None:
-    """Fork for each request, and answer with the fork's status when it has ended."""
-    installed = ("snakemake.cli", "snakemake.report.html_reporter", "nbformat", "smart_open",
-                 "h5py", "numpy", "pydantic", "yaml")  # fmt: skip
-    for name in installed:
-        importlib.import_module(name)
-    own = str(Path(__file__).parent)
-    sys.path[:] = [path for path in sys.path if path != own]
-    for line in iter(sys.stdin.readline, ""):
-        child = os.fork()
-        if not child:
-            _become(json.loads(line))
-            return
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
-
-
-def _become(run: Mapping[str, Any]) -> None:
-    """Let this process be the one that ``snakemake_command`` would start."""
-    os.setsid()
-    for number, path, how in ((0, os.devnull, os.O_RDONLY), (1, run["out"], None),
-                              (2, run["err"], None)):  # fmt: skip
-        file = os.open(path, os.O_WRONLY | os.O_CREAT if how is None else how)
-        os.dup2(file, number)
-        os.close(file)
-    os.chdir(run["folder"])
-    os.environ.clear()
-    os.environ.update(run["environ"])
-    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
-    sys.pycache_prefix = os.environ.get("PYTHONPYCACHEPREFIX")
-    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:0] = [run["folder"], *filter(None, given)]
-    sys.orig_argv = snakemake_command(*run["flags"])
-    sys.argv = ["snakemake", *run["flags"]]
-    sys.modules.pop("sitecustomize", None)
-    with contextlib.suppress(ModuleNotFoundError):
-        importlib.import_module("sitecustomize")
-    from snakemake.cli import main
-
-    main()
-
-
-if __name__ == "__main__":
-    _serve()
+    shutil.rmtree(folder)

@@ -50,7 +50,8 @@ class Project:
         ]  # fmt: skip
 
     def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        return run_snakemake(self.flags(*flags), self.folder, {**os.environ, **environ})
+        given = {**os.environ, **environ}
+        return run_snakemake(self.flags(*flags), self.folder, given, self.root)
 
     def complete(self) -> None:
         """Run it to its tables, with nothing by hand."""

@@ -2,7 +2,6 @@ import h5py
 import numpy as np
 import pytest
 import scipy.fft
-import scipy.signal
 from argand import PRECISIONS
 from argand.device import Device, arch_for, cpu
 from argand.dft import heuristics
@@ -62,11 +61,13 @@ def test_inverse_brings_the_samples_back(tmp_path, norm, precision):
 
 @pytest.mark.parametrize("window", ["blackmanharris", ["kaiser", 8.6], None])
 def test_windowed_spectrum_is_scipys(window):
+    from scipy.signal import get_window  # here: it takes as long to import as all that is above
+
     one = dft(length=250, batch=2, window=window, norm="forward")
     staged = one.stage()
     samples = staged.operands["samples"].astype(complex)
     given = "boxcar" if window is None else tuple(window) if isinstance(window, list) else window
-    exact = scipy.fft.fft(samples * scipy.signal.get_window(given, 250), norm="forward")
+    exact = scipy.fft.fft(samples * get_window(given, 250), norm="forward")
     found = computed(one, staged, "fp64")
     bound = bound_of("fp64", 250)
     assert np.linalg.norm(found - exact) <= bound * np.linalg.norm(exact)
@@ -178,6 +179,8 @@ def test_window_of_a_file_must_fit(tmp_path):
 
 def test_hera_delay_transform(real_data):
     """Blackman-Harris times visibilities along frequency, 64 points, against scipy.fft."""
+    from scipy.signal import get_window
+
     path = real_data / "vis" / "hera_zen.2458098.45361.uvh5"
     chosen = [":", 0, ":", 0]
     source = {"file": path, "samples": "Data/visdata", "select": {"samples": chosen}}
@@ -186,7 +189,7 @@ def test_hera_delay_transform(real_data):
     staged = one.stage()
     with h5py.File(path) as file:
         visibility = file["Data/visdata"][:, 0, :, 0].astype(complex)
-    exact = scipy.fft.fft(visibility * scipy.signal.get_window("blackmanharris", 64))
+    exact = scipy.fft.fft(visibility * get_window("blackmanharris", 64))
     assert staged.operands["samples"].shape == (360, 64)
     reference = one.reference(staged)
     for name, precision in PRECISIONS.items():

@@ -1,0 +1,21 @@
+"""Which files of tests need a GPU from their first test to their last."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from argand import devices
+
+HAS_GPU = any(device.backend == "cuda" for device in devices())
+_MARK = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.gpu\b", re.MULTILINE)
+
+
+def needs_a_gpu(path: Path) -> bool:
+    """Whether every test of a file needs one, as its first mark says."""
+    return path.name.startswith("test_gpu_") and bool(_MARK.search(path.read_text()))
+
+
+def gpu_files(folder: Path) -> list[Path]:
+    """All such files in a folder."""
+    return [path for path in sorted(folder.rglob("test_gpu_*.py")) if needs_a_gpu(path)]

@@ -1,0 +1,41 @@
+"""Files of tests that need a GPU are left out where none answers, but can still be collected."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gpu_files import HAS_GPU, gpu_files
+
+pytestmark = pytest.mark.skipif(HAS_GPU, reason="they are collected with all others")
+
+
+def collected(root: Path, *given: str) -> str:
+    """What a collection without errors says."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *given],
+        cwd=root, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_each_is_collected_by_its_name(root: Path) -> None:
+    """So that what they import, and their parameters, are seen on a machine without a GPU too."""
+    files = gpu_files(root / "tests")
+    assert len(files) > 20
+    said = collected(root, *map(str, files))
+    for path in files:
+        assert f"{path.relative_to(root)}::" in said
+    assert said.count("::") > 1000
+
+
+def test_a_folder_leaves_them_out(root: Path) -> None:
+    said = collected(root, "tests/kernels/runtime")
+    assert "test_timing.py::" in said
+    assert "test_gpu_workspace.py" not in said
