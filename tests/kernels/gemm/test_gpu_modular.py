@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,11 @@ COUNTS = tuple(range(FEWEST, MOST + 1))
 
 
 @pytest.fixture
-def modular_launch(cp: Any) -> Iterator[Any]:
-    """The module of launches, without those of other tests."""
+def modular_launch(no_call_remembered: None) -> Any:
+    """The module of launches, which every call asks anew for its plans: none is in the cache."""
     from argand.gemm.modular import launch
 
-    launch.prepared.cache_clear()
-    yield launch
-    launch.prepared.cache_clear()
+    return launch
 
 
 def numbers(rng: np.random.Generator, *shape: int, dtype: Any, spread: float = 0.5) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from typing import Any, get_args
 
 import numpy as np
@@ -42,32 +42,33 @@ from argand.gemm.modular.proof_plan import (
     image_source,
 )
 
-from tests.covers import EXHAUSTIVE
+from tests.covers import EXHAUSTIVE, covered
 from tests.kernels.compiled import assert_clean
 
 COUNTS = range(LEAST, MOST + 1)
 Array = np.ndarray[Any, Any]
 
 
+def rows(**axes: Any) -> list[dict[str, Any]]:
+    """Every combination of arguments, or a cover."""
+    return covered([dict(zip(axes, values, strict=True)) for values in product(*axes.values())])
+
+
 def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tuple[str, str]]:
-    """Every kernel of the plans and numbers of moduli: its source and its name."""
+    """Every kernel of the plans and numbers of moduli, or a cover: its source and its name."""
+    types, both = ("complex64", "complex128"), (False, True)
     for plan in plans:
         yield product_source(plan), f"modular_{PRODUCT_KERNEL}"
     yield slice_source(), f"modular_{SLICE_KERNEL}"
-    for dtype in ("complex64", "complex128"):
-        for along_k in (True, False):
-            yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
-        for count in counts:
-            for reading in get_args(Reading):
-                for permuted in (True, False):
-                    source = encode_kernel_source(dtype, count, reading, permuted=permuted)
-                    yield source, f"modular_{ENCODE_KERNEL}"
-            for proved in (False, True):
-                source = decode_kernel_source(dtype, count, proved=proved)
-                yield source, f"modular_{DECODE_KERNEL}"
-            for lines_summed, lanes_sum in itertools.product((False, True), repeat=2):
-                source = image_source(dtype, count, lines_summed=lines_summed, lanes_sum=lanes_sum)
-                yield source, f"modular_{IMAGE_KERNEL}"
+    for dtype, along_k in product(types, both):
+        yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
+    for row in rows(dtype=types, count=counts, reading=get_args(Reading), permuted=both):
+        yield encode_kernel_source(**row), f"modular_{ENCODE_KERNEL}"
+    for row in rows(dtype=types, count=counts, proved=both):
+        yield decode_kernel_source(**row), f"modular_{DECODE_KERNEL}"
+    for row in rows(dtype=types, count=counts, lines_summed=both, lanes_sum=both):
+        yield image_source(**row), f"modular_{IMAGE_KERNEL}"
+    for dtype in types:
         yield begin_proof_source(dtype), f"modular_{BEGIN_PROOF}"
     yield end_proof_source(), f"modular_{END_PROOF}"
 
