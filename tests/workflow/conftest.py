@@ -27,17 +27,20 @@ def device(request: pytest.FixtureRequest) -> Device:
 def kept_bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keeps what jobs compile of Python for the session, where none may lie beside the sources.
 
-    Hundreds of jobs import the same packages, and each would compile them. What is installed has
-    been compiled: Python looks for that in the same folder.
+    Many jobs import the same packages, and each would compile them. Python looks in the same folder
+    for what is installed and has been compiled: there is a link to what this process has imported,
+    and to Snakemake. All else is compiled once.
     """
 
     def make(folder: Path) -> None:
-        installed = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
-        for cache in chain.from_iterable(Path(path).rglob("__pycache__") for path in installed):
-            own = folder.joinpath(*cache.parent.parts[1:])
-            own.mkdir(parents=True, exist_ok=True)
-            for compiled in cache.glob("*.pyc"):
-                with contextlib.suppress(FileExistsError):  # one folder may be within another
+        imported = [getattr(module, "__cached__", None) for module in list(sys.modules.values())]
+        packages = Path(sysconfig.get_path("purelib")).glob("snakemake*")
+        snakemake = chain.from_iterable(package.rglob("*.pyc") for package in packages)
+        for compiled in (*map(Path, filter(None, imported)), *snakemake):
+            if compiled.is_file():
+                own = folder.joinpath(*compiled.parent.parent.parts[1:])
+                own.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileExistsError):
                     (own / compiled.name).symlink_to(compiled)
 
     with pytest.MonkeyPatch.context() as environ:

@@ -258,7 +258,7 @@ def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Pr
         finally:
             job.resume()
             try:
-                process.wait(60)
+                process.wait(300)
             except subprocess.TimeoutExpired:
                 process.kill()
 
