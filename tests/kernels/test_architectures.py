@@ -14,6 +14,7 @@ from argand.dft.method import method_for
 from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
+from argand.gemm.modular.product_plan import plans_of
 from argand.gemm.sm80_plan import check_plan, plan_gemm
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
@@ -105,3 +106,6 @@ def test_what_only_hopper_has_is_refused_with_what_runs_instead(arch: Arch) -> N
     with pytest.raises(PlanError, match=r"mma\.sync takes complex64 and gives it, on every card"):
         choose(row, arch, 100, SIZES, planes, OperandTraits())
     assert choose(row, arch, 100, SIZES, OperandTraits(), OperandTraits()).family == "mma.sync"
+    with pytest.raises(PlanError, match=r"no kernels of wgmma for exact products, but mma\.sync"):
+        plans_of(arch, "wgmma")
+    assert {plan.family for plan in plans_of(arch)} == {"mma.sync"}

@@ -95,7 +95,7 @@ def plans_of(arch: Arch, family: Family | None = None) -> tuple[ResiduePlan, ...
         and (family != "wgmma" or arch.target == TARGET)
     ]  # fmt: skip
     if not found:
-        raise PlanError(f"{arch.name} has no kernels of {family} for exact products")
+        raise PlanError(f"{arch.name} has no kernels of {family} for exact products, but mma.sync")
     return tuple(found)
 
 
