@@ -40,8 +40,12 @@ report: setup ## the report of a study again, from what a run left
 compare: setup ## what changed from A to B (A=before B=results/config COMPARE="--margin 10"); fails where B is slower or less accurate
 	@.venv/bin/python -m workflow.compare $(COMPARE) -- '$(A)' '$(B)'
 
-test: lint ## linters and the short run of the tests: minutes
-	.venv/bin/python -m pytest $(PYTEST_FLAGS)
+# Not by $(MAKE): a dry run would run them. The tests wait often enough for the linters to cost little.
+test: setup-dev ## linters beside the short run of the tests: minutes
+	@make --no-print-directory lint & linters=$$!; \
+	.venv/bin/python -m pytest $(PYTEST_FLAGS); status=$$?; \
+	wait $$linters || { status=1; echo "The linters failed: what they said is above, among the tests"; }; \
+	exit $$status
 
 test-all: lint ## linters and every combination of every test, kernels for every architecture: for nights and GPUs
 	ARGAND_TESTS=all .venv/bin/python -m pytest $(PYTEST_FLAGS)
