@@ -6,7 +6,8 @@
 
 Times are those of whole calls that leave A as it is: copy, factorization, solution, and for ours
 refinement. The peer is numpy.linalg.solve (zgesv) on the CPU, and on a GPU cuSOLVER's getrf and
-getrs through cupyx, on a column-major A. The backward error of every x is computed alike, in fp64.
+getrs through cupyx, on column-major operands. The backward error of every x is computed alike, in
+fp64.
 ``--parts`` times panels, triangular systems, products and exchanges of rows of one factorization of
 ours, on a GPU by events.
 """
@@ -31,6 +32,7 @@ from argand.solve.problem import UNIT_ROUNDOFF, solve_problem
 from benchmarks.harness.conditions import Monitor, monitor
 from benchmarks.harness.measuring import array_module, chosen_device
 from benchmarks.harness.tables import Table, parser
+from benchmarks.peers import study_peers
 from benchmarks.solve_parts import parts_of
 from workflow.timing import measure
 from workflow.versions import timestamp, versions
@@ -155,7 +157,7 @@ def _settings(arguments: argparse.Namespace, n: int, device: Device) -> Iterator
 
 def _solvers(arguments: argparse.Namespace, n: int, device: Device) -> Iterator[_Solver]:
     if not arguments.no_peer:
-        yield _lapack(arguments.input) if device.backend == "cpu" else _cusolver(arguments.input)
+        yield from _peers(arguments.input, device)
     for setting in _settings(arguments, n, device):
         yield _ours(*setting)
 
@@ -168,25 +170,21 @@ def _ours(precision: str, block: int, panel: int) -> _Solver:
     )  # fmt: skip
 
 
-def _lapack(dtype: str) -> _Solver:
-    return _Solver(
-        "lapack", "fp32" if dtype == "complex64" else "fp64", None, None,
-        lambda a, b: (a, b),
-        np.linalg.solve,
-        lambda *_: None,
-    )  # fmt: skip
+def _peers(dtype: str, device: Device) -> Iterator[_Solver]:
+    """LAPACK or cuSOLVER, on the layout that it works on."""
+    name = "fp32" if dtype == "complex64" else "fp64"
+    arrays = array_module(device)
 
+    def by_columns(a: Any, b: Any) -> tuple[Any, Any]:
+        return arrays.asfortranarray(a), arrays.asfortranarray(b)
 
-def _cusolver(dtype: str) -> _Solver:
-    import cupy
-    from cupyx.scipy.linalg import lu_factor, lu_solve
-
-    return _Solver(
-        "cusolver", "fp32" if dtype == "complex64" else "fp64", None, None,
-        lambda a, b: (cupy.asfortranarray(a), cupy.asfortranarray(b)),
-        lambda a, b: lu_solve(lu_factor(a, check_finite=False), b, check_finite=False),
-        lambda *_: None,
-    )  # fmt: skip
+    for peer in study_peers("solve", device.backend):
+        yield _Solver(
+            peer.name, name, None, None,
+            by_columns,
+            peer.computation(name),
+            lambda *_: None,
+        )  # fmt: skip
 
 
 def _system(n: int, columns: int, dtype: str, seed: int, device: Device) -> tuple[Any, Any]:

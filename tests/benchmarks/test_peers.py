@@ -106,6 +106,7 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
         "gemm": ((x, y), 2 * x.conj().T @ y, {"alpha": 2, "op_a": "C"}),
         "dft": ((x,), fft.ifft(x, norm="ortho"), {"inverse": True, "norm": "ortho"}),
         "softmax": ((x.real,), special.softmax(x.real, axis=-1), {}),
+        "solve": ((x + 6 * np.eye(4), y), np.linalg.inv(x + 6 * np.eye(4)) @ y, {}),
     }[peer.operation]
     for name in peer.precisions:
         row = PRECISIONS[name]
@@ -113,7 +114,7 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
         found = peer.computation(name)(*(one.astype(dtype) for one in given), **how)  # type: ignore[attr-defined]
         assert found.dtype == dtype
         np.testing.assert_allclose(found, exact, rtol=0, atol=64 * np.finfo(dtype).eps)
-    plain = {"gemm": x @ y, "dft": fft.fft(x), "softmax": exact}[peer.operation]
+    plain = {"gemm": x @ y, "dft": fft.fft(x)}.get(peer.operation, exact)
     problem = {"kind": "fp32", "output": "fp32"} if peer.operation == "softmax" else {}
     measured = peers.candidates(peer.operation, "cpu", **problem)
     assert measured

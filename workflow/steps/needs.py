@@ -21,6 +21,7 @@ from workflow.shards import split_part
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.study import Study, outlined
+from workflow.workloads import KINDS
 
 Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
@@ -114,9 +115,11 @@ def estimate(
     if step == "draw":
         volume = held = min(volume, 2 * MOST_DRAWN_BYTES)
     copies = _COPIES[step]
+    kind = KINDS[study.workloads[name].kind]
     if step == "verify":  # by a process for each piece, with threads where pieces are fewer
         processes = max(1, min(threads, math.ceil(volume / max(piece, 1))))
         copies += min(_COPIES_OF_A_THREAD * threads / processes, _MOST_OF_THREADS)
+        copies += kind.reference_copies
         copies *= processes
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
     implementations = len(study.workloads[name].precisions or ()) + _PEERS
@@ -126,8 +129,10 @@ def estimate(
         call = flops / flop_rate + moved / byte_rate
         seconds += implementations * (_CALLS * call + volume / _FILE_RATE)
     elif step == "verify":
-        reference = min(flops, FLOP_BUDGET * max(1, volume / piece)) / _RATES["cpu"][0]
-        seconds += reference + implementations * volume / _FILE_RATE
+        work = min(flops, FLOP_BUDGET * max(1, volume / piece))
+        if kind.reference_flops is not None:
+            work = kind.reference_flops * flops
+        seconds += work / _RATES["cpu"][0] + implementations * volume / _FILE_RATE
     return float(taken), seconds
 
 

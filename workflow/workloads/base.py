@@ -48,6 +48,12 @@ class Workload(ABC):
     seen: ClassVar[str] = ""
     """What one sees in `picture`, in a sentence or two: the caption below it."""
 
+    reference_copies: ClassVar[float] = 0.0
+    """Memory that `reference` takes, over that of operands and result in fp64, where that is more
+    than verifications take anyway (`workflow.steps.needs`)."""
+    reference_flops: ClassVar[float | None] = None
+    """Operations of `reference` over those of `shape`; None where it samples what is large."""
+
     result_like: ClassVar[str] = ""
     """The operand that the result has the shape of; empty where it is a product's (`Shape`)."""
 

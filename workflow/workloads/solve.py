@@ -115,6 +115,8 @@ class Solve(Workload):
     )
     case_type: ClassVar[type[Case]] = SolveCase
     splits: ClassVar[tuple[str, ...]] = ("batch", "rhs")
+    reference_copies: ClassVar[float] = 3.0  # factors, moduli of the inverse and of A
+    reference_flops: ClassVar[float | None] = 7.0  # LU, the inverse, its product with A
     case: SolveCase
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
