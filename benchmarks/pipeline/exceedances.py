@@ -85,11 +85,19 @@ def _statevector(rng: np.random.Generator) -> Parameters:
     return {"circuit": circuit, "fuse": fuse, "initial": initial}
 
 
+def _solve(rng: np.random.Generator) -> Parameters:
+    wave = {"source": "cylinder", "ka": float(np.exp(rng.uniform(-2, 3)))}
+    if rng.random() < 0.3:
+        return {**wave, "n": 2 * _size(rng, 64), "rhs": _size(rng, 5)}
+    return {"n": _size(rng, 128), "rhs": _size(rng, 5), "batch": _size(rng, 3)}
+
+
 DRAWN: dict[str, Callable[[np.random.Generator], Parameters]] = {
     "gemm": _gemm,
     "beamforming": _beamforming,
     "softmax": _softmax,
     "dft": _dft,
+    "solve": _solve,
     "statevector": _statevector,
 }
 

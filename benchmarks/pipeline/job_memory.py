@@ -35,6 +35,7 @@ CASES: dict[str, dict[str, object]] = {
     "beamforming": {"channels": 2, "beams": 64, "antennas": 96, "samples": 1024},
     "dft": {"length": 1009, "batch": 256},
     "softmax": {"rows": 512, "columns": 1000},
+    "solve": {"n": 512, "rhs": 4},
     "statevector": {"circuit": {"name": "qft", "qubits": 12}},
 }
 STEPS = ["stage", "cpu", "cuda", "verify"]

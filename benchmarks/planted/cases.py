@@ -55,11 +55,19 @@ def _statevector(rng: np.random.Generator) -> dict[str, Any]:
     return {"circuit": circuit, "initial": str(rng.choice(["zero", "random"]))}
 
 
+def _solve(rng: np.random.Generator) -> dict[str, Any]:
+    if rng.random() < 0.3:
+        half = _size(rng, 10, 40)
+        return {"source": "cylinder", "ka": 0.2 * half, "n": 2 * half, "rhs": _size(rng, 1, 8)}
+    return {"n": _size(rng, 2, 80), "rhs": _size(rng, 1, 8), "batch": int(rng.integers(1, 3))}
+
+
 DRAWN: dict[str, Callable[[np.random.Generator], dict[str, Any]]] = {
     "gemm": _gemm,
     "beamforming": _beamforming,
     "softmax": _softmax,
     "dft": _dft,
+    "solve": _solve,
     "statevector": _statevector,
 }
 """The keys of a case, by kind."""

