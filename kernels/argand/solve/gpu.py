@@ -9,7 +9,7 @@ import numpy as np
 from cupy.cuda import cublas, device
 from cupy_backends.cuda.libs import cusolver
 
-from argand.device import gpu
+from argand.device import Device, gpu
 from argand.solve.exchange_launch import move_launch, order_launch
 from argand.solve.library import PREFIX, Exchanges
 
@@ -18,9 +18,6 @@ class GpuLibrary:
     """See `argand.solve.library.Library`; on the current device and stream."""
 
     arrays: Any = cupy
-
-    def __init__(self) -> None:
-        self._device = gpu(cupy.cuda.Device().id)
 
     def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x by its factors (getrf, on a column-major copy)."""
@@ -37,7 +34,7 @@ class GpuLibrary:
         )  # fmt: skip
         _transpose(panel.data.ptr, rows, x.data.ptr, _pitch(x), x.dtype, columns, rows)
         order, moves = cupy.empty(rows, np.int64), cupy.empty((2 * columns, 2), np.int32)
-        launch, apart = order_launch(rows, columns, self._device)
+        launch, apart = order_launch(rows, columns, _current())
         scratch = cupy.empty(rows if apart else 0, np.int32)
         launch({
             "pivots": found.data.ptr, "scratch": scratch.data.ptr if apart else 0,
@@ -51,7 +48,7 @@ class GpuLibrary:
         if last - first == columns:
             return
         launch = move_launch(
-            len(moves), first, last, columns, _pitch(rows), str(rows.dtype), self._device
+            len(moves), first, last, columns, _pitch(rows), str(rows.dtype), _current()
         )
         if launch is not None:
             launch({"moves": moves.data.ptr, "rows": rows.data.ptr})
@@ -80,6 +77,10 @@ class GpuLibrary:
             one.ctypes.data, t.data.ptr, _pitch(t),
             b.data.ptr, size if by_columns else _pitch(b),
         )  # fmt: skip
+
+
+def _current() -> Device:
+    return gpu(cupy.cuda.Device().id)
 
 
 def _pitch(x: Any) -> int:
