@@ -6,18 +6,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import blas, lapack
 
 from argand.solve.library import PREFIX, Exchanges
 
 
 class CpuLibrary:
-    """See `argand.solve.library.Library`."""
+    """See `argand.solve.library.Library`.
+
+    SciPy is imported by what calls it: that takes as long as all else that ``import argand`` does.
+    """
 
     arrays: Any = np
 
     def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x by its factors (LAPACK's getrf)."""
+        from scipy.linalg import lapack
+
         getrf = getattr(lapack, f"{PREFIX[str(x.dtype)]}getrf")
         x[...], pivots, info = getrf(x)
         order = order_of(pivots, len(x))
@@ -32,6 +36,8 @@ class CpuLibrary:
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:
         """Overwrite b by the solution of t x = b (BLAS's trsm)."""
+        from scipy.linalg import blas
+
         trsm = getattr(blas, f"{PREFIX[str(t.dtype)]}trsm")
         # The transpose of the whole matrix is column-major, so SciPy does not copy it.
         b[...] = trsm(1, t.T, b, trans_a=1, lower=not unit_lower, diag=unit_lower)
