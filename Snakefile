@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from snakemake.logging import logger
+from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -108,6 +109,13 @@ if RUNS_HERE:
     GPUS = GPUS if cap is None else min(GPUS, cap)
     workflow.register_resource("gpu", GPUS)
 GPU_PER_JOB = min(GPUS, 1)
+
+# Named where Snakemake makes the environments of rules, and where it lints. Else it would keep a copy of
+# the file, with the hash of every wheel, for each job, and read all of them for the report: three seconds.
+IS_LINT = workflow.dag_settings is None
+DEPLOYED = workflow.deployment_settings.deployment_method
+NAMED = IS_LINT or DeploymentMethod.CONDA in DEPLOYED
+ENVIRONMENT = "../../envs/environment.yaml" if NAMED else None
 
 # What a job of a workload asks a cluster's scheduler for.
 asks = partial(asked, study, gpu=GPU_PER_JOB > 0)

@@ -15,7 +15,7 @@ rule deliver:
         part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     resources:
         **asks("deliver"),
     params:

@@ -21,7 +21,7 @@ rule run:
         "<results>/benchmarks/run/{part}.tsv"
     priority: urgency_of_part
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     threads: TIMING_THREADS
     resources:
         **asks("run"),
@@ -46,7 +46,7 @@ rule growth_of_errors:
     log:
         "<results>/logs/growth.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     threads: TIMING_THREADS
     resources:
         **asks(),

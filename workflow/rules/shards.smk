@@ -30,7 +30,7 @@ rule combine:
     wildcard_constraints:
         workload=one_of(SHARDED),
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     params:
         case=lambda wildcards: study.case_json(wildcards.workload),
         code=code_of_workload("combine"),
@@ -55,7 +55,7 @@ rule gather:
     wildcard_constraints:
         workload=one_of(SHARDED),
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     resources:
         **asks("gather"),
     params:
@@ -80,7 +80,7 @@ rule tabulate_shards:
     log:
         "<results>/logs/tabulate_shards.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     params:
         code=code_digest("tabulate_shards"),
     message:

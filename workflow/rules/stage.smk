@@ -10,7 +10,7 @@ rule stage:
         "<results>/benchmarks/stage/{workload}.tsv"
     priority: urgency_of_part
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     resources:
         **asks("stage"),
     params:

@@ -24,7 +24,7 @@ rule tabulate:
     log:
         "<results>/logs/tabulate.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     params:
         code=code_digest("tabulate"),
     message:
@@ -54,7 +54,7 @@ rule draw:
     log:
         "<results>/logs/draw/{workload}.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     resources:
         **asks("draw"),
     params:
@@ -85,7 +85,7 @@ rule draw_sweep:
     wildcard_constraints:
         sweep=one_of(SWEEPS),
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     params:
         points=lambda wildcards: study.sweep_json(wildcards.sweep),
         code=code_digest("draw_sweep"),
@@ -115,7 +115,7 @@ rule draw_study:
     log:
         "<results>/logs/draw_study.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     params:
         code=code_digest("draw_study"),
     message:
@@ -144,7 +144,7 @@ rule answer:
     log:
         "<results>/logs/answer.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     params:
         cases=[study.case_json(name) for name in WORKLOADS],
         sweeps=SWEEPS,
@@ -169,7 +169,7 @@ rule draw_growth:
     log:
         "<results>/logs/draw_growth.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     params:
         code=code_digest("draw_growth"),
     message:
@@ -194,7 +194,7 @@ rule manifest:
     log:
         "<results>/logs/manifest.log",
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     resources:
         **asks(),
     params:

@@ -24,7 +24,7 @@ rule verify:
         part=one_of(set(WORKLOADS) - set(SHARDED)),
     priority: 10 * GPU_PER_JOB  # the results of a run are large, and gone once this is done
     conda:
-        "../../envs/environment.yaml"
+        ENVIRONMENT
     threads: PROOF_THREADS
     resources:
         **asks("verify"),
