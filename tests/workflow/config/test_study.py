@@ -8,7 +8,7 @@ from toy_kind import NamedCircuit, Toy, mistake, mistakes, study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.study import workload_from_json
-from workflow.workloads import KINDS
+from workflow.workloads.base import KINDS
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.config.needs_table import needs_table
 from workflow.storage.inputs import InputError
-from workflow.workloads import KINDS
+from workflow.workloads.base import KINDS
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from toy_kind import Toy, mistake, mistakes
 
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.workloads import KINDS
+from workflow.workloads.base import KINDS
 
 
 @pytest.fixture(autouse=True)
