@@ -20,6 +20,8 @@ REPEATS = 20
 """Batches that are enough where their times have settled."""
 SECONDS = 0.5
 """For which a computation is repeated at most where its times do not settle."""
+COARSE = 3
+"""Batches of a computation whose time decides nothing: the fewest of which quantiles say more."""
 _MEMORY_SHARE = 4
 """Copies of the inputs take at most this fraction (one in) of a device's memory."""
 
@@ -81,8 +83,8 @@ def measure_in_turn(
         held: on a GPU, have the device begin only when calls are queued (`runtime.timing.queued`).
         observe: is called after each round.
         clock: seconds, on the CPU.
-        coarse: places of computations whose times decide nothing: they have `FEWEST` rounds beside
-            the others, and the limits are the others' alone.
+        coarse: places of computations whose times decide nothing: they have `COARSE` rounds beside
+            the others, no interval, and the limits are the others' alone.
 
     Raises ValueError where there is nothing to call or a limit is not positive.
     """
@@ -115,20 +117,20 @@ def _rounds(
     order = list(samplers)
     fine = [one for place, one in enumerate(samplers) if place not in coarse] or order[:]
     shuffle = random.Random(count).shuffle
-    while True:
+    for rounds in itertools.count(1):
         for sampler in order:
             sampler.sample()
+        if rounds == COARSE:
+            order = fine[:]
         # In one order, times would keep step with what comes back as often as a round does.
         shuffle(order)
         observe()
-        done = min(len(sampler.seconds) for sampler in samplers)
+        done = min(len(sampler.seconds) for sampler in fine)
         if done < FEWEST:
             spent = sum(sampler.spent for sampler in samplers)
             if spent / done * FEWEST > max_seconds * count:
                 return
             continue
-        order = [sampler for sampler in order if sampler in fine]
-        done = min(len(sampler.seconds) for sampler in fine)
         if sum(sampler.spent for sampler in fine) >= seconds * len(fine) or (
             done >= repeats and all(spread_of(sampler.seconds).settled for sampler in fine)
         ):
