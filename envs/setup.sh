@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up .venv from the locked requirements: `envs/setup.sh run` (plus the GPU lock that fits where a
 # GPU answers) or `envs/setup.sh dev`. A second word names an executor of Snakemake's whose lock is wanted
-# too, such as `slurm`; `dev` has that one. Does nothing where the locks have not changed since.
+# too, such as `slurm`; `dev` has that one. Installs nothing where the locks have not changed since.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:?usage: envs/setup.sh run|dev [executor]}
@@ -63,3 +63,8 @@ if [ ! -e "$stamp" ] || ! cmp -s pyproject.toml "$stamp"; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
   cp pyproject.toml "$stamp"
 fi
+
+# Once for all jobs: where bytecode may not be written beside the sources (PYTHONDONTWRITEBYTECODE, a
+# read-only clone of another user's), each of the fifty jobs of the default study would compile its own
+# three hundred modules, which takes as long as to import them.
+.venv/bin/python -m compileall -qq kernels workflow benchmarks || true  # an import says what is wrong
