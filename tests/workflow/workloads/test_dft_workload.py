@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from workflow.accuracy.bounds import transform_bound
 from workflow.accuracy.transform_bounds import dft_bound
 from workflow.storage.inputs import InputError
-from workflow.workloads.dft import Dft, DftCase
+from workflow.workloads.dft import _NAMED, Dft, DftCase, make_window
 
 
 def dft(**parameters):
@@ -157,6 +157,11 @@ def test_operations_are_those_of_fast_transforms():
 def test_mistakes_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         dft(**parameters).check()
+
+
+@pytest.mark.parametrize("name", sorted(_NAMED))
+def test_windows_whose_names_are_known_to_be_right(name):
+    assert np.isfinite(make_window(name, 8)).all()
 
 
 def test_window_of_a_file_must_fit(tmp_path):
