@@ -10,5 +10,6 @@ FORMATS = {
     "dada": "voltages of a DADA file, by the package baseband",
     "vdif": "voltages of a VDIF file, by the package baseband",
     "touchstone": "scattering parameters of a network, by the package scikit-rf",
+    "csi": "Wi-Fi channel state of an Intel 5300, as the Linux 802.11n CSI Tool logs it",
 }
 """What each holds; all but HDF5 have a reader in `workflow.readers`."""
