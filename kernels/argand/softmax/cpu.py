@@ -128,11 +128,14 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
             tile_sum = exponentials.sum(axis=-1, keepdims=True)
             # The sum is relative to the shift, which takes the place of the maximum from here on.
             tile_max = np.where(nothing, tile_max, shift)
-            new_max = np.maximum(running_max, tile_max)
-            running_sum = _rescale(running_sum, running_max, new_max, scale) + _rescale(
-                tile_sum, tile_max, new_max, scale
-            )
-            running_max = new_max
+            if len(tiles) == 1:  # nothing came before: factors of 1, which take long in short rows
+                running_sum, running_max = tile_sum, tile_max
+            else:
+                new_max = np.maximum(running_max, tile_max)
+                running_sum = _rescale(running_sum, running_max, new_max, scale) + _rescale(
+                    tile_sum, tile_max, new_max, scale
+                )
+                running_max = new_max
             shifts.append(shift)
         if problem.operation == "logsumexp":
             total = scale * running_max + np.log(running_sum)
@@ -146,14 +149,16 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
                 out[:, tile] += np.where(unbounded, -np.inf, scale * (shift - running_max))
                 out[:, tile] -= np.where(unbounded, 0, np.log(running_sum))
             else:
-                # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
-                reach = scale * np.minimum(shift - running_max, 0)
-                far = reach < _FAR
-                if far.any():
-                    # Two steps, neither of which leaves fp32's range where the result does not.
-                    reach = np.where(far, reach / 2, reach)
-                    out[:, tile] *= np.where(far, np.exp(reach), 1)
-                divisor = running_sum / np.exp(reach)
+                divisor = running_sum
+                if len(tiles) > 1:
+                    # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
+                    reach = scale * np.minimum(shift - running_max, 0)
+                    far = reach < _FAR
+                    if far.any():
+                        # Two steps, neither of which leaves fp32's range where the result does not.
+                        reach = np.where(far, reach / 2, reach)
+                        out[:, tile] *= np.where(far, np.exp(reach), 1)
+                    divisor = running_sum / np.exp(reach)
                 if alone:
                     out[:, tile] /= divisor
                 else:
