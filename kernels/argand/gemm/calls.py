@@ -28,6 +28,9 @@ def _form_of(x: Any) -> Form:
         memory = array.data
         return x.format, array.shape, array.strides, memory.ptr & ALIGNMENT, memory.device_id
     if type(x) is Packed:
+        form = getattr(x.backend_data, "form", None)
+        if form is not None:
+            return x.shape, x.precision, x.side, *form
         planes = getattr(x.backend_data, "planes", None)
         if planes is not None:
             device = planes.memory.data.device_id

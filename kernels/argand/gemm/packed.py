@@ -58,12 +58,13 @@ def pack(
         side: ``a`` for a left operand, ``b`` for a right one.
         op: of x, as ``op_a`` and ``op_b`` of `argand.gemm`; the products take it with op N.
         kernels: the family of the products' kernels, as of `argand.gemm`. Only ``wgmma`` multiplies
-            planes; for the others a copy alone is kept.
+            planes; for the others a copy alone is kept. Both multiply those of moduli.
 
     Returns:
         What `argand.gemm` takes in x's place. On the CPU the result has the bits that x gives. On
-        a Hopper card it holds planes, 4 to 16 bytes a number, and of matrices up to 512 x 512 a
-        complex64 copy beside them (8 bytes more), because small products of plain operands are
+        a GPU it holds planes: at a number of moduli two bytes for each of them a number; at the
+        other precisions, on a Hopper card, 4 to 16 bytes a number, and of matrices up to 512 x 512
+        a complex64 copy beside them (8 bytes more), because small products of plain operands are
         faster than those of planes. Pack the operand that is read often and is small against the
         result: docs/experiments/2026-11-22-packed-operands.md has what it gains.
 
@@ -72,7 +73,9 @@ def pack(
             the precision does not have.
         DeviceError: kernels that the device does not have.
     """
-    row = get_precision(precision, rounding)
+    row = get_precision(precision, rounding, exact=True)
+    if row.moduli and rounding is not None:
+        raise ValueError(f"precision {row.name} takes no rounding, got {rounding!r}")
     if side not in SIDES:
         raise ValueError(f"side must be one of {list(SIDES)}, got {side!r}")
     if isinstance(x, Packed):
@@ -83,7 +86,11 @@ def pack(
     require_family(kernels, device)
     shape = (*x.shape[:-2], *oriented_shape(x.shape, op, name="x"))
     data: Any
-    if device.backend == "cuda":
+    if row.moduli:
+        from argand.gemm.modular.api import pack_modular
+
+        data = pack_modular(x, row.moduli, op, side)
+    elif device.backend == "cuda":
         from argand.gemm import gpu as cuda_gemm
 
         data = cuda_gemm.pack(native_pairs(row, x, "cuda"), op, row, side, kernels)

@@ -31,12 +31,16 @@ _runtime = cupy.cuda.runtime
 
 
 class LaunchGraph:
-    """Kernels one after another as one launch, with the arguments that they have when it is made.
+    """Kernels as one launch, with the arguments that they have when it is made.
+
+    ``after`` has for each kernel the numbers of those it waits for; None is one after another.
 
     Raises CUDADriverError where the driver refuses.
     """
 
-    def __init__(self, kernels: Sequence[BoundKernel]) -> None:
+    def __init__(
+        self, kernels: Sequence[BoundKernel], after: Sequence[Sequence[int]] | None = None
+    ) -> None:
         graph = _made(driver.cuGraphCreate(0))
         weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
         self._nodes: list[tuple[Any, Any]] = []
@@ -44,11 +48,11 @@ class LaunchGraph:
         relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         mode = _made(driver.cuThreadExchangeStreamCaptureMode(relaxed))
         try:
-            before: list[Any] = []
-            for kernel in kernels:
-                node = kernel.node()
-                before = [_made(driver.cuGraphAddKernelNode(graph, before, len(before), node))]
-                self._nodes.append((before[0], node))
+            for number, kernel in enumerate(kernels):
+                node, waits = kernel.node(), range(number)[-1:] if after is None else after[number]
+                before = [self._nodes[other][0] for other in waits]
+                made = _made(driver.cuGraphAddKernelNode(graph, before, len(before), node))
+                self._nodes.append((made, node))
             self._started = _made(driver.cuGraphInstantiate(graph, 0))
         finally:
             driver.cuThreadExchangeStreamCaptureMode(mode)
@@ -77,15 +81,17 @@ class LaunchSequence:
 
     ``updates``, called with the addresses of the first call, says how the arguments follow from
     them. One kernel alone is never a graph, which takes the card some tenths of a microsecond
-    longer, nor are cooperative launches.
+    longer, nor are cooperative launches. ``after`` is that of `LaunchGraph`: kernels that do not
+    wait for each other fill the card together.
     """
 
     def __init__(
         self,
         kernels: Sequence[BoundKernel],
         updates: Callable[[Sequence[int]], Sequence[ArgumentUpdate]],
+        after: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        self._kernels = kernels
+        self._kernels, self._after = kernels, after
         self._make_updates: Callable[[Sequence[int]], Sequence[ArgumentUpdate]] | None = updates
         self._starts = [kernel.start for kernel in kernels]
         self._updates: Sequence[ArgumentUpdate] = ()
@@ -129,7 +135,7 @@ class LaunchSequence:
         """Return a graph with these addresses: a new one, or the least recently used one."""
         self._write(addresses)
         if len(graphs) < _GRAPHS_PER_STREAM and len(_alive) < _MAX_GRAPHS:
-            return LaunchGraph(self._kernels)
+            return LaunchGraph(self._kernels, self._after)
         graph = graphs.pop(next(iter(graphs)))
         graph.refill()
         return graph
@@ -145,6 +151,6 @@ class LaunchSequence:
         if _runtime.streamIsCapturing(stream):
             return
         try:
-            self._graphs[stream] = {self._written: LaunchGraph(self._kernels)}
+            self._graphs[stream] = {self._written: LaunchGraph(self._kernels, self._after)}
         except cupy.cuda.driver.CUDADriverError:
             self._calls[stream] = _NEVER  # launched one by one from now on

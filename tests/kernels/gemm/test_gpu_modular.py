@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import gemm, launched, pairs
+from argand import gemm, launched, pack, pairs
 from argand.gemm.modular.moduli import FEWEST, MOST
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS, ResiduePlan
 
@@ -175,6 +175,46 @@ def test_integers_on_ties_are_rounded_as_on_the_cpu(cp: Any, rng: np.random.Gene
     a, b = x[0] + 1j * x[1], (x[2] + 1j * x[3]).T
     for dtype, count in ((np.complex64, 8), (np.complex64, 17), (np.complex128, 9)):
         same_bits(cp, a.astype(dtype), b.astype(dtype), precision=f"{count}xint8")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_packed_operands(cp: Any, rng: np.random.Generator, dtype: Any) -> None:
+    a, b = numbers(rng, 3, 1, 70, 300, dtype=dtype), numbers(rng, 2, 300, 150, dtype=dtype)
+    c = numbers(rng, 3, 2, 70, 150, dtype=dtype)
+    options: dict[str, Any] = {"precision": "9xint8", "alpha": 2 - 1j, "beta": 0.5}
+    expected = gemm(a, b, c, **options)
+    turned = cp.asarray(b.swapaxes(-1, -2).conj())
+    left, right = cp.asarray(a), cp.asarray(b)
+    packed_left = pack(left, "9xint8")
+    packed_right = pack(turned, "9xint8", side="b", op="C")
+    addend = cp.asarray(c)
+    for x, y in ((packed_left, right), (left, packed_right), (packed_left, packed_right)):
+        for order in "CF":
+            for _ in range(2):
+                out = cp.full(expected.shape, np.nan, dtype, order=order)
+                gemm(x, y, addend, out=out, **options)
+                np.testing.assert_array_equal(out.get(), expected)
+    left[:] = 0  # what was packed stays
+    np.testing.assert_array_equal(gemm(packed_left, right, addend, **options).get(), expected)
+    with pytest.raises(ValueError, match="check needs the operands themselves on a GPU"):
+        gemm(packed_left, right, addend, check=True, **options)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_packed_operands_in_pieces(
+    cp: Any, rng: np.random.Generator, family: str, modular_launch: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(modular_launch, "_FREE_BYTES", 0)
+    for shape_a, shape_b in (((60, 200), (200, 900)), ((5, 60, 90), (5, 90, 130)),
+                             ((60, 90), (5, 90, 130))):  # fmt: skip
+        a, b = (numbers(rng, *shape, dtype="complex128") for shape in (shape_a, shape_b))
+        expected = gemm(a, b, precision="16xint8")
+        for x, y in ((pack(cp.asarray(a), "16xint8"), cp.asarray(b)),
+                     (cp.asarray(a), pack(cp.asarray(b), "16xint8", side="b"))):  # fmt: skip
+            out = cp.full(expected.shape, np.nan, expected.dtype)
+            gemm(x, y, precision="16xint8", out=out, kernels=family)
+            np.testing.assert_array_equal(out.get(), expected)
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("int8", (70, 150, 90)), ("int16", (33, 1, 64)),

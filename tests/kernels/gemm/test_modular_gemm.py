@@ -99,10 +99,44 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         gemm(np.ones((3, 3), complex), np.ones((3, 3), complex), **options)
 
 
-def test_packed_operands_are_refused() -> None:
-    x = np.ones((3, 3), complex)
-    with pytest.raises(ValueError, match="takes arrays and Pairs of them, got a packed a"):
+@pytest.mark.parametrize("dtype", TYPES)
+def test_packed_operands_give_the_same_bits(rng: np.random.Generator, dtype: Any) -> None:
+    a, b = numbers(rng, 3, 1, 9, 40, dtype=dtype), numbers(rng, 5, 40, 7, dtype=dtype)
+    expected = gemm(a, b, precision="9xint8")
+    turned = b.swapaxes(-1, -2).conj()
+    left, right = pack(a, "9xint8"), pack(turned, "9xint8", side="b", op="C")
+    for x, y in ((left, b), (a, right), (left, right)):
+        np.testing.assert_array_equal(gemm(x, y, precision="9xint8", check=True), expected)
+    a[:] = 0  # what was packed stays
+    np.testing.assert_array_equal(gemm(left, right, precision="9xint8"), expected)
+    assert left.nbytes > 16 * a.size
+
+
+def test_packed_integers_and_empty_operands(rng: np.random.Generator) -> None:
+    x = rng.integers(-128, 128, (9, 50, 2)).astype(np.int8)
+    b = numbers(rng, 50, 4, dtype=np.complex64)
+    expected = gemm(pairs(x), b, precision="6xint8")
+    np.testing.assert_array_equal(gemm(pack(pairs(x), "6xint8"), b, precision="6xint8"), expected)
+    empty = pack(np.empty((3, 0), np.complex64), "6xint8")
+    assert not gemm(empty, b[:0], precision="6xint8").any()
+
+
+def test_operands_packed_for_another_call_are_refused(rng: np.random.Generator) -> None:
+    x = numbers(rng, 3, 3)
+    with pytest.raises(ValueError, match="a was packed at fp32 and the product is at 7xint8"):
         gemm(pack(x, "fp32"), x, precision="7xint8")
+    with pytest.raises(ValueError, match="a was packed at 7xint8 and the product is at 8xint8"):
+        gemm(pack(x, "7xint8"), x, precision="8xint8")
+    with pytest.raises(ValueError, match="a was packed at 7xint8 and the product is at fp32"):
+        gemm(pack(x, "7xint8"), x, precision="fp32")
+    with pytest.raises(ValueError, match="b was packed for side a"):
+        gemm(x, pack(x, "7xint8"), precision="7xint8")
+    with pytest.raises(ValueError, match="a was packed as complex64 and the product is complex128"):
+        gemm(pack(x.astype(np.complex64), "7xint8"), x, precision="7xint8")
+    with pytest.raises(ValueError, match="precision 7xint8 takes no rounding"):
+        pack(x, "7xint8", rounding="nearest_even")
+    with pytest.raises(ValueError, match="c must be an array or Pairs, got a packed operand"):
+        gemm(x, x, pack(x, "7xint8"), beta=1, precision="7xint8")
 
 
 @pytest.mark.parametrize("precision", ["6xint8", "7xint8", "16xint8", "17xint8"])

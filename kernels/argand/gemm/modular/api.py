@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from argand.gemm.families import Family, check_family, require_family
 from argand.gemm.modular.cpu import product
 from argand.gemm.modular.exact import exact_moduli
 from argand.gemm.modular.moduli import EXACT, FEWEST, MODULAR_PRECISIONS, fewest_moduli, moduli
+from argand.gemm.modular.packed_lines import PackedLines
+from argand.gemm.modular.packed_lines import pack as pack_lines
 from argand.gemm.modular.reconstruction import times
-from argand.gemm.operands import Op, as_operand, on_gpu
-from argand.gemm.packed import Packed
+from argand.gemm.operands import Op, Side, as_operand, on_gpu
+from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import GemmProblem, gemm_problem
 from argand.precision import EXACT_PRECISIONS
@@ -53,27 +56,25 @@ def modular_gemm(
 
     Raises:
         ValueError: as `argand.gemm` does; a tolerance that no number of moduli proves; k too long
-            for the moduli; packed operands; at `EXACT` operands of another kind.
+            for the moduli; operands packed for another call, and on a GPU to be checked; at `EXACT`
+            operands of another kind.
         DeviceError: kernels that the device does not have.
         TypeError: some operands on a GPU and others not.
         WrongProductError: the check failed.
     """
-    for name, x in (("a", a), ("b", b), ("c", c), ("out", out)):
+    for name, x in (("c", c), ("out", out)):
         if isinstance(x, Packed):
-            raise ValueError(
-                f"{precision or 'a tolerance'} takes arrays and Pairs of them, got a packed {name}"
-            )
-    a, b, c = (None if x is None else as_operand(x) for x in (a, b, c))
-    left, right, addend = (_array(x) for x in (a, b, c))
-    given = [x for x in (left, right, addend, out) if x is not None]
-    on_cards = {on_gpu(x) for x in given}
+            raise ValueError(f"{name} must be an array or Pairs, got a packed operand")
+    operands = a, b, c = [_taken(x) for x in (a, b, c)]
+    left, right, addend = (_array(x) for x in operands)
+    on_cards = {_on_gpu(x) for x in (left, right, addend, out) if x is not None}
     if len(on_cards) > 1:
         raise TypeError("a, b, c and out must all be NumPy arrays or all be CuPy arrays")
     problem = gemm_problem(
         left.shape, right.shape, None if addend is None else addend.shape,
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision="fp64",
     )  # fmt: skip
-    dtype = np.result_type(left.dtype, right.dtype, np.complex64)
+    dtype = np.result_type(_dtype(left), _dtype(right), np.complex64)
     if precision == EXACT:
         count = exact_moduli(a, b, problem.k)
         dtype = np.result_type(dtype, getattr(out, "dtype", dtype))
@@ -81,21 +82,32 @@ def modular_gemm(
         count = MODULAR_PRECISIONS[precision]
     else:
         count = fewest_moduli(problem.k, tolerance or 0.0, _ROUNDOFF[dtype])
-    check_family(kernels, EXACT_PRECISIONS[f"{max(count, FEWEST)}xint8"])
+    row = EXACT_PRECISIONS[f"{max(count, FEWEST)}xint8"]
+    check_family(kernels, row)
+    for name, x, op in (("a", a, op_a), ("b", b, op_b)):
+        if isinstance(x, Packed):
+            check_packed(x, name, op, row)
+            _check_packed_type(x, name, dtype)
     check_out(out, problem.shape, str(dtype))
     if beta == 0:
         addend = None
-    left, right = (x.astype(dtype, copy=False) for x in (left, right))
+    left, right = (
+        x.backend_data if isinstance(x, Packed) else x.astype(dtype, copy=False)
+        for x in (left, right)
+    )
     addend = None if addend is None else addend.astype(dtype, copy=False)
     if on_cards == {True}:
         from argand.gemm.modular.gpu import modular_product
 
-        own = left is a and right is b and (addend is None or addend is c)
+        if check and any(isinstance(x, Packed) for x in (a, b)):
+            raise ValueError("check needs the operands themselves on a GPU, got a packed one")
+        own = all(isinstance(x, Packed) or x is y for x, y in ((a, left), (b, right)))
+        key = key if own and (addend is None or addend is c) else None
         return modular_product(
-            problem, left, right, addend, out, count, kernels, key if own else None, check=check
+            problem, left, right, addend, out, count, kernels, key, (a, b, addend), check=check
         )
     require_family(kernels, cpu())
-    found = _products(problem, left, right, count, check=check)
+    found = _products(problem, left, right, count, str(dtype), check=check)
     if alpha != 1:
         found = times(found, alpha)
     if addend is not None:
@@ -106,15 +118,66 @@ def modular_gemm(
     return out
 
 
+def pack_modular(x: Any, count: int, op: Op, side: Side) -> Any:
+    """Return an operand packed for ``count`` moduli, as the backend that holds it multiplies it.
+
+    Raises ValueError where k is too long for the moduli.
+    """
+    x = _array(x)
+    x = x.astype(np.result_type(x.dtype, np.complex64), copy=False)
+    if on_gpu(x):
+        from argand.gemm.modular.packing import pack
+
+        return pack(x, op, count, side)
+    return pack_lines(x, op, count, side)
+
+
+def _taken(x: Any) -> Any:
+    return x if x is None or isinstance(x, Packed) else as_operand(x)
+
+
 def _array(x: Any) -> Any:
     return x.to_complex64() if isinstance(x, Pairs) else x
 
 
-def _products(problem: GemmProblem, a: Array, b: Array, count: int, *, check: bool) -> Array:
-    a, b = oriented(a, problem.op_a), oriented(b, problem.op_b)
-    a = np.broadcast_to(a, (*problem.batch_shape, problem.m, problem.k))
-    b = np.broadcast_to(b, (*problem.batch_shape, problem.k, problem.n))
-    out = np.empty(problem.shape, a.dtype)
-    for index in np.ndindex(problem.batch_shape):
-        out[index] = product(a[index], b[index], moduli(count), check=check)
+def _on_gpu(x: Any) -> bool:
+    return x.device.backend == "cuda" if isinstance(x, Packed) else on_gpu(x)
+
+
+def _dtype(x: Any) -> Any:
+    # What was packed for another precision is refused later.
+    return getattr(x.backend_data, "dtype", "complex64") if isinstance(x, Packed) else x.dtype
+
+
+def _check_packed_type(packed: Packed, name: str, dtype: Any) -> None:
+    """Raise ValueError where the result has another type than what was packed."""
+    if packed.backend_data.dtype != str(dtype):
+        raise ValueError(
+            f"{name} was packed as {packed.backend_data.dtype} and the product is {dtype}; "
+            f"pack it as {dtype}"
+        )
+
+
+def _products(
+    problem: GemmProblem,
+    a: Array | PackedLines,
+    b: Array | PackedLines,
+    count: int,
+    dtype: str,
+    *,
+    check: bool,
+) -> Array:
+    shape = problem.batch_shape
+    left = _matrices(a, problem.op_a, (*shape, problem.m, problem.k))
+    right = _matrices(b, problem.op_b, (*shape, problem.k, problem.n))
+    out = np.empty(problem.shape, dtype)
+    for index, x, y in zip(np.ndindex(shape), left, right, strict=True):
+        out[index] = product(x, y, moduli(count), dtype=dtype, check=check)
     return out
+
+
+def _matrices(x: Array | PackedLines, op: Op, shape: tuple[int, ...]) -> Iterable[Any]:
+    if isinstance(x, PackedLines):
+        return x.over(shape[:-2])
+    found = np.broadcast_to(oriented(x, op), shape)
+    return (found[index] for index in np.ndindex(shape[:-2]))

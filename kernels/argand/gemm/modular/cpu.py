@@ -20,8 +20,18 @@ _COLUMNS = 1 << 20
 """Elements of a panel of the result, whose integers are held at a time."""
 
 
-def product(a: Array, b: Array, moduli: Moduli, *, check: bool = False) -> Array:
+def product(
+    a: Array | Integers,
+    b: Array | Integers,
+    moduli: Moduli,
+    *,
+    dtype: npt.DTypeLike = None,
+    check: bool = False,
+) -> Array:
     """a b for (m, k) and (k, n) of complex64 or complex128, exact but for three roundings.
+
+    Either may be the integers of its lines, of these moduli; ``dtype`` is the result's, by default
+    that of a.
 
     Rows of a and columns of b are rounded to integers after a power of two, and the result to its
     type; a row or column that is not finite gives NaN in its results. With ``check`` the integers
@@ -34,15 +44,19 @@ def product(a: Array, b: Array, moduli: Moduli, *, check: bool = False) -> Array
         ValueError: k too long for the moduli.
         WrongProductError: the check failed.
     """
-    (m, k), n = a.shape, b.shape[1]
-    out = np.zeros((m, n), a.dtype)
+    m, k = a.real.shape
+    n = len(b.real) if isinstance(b, Integers) else b.shape[1]
+    out = np.zeros((m, n), a.dtype if dtype is None and not isinstance(a, Integers) else dtype)
     if 0 in (m, n, k):
         return out
-    rows = integers(a, moduli)
+    rows = a if isinstance(a, Integers) else integers(a, moduli)
     step = max(1, _COLUMNS // m)
     for start in range(0, n, step):
         panel = slice(start, start + step)
-        columns = integers(np.ascontiguousarray(b[:, panel].T), moduli)
+        if isinstance(b, Integers):
+            columns = b.lines(panel)
+        else:
+            columns = integers(np.ascontiguousarray(b[:, panel].T), moduli)
         out[:, panel] = _panel(rows, columns, moduli, out.real.dtype, check=check)
     return out
 

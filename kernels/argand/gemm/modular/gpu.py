@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 
@@ -10,11 +10,13 @@ from argand.device import gpu
 from argand.gemm.calls import CALLS, run_of
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.launch import prepared
+from argand.gemm.modular.packing import PackedPlanes, for_batch
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.reconstruction import times
+from argand.gemm.operands import Op, Side
 from argand.gemm.problem import GemmProblem
 from argand.runtime.call_cache import Key
-from argand.runtime.layout import batched, device_of, result_array
+from argand.runtime.layout import Layout, batched, device_of, result_array
 
 
 def modular_product(
@@ -26,6 +28,7 @@ def modular_product(
     count: int,
     family: Family | None,
     key: Key | None = None,
+    given: tuple[Any, ...] = (),
     *,
     check: bool = False,
 ) -> Any:
@@ -33,12 +36,14 @@ def modular_product(
 
     Args:
         problem: the sizes, ops and scalars.
-        a, b, c: CuPy arrays of one complex type; c is None where beta is 0.
+        a, b: CuPy arrays of one complex type, or packed ones of it, whose op is N.
+        c: an array of that type, None where beta is 0.
         out: an array of that type or None.
         count: of moduli.
         family: of kernels; None is the device's fastest.
         key: under which the call cache is to keep calls of this form; None where the arrays are
             not the caller's own.
+        given: the operands as the caller gave them, where some are packed.
         check: prove the integers, and wait for it.
 
     Returns:
@@ -49,13 +54,16 @@ def modular_product(
         DeviceError: the device has no such kernels.
         WrongProductError: the check failed.
     """
-    with device_of(a):
+    with device_of(a.memory if isinstance(a, PackedPlanes) else a):
         require_family(family, gpu(cupy.cuda.Device().id))
         # C may be out: the thread that writes an element has read it.
-        inputs = [a, b] if c is out else [a, b, c]
+        inputs = [x for x in (a, b) if not isinstance(x, PackedPlanes)]
+        inputs += [] if c is out else [c]
         target = result_array(out, problem.shape, str(a.dtype), inputs)
         if target.size and problem.k:
-            _solve(problem, a, b, c, target, out, count, family, key, check=check)
+            _solve(
+                problem, a, b, c, target, out, count, family, key, given or (a, b, c), check=check
+            )
         elif target.size:
             target[...] = 0 if c is None else times(c, problem.beta)
         if out is not None and target is not out:
@@ -74,29 +82,27 @@ def _solve(
     count: int,
     family: Family | None,
     key: Key | None,
+    given: tuple[Any, ...],
     *,
     check: bool,
 ) -> None:
     shape = problem.batch_shape
-    left, right = batched(a, shape), batched(b, shape)
+    left, right = _operand(a, problem.op_a, "a", shape), _operand(b, problem.op_b, "b", shape)
     result, addend = batched(target, shape), None if c is None else batched(c, shape)
-    given = [(left, a), (right, b), *([] if addend is None else [(addend, c)])]
-    in_place = all(x.array.data.ptr == y.data.ptr for x, y in given)
-    left = left.transposed if problem.op_a != "N" else left
-    right = right.transposed if problem.op_b == "N" else right
-    flip_left, flip_right = problem.op_a == "C", problem.op_b == "C"
-    # C^T = B^T A^T, whose rows are contiguous.
+    in_place = left.in_place and right.in_place
+    in_place = in_place and (addend is None or addend.array.data.ptr == c.data.ptr)
+    # C^T = B^T A^T, whose rows are contiguous; what is packed has its side.
     swapped = abs(result.row_stride) < abs(result.column_stride)
+    swapped = swapped and not (left.packed or right.packed)
     if swapped:
         left, right, result = right, left, result.transposed
-        flip_left, flip_right = flip_right, flip_left
         addend = None if addend is None else addend.transposed
     prepared_launch = prepared(
         ModularProblem(
             str(a.dtype), count, problem.batch, left.layout, right.layout,
-            None if addend is None else addend.layout, result.layout, flip_left, flip_right,
+            None if addend is None else addend.layout, result.layout, left.flip, right.flip,
             complex(problem.alpha), complex(problem.beta), family,
-            ("column" if swapped else "row") if check else None,
+            ("column" if swapped else "row") if check else None, left.packed, right.packed,
         ),
         gpu(cupy.cuda.Device().id),
     )  # fmt: skip
@@ -104,13 +110,32 @@ def _solve(
     def launch(a: int, b: int, c: int, out: int) -> None:
         prepared_launch(*((b, a) if swapped else (a, b)), c, out)
 
-    launch(*(
-        int(x.data.ptr) for x in (
-            (right if swapped else left).array, (left if swapped else right).array,
-            (addend or result).array, result.array,
-        )
-    ))  # fmt: skip
+    first, second = (right, left) if swapped else (left, right)
+    launch(
+        first.address, second.address,
+        int((addend or result).array.data.ptr), int(result.array.data.ptr),
+    )  # fmt: skip
     if in_place and (out is None or target is out):
-        operands = (a, b, c)
-        run = run_of(launch, operands, str(a.dtype))
-        CALLS.keep(key, run, operands, out, problem.shape, str(a.dtype))
+        run = run_of(launch, given, str(a.dtype))
+        CALLS.keep(key, run, given, out, problem.shape, str(a.dtype))
+
+
+class _Operand(NamedTuple):
+    """An operand as launches take it; ``alive`` keeps its memory."""
+
+    layout: Layout
+    address: int
+    flip: bool
+    packed: bool
+    in_place: bool
+    alive: Any
+
+
+def _operand(x: Any, op: Op, side: Side, shape: tuple[int, ...]) -> _Operand:
+    if isinstance(x, PackedPlanes):
+        found = for_batch(x, shape)
+        return _Operand(found.layout, found.planes, False, True, found is x, found)
+    view = batched(x, shape)
+    at = int(view.array.data.ptr)
+    turned = view.transposed if (op == "N") == (side == "b") else view
+    return _Operand(turned.layout, at, op == "C", False, at == x.data.ptr, view.array)

@@ -9,8 +9,15 @@ from functools import lru_cache
 import cupy
 
 from argand.device import Device
-from argand.gemm.modular.operand_launch import OperandLaunch, Step, bound
-from argand.gemm.modular.pieces import ModularProblem, Piece, choose_plan, choose_slices, pieces_of
+from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
+from argand.gemm.modular.pieces import (
+    ModularProblem,
+    Piece,
+    choose_batch,
+    choose_plan,
+    choose_slices,
+    pieces_of,
+)
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,
     DECODE_ARGUMENTS,
@@ -29,7 +36,8 @@ from argand.gemm.modular.product_plan import (
     product_source,
     slice_source,
 )
-from argand.gemm.modular.proof_launch import ProofLaunch
+from argand.gemm.modular.proof_launch import PROOF, SUMS, ProofLaunch
+from argand.gemm.modular.steps import Step, dependencies
 from argand.runtime import compiler as nvrtc
 from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
@@ -39,6 +47,7 @@ from argand.runtime.tensor_map import TensorMap, tensor_map
 
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""
+_RESIDUES = "residues"
 _FREE_BYTES = 1 << 31
 """Workspace that a call may take in any case; a larger one takes no more than its operands do."""
 
@@ -52,18 +61,28 @@ class ModularLaunch:
     def __init__(self, problem: ModularProblem, device: Device) -> None:
         self._problem, self._device = problem, device
         self.nbytes = 0
-        self._operands = tuple(
-            OperandLaunch(problem, x, base, device, self._reserve, permuted=permuted)
-            for x, base, permuted in (
-                (problem.a, BaseAddress.ROWS, False), (problem.b, BaseAddress.COLUMNS, True),
+        # Columns of B in planes that are packed.
+        self._stored = -(-problem.b.rows // COLUMN_BLOCK) * COLUMN_BLOCK
+        self._a = (
+            PackedOperand(problem, problem.a, BaseAddress.ROWS, problem.a.rows)
+            if problem.a_packed
+            else OperandLaunch(
+                problem, problem.a, BaseAddress.ROWS, device, self._reserve, permuted=False
             )
-        )  # fmt: skip
+        )
+        self._b = (
+            PackedOperand(problem, problem.b, BaseAddress.COLUMNS, self._stored)
+            if problem.b_packed
+            else OperandLaunch(
+                problem, problem.b, BaseAddress.COLUMNS, device, self._reserve, permuted=True
+            )
+        )
         self._proof = ProofLaunch(problem, device, self._reserve) if problem.proved else None
         steps = list(self._steps())
         #: The kernels of a call, one after the other.
         self.kernels = [step.kernel for step in steps]
         self._addresses = [(step.members, step.maps) for step in steps]
-        self._launches = LaunchSequence(self.kernels, self._updates)
+        self._launches = LaunchSequence(self.kernels, self._updates, dependencies(steps))
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
         return [
@@ -95,9 +114,9 @@ class ModularLaunch:
         return found
 
     def _steps(self) -> Iterator[Step]:
-        problem, (a, b) = self._problem, self._operands
+        problem, a, b = self._problem, self._a, self._b
         limit = max(_FREE_BYTES, problem.nbytes)
-        pieces = pieces_of(problem, limit)
+        pieces = pieces_of(problem, limit, choose_batch(problem, self._device, limit))
         of_a, of_b, of_c = problem.plane_bytes()
         a_products = pieces[0].products if problem.a.batch_stride else 1
         b_products = pieces[0].products if problem.b.batch_stride else 1
@@ -118,22 +137,42 @@ class ModularLaunch:
             self.name += f", {slices[0]} slices of k"
         if self._proof is not None:
             yield self._proof.begin()
-        yield from a.norms()
-        yield from b.norms()
+        for x in (a, b):
+            if isinstance(x, OperandLaunch):
+                yield from x.norms()
         for number, (piece, plan, split) in enumerate(zip(pieces, plans, slices, strict=True)):
             first, count = piece.first_product, piece.products
-            if number == 0 or (problem.a.batch_stride and piece.first_column == 0):
+            new_a = number == 0 or (problem.a.batch_stride and piece.first_column == 0)
+            if new_a and isinstance(a, OperandLaunch):
                 yield a.encode(first, count, 0, problem.a.rows, problem.a.rows, a_planes)
-            if number == 0 or problem.b.batch_stride or piece.columns < problem.b.rows:
+            new_b = number == 0 or problem.b.batch_stride or piece.columns < problem.b.rows
+            if new_b and isinstance(b, OperandLaunch):
                 yield b.encode(
                     first, count, piece.first_column, piece.columns, piece.padded, b_planes
                 )
-            yield self._product(plan, piece, split, a_planes, b_planes, residues)
+            yield self._product(
+                plan, piece, split, *self._planes(piece, a_planes, b_planes), residues
+            )
             if split > 1:
                 yield self._add_slices(piece, split, residues)
             yield self._decode(piece, residues)
         if self._proof is not None:
-            yield from self._proof.end(a.exponents, b.exponents)
+            sums = tuple(f"{SUMS} {x.first_product} {x.first_column}" for x in pieces)
+            yield from self._proof.end(a.exponents, b.exponents, sums)
+
+    def _planes(self, piece: Piece, a: Address, b: Address) -> tuple[Address, Address]:
+        """Return where a piece's planes begin: in the workspace, or in what is packed."""
+        problem, found = self._problem, []
+        for x, batched, address, stored, line in (
+            (self._a, problem.a.batch_stride, a, problem.a.rows, 0),
+            (self._b, problem.b.batch_stride, b, self._stored, piece.first_column),
+        ):
+            if isinstance(x, PackedOperand):
+                product = piece.first_product if batched else 0
+                lines = 2 * problem.count * stored * product + line
+                address = Address(x.planes_at.base, lines * problem.pitch)
+            found.append(address)
+        return found[0], found[1]
 
     def _product(
         self, plan: ResiduePlan, piece: Piece, slices: int, a: Address, b: Address,
@@ -151,16 +190,20 @@ class ModularLaunch:
             "a_batched": problem.a.batch_stride != 0, "b_batched": problem.b.batch_stride != 0,
             "tiles_m": tiles_m, "tiles_n": tiles_n, "tiles": tiles,
         }  # fmt: skip
+        a_lines, b_lines = rows, self._stored if problem.b_packed else piece.padded
+        values |= {"a_plane": a_lines * problem.pitch, "b_plane": b_lines * problem.pitch}
         wgmma = plan.family == "wgmma"
         kernel = nvrtc.load(
             product_source(plan), self._device.target, f"modular_{PRODUCT_KERNEL}",
             plan.shared_bytes,
         )  # fmt: skip
         maps = [
-            _PlaneMap(problem.pitch, lines, planes * (piece.products if batched else 1), box)
-            for lines, batched, box in (
-                (rows, problem.a.batch_stride, plan.block_m),
-                (piece.padded, problem.b.batch_stride, plan.block_n),
+            _PlaneMap(
+                problem.pitch, lines, stored, planes * (piece.products if batched else 1), box
+            )
+            for lines, stored, batched, box in (
+                (rows, a_lines, problem.a.batch_stride, plan.block_m),
+                (piece.padded, b_lines, problem.b.batch_stride, plan.block_n),
             )
         ]
         launch = BoundKernel(
@@ -168,7 +211,9 @@ class ModularLaunch:
             Arguments(arguments_dtype(PRODUCT_ARGUMENTS), values),
             maps=maps if wgmma else (), shared_bytes=plan.shared_bytes,
         )  # fmt: skip
-        return Step(launch, {"a": a, "b": b, "residues": residues}, (a, b) if wgmma else ())
+        reads = tuple(x.name("planes") for x in (self._a, self._b) if isinstance(x, OperandLaunch))
+        members = {"a": a, "b": b, "residues": residues}
+        return Step(launch, members, (a, b) if wgmma else (), reads, (_RESIDUES,))
 
     def _add_slices(self, piece: Piece, slices: int, residues: Address) -> Step:
         plane, planes = self._problem.a.rows * piece.padded, 2 * self._problem.count
@@ -178,10 +223,10 @@ class ModularLaunch:
             SLICE_ARGUMENTS,
             {"slice_bytes": nbytes, "plane_bytes": plane, "slices": slices, "planes": planes},
         )  # fmt: skip
-        return Step(kernel, {"residues": residues})
+        return Step(kernel, {"residues": residues}, writes=(_RESIDUES,))
 
     def _decode(self, piece: Piece, residues: Address) -> Step:
-        problem, out, (a, b) = self._problem, self._problem.out, self._operands
+        problem, out, a, b = self._problem, self._problem.out, self._a, self._b
         c = out if problem.c is None else problem.c
         columns = piece.padded // COLUMN_BLOCK * piece.products
         # Few rows a warp where the result is small, so that it fills the card twice.
@@ -213,22 +258,23 @@ class ModularLaunch:
             "c": Address(BaseAddress.C, first * c.batch_stride * c.item),
             "out": Address(BaseAddress.OUT, first * out.batch_stride * out.item),
             **({} if self._proof is None else self._proof.of_decode(first)),
-        })  # fmt: skip
+        }, reads=(_RESIDUES, PROOF), writes=(f"{SUMS} {first} {piece.first_column}",))  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _PlaneMap:
-    """Makes the tensor map of planes of so many lines of ``pitch`` bytes."""
+    """Makes the tensor map of so many lines of ``pitch`` bytes of planes of ``stored`` lines."""
 
     pitch: int
     lines: int
+    stored: int
     planes: int
     box: int
 
     def __call__(self, address: int) -> TensorMap:
         return tensor_map(
             address, 1, (self.pitch, self.lines, self.planes),
-            (self.pitch, self.pitch * self.lines), (TILE_K, self.box, 1), TILE_K,
+            (self.pitch, self.pitch * self.stored), (TILE_K, self.box, 1), TILE_K,
         )  # fmt: skip
 
 

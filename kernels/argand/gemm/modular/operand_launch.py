@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from argand.device import Device
 from argand.gemm.modular.moduli import moduli
@@ -23,6 +22,7 @@ from argand.gemm.modular.product_plan import (
     whole_line_bytes,
 )
 from argand.gemm.modular.scaling import normal_limit
+from argand.gemm.modular.steps import Step
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, arguments_dtype
 from argand.runtime.kernel import BoundKernel
@@ -33,16 +33,10 @@ _ENCODE_LINE_BYTES = 128
 _LINES_GROUP = 8
 """Neighbouring CTAs across lines that are launched one after another, as in encode.cuh."""
 _ALIGNMENT = 16
+PLANES_ALIGNMENT = 256
+"""Bytes of which the planes of packed operands take a multiple."""
 _RESERVED_BYTES = 1024
 """Shared memory of each CTA that the system takes."""
-
-
-class Step(NamedTuple):
-    """A kernel of a call, and the addresses in its arguments and of its tensor maps."""
-
-    kernel: BoundKernel
-    members: dict[str, Address]
-    maps: tuple[Address, ...] = ()
 
 
 def bound(
@@ -141,7 +135,8 @@ class OperandLaunch:
             self._device, source, NORM_KERNELS[along_k], blocks,
             norm_threads(along_k=along_k), NORM_ARGUMENTS, self._strides() | sizes,
         )  # fmt: skip
-        return [Step(norms, {"x": Address(self._base), "norms": self._norms})]
+        members = {"x": Address(self._base), "norms": self._norms}
+        return [Step(norms, members, writes=(self.name("norms"),))]
 
     def encode(
         self, product: int, products: int, line: int, lines: int, stored: int, planes: Address
@@ -183,8 +178,33 @@ class OperandLaunch:
         if self._norms is not None:
             base, offset = self._norms
             members["norms"] = Address(base, offset + 8 * product * self.lines * self._k_blocks)
-        return Step(kernel, members)
+        reads = () if self._norms is None else (self.name("norms"),)
+        return Step(kernel, members, reads=reads, writes=(self.name("planes"),))
+
+    def name(self, part: str) -> str:
+        """Return what a part of the operand's workspace is called among steps."""
+        return f"{part} of {self._base.name}"
 
     def exponents_of(self, product: int) -> Address:
         """Return where the exponents of a product's lines begin."""
         return Address(self.exponents.base, self.exponents.offset + 4 * product * self.lines)
+
+
+class PackedOperand:
+    """An operand that is planes already: no launch, and the addresses of what it has."""
+
+    def __init__(self, problem: ModularProblem, x: Layout, base: BaseAddress, stored: int) -> None:
+        self.lines = x.rows if x.batch_stride else 0
+        self.planes_at = Address(base)
+        batches = problem.batch if x.batch_stride else 1
+        nbytes = planes_bytes(problem.count, stored, problem.pitch, batches)
+        self.exponents = Address(base, nbytes)
+
+    def exponents_of(self, product: int) -> Address:
+        """Return where the exponents of a product's lines begin."""
+        return Address(self.exponents.base, self.exponents.offset + 4 * product * self.lines)
+
+
+def planes_bytes(count: int, stored: int, pitch: int, batches: int) -> int:
+    """Bytes of the planes of packed products of ``stored`` lines; exponents lie behind them."""
+    return -(-2 * count * stored * pitch * batches // PLANES_ALIGNMENT) * PLANES_ALIGNMENT

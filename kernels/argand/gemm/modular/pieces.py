@@ -25,11 +25,22 @@ _PANEL = 768
 """Wide panels have a multiple of so many columns: whole tiles of every plan."""
 _SLICE_TILES = 8
 """Fewest stages of the mainloop in a split-K slice."""
-_EPILOGUE_TILES = 4
+_MOST_SLICES = 64
+"""Most split-K slices: fewer fill a card even with one tile of a few planes."""
+_EPILOGUE_TILES = 1
 """Stages that filling the ring and the epilogue of a tile take as long as."""
-_ADD_SLICES, _ADD_BYTE = 1e5, 0.014
-"""Time of the kernel that adds slices, and of a byte that it moves, in the units of `_times`: a
-multiprocessor of an H200 multiplies some 41,000 a microsecond."""
+_ADD_SLICES, _ADD_BYTE = 1e5, 0.012
+"""Time of the kernel that adds slices, and of a byte that a kernel moves, in the units of `_times`:
+a multiprocessor of an H200 multiplies some 41,000 a microsecond."""
+_CACHED_BYTE = _ADD_BYTE / 2
+"""Time of a byte of planes and residues that stays in the L2 cache."""
+_CACHED_PART = 0.9
+"""Part of the L2 cache that planes and residues may take."""
+_PIECE = 1e5
+"""Time that the launches of a piece take beside their work."""
+_MOST_PIECES = 64
+"""Pieces of a batch at most: each is several nodes of a graph, which cost the host when they are
+filled with other addresses."""
 _TILE_COST = {(128, 256): 1.03, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
 """Time of a tile for each element of it, relative to the largest."""
 
@@ -40,7 +51,8 @@ class ModularProblem:
 
     ``a`` has the rows of op(A) by k, ``b`` the columns of op(B) as rows by k; a batch stride of 0
     shares the operand. ``c`` is None where beta is 0. ``count`` is that of moduli. ``proved`` says
-    that a proof goes with the product: it names A's lines in an error.
+    that a proof goes with the product: it names A's lines in an error. ``a_packed`` and
+    ``b_packed`` say that an operand is planes already.
     """
 
     dtype: str
@@ -56,6 +68,8 @@ class ModularProblem:
     beta: complex
     family: Family | None = None
     proved: Literal["row", "column"] | None = None
+    a_packed: bool = False
+    b_packed: bool = False
 
     @property
     def pitch(self) -> int:
@@ -74,9 +88,10 @@ class ModularProblem:
         return self.a.item * (lines * self.a.columns + self.batch * self.out.rows * self.b.rows)
 
     def plane_bytes(self) -> tuple[int, int, int]:
-        """Bytes of all planes of A, of a column of B, and of a column of the residues."""
+        """Bytes of workspace: all planes of A, those of a column of B and of the residues."""
         planes = 2 * self.count
-        return planes * self.a.rows * self.pitch, planes * self.pitch, planes * self.a.rows
+        of_a, of_b = planes * self.a.rows * self.pitch, planes * self.pitch
+        return of_a * (not self.a_packed), of_b * (not self.b_packed), planes * self.a.rows
 
 
 @dataclass(frozen=True)
@@ -94,11 +109,11 @@ class Piece:
         return -(-self.columns // COLUMN_BLOCK) * COLUMN_BLOCK
 
 
-def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
+def pieces_of(problem: ModularProblem, limit: int, most: int | None = None) -> list[Piece]:
     """Cut a problem so that its planes and residues take at most ``limit`` bytes.
 
-    A piece has whole products, or where one is too large a panel of its columns: at least
-    `COLUMN_BLOCK`, whatever the limit.
+    A piece has whole products, at most ``most``, or where one is too large a panel of its columns:
+    at least `COLUMN_BLOCK`, whatever the limit.
     """
     of_a, of_b, of_c = problem.plane_bytes()
     columns = problem.b.rows
@@ -106,7 +121,7 @@ def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
     a_batched, b_batched = bool(problem.a.batch_stride), bool(problem.b.batch_stride)
     shared = of_a * (not a_batched) + of_b * padded * (not b_batched)
     each = of_a * a_batched + of_b * padded * b_batched + of_c * padded
-    products = min(problem.batch, max(1, (limit - shared) // each))
+    products = min(problem.batch, most or problem.batch, max(1, (limit - shared) // each))
     step = columns
     if products == 1 and shared + each > limit:
         most = (limit - of_a) // (of_b + of_c)
@@ -118,6 +133,38 @@ def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
         for first in range(0, problem.batch, products)
         for start in range(0, columns, step)
     ]
+
+
+def choose_batch(problem: ModularProblem, device: Device, limit: int) -> int:
+    """Return how many products of a batch are computed at a time.
+
+    Planes and residues of a few products stay in the L2 cache, which is faster than memory; tiles
+    of many products fill the last wave better, and take fewer launches. The time of each is
+    estimated, and the least one is taken.
+    """
+    (first, *_) = pieces_of(problem, limit)
+    if first.columns < problem.b.rows:
+        return 1
+    of_a, of_b, of_c = problem.plane_bytes()
+    batched = [bool(x.batch_stride) for x in (problem.a, problem.b)]
+    own = of_a * batched[0] + (of_b * batched[1] + of_c) * first.padded
+    shared = of_a * (not batched[0]) + of_b * (not batched[1]) * first.padded
+
+    def time(products: int) -> float:
+        cached = products * own + shared <= _CACHED_PART * device.cache_bytes
+        piece = Piece(0, products, 0, first.columns)
+        plans = plans_of(device.require_arch(), problem.family)
+        product = min(_times(problem, piece, device, plan, 1)[0] for plan in plans)
+        # Each byte is written once and read once.
+        moved = 2 * products * own * (_CACHED_BYTE if cached else _ADD_BYTE)
+        return -(-problem.batch // products) * (product + moved + _PIECE)
+
+    candidates = [first.products]
+    number = -(-problem.batch // _MOST_PIECES)
+    while number < first.products:
+        candidates.append(number)
+        number += 1 + number // 4
+    return min(candidates, key=time)
 
 
 def choose_plan(
@@ -157,7 +204,7 @@ def _times(
     k_tiles = problem.pitch // TILE_K
     residues = 2 * problem.count * problem.a.rows * piece.padded * piece.products
     found = []
-    for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES)) + 1):
+    for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES, _MOST_SLICES)) + 1):
         waves = -(-tiles * slices // device.sm_count)
         added = _ADD_SLICES + _ADD_BYTE * residues * (slices + 1) if slices > 1 else 0.0
         found.append(waves * (-(-k_tiles // slices) + _EPILOGUE_TILES) * each + added)

@@ -115,7 +115,8 @@ ENCODE_ARGUMENTS: Fields = (
 )  # fmt: skip
 PRODUCT_ARGUMENTS: Fields = (
     ("const signed char*", "a"), ("const signed char*", "b"), ("signed char*", "residues"),
-    ("int64", "slice_bytes"), ("int", "m"), ("int", "n"), ("int", "k_tiles"),
+    ("int64", "slice_bytes"), ("int64", "a_plane"), ("int64", "b_plane"),
+    ("int", "m"), ("int", "n"), ("int", "k_tiles"),
     ("int", "slice_tiles"), ("int", "slices"), ("int", "planes"), ("int", "a_batched"),
     ("int", "b_batched"), ("uint32", "tiles_m"), ("uint32", "tiles_n"), ("uint32", "tiles"),
 )  # fmt: skip

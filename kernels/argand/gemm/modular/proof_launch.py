@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device
-from argand.gemm.modular.operand_launch import Step, bound
+from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
 from argand.gemm.modular.proof import wrong_product
@@ -27,9 +27,12 @@ from argand.gemm.modular.proof_plan import (
     image_source,
     image_warps,
 )
+from argand.gemm.modular.steps import Step
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.layout import Layout, is_k_major
 
+PROOF, SUMS = "proof", "C' x"
+"""What x and the image of B, and what a decoding kernel adds, are called among steps."""
 _KEY_BYTES = 8
 _THREADS = 32 * WARPS
 _runtime = cupy.cuda.runtime
@@ -71,7 +74,7 @@ class ProofLaunch:
         return Step(kernel, {
             "result": self._result, "x": self._x, "scaled_x": self._scaled_x,
             "fragments": self._fragments, "image": self._image, "sums": self._sums,
-        })  # fmt: skip
+        }, writes=(PROOF,))  # fmt: skip
 
     def of_decode(self, product: int) -> dict[str, Address]:
         """Return the addresses that the kernel takes which decodes from a product on."""
@@ -81,15 +84,20 @@ class ProofLaunch:
             "proof_sums": Address(base, offset + 16 * product * self._problem.a.rows),
         }  # fmt: skip
 
-    def end(self, a_exponents: Address, b_exponents: Address) -> Iterator[Step]:
-        """Yield the launches that find B' x, subtract A'(B' x), and count the rows that differ."""
+    def end(
+        self, a_exponents: Address, b_exponents: Address, sums: tuple[str, ...]
+    ) -> Iterator[Step]:
+        """Yield the launches that find B' x, subtract A'(B' x), and count the rows that differ.
+
+        ``sums`` are the parts that decoding writes.
+        """
         problem = self._problem
         k = problem.a.columns
         image_batch = 2 * k if problem.b.batch_stride else 0
         yield self._multiply(
             problem.b, BaseAddress.COLUMNS, self._images, b_exponents, self._image,
             {"vector_batch": 0, "sum_batch": image_batch, "conjugate": problem.conjugate_b},
-            lines_summed=True,
+            sums, lines_summed=True,
         )  # fmt: skip
         yield self._multiply(
             problem.a, BaseAddress.ROWS, problem.batch, a_exponents, self._sums,
@@ -97,17 +105,18 @@ class ProofLaunch:
                 "vector_batch": image_batch, "sum_batch": 2 * problem.a.rows,
                 "conjugate": problem.conjugate_a,
             },
-            lines_summed=False,
+            (), lines_summed=False,
         )  # fmt: skip
         kernel = bound(
             self._device, end_proof_source(), END_PROOF, -(-self._rows // _THREADS), _THREADS,
             END_PROOF_ARGUMENTS, {"rows": self._rows},
         )  # fmt: skip
-        yield Step(kernel, {"sums": self._sums, "result": self._result})
+        members = {"sums": self._sums, "result": self._result}
+        yield Step(kernel, members, writes=(PROOF,))
 
     def _multiply(
         self, x: Layout, base: BaseAddress, batches: int, exponents: Address, sums: Address,
-        values: dict[str, int | float], *, lines_summed: bool,
+        values: dict[str, int | float], reads: tuple[str, ...], *, lines_summed: bool,
     ) -> Step:  # fmt: skip
         lanes_sum = is_k_major(x) != lines_summed
         outs, terms = (x.columns, x.rows) if lines_summed else (x.rows, x.columns)
@@ -128,7 +137,7 @@ class ProofLaunch:
         return Step(kernel, {
             "x": Address(base), "exponents": exponents, "reals": self._x, "vector": self._image,
             "sums": sums,
-        })  # fmt: skip
+        }, reads=reads, writes=(PROOF,))  # fmt: skip
 
     def write_key(self, memory: int, stream: int) -> None:
         """Give the workspace at an address the key of a call's random numbers."""

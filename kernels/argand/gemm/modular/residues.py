@@ -30,6 +30,10 @@ class Integers:
     exponents: Array
     finite: Array
 
+    def lines(self, some: slice) -> Integers:
+        """Some of the lines."""
+        return Integers(*(x[some] for x in (self.real, self.imag, self.exponents, self.finite)))
+
 
 def integers(x: Array, moduli: Moduli) -> Integers:
     """The lines of x, (lines, k) complex, as integers within the range of the moduli.

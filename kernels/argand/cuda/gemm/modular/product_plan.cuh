@@ -26,6 +26,7 @@ struct ResidueArguments {
     const signed char *a, *b;  // planes of A and B; wgmma reads them by tensor maps
     signed char* residues;     // (slices, batches, planes, m, n)
     int64 slice_bytes;         // of a slice's residues
+    int64 a_plane, b_plane;    // bytes from plane to plane
     int m, n;                  // n is a multiple of kColumnBlock
     int k_tiles, slice_tiles;  // of a line, and of a split-K slice, the last one maybe fewer
     int slices;

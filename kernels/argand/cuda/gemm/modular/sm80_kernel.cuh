@@ -44,10 +44,10 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     const int k_tiles = k_tiles_of(args, tile.slice);
     const signed char* a =
         args.a + first_k +
-        ((args.a_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.m * pitch;
+        ((args.a_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.a_plane;
     const signed char* b =
         args.b + first_k +
-        ((args.b_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.n * pitch;
+        ((args.b_batched ? int64(tile.batch) * args.planes : 0) + tile.plane) * args.b_plane;
     const auto copy_stage = [&](int k_tile) {
         if (k_tile < k_tiles) {
             unsigned char* stage = stages + k_tile % plan.stages * plan.stage_bytes();

@@ -1,0 +1,124 @@
+"""Packed operands of exact products on a GPU: planes of residues and exponents, made once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import cupy
+
+from argand.device import gpu
+from argand.gemm.modular.operand_launch import PLANES_ALIGNMENT, OperandLaunch, planes_bytes
+from argand.gemm.modular.pieces import ModularProblem
+from argand.gemm.modular.product_plan import COLUMN_BLOCK, ITEM
+from argand.gemm.operands import Op, Side
+from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.layout import Layout, batched, device_of
+
+
+@dataclass(frozen=True, eq=False)
+class PackedPlanes:
+    """An operand as the kernels of exact products multiply it.
+
+    Attributes:
+        memory: planes of all products, then the exponents of their lines.
+        layout: lines by k, as of an array; its strides are not those of planes.
+        dtype: of the operand, complex64 or complex128.
+        batch_shape: its leading axes.
+        form: what launches depend on besides, for the call cache.
+        product_bytes: of a product's planes.
+    """
+
+    memory: Any
+    layout: Layout
+    dtype: str
+    batch_shape: tuple[int, ...]
+    form: tuple[Any, ...]
+    product_bytes: int
+
+    @property
+    def planes(self) -> int:
+        """The address, which launches take."""
+        return int(self.memory.data.ptr)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of device memory."""
+        return int(self.memory.nbytes)
+
+
+def pack(x: Any, op: Op, count: int, side: Side) -> PackedPlanes:
+    """Return x, complex and on a GPU, packed for ``count`` moduli; arguments as in `argand.pack`.
+
+    Raises ValueError where k is too long for the moduli.
+    """
+    batch_shape = tuple(x.shape[:-2])
+    with device_of(x):
+        view = batched(x, batch_shape)
+        view = view.transposed if (op == "N") == (side == "b") else view
+        layout, batch = view.layout, prod(batch_shape)
+        device = gpu(cupy.cuda.Device().id)
+        dtype, batches = str(x.dtype), batch if layout.batch_stride else 1
+        kept = _kept_layout(layout.rows, layout.columns, batches, dtype)
+        form = (dtype, batch_shape, batches, device.index)
+        if 0 in x.shape:
+            return PackedPlanes(cupy.empty(1, cupy.uint8), kept, dtype, batch_shape, form, 0)
+        problem = ModularProblem(
+            dtype, count, batch, layout, layout, None, layout, op == "C", op == "C", 1, 0
+        )
+        stored = layout.rows if side == "a" else -(-layout.rows // COLUMN_BLOCK) * COLUMN_BLOCK
+        sizes = [planes_bytes(count, stored, problem.pitch, batches)]
+
+        def reserve(nbytes: int) -> Address:
+            found = Address(BaseAddress.MEMORY, sum(sizes))
+            sizes.append(_aligned(nbytes))
+            return found
+
+        operand = OperandLaunch(
+            problem, layout, BaseAddress.ROWS, device, reserve, permuted=side == "b"
+        )
+        planes = Address(BaseAddress.MEMORY)
+        steps = [*operand.norms(), operand.encode(0, batch, 0, layout.rows, stored, planes)]
+        memory = cupy.empty(sum(sizes), cupy.uint8)
+        launches = LaunchSequence(
+            [step.kernel for step in steps],
+            lambda addresses: [
+                step.kernel.argument_update(step.members, step.maps, addresses) for step in steps
+            ],
+        )
+        addresses = (int(view.array.data.ptr), 0, 0, 0, int(memory.data.ptr))
+        launches(addresses, cupy.cuda.get_current_stream().ptr)
+        nbytes = 2 * count * stored * problem.pitch
+        return PackedPlanes(memory, kept, dtype, batch_shape, form, nbytes)
+
+
+def for_batch(x: PackedPlanes, batch_shape: tuple[int, ...]) -> PackedPlanes:
+    """Return x itself, or where its products repeat over these leading axes a copy of them all."""
+    stride, rows = x.layout.batch_stride, x.layout.rows
+    if stride == 0 or x.batch_shape == batch_shape:
+        return x
+    own, wanted = prod(x.batch_shape), prod(batch_shape)
+    begin = _aligned(own * x.product_bytes)
+    parts = [
+        cupy.broadcast_to(part.reshape(*x.batch_shape, -1), (*batch_shape, part.size // own))
+        for part in (
+            x.memory[: own * x.product_bytes], x.memory[begin : begin + 4 * own * rows],
+        )
+    ]  # fmt: skip
+    at = _aligned(wanted * x.product_bytes)
+    memory = cupy.empty(at + 4 * wanted * rows, cupy.uint8)
+    for start, part in zip((0, at), parts, strict=True):
+        memory[start : start + part.size] = part.ravel()
+    return replace(x, memory=memory, batch_shape=batch_shape)
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // PLANES_ALIGNMENT) * PLANES_ALIGNMENT
+
+
+def _kept_layout(rows: int, columns: int, batch: int, dtype: str) -> Layout:
+    """The layout of lines that stand one after the other; none repeat in a batch of one."""
+    stride = rows * columns if batch > 1 else 0
+    return Layout(rows, columns, columns, 1, stride, ITEM[dtype], 32)

@@ -1,0 +1,48 @@
+"""Kernels of a call, what each reads and writes, and which of them have to wait for which."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # their modules need CuPy
+    from argand.runtime.arguments import Address
+    from argand.runtime.kernel import BoundKernel
+
+
+class Step(NamedTuple):
+    """A kernel of a call, and the addresses in its arguments and of its tensor maps.
+
+    ``reads`` and ``writes`` name the parts of the workspace that other kernels of the call write.
+    """
+
+    kernel: BoundKernel
+    members: dict[str, Address]
+    maps: tuple[Address, ...] = ()
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+
+def dependencies(steps: Sequence[Step]) -> list[list[int]]:
+    """Return for each step the numbers of those before that it has to wait for.
+
+    It waits for what wrote a part that it reads or writes, and for what read a part that it writes;
+    not for what one of these waits for in any case.
+    """
+    found: list[list[int]] = []
+    before: list[set[int]] = []
+    writer: dict[str, int] = {}
+    readers: defaultdict[str, set[int]] = defaultdict(set)
+    for number, step in enumerate(steps):
+        waits = {writer[part] for part in (*step.reads, *step.writes) if part in writer}
+        for part in step.writes:
+            waits |= readers.pop(part, set())
+        implied = set().union(*(before[other] for other in waits))
+        found.append(sorted(waits - implied))
+        before.append(waits | implied)
+        for part in step.reads:
+            readers[part].add(number)
+        for part in step.writes:
+            writer[part] = number
+    return found
