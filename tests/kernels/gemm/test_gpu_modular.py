@@ -21,11 +21,16 @@ COUNTS = tuple(range(FEWEST, MOST + 1))
 
 
 @pytest.fixture
-def modular_launch(no_call_remembered: None) -> Any:
-    """The module of launches, which every call asks anew for its plans: none is in the cache."""
+def modular_launch(cp: Any) -> Iterator[Any]:
+    """The module of launches, without those of other tests."""
+    from argand.gemm.calls import CALLS
     from argand.gemm.modular import launch
 
-    return launch
+    launch.prepared.cache_clear()
+    CALLS.clear()
+    yield launch
+    launch.prepared.cache_clear()
+    CALLS.clear()
 
 
 def numbers(rng: np.random.Generator, *shape: int, dtype: Any, spread: float = 0.5) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,26 +12,21 @@ from argand import gemm
 from argand.gemm.modular.product_plan import ENCODE_KERNEL, PRODUCT_KERNEL
 from argand.gemm.modular.proof import WrongProductError
 
-from tests.kernels.gemm.test_gpu_modular import COUNTS, TYPES, numbers, same_bits
+from tests.covers import EXHAUSTIVE
+from tests.kernels.gemm.test_gpu_modular import (
+    COUNTS,
+    TYPES,
+    modular_launch,
+    numbers,
+    same_bits,
+)
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture
-def modular_launch(cp: Any) -> Iterator[Any]:
-    """The module of launches, without those of other tests."""
-    from argand.gemm.calls import CALLS
-    from argand.gemm.modular import launch
-
-    launch.prepared.cache_clear()
-    CALLS.clear()
-    yield launch
-    launch.prepared.cache_clear()
-    CALLS.clear()
+__all__ = ["modular_launch"]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("count", COUNTS if EXHAUSTIVE else (6, 8, 9, 17))
 def test_right_products_pass(cp: Any, rng: np.random.Generator, count: int, dtype: Any) -> None:
     for m, n, k in ((150, 141, 300), (3, 257, 1100), (1, 1, 1), (257, 66, 13)):
         a, b = numbers(rng, m, k, dtype=dtype), numbers(rng, k, n, dtype=dtype)

@@ -58,4 +58,4 @@ def _holds(numbers: Range, k: int, count: int) -> bool:
     """
     unit = Fraction(2) ** (frexp(numbers.largest)[1] - QUANTUM_BITS)
     counted = 2 * k * (numbers.largest + unit) ** 2 + -(-k // NORM_BLOCK) * unit**2
-    return counted * 4**numbers.fraction_bits <= moduli(count).largest_squared_norm(k)
+    return bool(counted * 4**numbers.fraction_bits <= moduli(count).largest_squared_norm(k))

@@ -8,6 +8,8 @@ from argand.device import Device
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import (
+    ACROSS_BYTES,
+    ACROSS_GROUP,
     ENCODE_ARGUMENTS,
     ENCODE_KERNEL,
     ENCODE_THREADS,
@@ -28,10 +30,6 @@ from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, ar
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 
-_ENCODE_LINE_BYTES = 128
-"""Bytes of lines that a CTA reads which encodes across lines."""
-_LINES_GROUP = 8
-"""Neighbouring CTAs across lines that are launched one after another, as in encode.cuh."""
 _ALIGNMENT = 16
 PLANES_ALIGNMENT = 256
 """Bytes of which the planes of packed operands take a multiple."""
@@ -149,13 +147,13 @@ class OperandLaunch:
         x, problem, reading = self._x, self._problem, self._reading
         product, products = (product, products) if x.batch_stride else (0, 1)
         work = products * self._k_blocks
-        across = _ENCODE_LINE_BYTES // x.item * _LINES_GROUP
+        across = ACROSS_BYTES // x.item * ACROSS_GROUP
         whole = reading == "whole lines"
         threads = ENCODE_THREADS // self._resident // 32 * 32 if whole else 32 * WARPS
         blocks = {
             "whole lines": min(products * stored, self._resident * self._device.sm_count),
             "along k": -(-work * stored // WARPS),
-            "across lines": work * -(-stored // across) * _LINES_GROUP,
+            "across lines": work * -(-stored // across) * ACROSS_GROUP,
         }[reading]
         source = encode_kernel_source(
             problem.dtype, problem.count, reading, permuted=self._permuted,

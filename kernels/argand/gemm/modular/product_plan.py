@@ -5,6 +5,7 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,11 +13,12 @@ from argand.device import Arch
 from argand.gemm.families import Family
 from argand.gemm.modular.constants import (
     INT32_MODULI,
+    SUM_BIAS,
     decode_source,
     encode_source,
     reduce_source,
 )
-from argand.gemm.modular.moduli import NORM_BLOCK
+from argand.gemm.modular.moduli import NORM_BLOCK, QUANTUM_BITS
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import TARGET, PlanError
@@ -34,6 +36,14 @@ WARPS = 8
 """Warps of a CTA of the kernels that find norms and encode."""
 DECODE_WARPS = 4
 """Warps of a CTA that decodes."""
+ACROSS_BYTES = 128
+"""Bytes of lines that a CTA reads which encodes across lines."""
+ACROSS_GROUP = 8
+"""Neighbouring CTAs across lines that are launched one after another."""
+_NORM_THREADS = 512
+"""Threads of a CTA that finds norms across lines."""
+_LINE_CONSTANTS = {"kLineBlock": NORM_BLOCK, "kQuantumBits": QUANTUM_BITS}
+_TILE_CONSTANTS = {"kTileK": TILE_K, "kColumnBlock": COLUMN_BLOCK, "kSumBias": SUM_BIAS}
 Reading = Literal["whole lines", "along k", "across lines"]
 """How an operand is encoded: lines held in shared memory, by blocks along k, or transposed."""
 _ALIGNMENT = 1024
@@ -155,6 +165,11 @@ def real_type(dtype: str) -> str:
     return {"complex64": "float", "complex128": "double"}[dtype]
 
 
+def constants_check(values: Mapping[str, int]) -> str:
+    """C++ that does not compile where constants of the kernels are not what launches take."""
+    return "".join(f"static_assert({name} == {value});\n" for name, value in values.items())
+
+
 def norm_lines(item: int) -> int:
     """Lines of a CTA that finds norms across lines, of numbers of ``item`` bytes: `kNormLines`."""
     return 256 // item
@@ -162,7 +177,7 @@ def norm_lines(item: int) -> int:
 
 def norm_threads(*, along_k: bool) -> int:
     """Threads of a CTA that finds norms."""
-    return 32 * WARPS if along_k else 512
+    return 32 * WARPS if along_k else _NORM_THREADS
 
 
 def whole_line_bytes(item: int, k_blocks: int, buffers: int) -> int:
@@ -177,6 +192,13 @@ def norm_source(dtype: str, *, along_k: bool) -> str:
     return (
         '#include "gemm/modular/norms.cuh"\n'
         f"{size_check('NormArguments', NORM_ARGUMENTS)}"
+        + constants_check(
+            _LINE_CONSTANTS
+            | {
+                "kNormThreads": _NORM_THREADS,
+                f"kNormLines<{real}>": norm_lines(ITEM[dtype]),
+            }
+        )
         + kernel_source(f"modular_{name}", threads, "NormArguments", f"{name}<{real}>(args)")
     )
 
@@ -205,6 +227,15 @@ def encode_kernel_source(
         f"{encode_source(count, 4 if narrow else 8)}"
         '#include "gemm/modular/encode.cuh"\n'
         f"{size_check('EncodeArguments', ENCODE_ARGUMENTS)}"
+        + constants_check(
+            _LINE_CONSTANTS
+            | {
+                "kColumnBlock": COLUMN_BLOCK,
+                "kAcrossWarps": WARPS,
+                "kAcrossBytes": ACROSS_BYTES,
+                "kAcrossGroup": ACROSS_GROUP,
+            }
+        )
         + kernel_source(
             f"modular_{ENCODE_KERNEL}",
             threads,
@@ -228,6 +259,7 @@ def product_source(plan: ResiduePlan) -> str:
         + ('#include "device/warpgroup.cuh"\n' + wgmma_s8_function(plan.block_n) if wgmma else "")
         + f'#include "gemm/modular/{header}.cuh"\n'
         + size_check("ResidueArguments", PRODUCT_ARGUMENTS)
+        + constants_check(_TILE_CONSTANTS)
         + f"constexpr ResiduePlan kPlan{{{plan.warpgroup_rows}, {plan.block_m}, {plan.block_n}, "
         f"{plan.stages}}};\n"
         + kernel_source(
@@ -247,6 +279,7 @@ def slice_source() -> str:
         + reduce_source()
         + '#include "gemm/modular/slices.cuh"\n'
         + size_check("SliceArguments", SLICE_ARGUMENTS)
+        + constants_check(_TILE_CONSTANTS)
         + kernel_source(f"modular_{SLICE_KERNEL}", 32 * WARPS, "SliceArguments", "add_slices(args)")
     )
 
@@ -266,6 +299,7 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
         + (proof_source(count) if proved else "")
         + f'#include "gemm/modular/{"decode_proof" if proved else "decode"}.cuh"\n'
         + size_check("DecodeArguments", DECODE_ARGUMENTS)
+        + constants_check({"kColumnBlock": COLUMN_BLOCK})
         + kernel_source(
             f"modular_{DECODE_KERNEL}",
             32 * DECODE_WARPS,

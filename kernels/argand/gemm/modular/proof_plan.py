@@ -6,7 +6,13 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.gemm.modular.constants import INT32_MODULI
-from argand.gemm.modular.product_plan import WARPS, kernel_source, real_type
+from argand.gemm.modular.product_plan import (
+    COLUMN_BLOCK,
+    WARPS,
+    constants_check,
+    kernel_source,
+    real_type,
+)
 from argand.runtime.arguments import Fields, size_check
 
 BEGIN_PROOF, END_PROOF = "begin_proof", "end_proof"
@@ -56,13 +62,10 @@ def image_source(dtype: str, count: int, *, lines_summed: bool, lanes_sum: bool)
     """
     scaled = "float" if count <= INT32_MODULI and dtype == "complex64" else "double"
     flags = ", ".join(str(x).lower() for x in (lines_summed, lanes_sum))
-    checks = "".join(
-        f"static_assert({name}<{flag}> == {value});\n"
-        for name, flag, value in (
-            ("kImageTerms", "true", LANES_TERMS), ("kImageTerms", "false", OWN_TERMS),
-            ("kImageSums", "true", LANES_SUMS), ("kImageSums", "false", OWN_SUMS),
-        )
-    )  # fmt: skip
+    checks = constants_check({
+        "kImageTerms<true>": LANES_TERMS, "kImageTerms<false>": OWN_TERMS,
+        "kImageSums<true>": LANES_SUMS, "kImageSums<false>": OWN_SUMS,
+    })  # fmt: skip
     return _source(
         IMAGE_KERNEL, IMAGE_ARGUMENTS, "ImageArguments",
         f"add_image<{scaled}, {real_type(dtype)}, {flags}>(args)", checks,
@@ -77,12 +80,7 @@ def end_proof_source() -> str:
 def _source(name: str, fields: Fields, arguments: str, call: str, checks: str = "") -> str:
     return (
         f'#include "gemm/modular/proof.cuh"\n{size_check(arguments, fields)}'
-        + _result_check()
+        + constants_check({"sizeof(ProofResult)": RESULT_BYTES, "kColumnBlock": COLUMN_BLOCK})
         + checks
         + kernel_source(f"modular_{name}", 32 * WARPS, arguments, call)
     )
-
-
-def _result_check() -> str:
-    """C++ that does not compile where the result of a proof has another size."""
-    return f'static_assert(sizeof(ProofResult) == {RESULT_BYTES}, "as the host reads it");\n'

@@ -126,40 +126,31 @@ __device__ __forceinline__ int line_exponent(const EncodeArguments& args, int ba
 // Operands whose k is contiguous: a warp a block of a line.
 template <typename T, typename Source, bool permuted, typename Result>
 __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
-    const int lane = threadIdx.x % kWarp;
-    uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
-    const int block = index % args.k_blocks;
-    index /= args.k_blocks;
-    const int line = index % args.stored_lines, batch = index / args.stored_lines;
-    if (batch >= args.batches) return;
-    const int exponent = line_exponent(args, batch, line, block);
-    const Complex<Source>* source = static_cast<const Complex<Source>*>(args.x) +
-                                    batch * args.batch_stride +
-                                    (args.first_line + line) * args.line_stride;
+    const WarpBlock at(args.k_blocks, args.stored_lines);
+    if (at.batch >= args.batches) return;
+    const int exponent = line_exponent(args, at.batch, at.line, at.block);
     Complex<Source> x[kLineNumbers];
-#pragma unroll
-    for (int i = 0; i < kLineNumbers; ++i) {
-        const int k = block * kLineBlock + lane + i * kWarp;
-        x[i] = Complex<Source>{};
-        if (exponent != kNotFinite && k < args.k) x[i] = source[k * args.k_stride];
-    }
-    const int row = permuted ? stored_row<Result>(line) : line;
-    encode_block<T, Source>(args, x, exponent, batch, row, block);
+    at.load<Source>(static_cast<const Complex<Source>*>(args.x) + at.batch * args.batch_stride +
+                        (args.first_line + at.line) * args.line_stride,
+                    args.k_stride, exponent == kNotFinite ? 0 : args.k, x);
+    const int row = permuted ? stored_row<Result>(at.line) : at.line;
+    encode_block<T, Source>(args, x, exponent, at.batch, row, at.block);
 }
 
 // Operands whose lines are contiguous: a CTA reads a block of 128 bytes of lines and transposes it
-// through shared memory.
+// through shared memory. CTAs take kAcrossGroup neighbours along lines, then the blocks along k, so
+// that both what is read and what is written at a time fills pages of memory.
+constexpr int kAcrossBytes = 128, kAcrossWarps = 8, kAcrossGroup = 8;
+
 template <typename T, typename Source, bool permuted, typename Result>
 __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args) {
-    constexpr int kLines = 128 / sizeof(Complex<Source>);
-    constexpr int kWarps = 8, kRows = kWarp / kLines;  // numbers along k that a warp reads at once
+    constexpr int kLines = kAcrossBytes / sizeof(Complex<Source>);
+    constexpr int kWarps = kAcrossWarps, kGroup = kAcrossGroup;
+    constexpr int kRows = kWarp / kLines;  // numbers along k that a warp reads at once
     constexpr int kLoads = kLineBlock / (kWarps * kRows);
     static_assert(kLines == kWarps || kLines == 2 * kWarps, "a warp encodes one line or two");
     __shared__ Complex<Source> tile[kLines][kLineBlock + 1];
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    // CTAs take eight neighbours along lines, then the blocks along k, so that both what is read
-    // and what is written at a time fills pages of memory.
-    constexpr int kGroup = 8;
     const int line_groups = (args.stored_lines + kGroup * kLines - 1) / (kGroup * kLines);
     uint32 index = blockIdx.x;
     int first_line = index % kGroup;

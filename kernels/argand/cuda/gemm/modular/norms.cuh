@@ -100,39 +100,57 @@ __device__ __forceinline__ uint64 warp_norm(const Complex<T> (&x)[kLineNumbers],
         largest, warp_sum(squares<T>(x, exponent_of(largest) - kQuantumBits, valid)));
 }
 
+// The block of a line that a warp takes: the blocks of a line, then the lines, then the products.
+struct WarpBlock {
+    int block, line, batch;
+
+    __device__ __forceinline__ WarpBlock(int k_blocks, int lines) {
+        uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
+        block = index % k_blocks;
+        index /= k_blocks;
+        line = index % lines;
+        batch = index / lines;
+    }
+
+    // Reads the block's numbers below `end` along k; the others become zeros.
+    template <typename T>
+    __device__ __forceinline__ void load(const Complex<T>* source, int64 k_stride, int end,
+                                         Complex<T> (&x)[kLineNumbers]) const {
+#pragma unroll
+        for (int i = 0; i < kLineNumbers; ++i) {
+            const int k = block * kLineBlock + threadIdx.x % kWarp + i * kWarp;
+            x[i] = Complex<T>{};
+            if (k < end) x[i] = source[k * k_stride];
+        }
+    }
+};
+
 // Operands whose k is contiguous: a warp a block of a line.
 template <typename T>
 __device__ __forceinline__ void norms_along_k(const NormArguments& args) {
+    const WarpBlock at(args.k_blocks, args.lines);
+    if (at.batch >= args.batches) return;
     const int lane = threadIdx.x % kWarp;
-    uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
-    const int block = index % args.k_blocks;
-    index /= args.k_blocks;
-    const int line = index % args.lines, batch = index / args.lines;
-    if (batch >= args.batches) return;
-    const Complex<T>* source = static_cast<const Complex<T>*>(args.x) +
-                               batch * args.batch_stride + line * args.line_stride;
-    const int first = block * kLineBlock + lane;
-    const int valid = count_below(first, kWarp, kLineNumbers, args.k);
     Complex<T> x[kLineNumbers];
-#pragma unroll
-    for (int i = 0; i < kLineNumbers; ++i) {
-        x[i] = Complex<T>{};
-        if (i < valid) x[i] = source[(first + i * kWarp) * args.k_stride];
-    }
-    const uint64 norm = warp_norm<T>(x, valid);
+    at.load<T>(static_cast<const Complex<T>*>(args.x) + at.batch * args.batch_stride +
+                   at.line * args.line_stride,
+               args.k_stride, args.k, x);
+    const uint64 norm = warp_norm<T>(
+        x, count_below(at.block * kLineBlock + lane, kWarp, kLineNumbers, args.k));
     if (lane == 0) {
-        args.norms[(int64(batch) * args.k_blocks + block) * args.lines + line] = norm;
+        args.norms[(int64(at.batch) * args.k_blocks + at.block) * args.lines + at.line] = norm;
     }
 }
 
-// Operands whose lines are contiguous: a CTA of 512 threads a block of 256 bytes of lines.
+// Operands whose lines are contiguous: a CTA a block of 256 bytes of lines.
+constexpr int kNormThreads = 512;
 template <typename T>
 constexpr int kNormLines = 256 / sizeof(Complex<T>);
 
 template <typename T>
 __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
     using Bits = decltype(magnitude_bits(T()));
-    constexpr int kLines = kNormLines<T>, kGroups = 512 / kLines, kNumbers = kLineBlock / kGroups;
+    constexpr int kLines = kNormLines<T>, kGroups = kNormThreads / kLines, kNumbers = kLineBlock / kGroups;
     // Padded by one, so that warps read columns without bank conflicts.
     __shared__ Bits largest_of[kGroups][kLines + 1], largest_of_line[kLines];
     __shared__ uint64 sum_of[kGroups][kLines + 1];
@@ -157,7 +175,7 @@ __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
     }
     largest_of[group][inside] = largest;
     __syncthreads();
-    for (int i = warp; i < kLines; i += 512 / kWarp) {
+    for (int i = warp; i < kLines; i += kNormThreads / kWarp) {
         const Bits found = warp_max(lane < kGroups ? largest_of[lane][i] : Bits(0));
         if (lane == 0) largest_of_line[i] = found;
     }
@@ -165,7 +183,7 @@ __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
     const int unit = exponent_of(largest_of_line[inside]) - kQuantumBits;
     sum_of[group][inside] = squares<T>(x, unit, valid);
     __syncthreads();
-    for (int i = warp; i < kLines; i += 512 / kWarp) {
+    for (int i = warp; i < kLines; i += kNormThreads / kWarp) {
         const uint64 sum = warp_sum(lane < kGroups ? sum_of[lane][i] : 0);
         if (lane == 0 && first_line + i < args.lines) {
             args.norms[(int64(batch) * args.k_blocks + block) * args.lines + first_line + i] =
