@@ -21,6 +21,7 @@ from argand.gemm.modular.moduli import LEAST, MODULI, MOST, moduli
 from argand.gemm.modular.product_plan import (
     DECODE_KERNEL,
     ENCODE_KERNEL,
+    EXPONENT_KERNEL,
     NORM_KERNELS,
     PRODUCT_KERNEL,
     SLICE_KERNEL,
@@ -28,6 +29,7 @@ from argand.gemm.modular.product_plan import (
     ResiduePlan,
     decode_kernel_source,
     encode_kernel_source,
+    exponent_source,
     norm_source,
     plans_of,
     product_source,
@@ -59,6 +61,7 @@ def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tupl
     types, both = ("complex64", "complex128"), (False, True)
     for plan in plans:
         yield product_source(plan), f"modular_{PRODUCT_KERNEL}"
+    yield exponent_source(), f"modular_{EXPONENT_KERNEL}"
     yield slice_source(), f"modular_{SLICE_KERNEL}"
     for dtype, along_k in product(types, both):
         yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"

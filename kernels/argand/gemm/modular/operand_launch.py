@@ -13,11 +13,15 @@ from argand.gemm.modular.product_plan import (
     ENCODE_ARGUMENTS,
     ENCODE_KERNEL,
     ENCODE_THREADS,
+    EXPONENT_ARGUMENTS,
+    EXPONENT_KERNEL,
+    EXPONENT_WARPS,
     NORM_ARGUMENTS,
     NORM_KERNELS,
     WARPS,
     Reading,
     encode_kernel_source,
+    exponent_source,
     norm_lines,
     norm_source,
     norm_threads,
@@ -31,6 +35,8 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 
 _ALIGNMENT = 16
+_FEW_BLOCKS = 32
+"""Blocks of a line whose norms a warp reads at once."""
 PLANES_ALIGNMENT = 256
 """Bytes of which the planes of packed operands take a multiple."""
 _RESERVED_BYTES = 1024
@@ -88,6 +94,8 @@ class OperandLaunch:
         self._norms: Address | None = None
         if self._reading != "whole lines":
             self._norms = reserve(8 * self._batches * x.rows * self._k_blocks)
+        # Else each warp that encodes reads the norms of all blocks of its line.
+        self._exponents_known = self._norms is not None and self._k_blocks > _FEW_BLOCKS
 
     def _find_reading(self) -> Reading:
         x = self._x
@@ -121,7 +129,7 @@ class OperandLaunch:
         }  # fmt: skip
 
     def norms(self) -> list[Step]:
-        """Return the launch that finds the norms of blocks, where it is one of its own."""
+        """Return the launches before encoding: norms of blocks, exponents of long lines."""
         if self._norms is None:
             return []
         x, along_k = self._x, self._reading == "along k"
@@ -134,7 +142,16 @@ class OperandLaunch:
             norm_threads(along_k=along_k), NORM_ARGUMENTS, self._strides() | sizes,
         )  # fmt: skip
         members = {"x": Address(self._base), "norms": self._norms}
-        return [Step(norms, members, writes=(self.name("norms"),))]
+        found = [Step(norms, members, writes=(self.name("norms"),))]
+        if self._exponents_known:
+            kernel = bound(
+                self._device, exponent_source(), EXPONENT_KERNEL,
+                self._batches * -(-x.rows // 32), 32 * EXPONENT_WARPS, EXPONENT_ARGUMENTS,
+                self._limit | {"lines": x.rows, "k_blocks": self._k_blocks},
+            )  # fmt: skip
+            members = {"norms": self._norms, "exponents": self.exponents}
+            found.append(Step(kernel, members, writes=(self.name("norms"),)))
+        return found
 
     def encode(
         self, product: int, products: int, line: int, lines: int, stored: int, planes: Address
@@ -163,7 +180,7 @@ class OperandLaunch:
             self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,
             self._strides() | self._limit | {
                 "lines": lines, "stored_lines": stored, "batches": products, "first_line": line,
-                "pitch": problem.pitch,
+                "pitch": problem.pitch, "known": self._exponents_known,
                 "exponent_lines": x.rows,
                 "conjugate": problem.conjugate_b if self._permuted else problem.conjugate_a,
             },

@@ -34,6 +34,8 @@ ENCODE_THREADS = 768
 """Threads of a multiprocessor that encode."""
 WARPS = 8
 """Warps of a CTA of the kernels that find norms and encode."""
+EXPONENT_WARPS = 32
+"""Warps of a CTA that finds the exponents of 32 lines."""
 DECODE_WARPS = 4
 """Warps of a CTA that decodes."""
 ACROSS_BYTES = 128
@@ -120,8 +122,12 @@ ENCODE_ARGUMENTS: Fields = (
     ("int64", "k_stride"), ("int64", "batch_stride"),
     *(("int", name) for name in (
         "lines", "stored_lines", "k", "k_blocks", "pitch", "batches", "first_line",
-        "exponent_lines", "limit_shift", "conjugate",
+        "exponent_lines", "limit_shift", "conjugate", "known",
     )),
+)  # fmt: skip
+EXPONENT_ARGUMENTS: Fields = (
+    ("const uint64*", "norms"), ("int*", "exponents"), ("int64", "limit"), ("int", "lines"),
+    ("int", "k_blocks"), ("int", "limit_shift"),
 )  # fmt: skip
 PRODUCT_ARGUMENTS: Fields = (
     ("const signed char*", "a"), ("const signed char*", "b"), ("signed char*", "residues"),
@@ -148,7 +154,7 @@ DECODE_ARGUMENTS: Fields = (
 )  # fmt: skip
 NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
 ENCODE_KERNEL, PRODUCT_KERNEL, DECODE_KERNEL = "encode", "residue_product", "decode"
-SLICE_KERNEL = "add_slices"
+SLICE_KERNEL, EXPONENT_KERNEL = "add_slices", "line_exponents"
 
 
 ITEM = {"complex64": 8, "complex128": 16}
@@ -200,6 +206,19 @@ def norm_source(dtype: str, *, along_k: bool) -> str:
             }
         )
         + kernel_source(f"modular_{name}", threads, "NormArguments", f"{name}<{real}>(args)")
+    )
+
+
+def exponent_source() -> str:
+    """CUDA C++ of the kernel that finds the exponents of lines of many blocks."""
+    threads = 32 * EXPONENT_WARPS
+    return (
+        '#include "gemm/modular/norms.cuh"\n'
+        + size_check("ExponentArguments", EXPONENT_ARGUMENTS)
+        + constants_check({"kExponentWarps": EXPONENT_WARPS})
+        + kernel_source(
+            f"modular_{EXPONENT_KERNEL}", threads, "ExponentArguments", "line_exponents(args)"
+        )
     )
 
 

@@ -12,7 +12,7 @@
 struct EncodeArguments {
     const void* x;
     signed char* planes;   // (batches, 2 kModuli, stored lines, pitch)
-    int* exponents;        // (batches, lines), which are found here
+    int* exponents;        // (batches, lines), which are found here where they are not known
     const uint64* norms;   // (batches, blocks of k, lines); of whole lines they are found here too
     uint64 limit;          // the largest squared norm times 4^limit_shift, of 61 or 62 bits
     int64 line_stride, k_stride, batch_stride;
@@ -21,6 +21,7 @@ struct EncodeArguments {
     int exponent_lines;
     int limit_shift;
     int conjugate;
+    int known;  // whether exponents have been found
 };
 
 // Digits to base 256 from -128 to 127, as bytes.
@@ -117,6 +118,7 @@ __device__ __forceinline__ int line_exponent(const EncodeArguments& args, int ba
                                              int block) {
     if (line >= args.lines) return kNotFinite;
     const int64 lines = args.exponent_lines, number = args.first_line + line;
+    if (args.known) return args.exponents[batch * lines + number];
     const int exponent = warp_exponent(args.norms + batch * args.k_blocks * lines + number,
                                        args.k_blocks, lines, args.limit, args.limit_shift);
     if (block == 0 && threadIdx.x % kWarp == 0) args.exponents[batch * lines + number] = exponent;

@@ -223,3 +223,43 @@ __device__ __forceinline__ int warp_exponent(const uint64* norms, int count, int
     for (int i = lane + kWarp; i < count; i += kWarp) sum += in_unit_of(largest, norms[i * stride]);
     return exponent_within(largest, warp_sum(sum), limit, limit_shift);
 }
+
+struct ExponentArguments {
+    const uint64* norms;  // (batches, blocks of k, lines)
+    int* exponents;       // (batches, lines)
+    uint64 limit;         // as of EncodeArguments
+    int lines, k_blocks, limit_shift;
+};
+
+// The exponents of lines of many blocks, found once. A CTA takes as many lines as a warp has lanes,
+// and each of its warps every kExponentWarps-th block.
+constexpr int kExponentWarps = 32;
+
+__device__ __forceinline__ void line_exponents(const ExponentArguments& args) {
+    __shared__ uint64 found[kExponentWarps][kWarp];
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    const int groups = (args.lines + kWarp - 1) / kWarp;
+    const int line = int(blockIdx.x % groups) * kWarp + lane, batch = blockIdx.x / groups;
+    const int count = line < args.lines ? args.k_blocks : 0;
+    const uint64* norms = args.norms + int64(batch) * args.k_blocks * args.lines + line;
+    uint64 largest = 0;
+#pragma unroll 4
+    for (int i = warp; i < count; i += kExponentWarps) {
+        largest = max(largest, norms[int64(i) * args.lines]);
+    }
+    found[warp][lane] = largest;
+    __syncthreads();
+    for (int i = 0; i < kExponentWarps; ++i) largest = max(largest, found[i][lane]);
+    __syncthreads();
+    uint64 sum = 0;
+#pragma unroll 4
+    for (int i = warp; i < count; i += kExponentWarps) {
+        sum += in_unit_of(largest, norms[int64(i) * args.lines]);
+    }
+    found[warp][lane] = sum;
+    __syncthreads();
+    if (warp != 0 || line >= args.lines) return;
+    for (int i = 1; i < kExponentWarps; ++i) sum += found[i][lane];
+    args.exponents[int64(batch) * args.lines + line] =
+        exponent_within(largest, sum, args.limit, args.limit_shift);
+}
