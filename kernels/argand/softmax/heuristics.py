@@ -73,24 +73,24 @@ The next step of the same columns is taken where one is not legal. Measured on a
 ``benchmarks/softmax/plans.py``; the steps of fp64 follow those of fp32."""
 _STAGED_EDGES = 512
 """From this many threads on rows with edges are staged: a block waits for their cut accesses."""
+_FULL = 0.8
+"""From here on a row fills its registers well enough."""
 _STREAMED_THREADS = 256
 _STREAMED_WORDS = 32
 _MOST_WORDS = 64
 """Largest registers of a row in a thread: twice that would leave each scheduler one warp."""
-_Rung = tuple[int, int, int, int, int, int]
-_RINGS: dict[int, tuple[_Rung, ...]] = {
-    4: (
-        (32768, 53248, 6, 512, 256, 4), (131072, 270336, 33, 512, 256, 4),
-        (270336, 360448, 44, 384, 128, 4), (360448, 540672, 66, 384, 128, 4),
-        (540672, 2400000, 132, 512, 256, 4),
-    ),
-    2: (
-        (131072, 270336, 16, 512, 256, 4), (270336, 540672, 33, 512, 256, 4),
-        (540672, 1200000, 66, 512, 256, 4), (1200000, 4800000, 132, 256, 128, 4),
-    ),
-}  # fmt: skip
-"""By bytes of an element of x, rings of (columns above, columns up to, blocks that share a row,
-reduce threads, write threads, epilogue stages). Between them there is none. Measured as ladders."""
+_RING_COLUMNS = {4: 32768, 2: 131072}
+"""By bytes of an element of x, the longest rows that are no rings: registers hold them, of a block or
+of a cluster of two."""
+_RING_STAGES = 5
+"""Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
+slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
+each other."""
+_RING_ROLES = {4: ((384, 128), (512, 128)), 2: ((512, 256), (512, 128))}
+"""By bytes of an element of x, threads that reduce and that write, the fastest first."""
+_RING_EPILOGUE = 4
+_CLUSTER_COLUMNS = 131072
+"""The longest rows for which clusters are as fast as rings."""
 _RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
 _RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
@@ -163,7 +163,7 @@ def plan_softmax(
     for candidate in (
         measured,
         _slab_candidate(form, arch, rows, columns, sm_count),
-        _ring_candidate(form, columns, sm_count),
+        *_ring_candidates(form, arch, rows, columns, sm_count),
         *_ladder(form, arch, rows, columns, sm_count),
     ):
         plan = candidate.plan(form, arch, columns) if candidate else None
@@ -188,12 +188,28 @@ def _ladder(
             and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= _LEAST_PART)
         ):
             cluster *= 2
+        threads = _least_waste(form, threads, cluster, columns)
         if staged or (form.edges and threads >= _STAGED_EDGES):
             yield SoftmaxCandidate(threads, cluster, staged=True)
     while threads <= LARGEST_BLOCK:
         yield SoftmaxCandidate(threads, cluster)
         threads *= 2
     yield SoftmaxCandidate(_STREAMED_THREADS, cluster, words=_STREAMED_WORDS)
+
+
+def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
+    """The ladder's threads, or fewer where those would leave many of their registers empty.
+
+    Rows in registers are bytes in flight. Of 16 bits, registers that were 0.59 to 0.8 full had 0.59
+    to 0.78 of the copy rate on an H200.
+    """
+
+    def full(count: int) -> float:
+        return columns / (count * cluster * _values(form, count, cluster, columns))
+
+    if threads <= WARP or full(threads) >= _FULL:
+        return threads
+    return max(range(threads, threads // 2 - 1, -WARP), key=full)
 
 
 def _slab_candidate(
@@ -216,18 +232,30 @@ def _slab_candidate(
     return SoftmaxCandidate(threads, 1, slab_stages=_SLAB_STAGES, bulk=arch.sm >= CLUSTER_SM)
 
 
-def _ring_candidate(form: SoftmaxForm, columns: int, sm_count: int) -> SoftmaxCandidate | None:
-    for least, most, blocks, threads, write_threads, epilogue_stages in _RINGS.get(
-        ELEMENT_BYTES[form.input], ()
-    ):
-        if least < columns <= most:
-            return SoftmaxCandidate(
-                threads,
-                min(blocks, sm_count),
-                epilogue_stages=epilogue_stages,
-                write_threads=write_threads,
-            )
-    return None
+def _ring_candidates(
+    form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
+) -> Iterator[SoftmaxCandidate]:
+    """Rings of the fewest blocks whose shared memory holds slices enough and that fill the card."""
+    each = ELEMENT_BYTES[form.input]
+    if columns <= _RING_COLUMNS.get(each, columns):
+        return
+    counts = [count for count in range(1, sm_count + 1) if sm_count % count == 0]
+    held = [
+        count
+        for count in counts
+        if stage_bytes(form, -(-columns // count)) * _RING_STAGES <= ring_bytes(arch, 1)
+    ] or counts[-1:]
+    if rows * held[0] < sm_count and columns <= _CLUSTER_COLUMNS:
+        return  # a cluster answers a few rows sooner
+    # Few rows would leave multiprocessors idle.
+    enough = (
+        count for count in held if rows * count >= sm_count or columns // count < 2 * _LEAST_PART
+    )
+    blocks = next(enough, held[-1])
+    for threads, write_threads in _RING_ROLES[each]:
+        yield SoftmaxCandidate(
+            threads, blocks, epilogue_stages=_RING_EPILOGUE, write_threads=write_threads
+        )
 
 
 CANDIDATES: tuple[SoftmaxCandidate, ...] = (
