@@ -80,8 +80,8 @@ _STREAMED_WORDS = 32
 _MOST_WORDS = 64
 """Largest registers of a row in a thread: twice that would leave each scheduler one warp."""
 _RING_COLUMNS = {4: 32768, 2: 131072}
-"""By bytes of an element of x, the longest rows that are no rings: registers hold them, of a block or
-of a cluster of two."""
+"""By bytes of an element of x, the longest rows that are no rings: registers of a block or of a
+cluster of two hold them."""
 _RING_STAGES = 5
 """Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
 slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
