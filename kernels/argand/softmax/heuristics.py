@@ -100,6 +100,9 @@ _SLAB_BYTES = 4096
 _SLAB_STAGES = 2
 _SLAB_BLOCKS = 3
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
+_SLAB_WARPS = 16
+"""Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
+microsecond longer than rows that go to registers at once."""
 _LEAST_PART = 2048
 """Columns that are worth another block where multiprocessors are idle."""
 
@@ -146,8 +149,8 @@ class SoftmaxCandidate:
             found = streamed(form, self.threads, self.cluster, self.words)
         else:
             found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
-            if value_registers(form, found) > _MOST_WORDS:
-                return None
+        if not found.ring and value_registers(form, found) > _MOST_WORDS:
+            return None
         return found if is_legal(found, form, arch) else None
 
 
@@ -188,6 +191,8 @@ def _ladder(
             and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= _LEAST_PART)
         ):
             cluster *= 2
+        while threads < WARP and threads < columns and 2 * rows * threads <= sm_count * SMALL_BLOCK:
+            threads *= 2
         threads = _least_waste(form, threads, cluster, columns)
         if staged or (form.edges and threads >= _STAGED_EDGES):
             yield SoftmaxCandidate(threads, cluster, staged=True)
@@ -221,14 +226,12 @@ def _slab_candidate(
         return None
     most = _SLAB_BYTES // (WARP * form.element_bytes)
     threads = 1
-    while threads < WARP and (
-        columns > threads * most
-        # Few rows would leave multiprocessors idle.
-        or (rows * threads < sm_count * SMALL_BLOCK and columns > threads)
-    ):
+    while threads < WARP and columns > threads * most:
         threads *= 2
     if columns > threads * most:
         threads = -(-columns // (WARP * most)) * WARP
+    if rows * threads < sm_count * _SLAB_WARPS * WARP:
+        return None
     return SoftmaxCandidate(threads, 1, slab_stages=_SLAB_STAGES, bulk=arch.sm >= CLUSTER_SM)
 
 
@@ -261,7 +264,7 @@ def _ring_candidates(
 CANDIDATES: tuple[SoftmaxCandidate, ...] = (
     *(
         SoftmaxCandidate(threads, 1, slab_stages=stages, bulk=bulk)
-        for threads in (1, 2, 4, 8, 16, *range(WARP, 513, WARP))
+        for threads in (1, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192, 256, 320, 384, 512)
         for stages in (2, 3)
         for bulk in (False, True)
     ),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from argand import PRECISIONS, SoftmaxProblem, log_softmax, logsumexp, softmax
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
-from argand.softmax.formats import REAL_KINDS
-from argand.softmax.heuristics import slab
+from argand.softmax.formats import REAL_KINDS, Operation
+from argand.softmax.heuristics import plan_softmax, slab
+from argand.softmax.plan import SoftmaxForm
 from scipy import special
 
 from tests.kernels.softmax.softmax_cases import HALF_ULP, SMALLEST, numbers, stored
@@ -30,6 +32,23 @@ little; fp64 has two exponentials, a division, and sums of up to 32 terms of a t
 steps between them."""
 
 
+@pytest.fixture
+def by_slabs(gpu: Device) -> Callable[..., Any]:
+    """A context in which every softmax of rows of a width and of a kind takes slabs."""
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    def use(columns: int, kind: str, output: str, operation: Operation = "softmax") -> Any:
+        precision = PRECISIONS["fp64" if output == "fp64" else "fp32"]
+        form = SoftmaxForm(operation, kind, output, precision, 1, edges=True, gapless=True)
+        plan = plan_softmax(
+            form, gpu.require_arch(), rows=1 << 20, columns=columns, sm_count=gpu.sm_count
+        )
+        assert plan.slab
+        return PLAN_OVERRIDE.use((plan, form.vector))
+
+    return use
+
+
 def placed(cp: Any, flat: Array, first: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Rows that begin ``first`` elements into an array of NaN, and that array."""
     size = int(np.prod(shape))
@@ -44,7 +63,13 @@ def _nan(dtype: Any) -> Any:
 
 
 def held_softmax(
-    cp: Any, x: Array, kind: str, output: str, first: tuple[int, int] = (0, 0), **given: Any
+    cp: Any,
+    by_slabs: Callable[..., Any],
+    x: Array,
+    kind: str,
+    output: str,
+    first: tuple[int, int] = (0, 0),
+    **given: Any,
 ) -> None:
     """The softmax of x, between arrays of NaN, within its bound at every element."""
     exact = special.softmax(numbers(x, kind), axis=-1)
@@ -52,7 +77,8 @@ def held_softmax(
     read, _ = placed(cp, x, first[0], x.shape)
     out, whole = placed(cp, empty, first[1], x.shape)
     given |= {"format": "bf16" if kind == "bf16" else None, "output": output}
-    assert softmax(read, out=out, **given) is out
+    with by_slabs(x.shape[-1], kind, output):
+        assert softmax(read, out=out, **given) is out
     found = numbers(out.get(), output)
     smallest = max(SMALLEST[output], SMALLEST[given.get("precision", "fp32")])
     held = np.abs(found - exact) / (exact * HALF_ULP[output] + smallest)
@@ -64,9 +90,11 @@ def held_softmax(
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16"])
 @pytest.mark.parametrize("columns", SHORT + ODD + LONG)
-def test_every_width(cp: Any, rng: np.random.Generator, kind: str, columns: int) -> None:
+def test_every_width(
+    cp: Any, by_slabs: Callable[..., Any], rng: np.random.Generator, kind: str, columns: int
+) -> None:
     x = stored(4 * rng.standard_normal((ROWS, columns)).astype(np.float32), kind)
-    held_softmax(cp, x, kind, kind)
+    held_softmax(cp, by_slabs, x, kind, kind)
 
 
 @pytest.mark.parametrize(
@@ -74,37 +102,51 @@ def test_every_width(cp: Any, rng: np.random.Generator, kind: str, columns: int)
 )
 @pytest.mark.parametrize("columns", [19, 221, 1001])
 def test_every_kind_from_every_address(
-    cp: Any, rng: np.random.Generator, kind: str, output: str, columns: int
+    cp: Any,
+    by_slabs: Callable[..., Any],
+    rng: np.random.Generator,
+    kind: str,
+    output: str,
+    columns: int,
 ) -> None:
     x = stored(4 * rng.standard_normal((ROWS, columns)).astype(np.float32), kind)
     for first in [(0, 0), (1, 1), (3, 2), (0, 5), (7, 0)]:
-        held_softmax(cp, x, kind, output, first, precision="fp64" if output == "fp64" else "fp32")
+        held_softmax(
+            cp, by_slabs, x, kind, output, first, precision="fp64" if output == "fp64" else "fp32"
+        )
 
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16"])
 @pytest.mark.parametrize("columns", [5, 26, 55, 301, 493, 1999, 4901])
-def test_logarithms(cp: Any, rng: np.random.Generator, kind: str, columns: int) -> None:
+def test_logarithms(
+    cp: Any, by_slabs: Callable[..., Any], rng: np.random.Generator, kind: str, columns: int
+) -> None:
     x = stored(4 * rng.standard_normal((ROWS, columns)).astype(np.float32), kind)
     for first in (0, 3):
         read, _ = placed(cp, x, first, x.shape)
         given = {"format": "bf16" if kind == "bf16" else None, "output": kind}
         unit = HALF_ULP[kind]
-        logs = numbers(log_softmax(read, **given).get(), kind)
+        with by_slabs(columns, kind, kind, "log_softmax"):
+            logs = numbers(log_softmax(read, **given).get(), kind)
         expected = special.log_softmax(numbers(x, kind), axis=-1)
         np.testing.assert_allclose(logs, expected, rtol=4 * unit, atol=columns**0.5 * 8 * unit)
-        total = numbers(logsumexp(read, **given).get(), kind)
+        with by_slabs(columns, kind, kind, "logsumexp"):
+            total = numbers(logsumexp(read, **given).get(), kind)
         expected = special.logsumexp(numbers(x, kind), axis=-1)
         np.testing.assert_allclose(total, expected, rtol=8 * unit, atol=8 * unit)
 
 
 @pytest.mark.parametrize("columns", [3, 17, 55, 129, 511, 1001])
-def test_power(cp: Any, rng: np.random.Generator, columns: int) -> None:
+def test_power(
+    cp: Any, by_slabs: Callable[..., Any], rng: np.random.Generator, columns: int
+) -> None:
     z = rng.standard_normal((ROWS, columns)) + 1j * rng.standard_normal((ROWS, columns))
     z = z.astype(np.complex64)
     power = np.abs(z.astype(np.complex128)) ** 2
     for first in (0, 1):
         read, _ = placed(cp, z, first, z.shape)
-        found = softmax(read, power=True, scale=0.7).get()
+        with by_slabs(columns, "complex64", "fp32"):
+            found = softmax(read, power=True, scale=0.7).get()
         # Two roundings of the power and one of the scale move the exponent.
         allowed = (4 + 3 * 0.7 * power.max()) * 2.0**-23
         exact = special.softmax(0.7 * power, axis=-1)
@@ -126,15 +168,14 @@ def test_stages_are_used_again(
     """More slabs than the card has stages, each element against fp64 on the GPU."""
     if bulk and gpu.require_arch().sm < 90:
         pytest.skip("bulk copies need TMA")
-    from argand.softmax.gpu import PLAN_OVERRIDE, SoftmaxLaunch
+    from argand.softmax.gpu import PLAN_OVERRIDE
 
     x = 4 * cp.random.default_rng(3).standard_normal((rows, columns), dtype=cp.float32)
     if kind == "bf16":
         x = (x.view(cp.uint32) >> 16).astype(cp.uint16)
     x = x.astype(REAL_KINDS[kind], copy=False)
     out = cp.full(x.shape, _nan(x.dtype), x.dtype)
-    problem = SoftmaxProblem(x.shape, "softmax", PRECISIONS["fp32"], kind, kind)
-    form = SoftmaxLaunch(problem, x, out).form
+    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], 1, edges=True, gapless=True)
     with PLAN_OVERRIDE.use((slab(form, threads, columns, stages=stages, bulk=bulk), form.vector)):
         softmax(x, out=out, output=kind, format="bf16" if kind == "bf16" else None)
     if kind == "bf16":
@@ -153,20 +194,21 @@ def test_stages_are_used_again(
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
 @pytest.mark.parametrize("columns", [33, 301, 1001])
 def test_in_place_from_every_address(
-    cp: Any, rng: np.random.Generator, kind: str, columns: int
+    cp: Any, by_slabs: Callable[..., Any], rng: np.random.Generator, kind: str, columns: int
 ) -> None:
     x = stored(4 * rng.standard_normal((2003, columns)).astype(np.float32), kind)
     for first in (0, 1, 5):
         read, whole = placed(cp, x, first, x.shape)
-        apart = softmax(read, output=kind).get()
-        assert softmax(read, output=kind, out=read) is read
+        with by_slabs(columns, kind, kind):
+            apart = softmax(read, output=kind).get()
+            assert softmax(read, output=kind, out=read) is read
         np.testing.assert_array_equal(read.get(), apart)
         assert np.isnan(whole[:first].get()).all()
         assert np.isnan(whole[first + x.size :].get()).all()
 
 
 @pytest.mark.parametrize("columns", [2, 30, 55, 493, 1001, 4901])
-def test_rows_without_a_maximum(cp: Any, columns: int) -> None:
+def test_rows_without_a_maximum(cp: Any, by_slabs: Callable[..., Any], columns: int) -> None:
     inf, nan = np.inf, np.nan
     x = np.zeros((9, columns), np.float32)
     x[1, 0], x[2] = -inf, -inf
@@ -178,7 +220,8 @@ def test_rows_without_a_maximum(cp: Any, columns: int) -> None:
     with np.errstate(invalid="ignore"):
         exact = special.softmax(x.astype(np.float64), axis=-1)
     for precision in ("fp32", "3xfp16"):
-        found = softmax(cp.asarray(x), precision=precision).get()
+        with by_slabs(columns, "fp32", "fp32"):
+            found = softmax(cp.asarray(x), precision=precision).get()
         np.testing.assert_allclose(found, exact, rtol=2.0**-20, atol=1e-45)
 
 

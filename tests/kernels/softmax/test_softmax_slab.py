@@ -42,12 +42,12 @@ def form_of(
 
 
 def slabs() -> Iterator[Candidate]:
-    """Those that calls take, with few rows and with many, by both ways to copy."""
-    for arch, operation, (precision, kind, output), columns, rows in product(
-        ARCHS.values(), OPERATIONS, PAIRS, COLUMNS, (3, 1 << 20)
+    """Those that calls take, by both ways to copy."""
+    for arch, operation, (precision, kind, output), columns, unit in product(
+        ARCHS.values(), OPERATIONS, PAIRS, COLUMNS, (False, True)
     ):
-        form = form_of(operation, kind, output, columns, precision=precision, unit=rows > columns)
-        plan = plan_softmax(form, arch, rows=rows, columns=columns, sm_count=132)
+        form = form_of(operation, kind, output, columns, precision=precision, unit=unit)
+        plan = plan_softmax(form, arch, rows=1 << 20, columns=columns, sm_count=132)
         if not plan.slab:
             assert columns > 1001
             continue
@@ -103,11 +103,13 @@ def test_rows_with_gaps_take_none() -> None:
     assert not any(plan.slab for plan in candidates(form, HOPPER, 55))
 
 
-def test_few_rows_get_more_threads() -> None:
+def test_few_rows_go_to_registers_at_once_by_more_threads() -> None:
     form = form_of("softmax", "fp32", "fp32", 55)
     many, few = (
         plan_softmax(form, HOPPER, rows=rows, columns=55, sm_count=132) for rows in (1 << 20, 8)
     )
+    assert many.slab
+    assert not few.slab
     assert few.row_threads == 32 > many.row_threads
 
 
