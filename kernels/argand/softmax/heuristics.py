@@ -98,8 +98,12 @@ _RING_BYTES = (23 << 10, 52 << 10)
 _SLAB_BYTES = 4096
 """Most bytes of x or of the result that a warp holds of a slab."""
 _SLAB_STAGES = 2
-_SLAB_BLOCKS = 3
+_SLAB_BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
+_SLAB_FP32_COLUMNS = 512
+"""Longest rows of fp32 that are slabs. Longer ones go to registers by vectors at 0.96 of the copy
+rate and more on an H200, where they fill them; rows of 16 bits have a cut access for each two that
+are whole, and half of it."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
 microsecond longer than rows that go to registers at once."""
@@ -191,9 +195,9 @@ def _ladder(
             and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= _LEAST_PART)
         ):
             cluster *= 2
-        while threads < WARP and threads < columns and 2 * rows * threads <= sm_count * SMALL_BLOCK:
-            threads *= 2
         threads = _least_waste(form, threads, cluster, columns)
+        while threads < min(WARP, columns) and 2 * rows * threads <= sm_count * SMALL_BLOCK:
+            threads *= 2
         if staged or (form.edges and threads >= _STAGED_EDGES):
             yield SoftmaxCandidate(threads, cluster, staged=True)
     while threads <= LARGEST_BLOCK:
@@ -205,16 +209,19 @@ def _ladder(
 def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
     """The ladder's threads, or fewer where those would leave many of their registers empty.
 
-    Rows in registers are bytes in flight. Of 16 bits, registers that were 0.59 to 0.8 full had 0.59
-    to 0.78 of the copy rate on an H200.
+    Rows in registers are bytes in flight. On an H200 plans whose registers were 0.59 to 0.8 full
+    had 0.59 to 0.78 of the copy rate.
     """
 
     def full(count: int) -> float:
         return columns / (count * cluster * _values(form, count, cluster, columns))
 
-    if threads <= WARP or full(threads) >= _FULL:
-        return threads
-    return max(range(threads, threads // 2 - 1, -WARP), key=full)
+    legal = (*range(512, WARP, -WARP), 32, 16, 8, 4, 2)
+    least = threads
+    while full(threads) < _FULL and least > 2:
+        least //= 2
+        threads = max((count for count in legal if least <= count <= threads), key=full)
+    return threads
 
 
 def _slab_candidate(
@@ -222,17 +229,24 @@ def _slab_candidate(
 ) -> SoftmaxCandidate | None:
     """Slabs for rows that begin or end within an access, as far as shared memory holds enough."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
-    if not cut or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes:
+    threads = slab_threads(form, columns)
+    if (
+        not cut
+        or (form.input == "fp32" and columns > _SLAB_FP32_COLUMNS)
+        or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes
+        or rows * threads < sm_count * _SLAB_WARPS * WARP
+    ):
         return None
+    return SoftmaxCandidate(threads, 1, slab_stages=_SLAB_STAGES, bulk=arch.sm >= CLUSTER_SM)
+
+
+def slab_threads(form: SoftmaxForm, columns: int) -> int:
+    """The fewest threads whose part of a slab is no larger than `_SLAB_BYTES` a warp."""
     most = _SLAB_BYTES // (WARP * form.element_bytes)
     threads = 1
     while threads < WARP and columns > threads * most:
         threads *= 2
-    if columns > threads * most:
-        threads = -(-columns // (WARP * most)) * WARP
-    if rows * threads < sm_count * _SLAB_WARPS * WARP:
-        return None
-    return SoftmaxCandidate(threads, 1, slab_stages=_SLAB_STAGES, bulk=arch.sm >= CLUSTER_SM)
+    return threads if columns <= threads * most else -(-columns // (WARP * most)) * WARP
 
 
 def _ring_candidates(

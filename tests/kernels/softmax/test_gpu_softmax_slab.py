@@ -12,8 +12,8 @@ import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
 from argand.softmax.formats import REAL_KINDS, Operation
-from argand.softmax.heuristics import plan_softmax, slab
-from argand.softmax.plan import SoftmaxForm
+from argand.softmax.heuristics import slab, slab_threads
+from argand.softmax.plan import CLUSTER_SM, SoftmaxForm
 from scipy import special
 
 from tests.kernels.softmax.softmax_cases import HALF_ULP, SMALLEST, numbers, stored
@@ -40,10 +40,8 @@ def by_slabs(gpu: Device) -> Callable[..., Any]:
     def use(columns: int, kind: str, output: str, operation: Operation = "softmax") -> Any:
         precision = PRECISIONS["fp64" if output == "fp64" else "fp32"]
         form = SoftmaxForm(operation, kind, output, precision, 1, edges=True, gapless=True)
-        plan = plan_softmax(
-            form, gpu.require_arch(), rows=1 << 20, columns=columns, sm_count=gpu.sm_count
-        )
-        assert plan.slab
+        bulk = gpu.require_arch().sm >= CLUSTER_SM
+        plan = slab(form, slab_threads(form, columns), columns, stages=2, bulk=bulk)
         return PLAN_OVERRIDE.use((plan, form.vector))
 
     return use

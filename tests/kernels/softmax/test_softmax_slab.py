@@ -49,7 +49,7 @@ def slabs() -> Iterator[Candidate]:
         form = form_of(operation, kind, output, columns, precision=precision, unit=unit)
         plan = plan_softmax(form, arch, rows=1 << 20, columns=columns, sm_count=132)
         if not plan.slab:
-            assert columns > 1001
+            assert kind == "fp32" or columns > 4096
             continue
         traits = (("threads", (plan.row_threads > 1) + (plan.row_threads >= 32)),)
         for one in {plan, replace(plan, bulk=False, slab_stages=3)}:
@@ -77,13 +77,16 @@ def test_a_slab(arch: Arch, kind: str, threads: int, columns: int) -> None:
     assert_clean(softmax_source(form, plan), arch.target, kernel_name(form, plan))
 
 
-@pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16", "complex64"])
-def test_widths_that_no_access_divides_take_slabs(kind: str) -> None:
-    """From the shortest rows to 8 KiB none takes another plan, so there is no cliff between."""
+@pytest.mark.parametrize(
+    ("kind", "longest"), [("fp32", 512), ("fp16", 8192), ("bf16", 8192), ("complex64", 2048)]
+)
+def test_widths_that_no_access_divides_take_slabs(kind: str, longest: int) -> None:
+    """From the shortest rows on none takes another plan, so there is no cliff between."""
     output = "fp32" if kind == "complex64" else kind
-    longest = (8 << 10) // (8 if kind == "complex64" else 4)
     most = vector_for(kind, output)
-    for columns in range(1, longest):
+    for columns in (*range(1, 600), *range(601, longest, 53)):
+        if columns > longest:
+            break
         form = form_of("softmax", kind, output, columns)
         plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=columns, sm_count=132)
         assert plan.slab == (columns % most != 0)
@@ -92,6 +95,17 @@ def test_widths_that_no_access_divides_take_slabs(kind: str) -> None:
             check_row(plan, form, columns)
             # A thread has at most one value beyond the row.
             assert (plan.values - 1) * plan.row_threads < columns
+
+
+@pytest.mark.parametrize("kind", ["fp32", "fp16", "complex64"])
+def test_rows_fill_the_registers_that_they_take(kind: str) -> None:
+    """From some accesses on, whatever the length."""
+    output = "fp32" if kind == "complex64" else kind
+    for columns in (*range(128, 1024, 8), *range(1025, 32768, 97)):
+        form = form_of("softmax", kind, output, columns)
+        plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=columns, sm_count=132)
+        if not plan.slab:
+            assert columns >= 0.75 * plan.row_threads * plan.cluster * plan.values
 
 
 def test_rows_with_gaps_take_none() -> None:
