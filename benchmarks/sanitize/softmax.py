@@ -19,7 +19,7 @@ import numpy as np
 from argand import PRECISIONS, softmax
 from argand.device import gpu
 from argand.runtime.compiler import compile_all
-from argand.softmax.heuristics import candidates
+from argand.softmax.candidates import candidates
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
 from argand.softmax.source import softmax_source
 

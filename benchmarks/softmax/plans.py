@@ -18,8 +18,9 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
 from argand.runtime.compiler import compile_all
+from argand.softmax.candidates import candidates
 from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
-from argand.softmax.heuristics import candidates, choose_vector, plan_softmax
+from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax.source import softmax_source
 

@@ -19,8 +19,10 @@ from argand.gemm.sm80_plan import check_plan, plan_gemm
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.plan import TARGET, PlanError
-from argand.softmax.heuristics import fitted, plan_softmax
-from argand.softmax.plan import SoftmaxForm, check_softmax_plan
+from argand.softmax.candidates import fitted
+from argand.softmax.heuristics import plan_softmax
+from argand.softmax.legality import check_softmax_plan
+from argand.softmax.plan import SoftmaxForm
 
 from tests.kernels.precisions import TENSOR
 

@@ -20,14 +20,8 @@ from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned as softmax_tuning
 from argand.softmax.heuristics import choose_vector, plan_softmax
-from argand.softmax.plan import (
-    PORTABLE_CLUSTER,
-    SoftmaxForm,
-    SoftmaxPlan,
-    check_row,
-    check_softmax_plan,
-    vector_for,
-)
+from argand.softmax.legality import check_row, check_softmax_plan
+from argand.softmax.plan import PORTABLE_CLUSTER, SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softmax_source
 

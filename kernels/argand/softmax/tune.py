@@ -12,6 +12,7 @@ from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.compiler import compile_all
 from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
 from argand.runtime.timing import queued
+from argand.softmax.candidates import SoftmaxCandidate, candidate_plans
 from argand.softmax.formats import (
     COMPLEX_KINDS,
     ELEMENT_BYTES,
@@ -20,7 +21,6 @@ from argand.softmax.formats import (
     Operation,
     output_kind,
 )
-from argand.softmax.heuristics import SoftmaxCandidate, candidate_plans
 from argand.softmax.plan import SoftmaxForm
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import softmax_source

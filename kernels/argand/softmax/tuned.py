@@ -11,7 +11,7 @@ from typing import Any
 
 from argand.device import Arch
 from argand.runtime.tuned_plans import TunedPlans, step
-from argand.softmax.heuristics import CANDIDATES, SoftmaxCandidate
+from argand.softmax.candidates import CANDIDATES, SoftmaxCandidate
 from argand.softmax.plan import SoftmaxForm
 
 _MANY_ROWS = 4096

@@ -10,9 +10,11 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Arch
 from argand.runtime.plan import PlanError
+from argand.softmax.candidates import fitted
 from argand.softmax.formats import OPERATIONS
-from argand.softmax.heuristics import fitted, plan_softmax
-from argand.softmax.plan import SoftmaxForm, check_softmax_plan, vector_for
+from argand.softmax.heuristics import plan_softmax
+from argand.softmax.legality import check_softmax_plan
+from argand.softmax.plan import SoftmaxForm, vector_for
 from argand.softmax.source import kernel_name as softmax_name
 from argand.softmax.source import softmax_source
 

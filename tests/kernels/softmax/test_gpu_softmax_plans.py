@@ -9,7 +9,7 @@ import pytest
 from argand import PRECISIONS, softmax
 from argand.device import Device
 from argand.runtime.compiler import compile_all
-from argand.softmax.heuristics import candidates
+from argand.softmax.candidates import candidates
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax.source import softmax_source
 from scipy import special

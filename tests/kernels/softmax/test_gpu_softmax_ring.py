@@ -9,9 +9,10 @@ import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
 from argand.runtime.compiler import compile_all
+from argand.softmax.candidates import ring
 from argand.softmax.formats import Operation
-from argand.softmax.heuristics import ring
-from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, is_legal, vector_for
+from argand.softmax.legality import is_legal
+from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
 from argand.softmax.source import softmax_source
 from scipy import special
 

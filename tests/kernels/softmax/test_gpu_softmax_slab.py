@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from argand.device import Device
+from argand.softmax.candidates import slab
 from argand.softmax.formats import REAL_KINDS, Operation
-from argand.softmax.heuristics import slab, slab_threads
+from argand.softmax.heuristics import slab_threads
 from argand.softmax.plan import CLUSTER_SM, SoftmaxForm
 from scipy import special
 

@@ -12,7 +12,7 @@ from argand import softmax, tune_softmax
 from argand.device import Device
 from argand.runtime import tuned_plans
 from argand.softmax import tuned as softmax_tuning
-from argand.softmax.heuristics import SoftmaxCandidate
+from argand.softmax.candidates import SoftmaxCandidate
 from scipy import special
 
 from tests.kernels.softmax.softmax_cases import HALF_ULP, SMALLEST, numbers, stored

@@ -10,15 +10,10 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Arch
 from argand.runtime.plan import PlanError
+from argand.softmax.candidates import candidates, fitted, ring
 from argand.softmax.formats import OPERATIONS, Operation
-from argand.softmax.heuristics import candidates, fitted, ring
-from argand.softmax.plan import (
-    CLUSTER_SM,
-    SoftmaxForm,
-    check_row,
-    check_softmax_plan,
-    vector_for,
-)
+from argand.softmax.legality import check_row, check_softmax_plan
+from argand.softmax.plan import CLUSTER_SM, SoftmaxForm, vector_for
 from argand.softmax.source import kernel_name, softmax_source
 
 from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean

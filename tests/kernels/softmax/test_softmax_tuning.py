@@ -14,8 +14,10 @@ import pytest
 from argand import PRECISIONS, DeviceError
 from argand.device import ARCHITECTURES
 from argand.softmax import tuned as softmax_tuning
-from argand.softmax.heuristics import CANDIDATES, SoftmaxCandidate, candidate_plans, plan_softmax
-from argand.softmax.plan import SoftmaxForm, check_row
+from argand.softmax.candidates import CANDIDATES, SoftmaxCandidate, candidate_plans
+from argand.softmax.heuristics import plan_softmax
+from argand.softmax.legality import check_row
+from argand.softmax.plan import SoftmaxForm
 from argand.softmax.tune import main, tune_softmax
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")

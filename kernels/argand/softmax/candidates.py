@@ -1,0 +1,202 @@
+"""Candidate plans of a softmax: how a plan follows from a few parameters, and which are measured.
+
+Needs no GPU and no CuPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.device import Arch
+from argand.softmax.legality import is_legal, limited, value_registers
+from argand.softmax.plan import (
+    MOST_LOAD_STAGES,
+    SMALL_BLOCK,
+    WARP,
+    SoftmaxForm,
+    SoftmaxPlan,
+    ring_block,
+    ring_bytes,
+    ring_grain,
+    ring_line,
+    row_line,
+    stage_bytes,
+)
+
+STREAMED_WORDS = 32
+"""Registers of a streamed row that a thread holds at a time."""
+_MOST_WORDS = 64
+"""Largest registers of a row in a thread: twice that would leave each scheduler one warp."""
+_RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
+_RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
+_RING_EPILOGUE_STAGES = (2, 3, 4)
+_RING_BYTES = (23 << 10, 52 << 10)
+
+
+@dataclass(frozen=True)
+class SoftmaxCandidate:
+    """Parameters of a plan for rows of about one length; the tuned table keeps them.
+
+    Attributes:
+        threads: of a block that hold values; in a ring those of the reduce warps.
+        cluster: blocks that share a row.
+        staged: whether the next row is copied meanwhile.
+        words: registers of a row that a thread holds at a time; 0: its whole part.
+        epilogue_stages: of a ring; 0 for other plans.
+        write_threads: of a ring, threads of the write warps.
+        slab_stages: of a slab plan, whose ``threads`` share a row; 0 for other plans.
+        bulk: of a slab plan, whether slabs move by bulk copies.
+    """
+
+    threads: int
+    cluster: int
+    staged: bool = False
+    words: int = 0
+    epilogue_stages: int = 0
+    write_threads: int = 0
+    slab_stages: int = 0
+    bulk: bool = False
+
+    def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
+        """The plan for rows of this length; None where it is not legal."""
+        if self.epilogue_stages:
+            found = ring(
+                form,
+                arch,
+                self.threads,
+                self.cluster,
+                columns,
+                write_threads=self.write_threads,
+                epilogue_stages=self.epilogue_stages,
+            )
+        elif self.slab_stages:
+            found = slab(form, self.threads, columns, stages=self.slab_stages, bulk=self.bulk)
+        elif self.words:
+            found = streamed(form, self.threads, self.cluster, self.words)
+        else:
+            found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
+        if not found.ring and value_registers(form, found) > _MOST_WORDS:
+            return None
+        return found if is_legal(found, form, arch) else None
+
+
+CANDIDATES: tuple[SoftmaxCandidate, ...] = (
+    *(
+        SoftmaxCandidate(threads, 1, slab_stages=stages, bulk=bulk)
+        for threads in (1, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192, 256, 320, 384, 512)
+        for stages in (2, 3)
+        for bulk in (False, True)
+    ),
+    *(
+        SoftmaxCandidate(threads, cluster, staged)
+        for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
+        for cluster in (1, 2, 4, 8, 16)
+        for staged in (False, True)
+    ),
+    *(
+        SoftmaxCandidate(threads, cluster, words=words)
+        for threads in (256, 384, 512, 768, 1024)
+        for cluster in (1, 2, 4, 8, 16)
+        for words in (16, STREAMED_WORDS)
+    ),
+    *(
+        SoftmaxCandidate(
+            threads, blocks, epilogue_stages=epilogue_stages, write_threads=write_threads
+        )
+        for blocks in _RING_BLOCKS
+        for threads, write_threads in _RING_THREADS
+        for epilogue_stages in _RING_EPILOGUE_STAGES
+    ),
+)
+"""Candidates that tuning measures, where they are legal and worth it."""
+
+
+def candidate_plans(
+    form: SoftmaxForm, arch: Arch, columns: int
+) -> dict[SoftmaxCandidate, SoftmaxPlan]:
+    """The candidates worth measuring for rows of this length, with their plans, each plan once."""
+    found: dict[SoftmaxPlan, SoftmaxCandidate] = {}
+    for candidate in CANDIDATES:
+        plan = candidate.plan(form, arch, columns)
+        if plan is not None and _is_worth_measuring(candidate, plan, form, columns):
+            found.setdefault(plan, candidate)
+    return {candidate: plan for plan, candidate in found.items()}
+
+
+def _is_worth_measuring(
+    candidate: SoftmaxCandidate, plan: SoftmaxPlan, form: SoftmaxForm, columns: int
+) -> bool:
+    if plan.ring:  # one bulk copy a slice has to be long
+        least, most = _RING_BYTES
+        return least <= stage_bytes(form, columns // candidate.cluster) <= most
+    if plan.slab:
+        return plan.row_threads == 1 or value_registers(form, plan) >= 8
+    if candidate.words:  # some tiles of a row
+        return columns >= 4 * candidate.threads * candidate.cluster * STREAMED_WORDS
+    return candidate.threads == 1 or value_registers(form, plan) >= 8
+
+
+def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
+    """The candidate plans for rows of this length."""
+    return list(candidate_plans(form, arch, columns).values())
+
+
+def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
+    """Values that a thread of a resident row holds."""
+    need = columns + (row_line(form, threads) - 1 if form.edges else 0)
+    step = max(2, form.vector)
+    return -(-need // (threads * cluster * step)) * step
+
+
+def fitted(
+    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
+) -> SoftmaxPlan:
+    """The resident or staged plan: ``threads`` of each of ``cluster`` blocks hold a whole row."""
+    values = values_of(form, threads, cluster, columns)
+    block = threads if threads > WARP else SMALL_BLOCK
+    return limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
+
+
+def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bool) -> SoftmaxPlan:
+    """The slab plan: ``threads`` hold a row, and their warp or block has ``stages`` slabs."""
+    values = -(-columns // threads)
+    block = threads if threads > WARP else SMALL_BLOCK
+    plan = SoftmaxPlan(threads, block, values, 1, True, False, 1, slab_stages=stages, bulk=bulk)
+    return limited(form, plan)
+
+
+def ring(
+    form: SoftmaxForm, arch: Arch, threads: int, cluster: int, columns: int, *,
+    write_threads: int = 0, epilogue_stages: int = 1, blocks: int = 1,
+    load_stages: int = MOST_LOAD_STAGES,
+) -> SoftmaxPlan:  # fmt: skip
+    """The ring plan: blocks with their slices of up to ``load_stages + epilogue_stages`` rows.
+
+    ``threads`` reduce, and ``write_threads`` write, by default as many. Epilogue stages are fewer
+    where shared memory has no room for two load stages beside them.
+    """
+    grain, line = ring_grain(form), ring_line(form)
+    need = columns + (line - 1 if form.edges or grain != form.vector else 0)
+    slice_columns = -(-need // (cluster * line)) * line
+    values = -(-slice_columns // (threads * grain)) * grain
+    block = ring_block(threads, write_threads or threads, cluster)
+    room = ring_bytes(arch, blocks) // stage_bytes(form, slice_columns)
+    epilogue_stages = max(1, min(epilogue_stages, room - 2))
+    return SoftmaxPlan(
+        threads,
+        block,
+        values,
+        cluster,
+        True,
+        False,
+        blocks,
+        min(load_stages, room - epilogue_stages),
+        epilogue_stages,
+        slice_columns,
+    )
+
+
+def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:
+    """The streamed plan: threads hold ``words`` registers of a row at a time."""
+    values = max(2, form.vector, words * 4 // form.value_bytes)
+    return limited(form, SoftmaxPlan(threads, threads, values, cluster, False, False, 1))

@@ -1,0 +1,210 @@
+"""Which plans of a softmax can be compiled and launched. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argand.device import Arch
+from argand.runtime.plan import PlanError, require_precision
+from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, HALF_KINDS
+from argand.softmax.plan import (
+    CLUSTER_SM,
+    LARGEST_BLOCK,
+    LARGEST_CLUSTER,
+    MOST_EPILOGUE_STAGES,
+    MOST_LOAD_STAGES,
+    STATIC_BYTES,
+    WARP,
+    SoftmaxForm,
+    SoftmaxPlan,
+    ring_block,
+    ring_bytes,
+    ring_grain,
+    ring_line,
+    row_line,
+    vector_for,
+)
+
+_SHARED_BYTES = 228 * 1024
+"""Shared memory of a multiprocessor of sm_90."""
+MOST_SLAB_STAGES = 4
+_MOST_RING_WORDS = 64
+_MOST_ROUNDED_RING_WORDS = 24
+"""Of values that are rounded: ptxas keeps them beside those that are not yet."""
+_LARGEST_RESIDENT = 2048
+"""Threads of a multiprocessor."""
+_REGISTERS = 64 * 1024
+"""Registers of a multiprocessor, allocated to threads in multiples of eight."""
+
+
+def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    require_precision(form.precision, arch)
+    threads = plan.row_threads
+    if threads < 1 or (threads % WARP if threads > WARP else WARP % threads):
+        raise PlanError(f"row_threads must divide 32 or be a multiple of it, got {threads}")
+    least = WARP if plan.ring else max(WARP, threads)
+    if plan.block_threads % least or plan.block_threads > LARGEST_BLOCK:
+        raise PlanError(
+            f"block_threads must be a multiple of 32 and of row_threads up to 1024, "
+            f"got {plan.block_threads}"
+        )
+    if plan.ring:
+        _check_ring(plan, form, arch)
+    elif threads > WARP and plan.block_threads != threads:
+        raise PlanError("threads of several warps that share a row must be the block")
+    if plan.slab:
+        _check_slab(plan, form, arch)
+    elif plan.values % form.vector or plan.values < 2:
+        raise PlanError(
+            f"values must be a multiple of the vector of {form.vector} and at least 2, "
+            f"got {plan.values}"
+        )
+    if plan.cluster > 1 and (arch.sm < CLUSTER_SM or threads <= WARP):
+        raise PlanError(f"clusters need sm_90 and rows of a block, got {plan.cluster}")
+    if not plan.ring and (plan.cluster & (plan.cluster - 1) or plan.cluster > LARGEST_CLUSTER):
+        raise PlanError(f"cluster must be a power of two up to 16, got {plan.cluster}")
+    if not plan.resident and threads <= WARP:
+        raise PlanError("rows that are not held whole must have a block's threads")
+    if plan.staged:
+        _check_staged(plan, form, arch)
+    registers = value_registers(form, plan) + _other_registers(form, plan)
+    if registers * plan.block_threads * plan.blocks > _REGISTERS:
+        raise PlanError(
+            f"{plan.blocks} blocks of {plan.block_threads} threads with {plan.values} values take "
+            f"more than {_REGISTERS} registers"
+        )
+
+
+def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    if arch.sm < CLUSTER_SM:
+        raise PlanError("a ring needs TMA, which sm_90 has first")
+    if form.wide or not (form.packed or form.input == "fp32"):
+        raise PlanError("a ring takes fp32, and fp16 and bf16 as they are, in fp32")
+    if form.vector != vector_for(form.input, form.written):
+        raise PlanError(f"a ring needs full accesses, got {form.vector} values")
+    write_threads = plan.block_threads - ring_block(plan.row_threads, 0, plan.cluster)
+    if write_threads < WARP or write_threads % WARP or plan.row_threads % write_threads:
+        raise PlanError(
+            f"a ring has 2 or 3 warps, {plan.row_threads} reduce threads, and write threads that "
+            f"divide those in number, got {plan.block_threads} threads in all"
+        )
+    if not plan.resident or plan.staged:
+        raise PlanError("a ring must be resident, and copies by TMA in place of cp.async")
+    most = _MOST_RING_WORDS if form.precision.exact_operands else _MOST_ROUNDED_RING_WORDS
+    if plan.values * form.value_bytes > most * 4:
+        raise PlanError(f"reduce threads of a ring hold at most {most} registers of values")
+    if plan.slice_columns > plan.row_threads * plan.values or plan.slice_columns % ring_line(form):
+        raise PlanError(
+            f"a slice must be a multiple of {ring_line(form)} columns that the reduce "
+            f"threads hold, got {plan.slice_columns}"
+        )
+    if (
+        not 2 <= plan.load_stages <= MOST_LOAD_STAGES
+        or not 1 <= plan.epilogue_stages <= MOST_EPILOGUE_STAGES
+    ):
+        raise PlanError(
+            f"a ring has 2 to {MOST_LOAD_STAGES} load stages and 1 to "
+            f"{MOST_EPILOGUE_STAGES} epilogue stages, "
+            f"got {plan.load_stages} and {plan.epilogue_stages}"
+        )
+    if plan.shared_bytes(form) > ring_bytes(arch, plan.blocks):
+        raise PlanError(
+            f"{plan.load_stages} + {plan.epilogue_stages} slices take "
+            f"{plan.shared_bytes(form)} bytes, more than a block has"
+        )
+
+
+def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
+    """Raise PlanError for rows that do not fit, or that leave whole accesses beyond their end."""
+    least, line = 0, row_line(form, plan.row_threads) if form.edges else 1
+    held = plan.row_threads * plan.cluster * plan.values
+    if plan.slab:
+        # Only a lane's last value may lie beyond the row.
+        least, line, held = held - plan.row_threads + 1, 1, plan.row_threads * plan.values
+    elif plan.ring:
+        line = ring_line(form) if form.edges or ring_grain(form) != form.vector else 1
+        held = plan.slice_columns * plan.cluster
+    elif plan.rows_a_block == 1:
+        # The kernel tests for the end of a row in the last two accesses only.
+        least = held - 2 * plan.row_threads * plan.cluster * form.vector
+    most = held - (line - 1)
+    if plan.resident and not least <= columns <= most:
+        raise PlanError(f"{plan} holds rows of {least} to {most} columns, got {columns}")
+
+
+def _check_slab(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    if not plan.resident or plan.staged or plan.ring or plan.cluster > 1:
+        raise PlanError("slabs have resident rows of a block or less")
+    if not form.gapless:
+        raise PlanError("slabs are rows without gaps between them")
+    if plan.values < 1 or not 2 <= plan.slab_stages <= MOST_SLAB_STAGES:
+        raise PlanError(
+            f"slabs have a value a thread at least and 2 to {MOST_SLAB_STAGES} stages, "
+            f"got {plan.values} and {plan.slab_stages}"
+        )
+    if plan.bulk and arch.sm < CLUSTER_SM:
+        raise PlanError("bulk copies need TMA, which sm_90 has first")
+    if plan.shared_bytes(form) + STATIC_BYTES > arch.shared_bytes:
+        raise PlanError(f"slabs take {plan.shared_bytes(form)} bytes, more than a block has")
+
+
+def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+    if not plan.resident or plan.row_threads <= WARP:
+        raise PlanError("staged rows must be resident and shared by a block")
+    access = form.vector * ELEMENT_BYTES[form.input]
+    if access not in (8, 16):
+        raise PlanError(f"an asynchronous copy must have 8 or 16 bytes, got {access}")
+    if plan.shared_bytes(form) + STATIC_BYTES > arch.shared_bytes:
+        raise PlanError(
+            f"{plan.block_threads} threads with {plan.values} values stage "
+            f"{plan.shared_bytes(form)} bytes, more than a block has"
+        )
+
+
+def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
+    """Whether `check_softmax_plan` accepts a plan."""
+    try:
+        check_softmax_plan(plan, form, arch)
+    except PlanError:
+        return False
+    return True
+
+
+def value_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+    """Registers of a thread's values. Threads of slabs unpack what has 16 bits."""
+    return plan.values * (max(4, form.value_bytes) if plan.slab else form.value_bytes) // 4
+
+
+def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+    """Registers of a thread beside its values, so that no kernel spills (the tests compile all)."""
+    if plan.ring:
+        if form.packed:
+            return 44 if form.output in HALF_KINDS else 58
+        return 42 if form.precision.exact_operands else 54
+    plain = form.precision.exact_operands and form.operation == "softmax"
+    if form.wide:
+        found = 64
+    elif plain and form.input not in COMPLEX_KINDS:
+        found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
+    else:
+        found = 44
+    if plan.slab:
+        found = max(40, found)
+    if plan.staged:
+        return found + (12 if form.precision.exact_operands else 44)
+    return found if plan.resident else found + 28
+
+
+def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
+    """The plan with as many blocks a multiprocessor as registers and shared memory allow."""
+    words = value_registers(form, plan)
+    registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)
+    # Each of the four schedulers has a quarter of the warps and of the registers.
+    warps = 4 * (_REGISTERS // (4 * WARP * registers))
+    blocks = min(
+        _LARGEST_RESIDENT // plan.block_threads,
+        warps // (plan.block_threads // WARP),
+        _SHARED_BYTES // (plan.shared_bytes(form) + STATIC_BYTES),
+    )
+    return replace(plan, blocks=max(1, blocks))
