@@ -150,6 +150,21 @@ def test_pieces_of_columns_and_of_batches(
         same_bits(cp, a, b, precision="16xint8")
 
 
+def test_graphs_of_pieces_side_by_side(
+    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the third call on a graph runs, whose kernels wait only for what they need."""
+    monkeypatch.setattr(modular_launch, "choose_batch", lambda *_: 1)
+    for shape_a, shape_b in (((9, 300, 700), (9, 700, 260)), ((300, 700), (9, 700, 260))):
+        a, b = (numbers(rng, *shape, dtype="complex64") for shape in (shape_a, shape_b))
+        expected = gemm(a, b, precision="7xint8")
+        left, right = cp.asarray(a), cp.asarray(b)
+        for _ in range(7):
+            out = cp.full(expected.shape, np.nan, "complex64")
+            gemm(left, right, precision="7xint8", out=out)
+            np.testing.assert_array_equal(out.get(), expected)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("count", [6, 8, 16])
 def test_special_values(cp: Any, rng: np.random.Generator, count: int, dtype: Any) -> None:

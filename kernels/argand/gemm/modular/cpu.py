@@ -25,7 +25,7 @@ def product(
     b: Array | Integers,
     moduli: Moduli,
     *,
-    dtype: npt.DTypeLike = None,
+    dtype: npt.DTypeLike | None = None,
     check: bool = False,
 ) -> Array:
     """a b for (m, k) and (k, n) of complex64 or complex128, exact but for three roundings.

@@ -86,7 +86,9 @@ class OperandLaunch:
         squared = moduli(problem.count).largest_squared_norm(x.columns)
         if not squared:
             raise ValueError(f"k = {x.columns} is too long for {problem.count} moduli")
-        self._limit = dict(zip(("limit", "limit_shift"), normal_limit(squared), strict=True))
+        self._limit: dict[str, int | float] = dict(
+            zip(("limit", "limit_shift"), normal_limit(squared), strict=True)
+        )
         self._k_blocks = problem.k_blocks
         self._buffers = self._shared_bytes = 0
         self._resident = 1
