@@ -84,6 +84,12 @@ class Kernels:
         assert self._chosen[precision, arch]
         return self._chosen[precision, arch]
 
+    def on(self, arch: Arch) -> list[Candidate]:
+        """Those of an architecture at every precision that has some, at least one."""
+        found = [one for (_, of), every in self._chosen.items() if of == arch for one in every]
+        assert found
+        return found
+
 
 def offered(
     names: Iterable[str], archs: Iterable[Arch] = ARCHS.values()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 import pytest
 from argand import PRECISIONS
@@ -14,6 +15,7 @@ from argand.gemm.heuristics import candidates as gemm_choices
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sm80_plan import (
+    SPLIT_K_SLICES,
     GemmPlan,
     candidates,
     check_plan,
@@ -23,8 +25,8 @@ from argand.gemm.sm80_plan import (
     whole_passes,
 )
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source
-from argand.precision import ROUNDINGS
-from argand.runtime.plan import TARGET
+from argand.precision import ROUNDINGS, Precision
+from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
 from tests.kernels.compiled import (
@@ -44,7 +46,9 @@ def test_both_ends_of_the_families_are_compiled_for() -> None:
     assert set(SHORT) <= set(ARCHS)
 
 
-TILE_SIZES = frozenset({"block_k", "stages", "promotion_interval", "warps_m", "warps_n", "warps_k"})
+TILE_SIZES = frozenset({
+    "block_k", "stages", "promotion_interval", "warps_m", "warps_n", "warps_k", "split_k_slices",
+})  # fmt: skip
 RING_SIZES = frozenset({"stages", "depth"})
 
 
@@ -61,7 +65,18 @@ def gemm_tiles() -> Iterator[Candidate]:
             plans += [
                 replace(plan, finds_absmax=True, stages=2) for plan in plans if plan.vector == 2
             ]
-        yield from (Candidate(precision, arch, plan, sizes=TILE_SIZES) for plan in plans)
+        for one in chain.from_iterable(in_slices(plan, row, arch) for plan in plans):
+            traits = (("in slices", one.split_k_slices > 1),)
+            yield Candidate(precision, arch, one, traits=traits, sizes=TILE_SIZES)
+
+
+def in_slices(plan: GemmPlan, row: Precision, arch: Arch) -> Iterator[GemmPlan]:
+    """The tile, also with k cut over the blocks of a cluster where that is legal."""
+    for slices in SPLIT_K_SLICES:
+        one = replace(plan, split_k_slices=slices)
+        with suppress(PlanError):
+            check_plan(one, row, arch)
+            yield one
 
 
 TILES = Kernels(gemm_tiles)
