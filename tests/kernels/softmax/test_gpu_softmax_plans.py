@@ -31,7 +31,8 @@ def test_plans_of_every_kind(
     given = {"format": "bf16" if kind == "bf16" else None, "output": kind}
     exact = special.softmax(numbers(x, kind), axis=-1)
     vector = vector_for(kind, kind)
-    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, columns % vector != 0)
+    edges = columns % vector != 0
+    form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, edges, gapless=True)
     arch = gpu.require_arch()
     kinds: dict[tuple[str, bool], list[SoftmaxPlan]] = {}
     for plan in candidates(form, arch, columns):
