@@ -86,9 +86,8 @@ _SLAB_STAGES = 2
 _SLAB_BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _SLAB_FP32_COLUMNS = 512
-"""Longest rows of fp32 that are slabs. Longer ones go to registers by vectors at 0.96 of the copy
-rate and more on an H200, where they fill them; rows of 16 bits have a cut access for each two that
-are whole, and half of it."""
+"""Longest rows of fp32 that are slabs. Longer ones that fill their registers had 0.96 of the copy
+rate and more on an H200; rows of 16 bits had 0.4 to 0.8 of it up to 8192 columns."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
 microsecond longer than rows that go to registers at once."""
@@ -134,7 +133,11 @@ def _ladder(
         ):
             cluster *= 2
         threads = _least_waste(form, threads, cluster, columns)
-        while threads < min(WARP, columns) and 2 * rows * threads <= sm_count * SMALL_BLOCK:
+        while (
+            threads < WARP
+            and threads * form.vector < columns
+            and 2 * rows * threads <= sm_count * SMALL_BLOCK
+        ):
             threads *= 2
         if staged or (form.edges and threads >= _STAGED_EDGES):
             yield SoftmaxCandidate(threads, cluster, staged=True)
