@@ -41,8 +41,6 @@ class Format:
         cublas: how cuBLAS's gemmEx multiplies it, for the measured ceiling: the type of A and B,
             that of C (``library_types.h``) and the compute type (``cublas_api.h``).
         ptx: the type in PTX's MMA instructions; None where tensor cores have no such operand.
-        mma_sync_s: seconds of a block of the mma.sync GEMM for 32 x 32 of C by 32 k with one
-            product, on an H200: it ranks plans.
     """
 
     name: str
@@ -52,7 +50,6 @@ class Format:
     bytes: int
     cublas: tuple[int, int, int]
     ptx: str | None = None
-    mma_sync_s: float = 0.0
 
     @property
     def mma_k(self) -> int:
@@ -75,10 +72,10 @@ class Format:
 
 FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8, (1, 1, 70))
 FP32 = Format("fp32", 24, -126, (2 - 2.0**-23) * 2.0**127, 4, (0, 0, 68))
-TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4, (0, 0, 77), "tf32", 0.5e-6)
-FP16 = Format("fp16", 11, -14, 65504.0, 2, (2, 0, 68), "f16", 0.34e-6)
+TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4, (0, 0, 77), "tf32")
+FP16 = Format("fp16", 11, -14, 65504.0, 2, (2, 0, 68), "f16")
 INT8 = Format("int8", 8, 0, 127.0, 1, (3, 10, 72), "s8")
-BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2, (14, 0, 68), "bf16", 0.34e-6)
+BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2, (14, 0, 68), "bf16")
 
 
 @dataclass(frozen=True)

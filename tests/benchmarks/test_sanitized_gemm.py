@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm.sm80_plan import MAX_BLOCK_ABSMAX_K, candidates
+from argand.gemm.sm80_heuristics import MAX_BLOCK_ABSMAX_K
+from argand.gemm.sm80_plan import candidates
 
 from benchmarks.gemm.shapes import Shape
 from benchmarks.sanitize import gemm as sanitized_gemm

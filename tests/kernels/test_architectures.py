@@ -15,7 +15,8 @@ from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
 from argand.gemm.modular.product_plan import plans_of
-from argand.gemm.sm80_plan import check_plan, plan_gemm
+from argand.gemm.sm80_heuristics import plan_gemm
+from argand.gemm.sm80_plan import check_plan
 from argand.precision import Precision
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.plan import TARGET, PlanError

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from argand.device import Arch
+from argand.device import Arch, arch_for
 from argand.gemm import memory as gemm_memory
+from argand.gemm import sm80_heuristics
 from argand.gemm.families import Family
 from argand.gemm.memory import OperandMemory
-from argand.gemm.sm80_plan import MAX_BLOCK_ABSMAX_K, GemmPlan
+from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
@@ -216,39 +217,56 @@ def adapted(
     return replace(choice, plan=replace(plan, k_major=contiguous, fused_pack=fused))
 
 
-# Measured on an H200 (docs/performance.md): seconds and rates a second. They only rank candidates.
-_CLOCK = 1.7e9
+# Seconds and rates a second, which only rank candidates. They are fitted to 497 times of candidates
+# at drawn sizes on an H200 (`python -m benchmarks.sweep gemm`, seeds 20261123 and 20261124), with a
+# standard deviation of 13%, so that the plans of the large sizes of docs/performance.md stay.
+_CLOCK = 1.9e9
 _OPERAND_BYTES = 4096
 """Bytes of one operand that a multiprocessor's tensor cores multiply and add in a clock."""
-_MEMORY_BYTES = 4.0e12
-_PACK_BYTES = 3.2e12
-_SCAN_BYTES = 1.5e12
-_STORE_BYTES = 24e9
+_TILE_BYTES = 69
+"""Bytes of tiles that a multiprocessor loads in a clock."""
+_UNALIGNED = 3.1
+"""Factor of loading an operand whose lines are no multiples of 32 bytes, the sectors of L2."""
+_MEMORY_BYTES = 3.1e12
+_FEW_IN_FLIGHT = 1.1
+"""Factor of the traffic of tiles of one warpgroup."""
+_PACK_BYTES = 3.5e12
+_STORE_BYTES = 36e9
 """Bytes a second that a multiprocessor's epilogue stores."""
-_OVERLAPPED_STORE = 0.75
+_OVERLAPPED_STORE = 0.47
 """Fraction of a store's time that remains with an overlapped epilogue."""
-_LAUNCH = 4e-6
-_FILL = 1.5e-6
+_SCATTERED_STORE = 3.5
+"""Factor of a store of 16-bit results one by one."""
+_LAUNCH = 6.1e-6
+"""Seconds of a call with one launch that does nothing."""
+_PACK_LAUNCH = 3.2e-6
+_REDUCE_LAUNCH = 0.9e-6
+_FILL = 2.0e-6
 """Seconds until a kernel's first k-tile is loaded."""
-_FUSED_PACK_FILL = 12e-6
+_FUSED_PACK_FILL = 16e-6
 """Seconds until fused packing has written the first planes."""
-_STREAM_K_REDUCTION = 8e-6
-"""Seconds to store and reduce partial tiles."""
+_STREAM_K = 2.3e-6
+"""Seconds in which blocks wait for the partial tiles of others."""
+_PARTIAL_BYTES = 56e9
+"""Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
-    (2, 128): 0.90,
-    (2, 96): 0.86,
-    (2, 64): 0.76,
-    (2, 32): 0.5,
-    (1, 64): 0.52,
-    (1, 32): 0.35,
+    (2, 128, 1): 0.784,
+    (2, 64, 1): 0.773,
+    (2, 32, 1): 0.475,
+    (1, 64, 1): 0.559,
+    (1, 32, 1): 0.376,
+    (2, 128, 2): 0.895,
+    (2, 96, 2): 0.888,
+    (2, 64, 2): 0.781,
+    (2, 32, 2): 0.475,
+    (1, 64, 2): 0.559,
+    (1, 32, 2): 0.376,
 }
-"""Fraction of the tensor cores' rate that a tile reaches, by warpgroups and columns."""
-_EXPOSED = 0.1
+"""Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
+_EXPOSED = 0.05
 """Fraction of the shorter of products and traffic that the longer does not hide."""
-_SPLITTING = 1.1
+_SPLITTING = 1.13
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""
-_BLOCK_ABSMAX = 1.5e-6
-"""Seconds in which a block of that family finds the absmax of rows of 256 k."""
 
 
 def estimate(
@@ -261,26 +279,14 @@ def estimate(
 ) -> float:
     """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by."""
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
-    moved = 8 * batch * (m * k + k * n + m * n) / _MEMORY_BYTES
-    products = 4 * len(precision.products)
-    each = _OPERAND_BYTES // precision.operand.bytes * _CLOCK
     plan = choice.plan
     if plan is None:
-        waves = -(-(batch * -(-m // 32) * -(-n // 32)) // sm_count)
-        # Three products take twice as long as one.
-        step = precision.operand.mma_sync_s * (1 + len(precision.products)) / 2
-        spent = waves * -(-k // 32) * step
-        scans = 0.0
-        if precision.scaled and k > MAX_BLOCK_ABSMAX_K:
-            scans = 1.5 * _LAUNCH + 8 * batch * k * (m + n) / _SCAN_BYTES
-        elif precision.scaled:
-            scans = waves * k / 256 * _BLOCK_ABSMAX
-        spent, moved = spent + _FILL, 1.3 * moved
-        return max(spent, moved) + _EXPOSED * min(spent, moved) + _LAUNCH + scans
+        return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b)
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     items = rows * plan.x_element_bytes(precision) + columns * precision.planar_bytes
     moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY_BYTES
+    moved *= _FEW_IN_FLIGHT if plan.consumer_warpgroups == 1 else 1.0
     packing = 0.0
     for operand_rows, traits, packs in (
         (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
@@ -288,21 +294,19 @@ def estimate(
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + precision.planar_bytes
             copies = batch if traits.batched else 1
-            packing += max(1e-6, copies * operand_rows * k * item / _PACK_BYTES)
-    total = _LAUNCH + _FILL + packing + (_LAUNCH if packing else 0.0)  # one launch for both
+            packing += copies * operand_rows * k * item / _PACK_BYTES
+    total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     total += _FUSED_PACK_FILL if plan.fused_pack else 0.0
     tiles = batch * choice.split_k_slices * -(-rows // plan.block_m) * -(-columns // plan.block_n)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
-    rate = each * _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n]
-    one = plan.block_m * plan.block_n * num_k_tiles * plan.depth * products / rate
-    if plan.storage == "fp32" and precision.terms > 1:
-        one *= _SPLITTING
-    exposed = (
-        _OVERLAPPED_STORE if tiles > sm_count and plan.can_overlap_epilogue(precision) else 1.0
-    )
-    one += exposed * plan.block_m * plan.block_n * 8 / _STORE_BYTES
+    mainloop = num_k_tiles * plan.depth * _seconds_of_k(plan, precision, rows, k)
+    store = plan.block_m * plan.block_n * (4 if sizes.half_output else 8) / _STORE_BYTES
+    if sizes.half_output and (choice.swapped or n % 2):
+        store *= _SCATTERED_STORE
+    overlapped = tiles > sm_count and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
-        total += 2 * _LAUNCH + 8 * batch * m * n * (choice.split_k_slices + 1) / _PACK_BYTES
+        partials = 8 * batch * m * n * (choice.split_k_slices + 1)
+        total += _REDUCE_LAUNCH + partials / _PACK_BYTES
     division = TileDivision(min(tiles, sm_count), tiles)
     if choice.split_k_slices == 1:
         # Partial tiles of a last wave lie over planes where memory of their own is short.
@@ -312,7 +316,43 @@ def estimate(
         division = divide(
             tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None
         )
+    whole = -(-division.data_parallel_tiles // division.blocks)
+    spent = whole * (mainloop + (_OVERLAPPED_STORE if overlapped else 1.0) * store)
     if division.stream_k_tiles:
-        total += _STREAM_K_REDUCTION
-    spent = division.waves(num_k_tiles) * one
+        share = division.k_tiles_per_block / num_k_tiles
+        partial_bytes = 8 * plan.block_m * plan.block_n / share
+        spent += share * mainloop + store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
     return total + max(spent, moved) + _EXPOSED * min(spent, moved)
+
+
+def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:
+    """Return the time of a tile for one k of ``rows`` by k: products or loads, or some of both."""
+    efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
+    rate = _CLOCK * efficiency * _OPERAND_BYTES / precision.operand.bytes
+    products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
+    row_bytes = float(plan.block_m * plan.x_element_bytes(precision))
+    if plan.storage == "fp32":
+        products *= _SPLITTING if precision.terms > 1 else 1.0
+        # Lines of complex64, as long as the contiguous axis.
+        row_bytes *= _UNALIGNED if (k if plan.k_major else rows) % 4 else 1.0
+    loads = (row_bytes + plan.block_n * precision.planar_bytes) / (_TILE_BYTES * _CLOCK)
+    return float((products**4 + loads**4) ** 0.25)
+
+
+def _mma_sync_estimate(
+    choice: GemmChoice,
+    precision: Precision,
+    sm_count: int,
+    sizes: GemmSizes,
+    a: OperandTraits,
+    b: OperandTraits,
+) -> float:
+    """Return the same of the plan that the mma.sync family makes on Hopper, for any address."""
+    plan = sm80_heuristics.plan_gemm(
+        precision, arch_for(90), sm_count=sm_count,
+        batch=sizes.batch, m=sizes.m, n=sizes.n, k=sizes.k,
+        a_k_major=a.k_major, b_k_major=b.k_major, vector=1 + (a.copyable and b.copyable),
+        tile=choice.tile,
+    )  # fmt: skip
+    numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
+    return 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers)

@@ -11,12 +11,12 @@ import numpy as np
 from argand.device import Device
 from argand.gemm.problem import GemmProblem
 from argand.gemm.scan_launch import ScanLaunch
+from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     ARGUMENTS,
     GemmPlan,
     gemm_source,
     kernel_name,
-    plan_gemm,
 )
 from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype

@@ -1,4 +1,4 @@
-"""Plans of the mma.sync family: legality, choice, source.
+"""Plans of the mma.sync family: tiles, legality, source.
 
 Nothing here needs a GPU or CuPy.
 """
@@ -120,9 +120,6 @@ def whole_passes(plan: GemmPlan) -> bool:
     return True
 
 
-MAX_BLOCK_ABSMAX_K = 256
-"""Largest k of which each block finds the absmax itself; its stages then hold all of k."""
-
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
 _ONE_TERM = (
@@ -133,7 +130,9 @@ _ONE_TERM = (
     GemmPlan(16, 128, 16, 1, 4, 4),
     GemmPlan(128, 16, 16, 4, 1, 4),
     GemmPlan(32, 32, 32, 2, 2, 3),
+    GemmPlan(32, 32, 64, 2, 1, 4, warps_k=4),
     GemmPlan(32, 16, 64, 2, 2, 4, warps_k=4),
+    GemmPlan(16, 16, 64, 1, 1, 4, warps_k=8),
 )
 _TWO_TERMS = (
     GemmPlan(128, 64, 32, 4, 2, 3, 32),
@@ -143,7 +142,9 @@ _TWO_TERMS = (
     GemmPlan(16, 128, 16, 1, 4, 4, 32),
     GemmPlan(128, 16, 16, 4, 1, 4, 32),
     GemmPlan(32, 32, 32, 2, 2, 3, 32),
+    GemmPlan(32, 32, 64, 2, 1, 4, 64, warps_k=4),
     GemmPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
+    GemmPlan(16, 16, 64, 1, 1, 4, 64, warps_k=8),
 )
 
 
@@ -175,60 +176,6 @@ def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
 
 def _largest_layout(plan: GemmPlan) -> GemmPlan:
     return replace(plan, a_k_major=True, b_k_major=True)
-
-
-def plan_gemm(
-    precision: Precision,
-    arch: Arch,
-    *,
-    batch: int,
-    m: int,
-    n: int,
-    k: int,
-    sm_count: int,
-    a_k_major: bool = True,
-    b_k_major: bool = False,
-    vector: int = 1,
-    tile: GemmPlan | None = None,
-) -> GemmPlan:
-    """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
-
-    It is the tile of the least cost: waves of blocks, times a tile's products and its operands'
-    traffic through shared memory; or ``tile``, in the operands' layout. Raises PlanError where none
-    is legal.
-    """
-    fitted = []
-    for plan in candidates(precision, arch) if tile is None else [tile]:
-        plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
-        fitted.append(plan if whole_passes(plan) else replace(plan, vector=1))
-    best = min(fitted, key=lambda plan: _cost(plan, batch, m, n, k, sm_count))
-    if precision.scaled and k <= MAX_BLOCK_ABSMAX_K:
-        best = _with_absmax(best, precision, arch, k)
-    check_plan(best, precision, arch)
-    return best
-
-
-def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
-    """Return the plan with stages for all of k and ``finds_absmax``, where shared memory allows."""
-    num_k_tiles = max(1, -(-k // plan.block_k))
-    # One stage more than a power of two, so that there is not a kernel for each k.
-    found = replace(plan, finds_absmax=True, stages=1 + (1 << (num_k_tiles - 1).bit_length()))
-    try:
-        check_plan(found, precision, arch)
-    except PlanError:
-        return plan
-    return found
-
-
-def _cost(plan: GemmPlan, batch: int, m: int, n: int, k: int, sm_count: int) -> float:
-    """Return the relative time: waves, times a block's products and the elements that it loads."""
-    blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
-    # Blocks share a multiprocessor until their threads fill it; 256 of large tiles do.
-    resident = max(1, min(256 // plan.threads, -(-blocks // sm_count)))
-    slots = sm_count * resident
-    waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
-    block = plan.block_m * plan.block_n + 24 * (plan.block_m + plan.block_n)
-    return waves * resident * block * -(-k // plan.block_k) * plan.block_k
 
 
 def kernel_name(precision: Precision, plan: GemmPlan) -> str:

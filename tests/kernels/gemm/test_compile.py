@@ -14,6 +14,7 @@ from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
 from argand.gemm.heuristics import candidates as gemm_choices
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
+from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
     GemmPlan,
@@ -21,7 +22,6 @@ from argand.gemm.sm80_plan import (
     check_plan,
     gemm_source,
     kernel_name,
-    plan_gemm,
     whole_passes,
 )
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source

@@ -13,7 +13,7 @@ from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates, choose
 from argand.gemm.names import mma_name, wgmma_name
 from argand.gemm.problem import gemm_problem
-from argand.gemm.sm80_plan import plan_gemm
+from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.runtime import kernel_trace as launches
@@ -74,6 +74,8 @@ def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> N
         assert ": A in place, B copied before" in found
         assert ("absmax by each block" in found) == (row.scaled and k == 64)
         assert ("absmax by a launch before" in found) == (row.scaled and k == 4096)
+        slices = plan.split_k_slices
+        assert (f", {slices} split-K slices: " in found) == (slices > 1) == (k == 4096)
 
 
 def test_contexts_list_each_launch_once_and_may_be_nested() -> None:

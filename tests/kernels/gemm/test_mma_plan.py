@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
-from argand.gemm.sm80_plan import candidates, check_plan, plan_gemm
+from argand.gemm.sm80_heuristics import estimate, plan_gemm
+from argand.gemm.sm80_plan import GemmPlan, candidates, check_plan
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, LAYOUTS, refused
@@ -34,8 +36,9 @@ def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
 def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) -> None:
     row = PRECISIONS[precision]
     plan = plan_gemm(row, ARCHS["sm_90a"], batch=1, m=256, n=256, k=k, sm_count=132, vector=2)
-    assert plan.finds_absmax == (row.scaled and k <= 256)
-    assert not plan.finds_absmax or (plan.stages - 1) * plan.block_k >= k
+    assert plan.finds_absmax == row.scaled
+    held = plan.split_k_slices * (plan.stages - 1) * plan.block_k
+    assert not plan.finds_absmax or held >= k
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,8 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"vector": 4}, "vector must be 1 or 2"),
         ({"stages": 1}, "stages must be at least 2"),
         ({"stages": 9}, "bytes of shared memory"),
+        ({"split_k_slices": 3}, r"split_k_slices must be one of \[1, 2, 4, 8\]"),
+        ({"split_k_slices": 2}, "from compute capability 9.0 on"),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
@@ -57,6 +62,53 @@ def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
     plan = replace(candidates(row, arch)[0], **change)
     with pytest.raises(PlanError, match=message):
         check_plan(plan, row, arch)
+
+
+SMALL = [(1, 196, 1, 390), (1, 37, 167, 1501), (1, 99, 188, 918), (2, 16, 16, 2000)]
+"""Few tiles of a long k."""
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("sizes", SMALL, ids=str)
+def test_k_is_cut_where_blocks_are_few(precision: str, sizes: tuple[int, ...]) -> None:
+    plan = planned(precision, "sm_90a", *sizes)
+    blocks = sizes[0] * -(-sizes[1] // plan.block_m) * -(-sizes[2] // plan.block_n)
+    assert plan.split_k_slices > 1 or blocks * plan.warps_k >= 132
+    assert planned(precision, "sm_80", *sizes).split_k_slices == 1
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_no_slice_is_empty_and_large_products_are_whole(precision: str) -> None:
+    rng = np.random.default_rng(24)
+    for _ in range(40):
+        m, n, k = (int(2**x) for x in rng.uniform(0, 11, 3))
+        plan = planned(precision, "sm_90a", 1, m, n, k)
+        k_tiles = -(-k // plan.block_k)
+        slice_k_tiles = -(-k_tiles // plan.split_k_slices)
+        assert slice_k_tiles * (plan.split_k_slices - 1) < k_tiles
+        # No launch goes before a product whose slices fit shared memory.
+        row = PRECISIONS[precision]
+        assert plan.finds_absmax == row.scaled or -(-k // plan.split_k_slices) > 128
+    for size in (4096, 8192):
+        assert planned(precision, "sm_90a", 1, size, size, size).split_k_slices == 1
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_longer_products_do_not_take_less(precision: str) -> None:
+    row = PRECISIONS[precision]
+    for m, n in ((1, 1), (60, 70), (500, 9), (400, 300)):
+        times = [
+            estimate(planned(precision, "sm_90a", 1, m, n, k), row, 132, (1, m, n, k))
+            for k in (2, 64, 500, 4000, 30_000)
+        ]
+        assert times == sorted(times)
+        assert 3 < times[0] < 10
+
+
+def planned(precision: str, arch: str, batch: int, m: int, n: int, k: int) -> GemmPlan:
+    return plan_gemm(
+        PRECISIONS[precision], ARCHS[arch], batch=batch, m=m, n=n, k=k, sm_count=132, vector=2
+    )
 
 
 def test_fp64_has_no_tensor_core_plan() -> None:

@@ -77,7 +77,9 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const int a_row = warp / plan.warps_n * plan.warp_m() + lane / 4;
     const int b_column = warp % plan.warps_n * plan.warp_n() + lane / 4;
     const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
-#pragma unroll
+    // In small products one copy of the code is read faster than several.
+    constexpr int kUnroll = plan.warps_k > 1 ? 1 : plan.stages;
+#pragma unroll kUnroll
     for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
 
     // The absmax of the tile's rows of A and columns of B.
@@ -89,10 +91,12 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             absmax[i] = 0;
         cp_async_wait<0>();  // all of k is in the stages
         __syncthreads();
+        const int slice_k = static_cast<int>(
+            min(int64(num_k_tiles) * plan.block_k, args.k - int64(first_k_tile) * plan.block_k));
         find_block_absmax<plan, plan.block_m, plan.a_k_major>(absmax, stages, kStageElements,
-                                                              num_k_tiles);
+                                                              slice_k);
         find_block_absmax<plan, plan.block_n, plan.b_k_major>(
-            absmax + plan.block_m, stages + plan.a_tile_elements(), kStageElements, num_k_tiles);
+            absmax + plan.block_m, stages + plan.a_tile_elements(), kStageElements, slice_k);
         __syncthreads();
         a_absmax = absmax;
         b_absmax = absmax + plan.block_m;
@@ -128,8 +132,9 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         load(k_tile + plan.stages - 1);
         const float2* stage = stages + k_tile % plan.stages * kStageElements;
         multiply_k_tile<plan>(mma_accumulators, stage, stage + plan.a_tile_elements(), a_row,
-                              b_column, k_group * (plan.block_k / plan.warps_k), a_scale, b_scale,
-                              b_sign);
+                              b_column, k_group * (plan.block_k / plan.warps_k),
+                              args.k - int64(first_k_tile + k_tile) * plan.block_k, a_scale,
+                              b_scale, b_sign);
         if constexpr (kPromotes) {
             constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
             if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)

@@ -68,15 +68,16 @@ __device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4],
 }
 
 // Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_row` and `b_column`
-// are the first of this lane.
+// are the first of this lane, `k_left` is the k from this stage on.
 template <GemmPlan plan>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators,
                                                 const float2* a_tile, const float2* b_tile,
-                                                int a_row, int b_column, int k0,
+                                                int a_row, int b_column, int k0, int64 k_left,
                                                 const float (&a_scale)[plan.warp_m() / 8],
                                                 const float (&b_scale)[plan.warp_n() / 8],
                                                 float b_sign) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
+    if (plan.warps_k > 1 && k0 >= k_left) return;
     const int k_lane = k0 + threadIdx.x % 4;
     // A longer unroll hoists more loads than there are registers for.
     constexpr int kUnroll = kMmaK<plan.operand> < 16 ? 2 : 1;

@@ -7,8 +7,18 @@
 #include "device/scaling.cuh"
 #include "sm80_plan.cuh"
 
+// The k of a stage that warps read, where `k_left` of the slice are left: all of it, or that of the
+// groups of warps that have any.
+template <GemmPlan plan>
+__device__ __forceinline__ int64 needed_k(int64 k_left) {
+    constexpr int kGroupK = plan.block_k / plan.warps_k;
+    if constexpr (plan.warps_k == 1) return plan.block_k;
+    return (k_left + kGroupK - 1) / kGroupK * kGroupK;
+}
+
 // Fills the part of a stage of one operand, `Rows` by `TileK`, with 0 outside the matrix. A row is
-// a row of op(A) or a column of op(B).
+// a row of op(A) or a column of op(B). Where groups of warps share k, rows outside the matrix and k
+// of groups that have none are left as they are: small products would wait for the zeros.
 template <GemmPlan plan, int Rows, int TileK, bool KMajor>
 __device__ __forceinline__ void load_tile(float2* tile, const float2* source, int64 row_stride,
                                           int64 k_stride, int64 rows_left, int64 k_left) {
@@ -26,8 +36,11 @@ __device__ __forceinline__ void load_tile(float2* tile, const float2* source, in
                                                       : 0;
     const float2* from = source + contiguous * contiguous_stride + strided * stride;
     float2* to = tile + strided * (kContiguous + kRowPadding) + contiguous;
+    const int64 k_needed = needed_k<plan>(k_left);
+    if (plan.warps_k > 1 && contiguous >= (KMajor ? k_needed : rows_left)) return;
 #pragma unroll
     for (int i = 0; i < kStrided; i += kStridedStep) {
+        if (plan.warps_k > 1 && strided + i >= (KMajor ? rows_left : k_needed)) break;
         const int bytes = i < strided_left ? inside * int(sizeof(float2)) : 0;
         // Outside the matrix the address must exist, but nothing is read.
         cp_async<8 * plan.vector>(to + i * (kContiguous + kRowPadding),
@@ -78,11 +91,11 @@ __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int 
     return result;
 }
 
-// Raises `absmax` to the absmax of the rows of a block, over `num_k_tiles` stages of `stage`
-// numbers; the tiles of this operand begin at `first`. Each thread scans one row.
+// Raises `absmax` to the absmax of the rows of a block, over stages of `stage` numbers that hold
+// `slice_k`; the tiles of this operand begin at `first`. Each thread scans one row.
 template <GemmPlan plan, int Rows, bool KMajor>
 __device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* first, int stage,
-                                                  int num_k_tiles) {
+                                                  int slice_k) {
     constexpr int kPitch = (KMajor ? plan.block_k : Rows) + kRowPadding;
     // Neighbouring lanes that read along k in one row: as many as keep bank conflicts away.
     constexpr int kLanesK = KMajor ? 4 : 1;
@@ -97,11 +110,13 @@ __device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* 
         const int row = i + lane_row % kRows;
         uint32 row_absmax = 0;
 #pragma unroll 1
-        for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
+        for (int k_tile = 0; k_tile * plan.block_k < slice_k; ++k_tile) {
+            const int k_needed = needed_k<plan>(slice_k - k_tile * plan.block_k);
 #pragma unroll
             for (int k = 0; k < plan.block_k; k += kStepK) {
                 const int at = KMajor ? row * kPitch + k + k0 : (k + k0) * kPitch + row;
-                row_absmax = max(row_absmax, component_absmax_bits(first[k_tile * stage + at]));
+                const uint32 bits = component_absmax_bits(first[k_tile * stage + at]);
+                row_absmax = max(row_absmax, plan.warps_k == 1 || k + k0 < k_needed ? bits : 0);
             }
         }
         atomicMax(absmax + row, row_absmax);

@@ -1,0 +1,180 @@
+"""The choice of a plan of the mma.sync family, and the model of its time.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from argand.device import Arch
+from argand.gemm.sm80_plan import (
+    CLUSTER_SM,
+    SPLIT_K_SLICES,
+    GemmPlan,
+    candidates,
+    check_plan,
+    whole_passes,
+)
+from argand.precision import Precision
+from argand.runtime.plan import PlanError
+
+MAX_BLOCK_ABSMAX_K = 256
+"""Largest k of a slice of which each block finds the absmax itself; its stages then hold it all."""
+
+
+def plan_gemm(
+    precision: Precision,
+    arch: Arch,
+    *,
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    sm_count: int,
+    a_k_major: bool = True,
+    b_k_major: bool = False,
+    vector: int = 1,
+    tile: GemmPlan | None = None,
+) -> GemmPlan:
+    """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
+
+    It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
+    operands' layout. Raises PlanError where none is legal.
+    """
+    sizes = (batch, m, n, k)
+    tiles = [tile] if tile is not None else list(_sliced(candidates(precision, arch), arch, k))
+    fitted = []
+    for plan in tiles:
+        plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
+        plan = plan if whole_passes(plan) else replace(plan, vector=1)
+        fitted.append(_with_absmax(plan, precision, arch, k))
+    best = min(fitted, key=lambda plan: estimate(plan, precision, sm_count, sizes))
+    check_plan(best, precision, arch)
+    return best
+
+
+def _sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
+    """Yield each tile with every number of split-K slices that are not empty."""
+    for tile in tiles:
+        for slices in SPLIT_K_SLICES:
+            plan = replace(tile, split_k_slices=slices)
+            fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
+            if slices == 1 or (fits and _k_tiles(plan, k) * (slices - 1) < -(-k // plan.block_k)):
+                yield plan
+
+
+def _k_tiles(plan: GemmPlan, k: int) -> int:
+    """Return the k-tiles of the longest slice."""
+    return -(-max(1, -(-k // plan.block_k)) // plan.split_k_slices)
+
+
+def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
+    """Return the plan with stages for a slice, where it scales and shared memory holds them."""
+    num_k_tiles = _k_tiles(plan, k)
+    if not precision.scaled or -(-k // plan.split_k_slices) > MAX_BLOCK_ABSMAX_K:
+        return plan
+    # One stage more than a power of two, so that there is not a kernel for each k.
+    found = replace(plan, finds_absmax=True, stages=1 + (1 << (num_k_tiles - 1).bit_length()))
+    try:
+        check_plan(found, precision, arch)
+    except PlanError:
+        return plan
+    return found
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
+
+    Fitted to the 242 products that mma.sync took in two sweeps of drawn sizes on an H200 (seeds
+    20261123 and 20261124, standard deviation 6%): ``python -m benchmarks.sweep gemm|small``.
+    """
+
+    clock: float = 1755.0
+    """Cycles of a microsecond."""
+    launch: float = 4.0
+    copy: float = 11.2
+    """Of one cp.async of a warp."""
+    mma: float = 1.3
+    promotion: float = 34.0
+    """Of promoting one accumulator of each lane."""
+    lone_warp: float = 0.74
+    """Fraction of its quarter's rate that a warp reaches alone."""
+    store: float = 0.59
+    """Of 1024 elements of each group of warps."""
+    scaled_store: float = 1.67
+    """Factor of a store that descales."""
+    absmax: float = 0.5
+    """In which blocks find the absmax."""
+    cluster: float = 0.6
+    """In which the blocks of a cluster start and exchange their slices."""
+    scan: float = 4.5
+    scan_bytes: float = 0.67e6
+    """Bytes of a microsecond that the scan before reads."""
+    bytes: float = 1.4e6
+    exposed: float = 0.2
+    """Fraction of the shorter of work and traffic that the longer does not hide."""
+
+
+_COSTS = _Costs()
+_NUMBER_CYCLES = {(True, 1): 11.2, (False, 1): 9.5, (True, 2): 13.8, (False, 2): 7.1}
+"""Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
+more than 16 bits, and terms."""
+
+
+def estimate(
+    plan: GemmPlan, precision: Precision, sm_count: int, sizes: tuple[int, int, int, int]
+) -> float:
+    """Return the estimated microseconds of a product (batch, m, n, k), to rank plans by.
+
+    The blocks that share a multiprocessor share its rate; a quarter with one warp does not reach
+    its own.
+    """
+    batch, m, n, k = sizes
+    costs = _COSTS
+    blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n) * plan.split_k_slices
+    resident = max(1, min(_occupancy(plan), -(-blocks // sm_count)))
+    slots = sm_count * resident
+    waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
+    rate = costs.clock * min(1.0, costs.lone_warp * resident * plan.threads / 128)
+    store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
+    store *= costs.scaled_store if precision.scaled else 1.0
+    k_tiles = _k_tiles(plan, k) + 0.0
+    if plan.warps_k > 1:  # groups of warps without k are left out
+        group = plan.block_k // plan.warps_k
+        k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
+    work = waves * resident * (k_tiles * _k_tile_cycles(plan, precision) / 4 / rate + store)
+    moved = 8 * batch * (m * k + k * n + m * n) / costs.bytes
+    total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
+    total += costs.cluster if plan.split_k_slices > 1 else 0.0
+    if precision.scaled:
+        scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
+        total += costs.absmax if plan.finds_absmax else scan
+    return total
+
+
+def _occupancy(plan: GemmPlan) -> int:
+    """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
+    registers = 64 if plan.threads >= 512 else 100
+    return max(1, min(
+        2048 // plan.threads, 227 * 1024 // plan.shared_bytes,
+        65536 // (plan.threads * registers),
+    ))  # fmt: skip
+
+
+def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
+    """Return the cycles of all warps of a block for one k-tile, to share among four quarters."""
+    warps, mma_k = plan.threads / 32, precision.operand.mma_k
+    rows, columns = plan.block_m / plan.warps_m / 8, plan.block_n / plan.warps_n / 8
+    copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32
+    number = _NUMBER_CYCLES[precision.operand.bytes > 2, precision.terms]
+    mmas = rows / 2 * columns * 4 * len(precision.products)
+    mma_steps = warps * plan.block_k / plan.warps_k / mma_k
+    cycles = copies * _COSTS.copy
+    cycles += mma_steps * ((rows + columns) * mma_k / 2 * number + mmas * _COSTS.mma)
+    if plan.promotion_interval:
+        accumulators = warps * rows * columns * 4
+        cycles += accumulators * _COSTS.promotion * plan.block_k / plan.promotion_interval
+    return cycles

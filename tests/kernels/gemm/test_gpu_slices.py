@@ -1,0 +1,184 @@
+"""Products by mma.sync whose k is cut over the blocks of a cluster, and small ones (a GPU)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm, launched, to_pairs
+from argand.device import Arch
+from argand.gemm.heuristics import GemmChoice
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, candidates
+from argand.runtime.plan import TARGET
+
+from tests.kernels.compiled import ARCHS
+from tests.kernels.gemm.product_cases import (
+    FP32_CLASS,
+    OPS,
+    assert_contained,
+    assert_within,
+    check,
+    long_operands,
+    magnitude,
+    nonfinite,
+    normal,
+    relative_error,
+    repeats_bit_for_bit,
+    stored,
+    summation,
+)
+from tests.kernels.gemm.wgmma_cases import overridden
+from tests.kernels.precisions import SCALED, SINGLE_HALF, SPLIT, TENSOR
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
+
+HOPPER = ARCHS[TARGET]
+SLICED = SPLIT_K_SLICES[1:]
+
+
+def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[GemmPlan]:
+    """Every tile with every number of slices that shared memory holds."""
+    found = [
+        replace(tile, split_k_slices=slices)
+        for tile in candidates(PRECISIONS[precision], arch)
+        for slices in SLICED
+    ]
+    return [tile for tile in found if tile.shared_bytes <= arch.shared_bytes]
+
+
+def tiles_and_slices(precision: str) -> list[GemmPlan]:
+    """Every tile once, the numbers of slices in turn, and the smallest tile with each."""
+    found = {tile.name: tile for tile in sliced_tiles(precision)[-len(SLICED) :]}
+    for index, tile in enumerate(candidates(PRECISIONS[precision], HOPPER)):
+        sliced = replace(tile, split_k_slices=SLICED[index % len(SLICED)])
+        if sliced.shared_bytes <= HOPPER.shared_bytes:
+            found[sliced.name] = sliced
+    return list(found.values())
+
+
+TILES = [
+    pytest.param(precision, tile, id=f"{precision} {tile.name}")
+    for precision in TENSOR
+    for tile in tiles_and_slices(precision)
+]
+
+
+@pytest.mark.parametrize(("precision", "tile"), TILES)
+def test_every_tile_in_slices(
+    cp: Any, rng: np.random.Generator, precision: str, tile: GemmPlan
+) -> None:
+    """Ragged, of a batch, with slices that are empty, and one that only a scan can scale."""
+    a, b = normal(rng, 2, 70, 333), normal(rng, 2, 333, 45)
+    c = normal(rng, 2, 70, 45)
+    short = normal(rng, 21, 5), normal(rng, 5, 34)
+    long = stored(normal(rng, 18, 2500), "C"), stored(normal(rng, 2500, 34), "T")
+    with overridden(GemmChoice(tile=tile)), launched() as names:
+        check(cp, a, b, c, precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j)
+        check(cp, *short, precision=precision)
+        check(cp, *long, op_a="C", op_b="T", precision=precision, alpha=1j)
+    assert all(f", {tile.split_k_slices} split-K slices: " in name for name in names)
+    if PRECISIONS[precision].scaled:
+        assert any("absmax by each block" in name for name in names)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("op_a", OPS)
+@pytest.mark.parametrize("op_b", OPS)
+def test_small_products_of_any_k(
+    cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
+) -> None:
+    """By the family's own choice: vectors, odd and even, of short and long k."""
+    for m, n in ((1, 1), (196, 1), (1, 77), (37, 167), (64, 32)):
+        for k in (1, 2, 9, 64, 65, 390, 1501):
+            a, b = stored(normal(rng, m, k), op_a), stored(normal(rng, k, n), op_b)
+            check(cp, a, b, precision=precision, kernels="mma.sync", op_a=op_a, op_b=op_b)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_small_products_are_cut_and_repeat(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    a, b = (cp.asarray(normal(rng, *shape)) for shape in ((37, 1501), (1501, 60)))
+    call = partial(gemm, a, b, precision=precision, kernels="mma.sync")
+    with launched() as names:
+        assert repeats_bit_for_bit(call)
+    (name,) = names
+    assert "split-K slices" in name
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_places_and_strides_of_sliced_products(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """Broadcast and reversed operands, a result that lies transposed, C that is the result."""
+    a, b = normal(rng, 3, 50, 500), normal(rng, 500, 34)
+    left, right = cp.asarray(a), cp.asarray(b)
+    slack = summation(500, precision) * magnitude(a, b, None)
+    with overridden(GemmChoice(tile=sliced_tiles(precision)[-1])):
+        out = cp.full((3, 34, 50), np.nan, cp.complex64).swapaxes(-1, -2)
+        gemm(left[::-1], right, precision=precision, out=out)
+        assert_within(out.get(), gemm(a[::-1], b, precision=precision), slack[::-1])
+        wide = cp.full((50, 41), np.nan, cp.complex64)
+        gemm(left[1], right, precision=precision, out=wide[:, 3:37])
+        assert_within(wide[:, 3:37].get(), gemm(a[1], b, precision=precision), slack[1])
+        assert bool(cp.isnan(wide[:, :3]).all() and cp.isnan(wide[:, 37:]).all())
+        c = cp.asarray(normal(rng, 3, 50, 34))
+        expected = gemm(a, b, c.get(), precision=precision, beta=2)
+        gemm(left, right, c, precision=precision, beta=2, out=c)
+        assert_within(c.get(), expected, slack + summation(1, precision) * np.abs(expected))
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("slices", SLICED)
+def test_slices_have_scales_of_their_own(
+    cp: Any, rng: np.random.Generator, precision: str, slices: int
+) -> None:
+    """What is small beside the largest of its line, but not in its slice, keeps all its bits."""
+    k, part = 512, 512 // slices
+    a, b = normal(rng, 40, k), normal(rng, k, 30)
+    a[:, :part] *= np.float32(2.0**60)
+    b[:part] *= np.float32(2.0**-90)
+    tile = next(x for x in sliced_tiles(precision) if x.warps_k > 1 and x.split_k_slices == slices)
+    with overridden(GemmChoice(tile=tile)):
+        found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+    row = PRECISIONS[precision]
+    size = magnitude(a.astype(complex), b.astype(complex), None)
+    rounding = 2 * row.u + row.u**2 + row.dropped
+    exact = a.astype(np.complex128) @ b.astype(np.complex128)
+    assert_within(found, exact, (summation(k, precision) + rounding) * size)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("slices", SLICED)
+def test_nonfinite_stays_in_its_row_and_column_of_slices(
+    cp: Any, rng: np.random.Generator, precision: str, slices: int
+) -> None:
+    a, b = nonfinite(rng)
+    tile = next(x for x in sliced_tiles(precision) if x.split_k_slices == slices)
+    with overridden(GemmChoice(tile=tile)):
+        assert_contained(gemm(cp.asarray(a), cp.asarray(b), precision=precision).get())
+
+
+@pytest.mark.parametrize("precision", SPLIT)
+@pytest.mark.parametrize("slices", SLICED)
+def test_slices_do_not_add_to_the_error_of_a_split(
+    cp: Any, rng: np.random.Generator, precision: str, slices: int
+) -> None:
+    tile = next(x for x in sliced_tiles(precision) if x.split_k_slices == slices)
+    errors = []
+    with overridden(GemmChoice(tile=tile)):
+        for a, b in long_operands(rng):
+            found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+            errors.append(relative_error(found, a, b))
+    assert max(errors) < FP32_CLASS
+
+
+@pytest.mark.parametrize("precision", SINGLE_HALF)
+def test_pairs_by_sliced_products(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    a, b = cp.asarray(normal(rng, 37, 900)), cp.asarray(normal(rng, 900, 20))
+    plain = gemm(a, b, precision=precision, kernels="mma.sync")
+    halves = gemm(a, b, precision=precision, kernels="mma.sync", output="complex-half")
+    assert bool((halves.array == to_pairs(plain, precision).array).all())
