@@ -15,6 +15,7 @@ from argand.gemm.sm80_plan import (
     GemmPlan,
     candidates,
     check_plan,
+    holds_accumulators,
     whole_passes,
 )
 from argand.precision import Precision
@@ -61,6 +62,7 @@ def _sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
         for slices in SPLIT_K_SLICES:
             plan = replace(tile, split_k_slices=slices)
             fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
+            fits = fits and holds_accumulators(plan)
             if slices == 1 or (fits and _k_tiles(plan, k) * (slices - 1) < -(-k // plan.block_k)):
                 yield plan
 

@@ -103,11 +103,24 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
         (plan.shared_bytes + found <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
          f"this one takes {plan.shared_bytes + found}"),
+        (holds_accumulators(plan),
+         "stages must hold the accumulators of all groups of warps, where k is cut"),
         (whole_passes(plan), "a copy pass of the block must cover whole rows of a tile"),
     ]  # fmt: skip
     for holds, rule in rules:
         if not holds:
             raise PlanError(f"{rule}: {plan}")
+
+
+def holds_accumulators(plan: GemmPlan) -> bool:
+    """Whether partial sums that are reduced fit in the memory of the stages, in any layout."""
+    if plan.warps_k * plan.split_k_slices == 1:
+        return True
+    tiles = sum(
+        min(_tile(rows, plan.block_k, k_major=major) for major in (True, False))
+        for rows in (plan.block_m, plan.block_n)
+    )
+    return plan.warps_k * plan.block_m * plan.block_n <= plan.stages * tiles
 
 
 def whole_passes(plan: GemmPlan) -> bool:

@@ -64,6 +64,20 @@ def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
         check_plan(plan, row, arch)
 
 
+def test_stages_hold_the_sums_that_slices_reduce() -> None:
+    """2 stages of 128 x 64 x 16 have 60 KiB, its accumulators 64; seen when such a tile compiled."""
+    row, arch = PRECISIONS["3xfp16"], ARCHS["sm_90a"]
+    tile = next(
+        x for x in candidates(row, arch) if (x.block_m, x.block_n, x.block_k) == (128, 64, 16)
+    )
+    check_plan(replace(tile, stages=2), row, arch)
+    with pytest.raises(PlanError, match="stages must hold the accumulators"):
+        check_plan(replace(tile, stages=2, split_k_slices=4), row, arch)
+    small = {"batch": 1, "m": 40, "n": 40, "k": 60, "sm_count": 132}
+    planned_tile = plan_gemm(row, arch, **small, tile=replace(tile, split_k_slices=4))
+    assert (planned_tile.finds_absmax, planned_tile.stages) == (False, tile.stages)
+
+
 SMALL = [(1, 196, 1, 390), (1, 37, 167, 1501), (1, 99, 188, 918), (2, 16, 16, 2000)]
 """Few tiles of a long k."""
 
