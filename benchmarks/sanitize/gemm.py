@@ -11,6 +11,8 @@ import itertools
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from argand.gemm import sm90_plan as wgmma_plan
 from argand.gemm.families import Family
 from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm.operands import OPS
+from argand.gemm.sm80_plan import CLUSTER_SM, SPLIT_K_SLICES
 from argand.gemm.sm80_plan import candidates as mma_tiles
 from argand.runtime.plan import TARGET
 
@@ -118,15 +121,23 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
 def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     """(call, its result's accuracy): every tile of the mma.sync family, with stages for an A100.
 
-    Scaled precisions find the row absmax while they pack in the one k, by a scan in the other.
+    Scaled precisions find the row absmax by each block in the one k, by a scan in the other. Where
+    the card has clusters, their blocks also take slices of k.
     """
     if precision.exact_operands:
         return
+    import cupy
+
+    arch = gpu(cupy.cuda.Device().id).require_arch()
+    tiles = mma_tiles(precision, ARCHITECTURES[0])
+    if arch.sm >= CLUSTER_SM:
+        sliced = (replace(x, split_k_slices=n) for x, n in zip(tiles, cycle(SPLIT_K_SLICES[1:])))
+        tiles = [*tiles, *(x for x in sliced if x.shared_bytes <= arch.shared_bytes)]
     for shape in TILED_SHAPES:
         a, b = random_operands(shape, _SEED)
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
         reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
-        for tile in mma_tiles(precision, ARCHITECTURES[0]):
+        for tile in tiles:
             choice = GemmChoice(tile=tile)
             result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
             found = assess_product(reference, result, precision, backend="cuda")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"split_k_slices": 2}, "from compute capability 9.0 on"),
     ],
 )
-def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
+def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
     row: Precision = PRECISIONS["tf32"]
     arch = ARCHS["sm_80"]
     plan = replace(candidates(row, arch)[0], **change)

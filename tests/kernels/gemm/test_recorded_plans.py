@@ -86,7 +86,9 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("precision", "sizes", "name"), NAMED, ids=str)
-def test_plans_of_large_sizes_stay(precision: str, sizes: tuple[int, ...], name: str) -> None:
+def test_plans_of_large_sizes_stay(
+    precision: str, sizes: tuple[int, int, int, int], name: str
+) -> None:
     found = choose(
         PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(*sizes),
         OperandTraits(), OperandTraits(k_major=False),
