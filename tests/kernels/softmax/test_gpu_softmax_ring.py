@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from argand import PRECISIONS, Precision, SoftmaxProblem, log_softmax, logsumexp, softmax
 from argand.device import Device
+from argand.rounding import round_operand
 from argand.runtime.compiler import compile_all
 from argand.softmax.candidates import ring
 from argand.softmax.formats import Operation
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.gpu
 PAIRS = [
     ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "fp16")
 ]  # fmt: skip
+EXACT = ("fp64", "fp32")
 SHAPES = [(1, 5000), (7, 4999), (400, 4999), (7, 70_001)]
 PLANS: list[tuple[int, int, dict[str, int]]] = [
     (1, 256, {"epilogue_stages": 1}),
@@ -52,10 +54,15 @@ def nasty(rng: np.random.Generator, rows: int, columns: int, kind: str) -> Array
 
 
 def plans(
-    operation: Operation, kind: str, output: str, columns: int, gpu: Device
+    operation: Operation,
+    kind: str,
+    output: str,
+    columns: int,
+    gpu: Device,
+    precision: Precision = PRECISIONS["fp32"],
 ) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
     vector = vector_for(kind, kind if operation == "logsumexp" else output)
-    form = SoftmaxForm(operation, kind, output, PRECISIONS["fp32"], vector, columns % vector != 0)
+    form = SoftmaxForm(operation, kind, output, precision, vector, columns % vector != 0)
     arch = gpu.require_arch()
     found = []
     for blocks, threads, options in PLANS:
@@ -91,6 +98,27 @@ def test_softmax(
         np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
         held = np.abs(result - exact) / (exact * HALF_ULP[output] + SMALLEST[output])
         assert np.nanmax(held) <= (4 if output == "fp32" else 1.05), plan
+
+
+@pytest.mark.parametrize("precision", [name for name in PRECISIONS if name not in EXACT])
+@pytest.mark.parametrize("operation", ["softmax", "log_softmax"])
+def test_rounded_values(
+    cp: Any, rng: np.random.Generator, gpu: Device, operation: Operation, precision: str
+) -> None:
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    rows, columns = 7, 70_001
+    x = 4 * rng.standard_normal((rows, columns)).astype(np.float32)
+    problem = SoftmaxProblem(x.shape, operation, PRECISIONS[precision], "fp32", "fp32")
+    held = round_operand(x, problem.rounding).astype(np.float64)
+    exact = getattr(special, operation)(held, axis=-1)
+    call = {"softmax": softmax, "log_softmax": log_softmax}[operation]
+    for form, plan in plans(operation, "fp32", "fp32", columns, gpu, problem.rounding):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
+            found = call(cp.asarray(x), precision=precision).get()
+        # Two ulp of a softmax; the maximum's difference and the sum's logarithm of the other.
+        absolute = 2.0**-149 if operation == "softmax" else 2.0**-21
+        np.testing.assert_allclose(found, exact, rtol=2.0**-22, atol=absolute, err_msg=str(plan))
 
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
