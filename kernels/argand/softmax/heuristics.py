@@ -79,7 +79,7 @@ _RING_ROLES = {4: ((384, 128), (512, 128)), 2: ((512, 256), (512, 128))}
 """By bytes of an element of x, threads that reduce and that write, the fastest first."""
 _RING_EPILOGUE = 4
 _CLUSTER_COLUMNS = 131072
-"""The longest rows for which clusters are as fast as rings."""
+"""The longest rows of which a few go to clusters: these exchange sums without global memory."""
 _SLAB_BYTES = 4096
 """Most bytes of x or of the result that a warp holds of a slab."""
 _SLAB_STAGES = 2
@@ -204,7 +204,7 @@ def _ring_candidates(
         if stage_bytes(form, -(-columns // count)) * _RING_STAGES <= ring_bytes(arch, 1)
     ] or counts[-1:]
     if rows * held[0] < sm_count and columns <= _CLUSTER_COLUMNS:
-        return  # a cluster answers a few rows sooner
+        return
     # Few rows would leave multiprocessors idle.
     enough = (
         count for count in held if rows * count >= sm_count or columns // count < 2 * _LEAST_PART
