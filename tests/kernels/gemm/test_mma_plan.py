@@ -66,7 +66,7 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
 
 
 def test_stages_hold_the_sums_that_slices_reduce() -> None:
-    """2 stages of 128 x 64 x 16 have 60 KiB, its accumulators 64; seen when such a tile compiled."""
+    """2 stages of 128 x 64 x 16 have 60 KiB, its accumulators 64."""
     row, arch = PRECISIONS["3xfp16"], ARCHS["sm_90a"]
     tile = next(
         x for x in candidates(row, arch) if (x.block_m, x.block_n, x.block_k) == (128, 64, 16)
