@@ -91,7 +91,8 @@ class _Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
     Fitted to the 242 products that mma.sync took in two sweeps of drawn sizes on an H200 (seeds
-    20261123 and 20261124, standard deviation 6%): ``python -m benchmarks.sweep gemm|small``.
+    20261123 and 20261124, standard deviation 6%): ``python -m benchmarks.sweep gemm|small``. What
+    clusters and groups of warps take is from 63 more, on which the model is off by 17% at most.
     """
 
     clock: float = 1755.0
@@ -108,8 +109,12 @@ class _Costs:
     """Of 1024 elements of each group of warps."""
     scaled_store: float = 1.67
     """Factor of a store that descales."""
+    k_tile: float = 0.6
+    """Least of a k-tile that groups of warps share: its reads and barriers wait for each other."""
     absmax: float = 0.5
-    """In which blocks find the absmax."""
+    """In which blocks find the absmax of one k-tile."""
+    next_absmax: float = 0.25
+    """Of each k-tile more."""
     cluster: float = 0.6
     """In which the blocks of a cluster start and exchange their slices."""
     scan: float = 4.5
@@ -121,6 +126,8 @@ class _Costs:
 
 
 _COSTS = _Costs()
+_CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.8}
+"""Fraction of the multiprocessors that clusters of so many blocks fill."""
 _NUMBER_CYCLES = {(True, 1): 11.2, (False, 1): 9.5, (True, 2): 13.8, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms."""
@@ -137,8 +144,10 @@ def estimate(
     batch, m, n, k = sizes
     costs = _COSTS
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n) * plan.split_k_slices
-    resident = max(1, min(_occupancy(plan), -(-blocks // sm_count)))
-    slots = sm_count * resident
+    # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
+    usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
+    resident = max(1, min(_occupancy(plan), -(-blocks // usable)))
+    slots = usable * resident
     waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
     rate = costs.clock * min(1.0, costs.lone_warp * resident * plan.threads / 128)
     store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
@@ -147,13 +156,17 @@ def estimate(
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
-    work = waves * resident * (k_tiles * _k_tile_cycles(plan, precision) / 4 / rate + store)
+    mainloop = k_tiles * resident * _k_tile_cycles(plan, precision) / 4 / rate
+    if plan.warps_k > 1:
+        mainloop = max(mainloop, costs.k_tile * k_tiles)
+    work = waves * (mainloop + resident * store)
     moved = 8 * batch * (m * k + k * n + m * n) / costs.bytes
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.cluster if plan.split_k_slices > 1 else 0.0
     if precision.scaled:
         scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
-        total += costs.absmax if plan.finds_absmax else scan
+        absmax = costs.absmax + costs.next_absmax * (_k_tiles(plan, k) - 1)
+        total += absmax if plan.finds_absmax else scan
     return total
 
 
