@@ -18,7 +18,7 @@ import mini_slurm
 import pytest
 from mini_slurm import NODES, MiniSlurm, wait_for
 from shared_runs import QUICK, TABLES, failed, measured_as, repeatable
-from slurm_project import WHY_NOT, Project
+from slurm_project import ASK_OFTEN, WHY_NOT, Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)]
 
@@ -31,6 +31,7 @@ workloads:
 TWO = f"{ONE}  spectrum: {{kind: dft, length: 12, batch: 3, precision: fp64}}\n"
 MACHINE = (
     QUICK
+    + ASK_OFTEN
     + """
 import json, os, sys, time
 from pathlib import Path

@@ -93,15 +93,21 @@ def test_host_memory_holds_a_fixed_number_of_chunks(device: Device, tmp_path: Pa
 
 
 def test_what_was_written_before_a_full_device_stays(tmp_path: Path) -> None:
+    """Also what is still to be written then: the writer is slower than all else."""
     slow = Slow(tmp_path / "x.h5", 12)
-    original = slow.compute
+    computed, written = slow.compute, slow.write
 
     def compute(given: Mapping[str, Any]) -> Any:
         if given["x"][0, 0] == 4 * 8:
             raise MemoryError("full")
-        return original(given)
+        return computed(given)
+
+    def write(start: int, result: Any) -> None:
+        time.sleep(10 * Slow.SECONDS)
+        written(start, result)
 
     slow.compute = compute  # type: ignore[method-assign]
+    slow.write = write  # type: ignore[method-assign]
     with pytest.raises(NoRoomError, match="full") as caught:
         slow.stream(cpu(), 2)
     assert caught.value.position == 8
