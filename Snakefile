@@ -112,7 +112,8 @@ GPU_PER_JOB = min(GPUS, 1)
 
 # Named where Snakemake makes the environments of rules, and where it lints. Else it would keep a copy of
 # the file, with the hash of every wheel, for each job, and read all of them for the report: three seconds.
-IS_LINT = not workflow.check_envvars  # of the environment, which it checks but where it lints
+# It checks variables of the environment but where it lints.
+IS_LINT = not workflow.check_envvars
 DEPLOYED = workflow.deployment_settings.deployment_method
 NAMED = IS_LINT or DeploymentMethod.CONDA in DEPLOYED
 ENVIRONMENT = "../../envs/environment.yaml" if NAMED else None
