@@ -14,8 +14,8 @@ SNAKEMAKE = .venv/bin/snakemake --config study=$(FILE) out=$(FOLDER) \
   $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES))
 # Of what is there, also after a run that failed.
 REPORT = rm -f $(FOLDER)/report.html; $(SNAKEMAKE) reported --quiet all --report $(FOLDER)/report.html
-# One worker more than there are cores, because one of them waits for Slurm most of the time.
-PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
+# Two workers more than there are cores, because some wait for Slurm and for jobs most of the time.
+PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 2) --dist worksteal
 ATTACK ?=
 A ?=
 B ?=
