@@ -19,8 +19,8 @@ import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import ARCHITECTURES, gpu
 from argand.gemm import sm90_plan as wgmma_plan
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm.families import Family
-from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm.operands import OPS
 from argand.gemm.sm80_plan import CLUSTER_SM, SPLIT_K_SLICES
 from argand.gemm.sm80_plan import candidates as mma_tiles

@@ -10,7 +10,7 @@ import argand
 import pytest
 from argand import DeviceError
 from argand.__main__ import main as command
-from argand.gemm.heuristics import GemmChoice
+from argand.gemm.candidates import GemmChoice
 from argand.gemm.tune import main, tune
 from argand.runtime.measure import ranked
 

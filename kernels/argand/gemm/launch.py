@@ -12,15 +12,9 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, adapted, partials_capacity
 from argand.gemm.families import Family
-from argand.gemm.heuristics import (
-    GemmChoice,
-    GemmSizes,
-    OperandTraits,
-    adapted,
-    choose,
-    partials_capacity,
-)
+from argand.gemm.heuristics import choose
 from argand.gemm.names import mma_name, wgmma_name
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem

@@ -5,7 +5,7 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from argand.gemm.heuristics import GemmChoice, OperandTraits
+from argand.gemm.candidates import GemmChoice, OperandTraits
 from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from argand.device import DeviceError, gpu
 from argand.gemm.api import gemm
-from argand.gemm.heuristics import GemmChoice, candidates, estimate
+from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.heuristics import estimate
 from argand.gemm.operands import OPS, Op, Side
 from argand.gemm.packed import pack
 from argand.gemm.pairs import to_pairs

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Arch
-from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, step

@@ -10,8 +10,9 @@ from itertools import chain, product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm.heuristics import GemmSizes, OperandTraits, choose
-from argand.gemm.heuristics import candidates as gemm_choices
+from argand.gemm.candidates import GemmSizes, OperandTraits
+from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sm80_heuristics import plan_gemm

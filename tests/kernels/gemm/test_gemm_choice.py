@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.gemm.heuristics import (
+from argand.gemm.candidates import (
     GemmChoice,
     GemmSizes,
     OperandTraits,
     candidates,
-    choose,
-    estimate,
     partials_capacity,
 )
+from argand.gemm.heuristics import choose, estimate
 from argand.gemm.sm90_plan import WgmmaPlan, check_wgmma_plan
 from argand.runtime.plan import TARGET, PlanError
 

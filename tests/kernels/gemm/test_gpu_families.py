@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.heuristics import GemmChoice, GemmSizes
+from argand.gemm.candidates import GemmChoice, GemmSizes
 from argand.gemm.sm80_plan import GemmPlan, candidates
 from argand.runtime.plan import TARGET
 

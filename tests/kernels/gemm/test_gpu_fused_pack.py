@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device, gemm, pack
-from argand.gemm.heuristics import GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
 from tests.kernels.gemm.wgmma_cases import choices, overridden

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
-from argand.gemm.heuristics import GemmChoice, GemmSizes
+from argand.gemm.candidates import GemmChoice, GemmSizes
 from argand.gemm.sm80_plan import candidates
 
 from tests.kernels.compiled import ARCHS

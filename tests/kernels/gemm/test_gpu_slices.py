@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
-from argand.gemm.heuristics import GemmChoice
+from argand.gemm.candidates import GemmChoice
 from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, candidates
 from argand.runtime.plan import TARGET
 

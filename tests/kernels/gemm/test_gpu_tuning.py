@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import gemm, pack, pairs, to_pairs, tune
 from argand.gemm import tuned as tuning
-from argand.gemm.heuristics import GemmChoice, candidates
+from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.tune import Measured, main
 from argand.runtime import tuned_plans
 

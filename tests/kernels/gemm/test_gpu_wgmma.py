@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.device import Device
-from argand.gemm.heuristics import GemmSizes
+from argand.gemm.candidates import GemmSizes
 from argand.gemm.pack_plan import PackPlan, panel_rows, panels_resident, pitch_of
 from argand.gemm.sm90_scheduler import divide
 

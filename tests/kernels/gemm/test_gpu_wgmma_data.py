@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import gemm, get_precision
-from argand.gemm.heuristics import GemmChoice, GemmSizes
+from argand.gemm.candidates import GemmChoice, GemmSizes
 from argand.precision import ROUNDINGS
 
 from tests.kernels.gemm.product_cases import OPS, normal, stored

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
 
 from tests.kernels.gemm.product_cases import (
     FP32_CLASS,

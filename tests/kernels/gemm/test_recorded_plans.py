@@ -15,13 +15,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.heuristics import (
-    GemmSizes,
-    OperandTraits,
-    candidates,
-    choose,
-    estimate,
-)
+from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
+from argand.gemm.heuristics import choose, estimate
 
 RECORD = Path(__file__).with_name("recorded_plans.csv")
 HOPPER = arch_for(90)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.gemm import tuned as tuning
-from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.runtime import tuned_plans
 
 from tests.kernels.gemm.tuning_cases import CHOICE, DEVICE, HOPPER, SIZES, TF32, A, B, card

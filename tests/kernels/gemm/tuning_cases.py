@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argand import PRECISIONS, Device
 from argand.device import ARCHITECTURES
-from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime.plan import TARGET
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from argand import PRECISIONS
-from argand.gemm.heuristics import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
 
 
 def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:

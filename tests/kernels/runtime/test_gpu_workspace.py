@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, pack, pairs, to_pairs
-from argand.gemm.heuristics import GemmChoice
+from argand.gemm.candidates import GemmChoice
 from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
 from argand.gemm.problem import gemm_problem
 from argand.gemm.sm90_plan import WgmmaPlan

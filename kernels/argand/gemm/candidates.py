@@ -1,0 +1,186 @@
+"""Candidate plans of a product on a GPU, and what they depend on. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from argand.device import Arch
+from argand.gemm import memory as gemm_memory
+from argand.gemm.families import Family
+from argand.gemm.memory import OperandMemory
+from argand.gemm.sm80_plan import GemmPlan
+from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
+from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
+from argand.precision import Precision
+from argand.runtime.plan import TARGET
+
+
+@dataclass(frozen=True)
+class OperandTraits:
+    """Properties of an operand that plans depend on.
+
+    ``copyable`` says that TMA can read it in place, ``k_major`` that k is its
+    contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
+    that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
+    has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync.
+    """
+
+    copyable: bool = True
+    k_major: bool = True
+    half: bool = False
+    packed: bool = False
+    batched: bool = True
+    conjugated: bool = False
+    copied: bool = False
+
+    def readable(self, beside: OperandTraits) -> bool:
+        """Return whether it can be a row operand in place, next to this column operand.
+
+        conj(X) Y is computed as conj(X conj(Y)), which needs a Y that is not packed yet.
+        """
+        return self.copyable and not self.packed and not (self.conjugated and beside.packed)
+
+    @property
+    def fusable(self) -> bool:
+        """Whether fused packing can read it as the column operand."""
+        return self.copyable and self.k_major and not self.packed and not self.half
+
+
+@dataclass(frozen=True)
+class GemmSizes:
+    """The sizes of a product and whether the result is pairs of 16 bits."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    half_output: bool = False
+
+
+@dataclass(frozen=True)
+class GemmChoice:
+    """A candidate plan of a product: kernel family, tile, roles of the operands, split-K slices.
+
+    ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
+    plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
+    row operand. k is cut into ``split_k_slices``.
+    """
+
+    plan: WgmmaPlan | None = None
+    swapped: bool = False
+    split_k_slices: int = 1
+    tile: GemmPlan | None = None
+
+    @property
+    def family(self) -> Family:
+        """The family of the product's kernel."""
+        return "mma.sync" if self.plan is None else "wgmma"
+
+    @property
+    def name(self) -> str:
+        """The candidate in words, for tables; `gemm.names` names what a launch made of it."""
+        if self.plan is None:
+            return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
+        order = "B^T A^T" if self.swapped else "A B"
+        slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
+        fused = ", fused packing" if self.plan.fused_pack else ""
+        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{slices}{fused}"
+
+
+def candidates(
+    precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+) -> list[GemmChoice]:
+    """List every candidate plan of a product.
+
+    mma.sync reads neither planes nor pairs of 16 bits, and stores no 16-bit results.
+    """
+    planes = any(x.packed and not x.copied for x in (a, b))
+    wgmma_only = planes or a.half or b.half or sizes.half_output
+    found = [] if wgmma_only else [GemmChoice()]
+    if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
+        return found
+    for swapped in (False, True):
+        rows, columns = (b, a) if swapped else (a, b)
+        for storage in _storages(precision, rows, columns):
+            for plan in wgmma_tiles(precision, storage):
+                plan = replace(
+                    plan, k_major=storage != "planar" and rows.k_major,
+                    half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
+                )  # fmt: skip
+                # A pack kernel that packs rows packs columns as well.
+                fusable = columns.fusable and (rows.packed or storage != "planar")
+                for fused in (False, True)[: 1 + fusable]:
+                    one = replace(plan, fused_pack=fused)
+                    if is_legal(one, precision, arch):
+                        found += [GemmChoice(one, swapped, n) for n in _slice_counts(one, sizes)]
+    return [
+        x for x in found
+        if x.split_k_slices == 1
+        or _slices_bytes(x, sizes) <= partials_capacity(x, precision, sizes, a, b)
+    ]  # fmt: skip
+
+
+def partials_capacity(
+    choice: GemmChoice, precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+) -> int:
+    """Return the bytes that a choice of the wgmma family may take besides its planes."""
+    assert choice.plan is not None
+    planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
+    memories = (
+        OperandMemory.of(
+            precision, rows, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
+        )
+        for rows, x in ((sizes.m, a), (sizes.n, b))
+    )
+    return gemm_memory.partials_capacity(
+        *memories, packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped
+    )
+
+
+def _slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
+    """Return the bytes of the results of all split-K slices."""
+    return 8 * choice.split_k_slices * sizes.batch * sizes.m * sizes.n
+
+
+def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits) -> list[Storage]:
+    """List the storages in which the row operand can be read: in place where possible, planes."""
+    if not rows.readable(columns):
+        return ["planar"]
+    if rows.half:
+        return ["half", "planar"]
+    return ["planar"] if precision.scaled else ["fp32", "planar"]
+
+
+_MIN_SLICE_K = 512
+"""Shortest split-K slice, in elements of k: prologue and reduction outweigh a shorter one."""
+
+
+def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
+    """Return 1, and powers of two that cut a long k of few tiles into slices.
+
+    16-bit results are rounded once, from the sum over all of k, so theirs is not cut.
+    """
+    found = [1]
+    tiles = sizes.batch * -(-sizes.m // plan.block_m) * -(-sizes.n // plan.block_n)
+    while (
+        not sizes.half_output and 2 * found[-1] * tiles <= 264
+        and sizes.k // (2 * found[-1]) >= _MIN_SLICE_K
+    ):  # fmt: skip
+        found.append(2 * found[-1])
+    return found
+
+
+def adapted(
+    choice: GemmChoice, precision: Precision, a: OperandTraits, b: OperandTraits
+) -> GemmChoice:
+    """Return the choice, with operands packed that it cannot read in place."""
+    if choice.plan is None:
+        return choice
+    rows, columns = (b, a) if choice.swapped else (a, b)
+    readable = rows.readable(columns) and rows.half == (choice.plan.storage == "half")
+    plan = choice.plan if readable else in_planes(choice.plan, precision)
+    contiguous = plan.storage != "planar" and rows.k_major
+    rows_unpacked = plan.storage == "fp32" or rows.packed
+    fused = plan.fused_pack and rows_unpacked and columns.fusable
+    return replace(choice, plan=replace(plan, k_major=contiguous, fused_pack=fused))
