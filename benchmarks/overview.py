@@ -37,7 +37,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "gates": ("h200-gates.csv",),
     "softmax": ("h200-softmax.csv",),
 }
-"""What is drawn: exact products in the panel of products."""
+"""Files of each kind of row; exact products share the panel of products."""
 _PANELS = ("products", "transforms", "gates", "softmax")
 CEILINGS = "h200-ceilings.json"
 SIDE = 4096

@@ -1,4 +1,4 @@
-"""What a sweep draws, by its name."""
+"""The cases of each sweep, by its name."""
 
 from __future__ import annotations
 

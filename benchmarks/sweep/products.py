@@ -100,16 +100,16 @@ class ProductCase(Case):
 
     def plan_times(self, precision: Precision) -> Measured:
         """Time every candidate plan."""
-        from argand.gemm.tune import plan_times
+        from argand.gemm.tune import tune
 
         shape, (op_a, op_b) = self._shape, self._ops
         a, b = ((shape.m, shape.k), (shape.k, shape.n))
-        return plan_times(
+        return tune(
             (*shape.leading, *(a if op_a == "N" else a[::-1])),
             (*shape.leading, *(b if op_b == "N" else b[::-1])),
             precision=precision, op_a=op_a, op_b=op_b,
-            output="complex-half" if self._half else None,
-        )[1]  # fmt: skip
+            output="complex-half" if self._half else None, keep=False,
+        )  # fmt: skip
 
 
 def _op(x: Any, op: Op) -> Any:

@@ -30,7 +30,7 @@ _FUNCTIONS: dict[Operation, Callable[..., Any]] = {
 }
 _OPERATIONS: tuple[Operation, ...] = ("softmax",) * 6 + ("log_softmax",) * 3 + ("logsumexp",)
 _KINDS = ("fp32",) * 4 + ("fp16",) * 3 + ("bf16",) * 3 + ("complex64",)
-"""What is drawn, each as often as it stands there."""
+"""Operations and kinds are drawn from these, each as often as it is listed."""
 _PRECISIONS = {"fp32": ("fp32", "fp16", "bf16"), "fp16": ("fp16", "fp32"),
                "bf16": ("bf16", "fp32"), "complex64": ("fp32",)}  # fmt: skip
 _BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "complex64": 8}
@@ -108,12 +108,12 @@ class SoftmaxCase(Case):
 
     def plan_times(self, precision: Precision) -> Measured:
         """Time every candidate plan of the contiguous rows."""
-        from argand.softmax.tune import plan_times
+        from argand.softmax.tune import tune_softmax
 
         case = self._elements
-        return plan_times(
+        return tune_softmax(
             case.rows, case.columns, operation=self._function, precision=precision,
-            input=case.kind, output=case.output,
+            input=case.kind, output=case.output, keep=False,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is said of a sweep: how many cases are slower, the spread of ratios, and the worst."""
+"""The summary of a sweep: slower cases, the spread of ratios, and the worst."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from benchmarks.sweep.case import Row
+from tools.docs.sweep_tables import SLOWER
 
-SLOWER = 0.97
-"""A case is slower where ours has less than this part of the best peer's rate."""
 _WORST = 10
 
 

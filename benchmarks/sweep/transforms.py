@@ -55,9 +55,10 @@ class TransformCase(Case):
 
     def plan_times(self, precision: Precision) -> Measured:
         """Time the best plans of each kind, and cuFFT."""
-        from argand.dft.tune import plan_times
+        from argand.dft.tune import tune_dft
 
-        return plan_times(self._lengths.batch, self._lengths.length, precision=precision)
+        case = self._lengths
+        return tune_dft(case.batch, case.length, precision=precision, keep=False)
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:

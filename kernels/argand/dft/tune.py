@@ -23,7 +23,12 @@ MOST = 4
 
 
 def tune_dft(
-    rows: int, length: int, *, precision: str | Precision = "3xfp16", most: int = MOST
+    rows: int,
+    length: int,
+    *,
+    precision: str | Precision = "3xfp16",
+    most: int = MOST,
+    keep: bool = True,
 ) -> Measured:
     """Time the best plans of a transform and cuFFT on the current GPU and keep the fastest.
 
@@ -35,6 +40,7 @@ def tune_dft(
         rows, length: of contiguous random numbers.
         precision: as of `argand.dft`; fp64 and fp32 have no choice.
         most: plans of each kind that are measured, the best by estimate.
+        keep: False times only, and later transforms are planned as before.
 
     Returns:
         Each plan and the median of its time in microseconds, the fastest first. Plans that are
@@ -45,22 +51,6 @@ def tune_dft(
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
     """
-    from argand.dft import tuned as dft_tuning
-
-    found = plan_times(rows, length, precision=precision, most=most)
-    import cupy
-
-    wide = wide_fits(method_for(length).kind, length, length)
-    key = dft_tuning.key(rows, length, get_precision(precision), wide=wide)
-    best = dft_tuning.TunedDft.of(found[0][0])
-    dft_tuning.TABLE.keep(cupy.cuda.Device().id, {key: best})
-    return found
-
-
-def plan_times(
-    rows: int, length: int, *, precision: str | Precision = "3xfp16", most: int = MOST
-) -> Measured:
-    """Return what `tune_dft` returns; keep nothing."""
     row = get_precision(precision)
     check_length(length)
     if rows < 1 or most < 1:
@@ -71,9 +61,11 @@ def plan_times(
     require_gpu()
     import cupy
 
+    from argand.dft import tuned as dft_tuning
     from argand.dft.gpu import PLAN_OVERRIDE
 
-    arch = gpu(cupy.cuda.Device().id).require_arch()
+    device = gpu(cupy.cuda.Device().id)
+    arch = device.require_arch()
     plans = candidate_plans(length, row, arch, most)
     compile_all((dft_source(plan, row), arch.target) for plan in plans if plan is not None)
     rng = cupy.random.default_rng(0)
@@ -88,7 +80,12 @@ def plan_times(
             call()
             return [1e6 * seconds for seconds in queued([call], count, held=True).seconds]
 
-    return ranked(plans, times)
+    found = ranked(plans, times)
+    if keep:
+        wide = wide_fits(method_for(length).kind, length, length)
+        best = dft_tuning.TunedDft.of(found[0][0])
+        dft_tuning.TABLE.keep(device.index, {dft_tuning.key(rows, length, row, wide=wide): best})
+    return found
 
 
 def candidate_plans(

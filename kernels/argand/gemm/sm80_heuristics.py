@@ -99,24 +99,24 @@ class _Costs:
     """Cycles of a microsecond."""
     launch: float = 4.0
     copy: float = 11.2
-    """Of one cp.async of a warp."""
+    """Cycles of one cp.async of a warp."""
     mma: float = 1.3
     promotion: float = 34.0
-    """Of promoting one accumulator of each lane."""
+    """Cycles of promoting one accumulator of each lane."""
     lone_warp: float = 0.74
     """Fraction of its quarter's rate that a warp reaches alone."""
     store: float = 0.59
-    """Of 1024 elements of each group of warps."""
+    """Microseconds of storing 1024 elements of each group of warps."""
     scaled_store: float = 1.67
     """Factor of a store that descales."""
     k_tile: float = 0.6
-    """Least of a k-tile that groups of warps share: its reads and barriers wait for each other."""
+    """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
     absmax: float = 0.5
-    """In which blocks find the absmax of one k-tile."""
+    """Microseconds in which blocks find the absmax of one k-tile."""
     next_absmax: float = 0.25
-    """Of each k-tile more."""
+    """Microseconds of each further k-tile."""
     cluster: float = 0.6
-    """In which the blocks of a cluster start and exchange their slices."""
+    """Microseconds in which the blocks of a cluster start and exchange their slices."""
     scan: float = 4.5
     scan_bytes: float = 0.67e6
     """Bytes of a microsecond that the scan before reads."""

@@ -6,7 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from argand.device import DeviceError, gpu
 from argand.gemm.api import gemm
@@ -19,9 +19,6 @@ from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.measure import ranked, require_gpu
 from argand.runtime.timing import queued
-
-if TYPE_CHECKING:
-    from argand.gemm.tuned import Question
 
 Measured = list[tuple[GemmChoice, float]]
 """Candidate plans of a product with their microseconds, the fastest first."""
@@ -37,6 +34,7 @@ def tune(
     output: Output | None = None,
     a_format: OperandFormat = "complex",
     b_format: OperandFormat = "complex",
+    keep: bool = True,
 ) -> Measured:
     """Time every candidate plan of a product on the current GPU and keep the fastest.
 
@@ -50,6 +48,7 @@ def tune(
         precision, op_a, op_b, output: as of `argand.gemm`; fp64 and fp32 have no choice.
         a_format, b_format: ``complex`` (complex64), ``packed`` (by `argand.pack`), or ``fp16`` and
             ``bf16`` (`Pairs`) at the precision of that name.
+        keep: False times only, and later products are planned as before.
 
     Returns:
         Each candidate and the median of its time in microseconds, conversions included, the
@@ -61,30 +60,6 @@ def tune(
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
     """
-    from argand.gemm import tuned as tuning
-
-    question, found = plan_times(
-        a_shape, b_shape, precision=precision, op_a=op_a, op_b=op_b, output=output,
-        a_format=a_format, b_format=b_format,
-    )  # fmt: skip
-    import cupy
-
-    tuning.TABLE.keep(cupy.cuda.Device().id, {tuning.key(*question): found[0][0]})
-    return found
-
-
-def plan_times(
-    a_shape: tuple[int, ...],
-    b_shape: tuple[int, ...],
-    *,
-    precision: str | Precision,
-    op_a: Op = "N",
-    op_b: Op = "N",
-    output: Output | None = None,
-    a_format: OperandFormat = "complex",
-    b_format: OperandFormat = "complex",
-) -> tuple[Question, Measured]:
-    """Return the key of a product's tuned plan, and what `tune` returns; keep nothing."""
     problem = _tunable(a_shape, b_shape, precision=precision, op_a=op_a, op_b=op_b, output=output,
                        a_format=a_format, b_format=b_format)  # fmt: skip
     require_gpu()
@@ -108,7 +83,10 @@ def plan_times(
             call()
             return [1e6 * seconds for seconds in queued([call], count, held=True).seconds]
 
-    return trial.question, ranked(plans, times)
+    found = ranked(plans, times)
+    if keep:
+        tuning.TABLE.keep(device.index, {tuning.key(*trial.question): found[0][0]})
+    return found
 
 
 def _tunable(

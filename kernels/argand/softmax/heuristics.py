@@ -86,9 +86,8 @@ _SLAB_STAGES = 2
 _SLAB_BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _SLAB_FP32_COLUMNS = 64
-"""Longest rows of fp32 that are slabs. From 8 threads a row on, fitted to its length, registers had
-0.88 to 0.95 of the copy rate on an H200 at 70 to 295 columns, slabs 0.82 to 0.87; shorter rows had
-0.36 to 0.89 and slabs 0.86 to 0.91. Of 16 bits slabs are the faster ones up to 4900 columns."""
+"""Longest rows of fp32 that are slabs. Where 8 threads or more share a row, registers that are
+fitted to its length were the faster ones on an H200 (`benchmarks.softmax.plans` compares them)."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
 microsecond longer than rows that go to registers at once."""

@@ -21,7 +21,6 @@ from argand.softmax.formats import (
     Operation,
     output_kind,
 )
-from argand.softmax.plan import SoftmaxForm
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import softmax_source
 
@@ -38,6 +37,7 @@ def tune_softmax(
     input: str = "fp32",
     output: str | None = None,
     scale: float = 1.0,
+    keep: bool = True,
 ) -> Measured:
     """Time every candidate plan of rows of this length on the current GPU and keep the fastest.
 
@@ -51,6 +51,7 @@ def tune_softmax(
         operation: softmax, log_softmax or logsumexp.
         precision, output, scale: as of `argand.softmax`.
         input: fp64, fp32, fp16 or bf16, or complex64 and complex128, whose power is taken.
+        keep: False times only, and later softmaxes are planned as before.
 
     Returns:
         Each candidate and the median of its time in microseconds, the fastest first. Candidates
@@ -61,38 +62,11 @@ def tune_softmax(
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
     """
-    from argand.softmax import tuned as softmax_tuning
-
-    form, found = _form_and_times(rows, columns, operation, precision, input, output, scale)
-    import cupy
-
-    key = softmax_tuning.key(form, rows, columns)
-    softmax_tuning.TABLE.keep(cupy.cuda.Device().id, {key: found[0][0]})
-    return found
-
-
-def plan_times(
-    rows: int,
-    columns: int,
-    *,
-    operation: Operation = "softmax",
-    precision: str | Precision = "fp32",
-    input: str = "fp32",
-    output: str | None = None,
-    scale: float = 1.0,
-) -> Measured:
-    """Return what `tune_softmax` returns; keep nothing."""
-    return _form_and_times(rows, columns, operation, precision, input, output, scale)[1]
-
-
-def _form_and_times(
-    rows: int, columns: int, operation: Operation, precision: str | Precision, input: str,
-    output: str | None, scale: float,
-) -> tuple[SoftmaxForm, Measured]:  # fmt: skip
     problem = _problem(rows, columns, operation, get_precision(precision), input, output, scale)
     require_gpu()
     import cupy
 
+    from argand.softmax import tuned as softmax_tuning
     from argand.softmax.gpu import PLAN_OVERRIDE, SoftmaxLaunch
 
     device = gpu(cupy.cuda.Device().id)
@@ -115,7 +89,11 @@ def _form_and_times(
         calls[candidate]()
         return [1e6 * seconds for seconds in queued([calls[candidate]], count, held=True).seconds]
 
-    return form, ranked(calls, times)
+    found = ranked(calls, times)
+    if keep:
+        key = softmax_tuning.key(form, rows, columns)
+        softmax_tuning.TABLE.keep(device.index, {key: found[0][0]})
+    return found
 
 
 def _problem(

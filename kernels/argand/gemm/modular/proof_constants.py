@@ -22,13 +22,13 @@ from argand.gemm.modular.moduli import MARGIN_BITS, moduli
 from argand.gemm.modular.proof import PRIME
 
 PAIR_WEIGHT = 1 << 16
-"""What the second pair of bytes of a random number counts."""
+"""Weight of the second pair of bytes of a random number."""
 _LEADING_BITS = 32
 
 
 @dataclass(frozen=True)
 class ProofConstants:
-    """What turns residues and leading digits into C' modulo `PRIME`.
+    """Constants that turn residues and leading digits into C' modulo `PRIME`.
 
     Attributes:
         weights: for each modulus those of S_p for the real and the imaginary part.
@@ -57,7 +57,7 @@ def proof_constants(count: int) -> ProofConstants:
 
 
 def plane_weights(count: int) -> list[tuple[int, int]]:
-    """Of each plane and pair of bytes, for both parts, the least in magnitude.
+    """Weights of each plane and pair of bytes, for both parts, the least in magnitude.
 
     S_p is the sum of both planes of a modulus for real parts, for imaginary ones the first less the
     second.

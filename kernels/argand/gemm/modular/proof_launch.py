@@ -32,7 +32,7 @@ from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.layout import Layout, is_k_major
 
 PROOF, SUMS = "proof", "C' x"
-"""What x and the image of B, and what a decoding kernel adds, are called among steps."""
+"""Names among steps of x, of the image of B, and of the sums that a decoding kernel adds."""
 _KEY_BYTES = 8
 _THREADS = 32 * WARPS
 _runtime = cupy.cuda.runtime
