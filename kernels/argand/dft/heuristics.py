@@ -65,9 +65,9 @@ _MOST_WARPGROUPS = 6
 
 
 FEW_NUMBERS = 4096
-"""Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours hold
-a table for many rows. Set between drawn problems on an H200 that cuFFT did faster and that ours did
-(`python -m argand tune dft` times both)."""
+"""Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
+hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
+larger ones where ours was (`python -m argand tune dft` times both)."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _SHARED_BYTES = 228 * 1024
 MOST_SLAB_STAGES = 4
 _MOST_RING_WORDS = 64
 _MOST_ROUNDED_RING_WORDS = 24
-"""Of values that are rounded: ptxas keeps them beside those that are not yet."""
+"""Words of values that are rounded: ptxas keeps them beside those that are not yet."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
 _REGISTERS = 64 * 1024
