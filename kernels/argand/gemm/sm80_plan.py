@@ -145,7 +145,7 @@ _ONE_TERM = (
     GemmPlan(32, 32, 32, 2, 2, 3),
     GemmPlan(32, 32, 64, 2, 1, 4, warps_k=4),
     GemmPlan(32, 16, 64, 2, 2, 4, warps_k=4),
-    GemmPlan(16, 16, 64, 1, 1, 4, warps_k=8),
+    GemmPlan(16, 16, 64, 1, 2, 4, warps_k=4),
 )
 _TWO_TERMS = (
     GemmPlan(128, 64, 32, 4, 2, 3, 32),
@@ -157,7 +157,7 @@ _TWO_TERMS = (
     GemmPlan(32, 32, 32, 2, 2, 3, 32),
     GemmPlan(32, 32, 64, 2, 1, 4, 64, warps_k=4),
     GemmPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
-    GemmPlan(16, 16, 64, 1, 1, 4, 64, warps_k=8),
+    GemmPlan(16, 16, 64, 1, 2, 4, 64, warps_k=4),
 )
 
 

@@ -94,9 +94,10 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         const int slice_k = static_cast<int>(
             min(int64(num_k_tiles) * plan.block_k, args.k - int64(first_k_tile) * plan.block_k));
         find_block_absmax<plan, plan.block_m, plan.a_k_major>(absmax, stages, kStageElements,
-                                                              slice_k);
+                                                              slice_k, args.m - tile.m0);
         find_block_absmax<plan, plan.block_n, plan.b_k_major>(
-            absmax + plan.block_m, stages + plan.a_tile_elements(), kStageElements, slice_k);
+            absmax + plan.block_m, stages + plan.a_tile_elements(), kStageElements, slice_k,
+            args.n - tile.n0);
         __syncthreads();
         a_absmax = absmax;
         b_absmax = absmax + plan.block_m;

@@ -92,10 +92,11 @@ __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int 
 }
 
 // Raises `absmax` to the absmax of the rows of a block, over stages of `stage` numbers that hold
-// `slice_k`; the tiles of this operand begin at `first`. Each thread scans one row.
+// `slice_k`; the tiles of this operand begin at `first`. Each thread scans one row, of the
+// `rows_left` inside the matrix.
 template <GemmPlan plan, int Rows, bool KMajor>
 __device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* first, int stage,
-                                                  int slice_k) {
+                                                  int slice_k, int64 rows_left) {
     constexpr int kPitch = (KMajor ? plan.block_k : Rows) + kRowPadding;
     // Neighbouring lanes that read along k in one row: as many as keep bank conflicts away.
     constexpr int kLanesK = KMajor ? 4 : 1;
@@ -108,15 +109,27 @@ __device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* 
 #pragma unroll
     for (int i = 0; i < Rows; i += kRows) {
         const int row = i + lane_row % kRows;
+        if (row >= rows_left) break;
+        auto largest = [&](int k_tile, int k, auto bits_of) {
+            const int at = KMajor ? row * kPitch + k + k0 : (k + k0) * kPitch + row;
+            const int k_needed = needed_k<plan>(slice_k - k_tile * plan.block_k);
+            const uint32 bits = bits_of(first[k_tile * stage + at]);
+            return plan.warps_k == 1 || k + k0 < k_needed ? bits : 0;
+        };
         uint32 row_absmax = 0;
 #pragma unroll 1
         for (int k_tile = 0; k_tile * plan.block_k < slice_k; ++k_tile) {
-            const int k_needed = needed_k<plan>(slice_k - k_tile * plan.block_k);
 #pragma unroll
-            for (int k = 0; k < plan.block_k; k += kStepK) {
-                const int at = KMajor ? row * kPitch + k + k0 : (k + k0) * kPitch + row;
-                const uint32 bits = component_absmax_bits(first[k_tile * stage + at]);
-                row_absmax = max(row_absmax, plan.warps_k == 1 || k + k0 < k_needed ? bits : 0);
+            for (int k = 0; k < plan.block_k; k += kStepK)
+                row_absmax = max(row_absmax, largest(k_tile, k, component_abs_bits));
+        }
+        if (row_absmax >= kInfinityBits) {  // numbers that are not finite have no part in a scale
+            row_absmax = 0;
+#pragma unroll 1
+            for (int k = 0; k < slice_k; k += kStepK) {
+                const int k_tile = k / plan.block_k;
+                row_absmax = max(row_absmax, largest(k_tile, k - k_tile * plan.block_k,
+                                                     component_absmax_bits));
             }
         }
         atomicMax(absmax + row, row_absmax);
