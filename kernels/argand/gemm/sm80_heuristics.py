@@ -57,13 +57,14 @@ def plan_gemm(
 
 
 def _sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
-    """Yield each tile with every number of split-K slices that are not empty."""
+    """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
     for tile in tiles:
         for slices in SPLIT_K_SLICES:
             plan = replace(tile, split_k_slices=slices)
             fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
             fits = fits and holds_accumulators(plan)
-            if slices == 1 or (fits and _k_tiles(plan, k) * (slices - 1) < -(-k // plan.block_k)):
+            halved = replace(tile, split_k_slices=max(1, slices // 2))
+            if slices == 1 or (fits and _k_tiles(plan, k) < _k_tiles(halved, k)):
                 yield plan
 
 
