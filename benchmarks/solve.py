@@ -219,7 +219,7 @@ def _measured(
     if device.backend == "cuda":
         array_module(device).get_default_memory_pool().free_all_blocks()
     flops = 8 / 3 * n**3 + 8 * n**2 * columns
-    accepted = (4 * math.sqrt(n) + 1) * UNIT_ROUNDOFF[arguments.input]
+    accepted = accepted_error(n, arguments.input)
     return SolveRow(
         n, columns, solver.implementation, solver.precision, solver.block, solver.panel,
         arguments.input, device.name, device.backend,
@@ -229,6 +229,11 @@ def _measured(
         conditions.clock_mhz, conditions.power_w, conditions.temperature_c, arguments.seed,
         kernel_digest("solve") if ours else "", versions(), timestamp(),
     )  # fmt: skip
+
+
+def accepted_error(n: int, dtype: str) -> float:
+    """The backward error that `argand.solve` accepts, in x of type ``dtype``."""
+    return (4 * math.sqrt(n) + 1) * UNIT_ROUNDOFF[dtype]
 
 
 def backward_error(a: Any, x: Any, b: Any) -> float:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compute-sanitizer over small ragged products, transforms and gates of every precision that our
-# kernels compute, and every kind of softmax, on a machine with a GPU. The exit status is 0 only
-# where every tool ran and found nothing.
+# kernels compute, exact products, systems and every kind of softmax, on a machine with a GPU. The
+# exit status is 0 only where every tool ran and found nothing.
 #
 #   benchmarks/sanitize/run.sh [memcheck racecheck ...]
 set -euo pipefail
@@ -24,6 +24,9 @@ for kind in fp32 fp16 bf16 complex64 rounded; do
 done
 for precision in fp64 fp32 $precisions; do
   programs+=("gates $precision")
+done
+for dtype in complex64 complex128; do
+  programs+=("exact $dtype" "solve $dtype")
 done
 # All at once: most of the time is a tool's own, on the CPU.
 for tool in "$@"; do

@@ -1,0 +1,61 @@
+"""Small dense systems for compute-sanitizer: ``python -m benchmarks.sanitize.solve complex64``.
+
+Systems of one panel and of several, with exchanges of rows in each. Each array is an allocation of
+its own, so that an access beyond it is one beyond what is allocated. The exit status is 1 where a
+backward error is beyond its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from argand import solve
+
+from benchmarks.harness.samples import on_host
+from benchmarks.solve import accepted_error, backward_error
+
+SYSTEMS = ((1, 1), (33, 3), (150, 1), (301, 5))
+"""Equations and right-hand sides."""
+BLOCK, PANEL = 64, 32
+"""So small that these systems have several of both."""
+_SEED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Solve the systems of one type."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dtype", choices=("complex64", "complex128"))
+    dtype = parser.parse_args(argv).dtype
+    import cupy
+
+    cupy.cuda.set_allocator(None)
+    wrong = calls = 0
+    for name, ratio in solutions(dtype, cupy):
+        calls += 1
+        if not ratio <= 1:
+            wrong += 1
+            print(f"{dtype} {name}: backward error {ratio:.3g} times its bound")
+    print(f"{calls} calls, {wrong} wrong")
+    return int(wrong > 0)
+
+
+def solutions(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
+    """(system, its backward error over what `argand.solve` accepts).
+
+    ``arrays`` is the module of the arrays, cupy (or numpy).
+    """
+    rng = np.random.default_rng(_SEED)
+    for n, columns in SYSTEMS:
+        parts = rng.standard_normal((2, n, n)), rng.standard_normal((2, n, columns))
+        a, b = (np.asarray(x[0] + 1j * x[1]).astype(dtype) for x in parts)
+        found = solve(arrays.asarray(a), arrays.asarray(b), block=BLOCK, panel=PANEL)
+        error = backward_error(a, on_host(found), b)
+        yield f"{n} equations, {columns} right-hand sides", error / accepted_error(n, dtype)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

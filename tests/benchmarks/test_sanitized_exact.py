@@ -1,0 +1,29 @@
+"""What the sanitizer is given of exact products and of systems, on the CPU: all of it is right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argand.gemm.modular.moduli import FEWEST, MOST
+from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS
+
+from benchmarks.sanitize import solve as sanitized_solve
+from benchmarks.sanitize.exact import OVERRIDES, TYPES, products
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_product_has_its_bits(dtype: str) -> None:
+    found = dict(products(dtype, np))
+    assert all(found.values())
+    assert {f"{count} moduli, proved" for count in range(FEWEST, MOST + 1)} <= set(found)
+
+
+def test_every_plan_and_what_large_calls_take_is_there() -> None:
+    names = {name for name, _ in OVERRIDES}
+    assert {plan.name() for plan in (*WGMMA_PLANS, *MMA_PLANS)} < names
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_system_is_solved(dtype: str) -> None:
+    for name, ratio in sanitized_solve.solutions(dtype, np):
+        assert ratio <= 1, name
