@@ -78,8 +78,13 @@ def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> Ge
     num_k_tiles = _k_tiles(plan, k)
     if not precision.scaled or -(-k // plan.split_k_slices) > MAX_BLOCK_ABSMAX_K:
         return plan
-    # One stage more than a power of two, so that there is not a kernel for each k.
-    found = replace(plan, finds_absmax=True, stages=1 + (1 << (num_k_tiles - 1).bit_length()))
+    # One stage more than a power of two, so that there is not a kernel for each k. Where k is cut
+    # they also hold the accumulators that slices exchange, which may take more than a short k.
+    held = 1 << (num_k_tiles - 1).bit_length()
+    found = replace(plan, finds_absmax=True, stages=1 + held)
+    while not holds_accumulators(found):
+        held *= 2
+        found = replace(found, stages=1 + held)
     try:
         check_plan(found, precision, arch)
     except PlanError:

@@ -10,11 +10,17 @@ import pytest
 from argand import PRECISIONS, Precision
 from argand.device import ARCHITECTURES, Arch
 from argand.gemm.sm80_heuristics import estimate, plan_gemm
-from argand.gemm.sm80_plan import GemmPlan, candidates, check_plan
+from argand.gemm.sm80_plan import (
+    SPLIT_K_SLICES,
+    GemmPlan,
+    candidates,
+    check_plan,
+    holds_accumulators,
+)
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, LAYOUTS, refused
-from tests.kernels.precisions import TENSOR
+from tests.kernels.precisions import SCALED, TENSOR
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
@@ -76,7 +82,22 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
         check_plan(replace(tile, stages=2, split_k_slices=4), row, arch)
     small = {"batch": 1, "m": 40, "n": 40, "k": 60, "sm_count": 132}
     planned_tile = plan_gemm(row, arch, **small, tile=replace(tile, split_k_slices=4))
-    assert (planned_tile.finds_absmax, planned_tile.stages) == (False, tile.stages)
+    assert (planned_tile.finds_absmax, planned_tile.stages) == (True, 3)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("k", [1, 5, 60])
+def test_blocks_find_the_absmax_of_a_short_k_at_every_tile(precision: str, k: int) -> None:
+    """Also of tiles whose accumulators take more stages than so short a k."""
+    row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
+    for tile in candidates(row, arch):
+        for slices in SPLIT_K_SLICES:
+            one = replace(tile, split_k_slices=slices)
+            if one.shared_bytes > arch.shared_bytes or not holds_accumulators(one):
+                continue
+            plan = plan_gemm(row, arch, batch=1, m=40, n=40, k=k, sm_count=132, tile=one)
+            assert plan.finds_absmax
+            assert slices * (plan.stages - 1) * plan.block_k >= k
 
 
 SMALL = [(1, 196, 1, 390), (1, 37, 167, 1501), (1, 99, 188, 918), (2, 16, 16, 2000)]
