@@ -90,6 +90,9 @@ class Precision:
 
     ``moduli`` is 0, or the number of moduli of a product by exact integers
     (`argand.gemm.modular`): its lines are rounded to integers, and sums are not rounded at all.
+
+    ``unscaled`` names the precision of as many terms and significant bits that needs no scales,
+    where a scaled one has such a fellow: a product may be computed there (`without_scales`).
     """
 
     name: str
@@ -103,6 +106,7 @@ class Precision:
     min_sm: int
     summary: str
     moduli: int = 0
+    unscaled: str | None = None
 
     def __hash__(self) -> int:
         """By name: rows are looked up at every call, and few differ in more."""
@@ -157,6 +161,17 @@ class Precision:
         scaled: every normal number is held to u.
         """
         return math.frexp(self.u / self.scaled_floor)[1] - 1 if self.scaled else None
+
+    @property
+    def without_scales(self) -> Precision | None:
+        """The precision ``unscaled``, with this one's rounding; None where there is none.
+
+        Numbers whose terms are normal in a scaled line are rounded to the same bits there, and
+        smaller ones to as many, in fp32's range: bounds at this precision hold.
+        """
+        if self.unscaled is None:
+            return None
+        return PRECISIONS[self.unscaled].with_rounding(self.roundings)
 
     @property
     def dropped(self) -> float:
@@ -228,10 +243,11 @@ _ROWS = (
         "3xfp16", FP16, FP32, "complex64", ("nearest_even", "nearest_even"),
         ((1, 0), (0, 1), (0, 0)), True, "fp32", 80,
         "operands scaled by powers of two, each as hi + lo in fp16; products lo.hi, hi.lo, hi.hi",
+        unscaled="3xtf32",
     ),
     Precision(
         "fp16", FP16, FP32, "complex64", ("nearest_even",), ((0, 0),), True, "half", 80,
-        "operands scaled by powers of two and rounded to 11 significant bits",
+        "operands scaled by powers of two and rounded to 11 significant bits", unscaled="tf32",
     ),
     Precision(
         "bf16", BF16, FP32, "complex64", ("nearest_even",), ((0, 0),), False, "half", 80,

@@ -128,7 +128,10 @@ def slice_truncations(precision: Precision, k: int) -> tuple[int, int]:
 
     In a slice of `MIXED_DEPTH` of mma.sync those of all P products of terms do. The wgmma kernels
     add the small products of up to `PROMOTED_EVERY` first, while sums are small: of twice the depth
-    one of the P counts, which is less.
+    one of the P counts, which is less. A product may be computed without scales, in a format of
+    which an instruction takes fewer.
     """
     depth, count = min(k, MIXED_DEPTH), len(precision.products)
-    return 2 * count * math.ceil(depth / MMA_DEPTH[precision.operand.name]), 2 * count * depth
+    computed = [row for row in (precision, precision.without_scales) if row is not None]
+    at_once = min(MMA_DEPTH[row.operand.name] for row in computed)
+    return 2 * count * math.ceil(depth / at_once), 2 * count * depth

@@ -13,6 +13,9 @@ in order, whole or split into contiguous slices, is at most 2 M, and so is a sin
 Beyond these a result is wrong. What is probable is far less (`_probable`): roundings that are
 independent of each other add in quadrature.
 
+A GPU may scale slices of a line, or nothing (`Precision.without_scales`), and then keeps what the
+line's scale flushes: `_kept` bounds what that is of an element.
+
 One dimension apart: with one column or row BLAS runs a dot product in interleaved lanes, whose
 partial sums are not contiguous; such products are not inspected.
 """
@@ -145,10 +148,14 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> In
     if not reference.k or min(sides.rows, sides.columns) == 1:
         return Inspected()
     columns = slice(block * BLOCK, (block + 1) * BLOCK)
-    a = operand_terms(sides.left(batch, batch + 1)[:, row : row + 1], precision, -1)
-    b = operand_terms(sides.right(batch, batch + 1)[:, :, columns], precision, -2)
+    left = sides.left(batch, batch + 1)[:, row : row + 1]
+    right = sides.right(batch, batch + 1)[:, :, columns]
+    a, b = operand_terms(left, precision, -1), operand_terms(right, precision, -2)
     exact = sum(a[p][0, 0] @ b[q][0] for p, q in sides.products)
-    both = _allowed(sides, reduce(np.add, a)[0, 0], reduce(np.add, b)[0], exact)
+    kept = np.zeros(exact.shape)
+    if precision.scaled and sides.backend == "cuda":
+        kept = _kept(left[0, 0], right[0], precision)
+    both = _allowed(sides, reduce(np.add, a)[0, 0], reduce(np.add, b)[0], exact, kept)
     got = sides.result(result, batch, batch + 1)[0, row, columns].astype(complex)
     exact = reference.alpha * exact
     if reference.c is not None:
@@ -172,8 +179,31 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> In
     return Inspected(*said)
 
 
-def _allowed(sides: Sides, a: Array, b: Array, exact: Array) -> Array:
-    """(2, columns): the bounds on the error of either part, derived in the module's docstring."""
+def _kept(a: Array, b: Array, precision: Precision) -> Array:
+    """(columns,): how far products of a (k,) and b (k, columns) with less scaling may differ.
+
+    A line's scale and a larger one, or none, round a component to the same bits where its terms are
+    normal numbers, or hold all of fp32's 24 bits: within 2^28 of the line's largest in one term,
+    2^15 in two, so within `Precision.full_range` less 2. Elsewhere either is within
+    `Precision.scaled_floor` of the largest of it (`bounds.underflow`), so both parts of a number
+    differ by at most 2 sqrt(2) of that together. Twice, for the products that are not kept.
+    """
+    assert precision.full_range is not None
+    moved = []
+    for x in (a, b):
+        parts = np.stack([np.abs(x.real), np.abs(x.imag)]).astype(float)
+        top = np.where(np.isfinite(parts), parts, 0).max(axis=(0, 1))
+        small = ((parts > 0) & (parts < top * 2.0 ** (2 - precision.full_range))).any(axis=0)
+        moved.append(2 * math.sqrt(2) * precision.scaled_floor * top * small)
+    of_a, of_b = moved
+    return np.asarray(2 * (of_a @ np.abs(b) + np.abs(a) @ of_b + of_a @ of_b))
+
+
+def _allowed(sides: Sides, a: Array, b: Array, exact: Array, kept: Array) -> Array:
+    """(2, columns): the bounds on the error of either part, derived in the module's docstring.
+
+    ``kept`` (columns,) is what any of an element's partial sums may differ by before rounding.
+    """
     reference, precision = sides.reference, sides.precision
     k, u = reference.k, bounds.accumulator_roundoff(precision)
     count = len(precision.products)
@@ -189,8 +219,8 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array) -> Array:
     ]
     partial = np.maximum(sums[0] + sums[1], sums[2] + sums[3])
     prefix = [one.max(axis=0) for one in sums]
-    largest = 2 * np.maximum(prefix[0] + prefix[1], prefix[2] + prefix[3])
-    probable = _probable(sides, a, b, partial)
+    largest = 2 * np.maximum(prefix[0] + prefix[1], prefix[2] + prefix[3]) + 4 * kept
+    probable = _probable(sides, a, b, partial) + relative * 4 * kept
     own = bounds.gamma(2 * k + 8, 2.0**-53) * (np.abs(a) @ np.abs(b))
     scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
     lost = bounds.underflow(precision, sides.backend)
@@ -198,7 +228,9 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array) -> Array:
     small = 2 * lost.operand * moduli + 2 * (k + 4) * count * lost.result
     # The last `lost.result` is of alpha and beta, after the product.
     summed = np.stack([relative * largest, np.minimum(probable, relative * largest)])
-    inner = bounds.spread(reference.alpha) * (bounds.kept_size(precision) * summed + own + small)
+    inner = bounds.spread(reference.alpha) * (
+        bounds.kept_size(precision) * summed + own + small + kept
+    )
     size = abs(reference.alpha)
     # alpha itself may underflow in the output's type.
     scalar = 2 * lost.result * (np.abs(exact) + inner)

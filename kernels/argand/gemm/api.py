@@ -61,7 +61,8 @@ def gemm(
         out: where the result goes; it may be c. Its type must be the output's.
         kernels: the family of kernels that is to compute it on a GPU: ``wgmma`` (sm_90a),
             ``mma.sync`` (sm_80 and newer) or, at fp64 and fp32, ``cublas``; None is whichever is
-            fastest. What is packed for wgmma can only be multiplied there (`argand.pack`).
+            fastest, also those of tf32 and 3xtf32 at fp16 and 3xfp16 (docs/kernels/numerics.md).
+            What is packed for wgmma can only be multiplied there (`argand.pack`).
 
     Returns:
         ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; the operands' own of the two

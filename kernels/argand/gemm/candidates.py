@@ -13,7 +13,7 @@ from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
 from argand.precision import Precision
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import TARGET, PlanError
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,15 @@ class GemmChoice:
 
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
     plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
-    row operand. k is cut into ``split_k_slices``.
+    row operand. k is cut into ``split_k_slices``. ``unscaled`` computes at the precision of as many
+    bits that needs no scales (`Precision.without_scales`).
     """
 
     plan: WgmmaPlan | None = None
     swapped: bool = False
     split_k_slices: int = 1
     tile: GemmPlan | None = None
+    unscaled: bool = False
 
     @property
     def family(self) -> Family:
@@ -80,12 +82,25 @@ class GemmChoice:
     @property
     def name(self) -> str:
         """The candidate in words, for tables; `gemm.names` names what a launch made of it."""
+        scales = ", without scales" if self.unscaled else ""
         if self.plan is None:
-            return "mma.sync" + (f" {self.tile.name}" if self.tile else "")
+            return "mma.sync" + (f" {self.tile.name}" if self.tile else "") + scales
         order = "B^T A^T" if self.swapped else "A B"
         slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
         fused = ", fused packing" if self.plan.fused_pack else ""
-        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{slices}{fused}"
+        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{slices}{fused}{scales}"
+
+    def computed_at(self, precision: Precision) -> Precision:
+        """Return the precision whose kernels compute a product at ``precision``.
+
+        Raises PlanError for ``unscaled`` at a precision that has no fellow without scales.
+        """
+        if not self.unscaled:
+            return precision
+        row = precision.without_scales
+        if row is None:
+            raise PlanError(f"{precision.name} has no precision of as many bits without scales")
+        return row
 
 
 def candidates(
@@ -119,6 +134,22 @@ def candidates(
         if x.split_k_slices == 1
         or _slices_bytes(x, sizes) <= partials_capacity(x, precision, sizes, a, b)
     ]  # fmt: skip
+
+
+def unscaled_candidates(
+    precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+) -> list[GemmChoice]:
+    """List the candidates of the precision without scales that may compute a product.
+
+    They spare a scaled precision the search for row absmax. What is packed or of 16 bits is in the
+    scaled precision's format already, and so is a 16-bit result. Estimates that compare precisions
+    are of Hopper, so other cards have none.
+    """
+    row = precision.without_scales
+    given = any(x.packed or x.half for x in (a, b)) or sizes.half_output
+    if row is None or given or arch.target != TARGET:
+        return []
+    return [replace(x, unscaled=True) for x in candidates(row, arch, sizes, a, b)]
 
 
 def partials_capacity(

@@ -14,6 +14,7 @@ from argand.gemm.candidates import (
     OperandTraits,
     candidates,
     partials_capacity,
+    unscaled_candidates,
 )
 from argand.gemm.families import Family
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -33,11 +34,13 @@ def choose(
 ) -> GemmChoice:
     """Return the candidate of the least estimated time on ``sm_count`` multiprocessors.
 
-    ``family`` restricts the candidates. Raises PlanError where there is none, and
-    for a precision that the architecture lacks.
+    ``family`` restricts the candidates, to those of the precision itself. Raises PlanError where
+    there is none, and for a precision that the architecture lacks.
     """
     require_precision(precision, arch)
     every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
+    if family is None:
+        every += unscaled_candidates(precision, arch, sizes, a, b)
     if not every:
         raise PlanError(
             f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
@@ -111,7 +114,7 @@ def estimate(
 ) -> float:
     """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by."""
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
-    plan = choice.plan
+    plan, precision = choice.plan, choice.computed_at(precision)
     if plan is None:
         return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b)
     rows, columns = (n, m) if choice.swapped else (m, n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from argand.gemm import tuned as tuning
 from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, adapted, partials_capacity
 from argand.gemm.families import Family
 from argand.gemm.heuristics import choose
-from argand.gemm.names import mma_name, wgmma_name
+from argand.gemm.names import computed_name, mma_name, wgmma_name
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
 from argand.gemm.sm80_launch import MmaLaunch
@@ -30,6 +30,7 @@ from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
 
@@ -81,8 +82,9 @@ def prepare(
     if choice is None:
         return _prepared(problem, a, b, c, out, device, tuning.TABLE.generation)
     return GemmLaunch(
-        problem, a, b, c, out, adapted(choice, problem.precision, a.traits, b.traits), gpu(device)
-    )
+        problem, a, b, c, out,
+        adapted(choice, choice.computed_at(problem.precision), a.traits, b.traits), gpu(device),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
@@ -130,6 +132,10 @@ class GemmLaunch:
         device: Device,
     ) -> None:
         self.choice = choice
+        asked = problem.precision
+        problem = replace(problem, precision=choice.computed_at(asked))
+        if choice.unscaled and any(x.layout is None or x.half for x in (a, b)):
+            raise PlanError(f"packed operands and pairs are in the format of {asked.name}")
         self._device = device.index
         #: Bytes of workspace of a call: planes, and partial tiles or split-K slices.
         self.nbytes = 0
@@ -141,7 +147,10 @@ class GemmLaunch:
             assert second is not None
             self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
             #: The launch's name in records.
-            self.name = mma_name(self._mma.plan, problem.precision, a.traits, b.traits)
+            self.name = computed_name(
+                mma_name(self._mma.plan, problem.precision, a.traits, b.traits),
+                asked, problem.precision,
+            )  # fmt: skip
             return
         plan, precision = choice.plan, problem.precision
         rows, columns, num_rows, num_columns = a, b, problem.m, problem.n
@@ -189,7 +198,9 @@ class GemmLaunch:
             Workspace(packed, capacity, self._own_planes(plan, precision)),
         )  # fmt: skip
         made = self._multiply
-        self.name = wgmma_name(choice, made.plan, made.division, a.traits, b.traits)
+        self.name = computed_name(
+            wgmma_name(choice, made.plan, made.division, a.traits, b.traits), asked, precision
+        )
         self._swapped = choice.swapped
         own = self._pack.planes(0) if self._pack else []
         #: Offsets of the planes that are packed here, and of their descale factors.

@@ -51,6 +51,14 @@ def wgmma_name(
     return f"wgmma {plan.name()}: {', '.join(words)}"
 
 
+def computed_name(name: str, asked: Precision, computed: Precision) -> str:
+    """Return a launch's name with the precision that computes it, where it is not the one asked.
+
+    ``mma.sync 64x64x16 4 stages: A in place, B in place, in tf32 without scales``.
+    """
+    return name if computed.name == asked.name else f"{name}, in {computed.name} without scales"
+
+
 def _source(operand: OperandTraits, otherwise: str) -> str:
     """Return from where the kernel reads an operand."""
     if operand.packed:

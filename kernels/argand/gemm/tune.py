@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from argand.device import DeviceError, gpu
 from argand.gemm.api import gemm
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import GemmChoice, candidates, unscaled_candidates
 from argand.gemm.heuristics import estimate
 from argand.gemm.operands import OPS, Op, Side
 from argand.gemm.packed import pack
@@ -74,7 +74,10 @@ def tune(
     assert trial.question is not None
     row, sizes, a, b = trial.question
     plans = sorted(
-        candidates(row, device.require_arch(), sizes, a, b),
+        [
+            *candidates(row, device.require_arch(), sizes, a, b),
+            *unscaled_candidates(row, device.require_arch(), sizes, a, b),
+        ],
         key=lambda choice: estimate(choice, row, device.sm_count, sizes, a, b),
     )
 

@@ -13,7 +13,13 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Arch
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import (
+    GemmChoice,
+    GemmSizes,
+    OperandTraits,
+    candidates,
+    unscaled_candidates,
+)
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, step
@@ -73,7 +79,9 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
     half_output, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
     each = len(fields(OperandTraits))
     plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
-    choice = GemmChoice(plan, row["swapped"], row["split_k_slices"])
+    choice = GemmChoice(
+        plan, row["swapped"], row["split_k_slices"], unscaled=row.get("unscaled", False)
+    )
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
     if choice not in _candidates(precision, arch, bool(half_output), a, b):
         raise ValueError(f"{row} is no candidate plan of {name}")
@@ -86,7 +94,8 @@ def _candidates(
 ) -> frozenset[GemmChoice]:
     # One tile of a long k has every number of split-K slices that a product can have.
     longest = GemmSizes(1, 1, 1, 2**30, half_output)
-    return frozenset(candidates(PRECISIONS[precision], arch, longest, a, b))
+    given = PRECISIONS[precision], arch, longest, a, b
+    return frozenset([*candidates(*given), *unscaled_candidates(*given)])
 
 
 TABLE = TunedPlans("gemm", "plans", _entry, "products are planned by estimates until `argand.tune`")

@@ -134,7 +134,7 @@ def test_small_packed_operands_take_the_faster_family(
     a, b = normal(rng, 2, 64, 70), normal(rng, 70, 80)
     left, right = cp.asarray(stored(a, op)), cp.asarray(stored(b, op))
     ops = {"op_a": op, "op_b": op}
-    plain = gemm(left, right, precision=precision, **ops)
+    plain = gemm(left, right, precision=precision, kernels="mma.sync", **ops)
     x = left if side == "a" else right
     packed = pack(x, precision, side=side, op=op)
     assert packed.nbytes > pack(x, precision, side=side, op=op, kernels="wgmma").nbytes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import gemm, pack, pairs, to_pairs, tune
 from argand.gemm import tuned as tuning
-from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.candidates import GemmChoice, candidates, unscaled_candidates
 from argand.gemm.tune import Measured, main
 from argand.runtime import tuned_plans
 
@@ -90,7 +90,8 @@ def test_every_candidate_is_timed(cp: Any, precision: str) -> None:
     row, sizes, a, b = trial.question
     assert (row.name, sizes.batch, sizes.m, sizes.n, sizes.k) == (precision, 2, 70, 90, 600)
     assert (a.batched, b.batched) == (True, False)
-    every = candidates(row, gpu(cp.cuda.Device().id).require_arch(), sizes, a, b)
+    posed = row, gpu(cp.cuda.Device().id).require_arch(), sizes, a, b
+    every = [*candidates(*posed), *unscaled_candidates(*posed)]
     found = tune((2, 70, 600), (600, 90), precision=precision)
     assert {plan for plan, _ in found} == set(every)
     assert len(found) == len(every)

@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.gemm import tuned as tuning
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import (
+    GemmChoice,
+    GemmSizes,
+    OperandTraits,
+    candidates,
+    unscaled_candidates,
+)
 from argand.runtime import tuned_plans
 
 from tests.kernels.gemm.tuning_cases import CHOICE, DEVICE, HOPPER, SIZES, TF32, A, B, card
@@ -70,7 +76,8 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
 def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     row = PRECISIONS[precision]
     sizes = GemmSizes(1, 16, 16, 100_000)
-    for choice in candidates(row, HOPPER, sizes, A, B):
+    posed = row, HOPPER, sizes, A, B
+    for choice in (*candidates(*posed), *unscaled_candidates(*posed)):
         tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
         assert tuning.lookup(row, sizes, A, B, DEVICE) == choice
 

@@ -1,0 +1,111 @@
+"""Products at a scaled precision that are computed without scales (an sm_90 GPU)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm, launched, pack
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, unscaled_candidates
+from argand.runtime.plan import PlanError
+
+from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored
+from tests.kernels.gemm.wgmma_cases import overridden
+from tests.kernels.precisions import SCALED
+from workflow.accuracy import assess_product, product_reference
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
+SMALL = (70, 45, 333)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("op_a", OPS)
+@pytest.mark.parametrize("op_b", OPS)
+def test_small_products_need_no_scales(
+    cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
+) -> None:
+    """By the call's own choice, which its name says; the model rounds the same operands."""
+    m, n, k = SMALL
+    a, b, c = stored(normal(rng, m, k), op_a), stored(normal(rng, k, n), op_b), normal(rng, m, n)
+    how: dict[str, Any] = {"precision": precision, "op_a": op_a, "op_b": op_b}
+    for _ in range(2):  # the second call is a remembered one
+        with launched() as names:
+            check(cp, a, b, c, alpha=0.5 - 2j, beta=1.5j, **how)
+        (name,) = names
+        assert name.endswith(f", in {PRECISIONS[precision].unscaled} without scales")
+    for kernels in ("mma.sync", "wgmma"):
+        with launched() as names:
+            check(cp, a, b, kernels=kernels, **how)
+        assert not any("without scales" in name for name in names)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_every_candidate_without_scales(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    from argand.device import gpu
+
+    m, n, k = 150, 90, 1100
+    a, b = normal(rng, 2, m, k), normal(rng, k, n)
+    traits = OperandTraits(), OperandTraits(k_major=False, batched=False)
+    arch = gpu(cp.cuda.Device().id).require_arch()
+    every = unscaled_candidates(PRECISIONS[precision], arch, GemmSizes(2, m, n, k), *traits)
+    assert {choice.family for choice in every} == {"wgmma", "mma.sync"}
+    for choice in every:
+        with overridden(choice), launched() as names:
+            check(cp, a, b, precision=precision)
+        assert "without scales" in names[0]
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_rows_of_a_huge_spread(cp: Any, rng: np.random.Generator, precision: str) -> None:
+    """Components that scales would flush stay, and the bound of the scaled precision holds."""
+    row, (m, n, k) = PRECISIONS[precision], SMALL
+    a, b = normal(rng, m, k), normal(rng, k, n)
+    a *= np.float32(2.0) ** rng.integers(-50, 1, a.shape).astype(np.float32)
+    b *= np.float32(2.0) ** rng.integers(-50, 1, b.shape).astype(np.float32)
+    with launched() as names:
+        found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+    assert "without scales" in names[0]
+    accuracy = assess_product(product_reference(a, b), found, row, backend="cuda")
+    assert accuracy.verified, accuracy.reason
+    # The largest of a row of A meets a zero, so a result rests on what is 2^-60 of it.
+    a, b = np.ones((20, 2), np.complex64), np.array([[0], [1]], np.complex64)
+    a[:, 1] = np.ldexp(rng.uniform(1, 2, 20), -60).astype(np.float32)
+    found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()
+    np.testing.assert_allclose(found[:, 0], a[:, 1], rtol=2 * row.u + 2.0**-23)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_a_long_k_is_within_the_bound_of_the_scaled_precision(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """tf32 adds half as many products in an instruction, which truncates as often again."""
+    a, b = normal(rng, 40, 20_000), normal(rng, 20_000, 30)
+    for choice in (GemmChoice(unscaled=True), None):
+        if choice is None:
+            found = gemm(cp.asarray(a), cp.asarray(b), precision=precision)
+        else:
+            with overridden(choice):
+                found = gemm(cp.asarray(a), cp.asarray(b), precision=precision)
+        accuracy = assess_product(
+            product_reference(a, b), found.get(), PRECISIONS[precision], backend="cuda"
+        )
+        assert accuracy.verified, accuracy.reason
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_packed_operands_keep_their_format(
+    cp: Any, rng: np.random.Generator, precision: str, side: str
+) -> None:
+    m, n, k = SMALL
+    a, b = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))
+    given = (pack(a, precision, side="a"), b) if side == "a" else (a, pack(b, precision, side="b"))
+    with launched() as names:
+        assert repeats_bit_for_bit(lambda: gemm(*given, precision=precision))
+    assert not any("without scales" in name for name in names)
+    with (
+        overridden(GemmChoice(unscaled=True)),
+        pytest.raises(PlanError, match=f"in the format of {precision}"),
+    ):
+        gemm(*given, precision=precision)

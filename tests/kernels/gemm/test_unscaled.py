@@ -1,0 +1,176 @@
+"""Products at a scaled precision that are computed without scales, without a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm
+from argand.device import ARCHITECTURES
+from argand.gemm.candidates import (
+    GemmChoice,
+    GemmSizes,
+    OperandTraits,
+    candidates,
+    unscaled_candidates,
+)
+from argand.gemm.heuristics import choose, estimate
+from argand.gemm.names import computed_name
+from argand.rounding import scale_exponents, split
+from argand.runtime.plan import TARGET, PlanError
+
+from tests.kernels.gemm.product_cases import normal
+from tests.kernels.precisions import SCALED, TENSOR
+from workflow.accuracy import assess_product, bounds, product_reference
+from workflow.accuracy.probabilistic import accumulation_errors
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+SM_COUNT = 132
+A, B = OperandTraits(), OperandTraits(k_major=False)
+
+
+def drawn(rng: np.random.Generator, count: int) -> list[GemmSizes]:
+    """Sizes of 1 to 8192, log-uniform."""
+    return [GemmSizes(1, *(int(size) for size in 2 ** rng.uniform(0, 13, 3))) for _ in range(count)]
+
+
+def fastest(row: Any, every: list[GemmChoice], sizes: GemmSizes) -> float:
+    return min(estimate(choice, row, SM_COUNT, sizes, A, B) for choice in every)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_the_estimates_decide(precision: str) -> None:
+    row = PRECISIONS[precision]
+    assert row.without_scales is not None
+    seen = set()
+    for sizes in [*drawn(np.random.default_rng(31), 60), GemmSizes(1, 8192, 8192, 8192)]:
+        found = choose(row, HOPPER, SM_COUNT, sizes, A, B)
+        own = fastest(row, candidates(row, HOPPER, sizes, A, B), sizes)
+        plain = row.without_scales
+        other = fastest(plain, candidates(plain, HOPPER, sizes, A, B), sizes)
+        assert found.unscaled == (other < own)
+        assert estimate(found, row, SM_COUNT, sizes, A, B) == min(own, other)
+        seen.add(found.unscaled)
+    assert seen == {False, True}
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_what_is_asked_for_stays(precision: str) -> None:
+    """A family, packed operands, pairs, results of 16 bits, and cards without an estimate."""
+    row, sizes = PRECISIONS[precision], GemmSizes(1, 100, 90, 80)
+    assert choose(row, HOPPER, SM_COUNT, sizes, A, B).unscaled
+    for family in ("wgmma", "mma.sync"):
+        assert not choose(row, HOPPER, SM_COUNT, sizes, A, B, family).unscaled  # type: ignore[arg-type]
+    for change in ({"packed": True}, {"packed": True, "copied": True}, {"half": True}):
+        for a, b in ((replace(A, **change), B), (A, replace(B, **change))):
+            assert unscaled_candidates(row, HOPPER, sizes, a, b) == []
+    assert unscaled_candidates(row, HOPPER, replace(sizes, half_output=True), A, B) == []
+    for arch in ARCHITECTURES:
+        if arch.target != TARGET:
+            assert unscaled_candidates(row, arch, sizes, A, B) == []
+
+
+def test_only_scaled_precisions_have_a_fellow() -> None:
+    for name in TENSOR:
+        row = PRECISIONS[name]
+        assert (row.without_scales is not None) == row.scaled
+        assert not (row.without_scales and row.without_scales.scaled)
+    with pytest.raises(PlanError, match="bf16 has no precision of as many bits without scales"):
+        GemmChoice(unscaled=True).computed_at(PRECISIONS["bf16"])
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_names_say_where_it_is_computed(precision: str) -> None:
+    row = PRECISIONS[precision]
+    plain = GemmChoice(unscaled=True).computed_at(row)
+    assert GemmChoice(unscaled=True).name == "mma.sync, without scales"
+    assert computed_name("mma.sync", row, row) == "mma.sync"
+    assert computed_name("mma.sync", row, plain) == f"mma.sync, in {row.unscaled} without scales"
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) -> None:
+    """And are as close elsewhere: with ties, and lines that spread beyond the full range.
+
+    Where terms are not normal numbers scales lose up to the floor (`suspects._kept`).
+    """
+    row = PRECISIONS[precision]
+    plain = row.without_scales
+    assert plain is not None
+    assert row.full_range is not None
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 2**23, (40, 64), dtype=np.uint32)
+    bits[:, ::3] &= np.uint32(0x7FF000)  # ties of 11 bits
+    powers = rng.integers(127 - 60, 127, bits.shape, dtype=np.uint32)
+    x = (bits | (powers << np.uint32(23))).view(np.float32)
+    x[:, 0] = 1.5
+    x = x.astype(np.complex64)
+    exponents = scale_exponents(x, -1, row.operand)
+    back = np.ldexp(1.0, -exponents)
+    scaled = sum(term.astype(complex) * back for term in split(x, row, exponents)).real
+    whole = sum(term.astype(complex) for term in split(x, plain)).real
+    near = x.real >= 1.5 * 2.0 ** (2 - row.full_range)
+    assert near.any()
+    assert not near.all()
+    np.testing.assert_array_equal(scaled[near], whole[near])
+    assert (abs(whole - scaled) <= 2 * row.scaled_floor * 1.5).all()
+    assert (abs(whole - x.real) <= row.u * x.real).all()
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_bounds_without_scales_are_at_most_the_scaled_ones(precision: str) -> None:
+    """So a result within the one is within the other, at every k, on a GPU."""
+    row = PRECISIONS[precision]
+    plain = row.without_scales
+    assert plain is not None
+    for k in (1, 7, 300, 20_000):
+        for scalars in ({}, {"alpha": 2 - 1j, "beta": 0.5}):
+            ours = bounds.product_bound(row, k, "cuda", **scalars)
+            assert bounds.product_bound(plain, k, "cuda", **scalars) == ours
+            assert accumulation_errors(plain, k, "cuda") == accumulation_errors(row, k, "cuda")
+        lost, lost_plain = (bounds.underflow(x, "cuda", k) for x in (row, plain))
+        assert lost_plain.operand <= lost.operand
+        assert lost_plain.of_largest <= lost.of_largest
+        assert lost_plain.result == lost.result
+
+
+def operands(rng: np.random.Generator, what: str) -> tuple[Any, Any]:
+    """A (40, 90) and B (90, 30) of lines that spread wider than scaled precisions hold."""
+    a, b = normal(rng, 40, 90), normal(rng, 90, 30)
+    if what == "all of them":
+        a *= np.float32(2.0) ** rng.integers(-50, 1, a.shape).astype(np.float32)
+        b *= np.float32(2.0) ** rng.integers(-50, 1, b.shape).astype(np.float32)
+    else:  # the largest of each row meets a zero
+        a *= np.float32(2.0**-50)
+        a[:, 0], b[0, ::2] = 1, 0
+    return a, b
+
+
+@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("what", ["all of them", "results of what scales flush"])
+def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
+    precision: str, what: str
+) -> None:
+    """The CPU's model of the precision without scales, assessed as a GPU's of the scaled one."""
+    row = PRECISIONS[precision]
+    a, b = operands(np.random.default_rng(7), what)
+    result = gemm(a, b, precision=row.without_scales)
+    found = assess_product(product_reference(a, b), result, row, backend="cuda")
+    assert found.verified, found.reason
+    assert found.lines_out_of_range == (70 if what == "all of them" else 40)
+
+
+@pytest.mark.parametrize("precision", SCALED)
+def test_slices_that_scale_themselves_are_verified(precision: str) -> None:
+    """What is small beside the largest of its line, but not in its slice, stays."""
+    row, rng = PRECISIONS[precision], np.random.default_rng(8)
+    a, b = operands(rng, "results of what scales flush")
+    result = gemm(a[:, :45], b[:45], precision=row) + gemm(a[:, 45:], b[45:], precision=row)
+    found = assess_product(product_reference(a, b), result, row, backend="cuda")
+    assert found.verified, found.reason
+    wrong = result.copy()
+    wrong[:, 0] *= 1 + 2.0**-4  # of what is flushed, as much as scales may take
+    wrong[:, 1] *= 1 + 2.0**-4
+    assert not assess_product(product_reference(a, b), wrong, row, backend="cuda").verified
