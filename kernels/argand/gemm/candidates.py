@@ -132,7 +132,7 @@ def candidates(
     return [
         x for x in found
         if x.split_k_slices == 1
-        or _slices_bytes(x, sizes) <= partials_capacity(x, precision, sizes, a, b)
+        or _slices_bytes(x, sizes) <= _slices_capacity(x, precision, sizes, a, b)
     ]  # fmt: skip
 
 
@@ -158,15 +158,29 @@ def partials_capacity(
     """Return the bytes that a choice of the wgmma family may take besides its planes."""
     assert choice.plan is not None
     planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
-    memories = (
+    return gemm_memory.partials_capacity(
+        *_memories(precision, sizes, a, b),
+        packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped,
+    )  # fmt: skip
+
+
+def _memories(
+    precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+) -> list[OperandMemory]:
+    return [
         OperandMemory.of(
             precision, rows, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
         )
         for rows, x in ((sizes.m, a), (sizes.n, b))
-    )
-    return gemm_memory.partials_capacity(
-        *memories, packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped
-    )
+    ]
+
+
+def _slices_capacity(
+    choice: GemmChoice, precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+) -> int:
+    """Return the bytes that the results of split-K slices may take."""
+    least = gemm_memory.slices_capacity(*_memories(precision, sizes, a, b))
+    return max(least, partials_capacity(choice, precision, sizes, a, b))
 
 
 def _slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:

@@ -50,9 +50,9 @@ def choose(
     return min(every, key=lambda choice: estimate(choice, precision, sm_count, sizes, a, b))
 
 
-# Seconds and rates a second, which only rank candidates. They are fitted to 497 times of candidates
+# Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
 # at drawn sizes on an H200 (`python -m benchmarks.sweep gemm`, seeds 20261123 and 20261124), with a
-# standard deviation of 12%, so that the plans of the large sizes of docs/performance.md stay.
+# standard deviation of 11%, so that the plans of the large sizes of docs/performance.md stay.
 _CLOCK = 1.9e9
 _OPERAND_BYTES = 4096
 """Bytes of one operand that a multiprocessor's tensor cores multiply and add in a clock."""
@@ -60,27 +60,37 @@ _TILE_BYTES = 69
 """Bytes of tiles that a multiprocessor loads in a clock."""
 _UNALIGNED = 3.1
 """Factor of loading an operand whose lines are no multiples of 32 bytes, the sectors of L2."""
-_ROUNDED_ROWS = 5
+_ROUNDED_ROWS = 3.6
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock."""
 _MEMORY_BYTES = 3.1e12
 _FEW_IN_FLIGHT = 1.1
 """Factor of the traffic of tiles of one warpgroup."""
-_PACK_BYTES = 3.5e12
-_STORE_BYTES = 36e9
+_UNALIGNED_RESULT = 3.0
+"""Factor of the traffic of a result whose rows begin in the middle of 16 bytes."""
+_PACK_BYTES = 3.9e12
+_SCALED_PACKING = 1.3
+"""Factor of packing rows whose absmax is found first."""
+_STORE_BYTES = 33e9
 """Bytes a second that a multiprocessor's epilogue stores."""
+_SINGLE_STORE = 1.75
+"""Factor of a store of single numbers, because rows begin in the middle of 16 bytes."""
+_DIRECT_STORE = 1.23
+"""Factor of a store from registers at tiles that leave none for store boxes."""
 _OVERLAPPED_STORE = 0.47
 """Fraction of a store's time that remains with an overlapped epilogue."""
-_SCATTERED_STORE = 3.5
+_SCATTERED_STORE = 4.5
 """Factor of a store of 16-bit results one by one."""
-_LAUNCH = 6.1e-6
+_LAUNCH = 2.0e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH = 3.2e-6
-_REDUCE_LAUNCH = 0.9e-6
+_PACK_LAUNCH = 3.4e-6
+_ABSMAX_EXCHANGE = 1.8e-6
+"""Seconds in which blocks that pack rows exchange their absmax."""
+_REDUCE_LAUNCH = 2.5e-6
 _FILL = 2.0e-6
 """Seconds until a kernel's first k-tile is loaded."""
-_FUSED_PACK_FILL = 16e-6
+_FUSED_PACK_FILL = 13e-6
 """Seconds until fused packing has written the first planes."""
-_STREAM_K = 2.3e-6
+_STREAM_K = 3.1e-6
 """Seconds in which blocks wait for the partial tiles of others."""
 _PARTIAL_BYTES = 56e9
 """Bytes a second of partial tiles that one block reduces."""
@@ -98,7 +108,7 @@ _TILE_EFFICIENCY = {
     (1, 32, 2): 0.376,
 }
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
-_EXPOSED = 0.05
+_EXPOSED = 0.13
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _SPLITTING = 1.13
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""
@@ -120,17 +130,24 @@ def estimate(
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     items = rows * plan.x_element_bytes(precision) + columns * precision.planar_bytes
-    moved = batch * (items * k + (4 if sizes.half_output else 8) * m * n) / _MEMORY_BYTES
+    result = batch * (4 if sizes.half_output else 8) * m * n / _MEMORY_BYTES
+    if not sizes.half_output and n % 2:
+        result *= _UNALIGNED_RESULT
+    moved = batch * items * k / _MEMORY_BYTES + result
     moved *= _FEW_IN_FLIGHT if plan.consumer_warpgroups == 1 else 1.0
-    packing = 0.0
+    packing, scaled = 0.0, False
     for operand_rows, traits, packs in (
         (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + precision.planar_bytes
             copies = batch if traits.batched else 1
-            packing += copies * operand_rows * k * item / _PACK_BYTES
+            finds_absmax = precision.scaled and not traits.half
+            factor = _SCALED_PACKING if finds_absmax else 1.0
+            packing += factor * copies * operand_rows * k * item / _PACK_BYTES
+            scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
+    total += _ABSMAX_EXCHANGE if scaled else 0.0
     total += _FUSED_PACK_FILL if plan.fused_pack else 0.0
     tiles = batch * choice.split_k_slices * -(-rows // plan.block_m) * -(-columns // plan.block_n)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
@@ -138,6 +155,11 @@ def estimate(
     store = plan.block_m * plan.block_n * (4 if sizes.half_output else 8) / _STORE_BYTES
     if sizes.half_output and (choice.swapped or n % 2):
         store *= _SCATTERED_STORE
+    if not sizes.half_output and choice.split_k_slices == 1:
+        if n % 2:
+            store *= _SINGLE_STORE
+        elif plan.block_n == 128 and precision.terms > 1:
+            store *= _DIRECT_STORE
     overlapped = tiles > sm_count and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)

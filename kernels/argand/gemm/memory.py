@@ -13,6 +13,12 @@ from argand.precision import Precision
 MAX_WORKSPACE = 2
 """Largest workspace of a call, as a multiple of its operands' bytes, k rounded up to the pitch."""
 
+SLICES_WORKSPACE = 1 / 4
+"""What split-K slices may take beside planes that fill all of that, as a multiple of the same.
+
+Two terms of tf32 do, and without slices few tiles of a long k leave most multiprocessors idle.
+"""
+
 
 @dataclass(frozen=True)
 class OperandMemory:
@@ -34,3 +40,8 @@ class OperandMemory:
 def partials_capacity(a: OperandMemory, b: OperandMemory, *, packs_a: bool, packs_b: bool) -> int:
     """Return the bytes that planes leave for partial tiles, or for split-K slices."""
     return MAX_WORKSPACE * (a.bytes + b.bytes) - packs_a * a.planes - packs_b * b.planes
+
+
+def slices_capacity(a: OperandMemory, b: OperandMemory) -> int:
+    """Return the bytes that split-K slices may take in any case."""
+    return int(SLICES_WORKSPACE * (a.bytes + b.bytes))

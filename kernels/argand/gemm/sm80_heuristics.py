@@ -96,18 +96,17 @@ def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> Ge
 class _Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
-    Fitted to the 242 products that mma.sync took in two sweeps of drawn sizes on an H200 (seeds
-    20261123 and 20261124, standard deviation 6%): ``python -m benchmarks.sweep gemm|small``. What
-    clusters and groups of warps take is from 63 more, on which the model is off by 17% at most.
+    Fitted to 607 times of products that mma.sync took in sweeps of drawn sizes on an H200 (seeds
+    20261123 and 20261124, standard deviation 7%): ``python -m benchmarks.sweep gemm|small``.
     """
 
     clock: float = 1755.0
     """Cycles of a microsecond."""
     launch: float = 4.0
-    copy: float = 11.2
+    copy: float = 10.5
     """Cycles of one cp.async of a warp."""
-    mma: float = 1.3
-    promotion: float = 34.0
+    mma: float = 1.1
+    promotion: float = 36.0
     """Cycles of promoting one accumulator of each lane."""
     lone_warp: float = 0.74
     """Fraction of its quarter's rate that a warp reaches alone."""
@@ -115,18 +114,22 @@ class _Costs:
     """Microseconds of storing 1024 elements of each group of warps."""
     scaled_store: float = 1.67
     """Factor of a store that descales."""
-    k_tile: float = 0.6
+    k_tile: float = 0.74
     """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
-    absmax: float = 0.5
+    k_tile_term: float = 0.42
+    """Of that, what each further term takes."""
+    term: float = 0.2
+    """Microseconds in which the code of each further term is read."""
+    absmax: float = 0.42
     """Microseconds in which blocks find the absmax of one k-tile."""
-    next_absmax: float = 0.25
+    next_absmax: float = 0.35
     """Microseconds of each further k-tile."""
-    cluster: float = 0.6
+    cluster: float = 0.55
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
-    scan: float = 4.5
-    scan_bytes: float = 0.67e6
+    scan: float = 3.8
+    scan_bytes: float = 0.61e6
     """Bytes of a microsecond that the scan before reads."""
-    bytes: float = 1.4e6
+    bytes: float = 1.72e6
     exposed: float = 0.2
     """Fraction of the shorter of work and traffic that the longer does not hide."""
 
@@ -164,10 +167,12 @@ def estimate(
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
     mainloop = k_tiles * resident * _k_tile_cycles(plan, precision) / 4 / rate
     if plan.warps_k > 1:
-        mainloop = max(mainloop, costs.k_tile * k_tiles)
+        least = costs.k_tile * (1.0 + costs.k_tile_term * (precision.terms - 1))
+        mainloop = max(mainloop, least * k_tiles)
     work = waves * (mainloop + resident * store)
     moved = 8 * batch * (m * k + k * n + m * n) / costs.bytes
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
+    total += costs.term * (precision.terms - 1)
     total += costs.cluster if plan.split_k_slices > 1 else 0.0
     if precision.scaled:
         scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes

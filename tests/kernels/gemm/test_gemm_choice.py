@@ -16,6 +16,7 @@ from argand.gemm.candidates import (
     partials_capacity,
 )
 from argand.gemm.heuristics import choose, estimate
+from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.sm90_plan import WgmmaPlan, check_wgmma_plan
 from argand.runtime.plan import TARGET, PlanError
 
@@ -230,6 +231,7 @@ def test_k_is_cut_where_it_is_long_and_tiles_are_few(
 def test_slices_and_planes_are_at_most_twice_the_operands(
     precision: str, sizes: tuple[int, ...], traits: tuple[OperandTraits, OperandTraits]
 ) -> None:
+    """But for slices of a quarter beside planes that fill all of that."""
     batch, m, n, k = sizes
     row = PRECISIONS[precision]
     planes = 2 * row.terms * row.operand.bytes
@@ -242,12 +244,22 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
             numbers = batch * lines * -(-k // 16) * 16
             allowed += 2 * numbers * (planes if x.packed else 8)
             used += numbers * planes * (not x.packed and (not is_rows or plan.storage == "planar"))
-        if choice.split_k_slices > 1:
-            used += 8 * choice.split_k_slices * batch * m * n
+        slices = 8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         assert used <= allowed
+        assert used + slices <= allowed or slices <= SLICES_WORKSPACE * allowed / MAX_WORKSPACE
+        used += slices
         assert partials_capacity(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
             8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         )
+
+
+def test_few_tiles_of_a_long_k_are_cut_beside_planes_of_two_terms() -> None:
+    """Operands that TMA cannot read in place, so planes take twice their bytes."""
+    odd = {"copyable": False}
+    choice = chosen("3xtf32", 1, 1194, 121, 6997, **odd)
+    assert choice.plan is not None
+    assert choice.plan.storage == "planar"
+    assert choice.split_k_slices > 1
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm, pack, pairs, to_pairs
+from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.candidates import GemmChoice
+from argand.gemm.pack_plan import pitch_of
 from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
 from argand.gemm.problem import gemm_problem
 from argand.gemm.sm90_plan import WgmmaPlan
 
 from benchmarks.gemm.shapes import SUITES, Shape
+from tests.kernels.gemm.product_cases import check, normal
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 from tests.kernels.runtime.graph_cases import forget_calls
 
@@ -131,6 +133,23 @@ def test_what_a_call_of_pairs_takes(
     copied = 0 if native else read * k * (m + n)
     assert most <= copied + 2 * read * k * (m + n) + 8 * 512  # memory is given in pieces
     assert copied == 0 or most >= copied
+
+
+@pytest.mark.usefixtures("wgmma")
+def test_slices_beside_planes_that_fill_the_workspace(cp: Any, rng: np.random.Generator) -> None:
+    """Two terms of operands that TMA cannot read in place, of a long k and few tiles."""
+    from argand.gemm import memory as gemm_memory
+
+    m, n, k = 301, 121, 4099
+    a, b = normal(rng, m, k), normal(rng, k, n)
+    with launched() as names:
+        check(cp, a, b, precision="3xtf32")
+    assert "split-K slices" in names[0]
+    left, right = cp.asarray(a), cp.asarray(b)
+    out = cp.empty((m, n), cp.complex64)
+    most = most_allocated(cp, lambda: gemm(left, right, precision="3xtf32", out=out))
+    allowed = gemm_memory.MAX_WORKSPACE + gemm_memory.SLICES_WORKSPACE
+    assert most <= allowed * 8 * pitch_of(k) * (m + n) + 8 * 512
 
 
 @pytest.mark.parametrize("precision", SINGLE_HALF)
