@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -11,7 +11,6 @@ from argand.device import ARCHITECTURES, Device
 from argand.gemm.modular.pieces import (
     ModularProblem,
     Piece,
-    choose_batch,
     choose_plan,
     choose_slices,
     pieces_of,
@@ -71,15 +70,11 @@ def test_products_that_fill_the_card_or_are_short_are_not_split(
     assert chosen(problem(*sizes), H200) == 1
 
 
-def test_products_whose_planes_fit_the_cache_are_computed_together() -> None:
-    device = replace(H200, cache_bytes=50 << 20)
-    few = choose_batch(problem(256, 256, 256, batch=1000), device, 1 << 31)
-    # 2.75 MB a product: 45 MB are the cache's part.
-    assert 1 < few <= 17
-    assert choose_batch(problem(4096, 4096, 4096, batch=3), device, 1 << 31) <= 3
-    assert choose_batch(problem(300, 3000, 500), device, 0) == 1
-    # A graph has a bounded number of nodes.
-    assert choose_batch(problem(16, 16, 16, batch=100_000), device, 1 << 31) >= 100_000 // 64
+def test_pieces_of_a_batch_are_alike() -> None:
+    sizes = problem(256, 256, 256, batch=10)
+    of_a, of_b, of_c = sizes.plane_bytes()
+    seven = 7 * (of_a + 256 * (of_b + of_c))
+    assert [piece.products for piece in pieces_of(sizes, seven)] == [5, 5]
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20, 1 << 22, 1 << 40])

@@ -13,7 +13,6 @@ from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bou
 from argand.gemm.modular.pieces import (
     ModularProblem,
     Piece,
-    choose_batch,
     choose_plan,
     choose_slices,
     pieces_of,
@@ -116,7 +115,7 @@ class ModularLaunch:
     def _steps(self) -> Iterator[Step]:
         problem, a, b = self._problem, self._a, self._b
         limit = max(_FREE_BYTES, problem.nbytes)
-        pieces = pieces_of(problem, limit, choose_batch(problem, self._device, limit))
+        pieces = pieces_of(problem, limit)
         of_a, of_b, of_c = problem.plane_bytes()
         a_products = pieces[0].products if problem.a.batch_stride else 1
         b_products = pieces[0].products if problem.b.batch_stride else 1

@@ -32,15 +32,6 @@ _EPILOGUE_TILES = 1
 _ADD_SLICES, _ADD_BYTE = 1e5, 0.012
 """Time of the kernel that adds slices, and of a byte that a kernel moves, in the units of `_times`:
 a multiprocessor of an H200 multiplies some 41,000 a microsecond."""
-_CACHED_BYTE = _ADD_BYTE / 2
-"""Time of a byte of planes and residues that stays in the L2 cache."""
-_CACHED_PART = 0.9
-"""Part of the L2 cache that planes and residues may take."""
-_PIECE = 1e5
-"""Time that the launches of a piece take beside their work."""
-_MOST_PIECES = 64
-"""Pieces of a batch at most: each is several nodes of a graph, which cost the host when they are
-filled with other addresses."""
 _TILE_COST = {(128, 256): 1.03, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
 """Time of a tile for each element of it, relative to the largest."""
 
@@ -109,11 +100,12 @@ class Piece:
         return -(-self.columns // COLUMN_BLOCK) * COLUMN_BLOCK
 
 
-def pieces_of(problem: ModularProblem, limit: int, most: int | None = None) -> list[Piece]:
+def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
     """Cut a problem so that its planes and residues take at most ``limit`` bytes.
 
-    A piece has whole products, at most ``most``, or where one is too large a panel of its columns:
-    at least `COLUMN_BLOCK`, whatever the limit.
+    A piece has whole products, all about as many, or where one is too large a panel of its columns:
+    at least `COLUMN_BLOCK`, whatever the limit. Few products at a time, whose planes stay in the L2
+    cache, take no less time than many: encoding and decoding are bound by arithmetic there.
     """
     of_a, of_b, of_c = problem.plane_bytes()
     columns = problem.b.rows
@@ -121,7 +113,8 @@ def pieces_of(problem: ModularProblem, limit: int, most: int | None = None) -> l
     a_batched, b_batched = bool(problem.a.batch_stride), bool(problem.b.batch_stride)
     shared = of_a * (not a_batched) + of_b * padded * (not b_batched)
     each = of_a * a_batched + of_b * padded * b_batched + of_c * padded
-    products = min(problem.batch, most or problem.batch, max(1, (limit - shared) // each))
+    products = min(problem.batch, max(1, (limit - shared) // each))
+    products = -(-problem.batch // -(-problem.batch // products))
     step = columns
     if products == 1 and shared + each > limit:
         most = (limit - of_a) // (of_b + of_c)
@@ -133,38 +126,6 @@ def pieces_of(problem: ModularProblem, limit: int, most: int | None = None) -> l
         for first in range(0, problem.batch, products)
         for start in range(0, columns, step)
     ]
-
-
-def choose_batch(problem: ModularProblem, device: Device, limit: int) -> int:
-    """Return how many products of a batch are computed at a time.
-
-    Planes and residues of a few products stay in the L2 cache, which is faster than memory; tiles
-    of many products fill the last wave better, and take fewer launches. The time of each is
-    estimated, and the least one is taken.
-    """
-    (first, *_) = pieces_of(problem, limit)
-    if first.columns < problem.b.rows:
-        return 1
-    of_a, of_b, of_c = problem.plane_bytes()
-    batched = [bool(x.batch_stride) for x in (problem.a, problem.b)]
-    own = of_a * batched[0] + (of_b * batched[1] + of_c) * first.padded
-    shared = of_a * (not batched[0]) + of_b * (not batched[1]) * first.padded
-
-    def time(products: int) -> float:
-        cached = products * own + shared <= _CACHED_PART * device.cache_bytes
-        piece = Piece(0, products, 0, first.columns)
-        plans = plans_of(device.require_arch(), problem.family)
-        product = min(_times(problem, piece, device, plan, 1)[0] for plan in plans)
-        # Each byte is written once and read once.
-        moved = 2 * products * own * (_CACHED_BYTE if cached else _ADD_BYTE)
-        return -(-problem.batch // products) * (product + moved + _PIECE)
-
-    candidates = [first.products]
-    number = -(-problem.batch // _MOST_PIECES)
-    while number < first.products:
-        candidates.append(number)
-        number += 1 + number // 4
-    return min(candidates, key=time)
 
 
 def choose_plan(

@@ -309,7 +309,7 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
     ``proved`` adds C' x of a proof.
     """
     # Few moduli leave registers for more warps, which hide the latency of loads. A proof takes
-    # some of them.
+    # some of them. After Hopper, where the same numbers would spill, the assembler decides.
     resident = (5 if dtype == "complex64" and count <= INT32_MODULI else 4) - proved
     real, proof = real_type(dtype), "RowProof" if proved else "NoProof"
     return (
@@ -324,13 +324,13 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
             32 * DECODE_WARPS,
             "DecodeArguments",
             f"decode<{real}, {proof}<{real}>>(args)",
-            resident=resident,
+            resident=f"__CUDA_ARCH__ < 1000 ? {resident} : 1",
         )
     )
 
 
 def kernel_source(
-    name: str, threads: int, arguments: str, call: str, maps: str = "", resident: int = 1
+    name: str, threads: int, arguments: str, call: str, maps: str = "", resident: int | str = 1
 ) -> str:
     """CUDA C++ of a kernel that makes one call; ``resident`` CTAs fit a multiprocessor."""
     return (

@@ -219,12 +219,12 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
         copy_row(row + 1);
         cp_async_wait<1>();
         __syncwarp();
-        const signed char* source = first_source + row * pitch + 4 * lane;
+        const signed char* const source = reinterpret_cast<const signed char*>(
+            rows + (row - first_row) % 2 * kRowBytes + 4 * lane);
         uint32 words[2 * kModuli];
 #pragma unroll
         for (int i = 0; i < 2 * kModuli; ++i) {
-            words[i] = *reinterpret_cast<const uint32*>(
-                rows + (row - first_row) % 2 * kRowBytes + i * kPlaneBytes + 4 * lane);
+            words[i] = *reinterpret_cast<const uint32*>(source + i * kPlaneBytes);
         }
         const int a_exponent = args.a_exponents[int64(batch) * args.a_lines + row];
         bool certain[4];
@@ -242,8 +242,8 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
             for (int i = 0; i < 4; ++i) {
                 if (certain[i]) continue;
                 const int exponent = -(a_exponent + b_exponents[i]);
-                results[i].x = exact_part<T>(source + i, plane, false, exponent);
-                results[i].y = exact_part<T>(source + i, plane, true, exponent);
+                results[i].x = exact_part<T>(source + i, kPlaneBytes, false, exponent);
+                results[i].y = exact_part<T>(source + i, kPlaneBytes, true, exponent);
             }
         }
         if (args.scaled) {
