@@ -80,15 +80,15 @@ _OVERLAPPED_STORE = 0.47
 """Fraction of a store's time that remains with an overlapped epilogue."""
 _SCATTERED_STORE = 4.5
 """Factor of a store of 16-bit results one by one."""
-_LAUNCH = 2.0e-6
+_LAUNCH = 4.0e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH = 3.4e-6
+_PACK_LAUNCH = 1.4e-6
 _ABSMAX_EXCHANGE = 1.8e-6
 """Seconds in which blocks that pack rows exchange their absmax."""
 _REDUCE_LAUNCH = 2.5e-6
 _FILL = 2.0e-6
 """Seconds until a kernel's first k-tile is loaded."""
-_FUSED_PACK_FILL = 13e-6
+_FUSED_PACK_FILL = 11e-6
 """Seconds until fused packing has written the first planes."""
 _STREAM_K = 3.1e-6
 """Seconds in which blocks wait for the partial tiles of others."""

@@ -96,7 +96,7 @@ def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> Ge
 class _Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
-    Fitted to 607 times of products that mma.sync took in sweeps of drawn sizes on an H200 (seeds
+    Fitted to 579 times of products that mma.sync took in sweeps of drawn sizes on an H200 (seeds
     20261123 and 20261124, standard deviation 7%): ``python -m benchmarks.sweep gemm|small``.
     """
 
@@ -114,9 +114,9 @@ class _Costs:
     """Microseconds of storing 1024 elements of each group of warps."""
     scaled_store: float = 1.67
     """Factor of a store that descales."""
-    k_tile: float = 0.74
+    k_tile: float = 0.69
     """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
-    k_tile_term: float = 0.42
+    k_tile_term: float = 0.55
     """Of that, what each further term takes."""
     term: float = 0.2
     """Microseconds in which the code of each further term is read."""
@@ -124,10 +124,12 @@ class _Costs:
     """Microseconds in which blocks find the absmax of one k-tile."""
     next_absmax: float = 0.35
     """Microseconds of each further k-tile."""
-    cluster: float = 0.55
+    cluster: float = 0.4
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
+    slice: float = 0.05
+    """Microseconds of each slice."""
     scan: float = 3.8
-    scan_bytes: float = 0.61e6
+    scan_bytes: float = 0.57e6
     """Bytes of a microsecond that the scan before reads."""
     bytes: float = 1.72e6
     exposed: float = 0.2
@@ -173,7 +175,8 @@ def estimate(
     moved = 8 * batch * (m * k + k * n + m * n) / costs.bytes
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.term * (precision.terms - 1)
-    total += costs.cluster if plan.split_k_slices > 1 else 0.0
+    if plan.split_k_slices > 1:
+        total += costs.cluster + costs.slice * plan.split_k_slices
     if precision.scaled:
         scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
         absmax = costs.absmax + costs.next_absmax * (_k_tiles(plan, k) - 1)
