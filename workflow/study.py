@@ -16,7 +16,7 @@ from typing import Any, Literal
 from argand import PRECISIONS
 from pydantic import BaseModel, Field, InstanceOf, field_validator
 
-from workflow.config.case import PrecisionName, known_precisions
+from workflow.config.case import DELIVERY_KEYS, PrecisionName, known_precisions
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import StudyError
 from workflow.config.model import Model
@@ -32,8 +32,6 @@ LONGEST_NAME = 200
 """In characters, the values of sweeps included: a file system takes 255 bytes, and temporary names,
 endings and Snakemake's marks need some of them."""
 
-_DELIVERY = ("precision", "tolerance", "allow_unproven")
-"""Keys of a workload that choose among its results."""
 _COMPUTATION = ("precisions", "rounding", "kernels", "baselines", "shards", "device_memory")
 """Keys that say how results are computed from the same operands."""
 
@@ -118,11 +116,11 @@ class Study(Settings):
 
     def staged_json(self, name: str) -> str:
         """`case_json` without what the operands do not depend on: how they are computed."""
-        return self._json(name, {*_DELIVERY, *_COMPUTATION})
+        return self._json(name, {*DELIVERY_KEYS, *_COMPUTATION})
 
     def run_json(self, name: str) -> str:
         """`case_json` without what is decided when results are there: which one is delivered."""
-        return self._json(name, set(_DELIVERY))
+        return self._json(name, set(DELIVERY_KEYS))
 
     def _json(self, name: str, left_out: set[str]) -> str:
         case = self._case(name).model_dump(mode="json", exclude_unset=True, exclude=left_out)

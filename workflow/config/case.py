@@ -26,6 +26,9 @@ MemorySize = Annotated[
 ]
 """A size of memory: a number, a space and a binary unit."""
 
+DELIVERY_KEYS = ("precision", "tolerance", "allow_unproven")
+"""Keys of a workload that choose among its results."""
+
 PRODUCT_PRECISIONS = (*PRECISIONS, *EXACT_PRECISIONS)
 """The precisions of workloads that are matrix products."""
 PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRODUCT_PRECISIONS)})]

@@ -12,6 +12,8 @@ from workflow.shards import split_part  # noqa: E402
 from workflow.steps.execute import execute  # noqa: E402
 from workflow.steps.job_device import asked_gpus, job_device  # noqa: E402
 from workflow.steps.joblog import job_log  # noqa: E402
+from workflow.steps.kept_times import KeptTimes, work  # noqa: E402
+from workflow.storage.run_folder import results_folder  # noqa: E402
 from workflow.study import workload_from_json  # noqa: E402
 
 with job_log(snakemake.log[0]) as log:
@@ -19,13 +21,20 @@ with job_log(snakemake.log[0]) as log:
     part = snakemake.wildcards.part
     gpus = asked_gpus(snakemake.resources)
     with job_device(snakemake.params.device, gpus, f"run {part}", log) as device:
+        staged, shard = Path(snakemake.input.staged), split_part(part)[1]
+        kept = KeptTimes.read(
+            results_folder() / "times" / f"{part}.json",
+            work(workload, staged, device, shard, snakemake.params.code),
+            log,
+        )
         summary = execute(
             workload,
-            Path(snakemake.input.staged),
+            staged,
             Path(snakemake.output.run),
             device,
             log,
-            split_part(part)[1],
+            shard,
             measure_ceilings,
+            kept,
         )
     log.info("%s", summary)

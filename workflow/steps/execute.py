@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from logging import Logger
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,14 @@ from argand.runtime.ceilings import Ceilings
 from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.data import Implementation, NoResultError, Staged
-from workflow.samplers import Timing
 from workflow.shards import Shard
-from workflow.steps.in_turn import Ready, times_in_turn
+from workflow.steps.in_turn import Measured, Ready, times_in_turn, with_times
+from workflow.steps.kept_times import MEASURED, KeptTimes
 from workflow.steps.resident import download, free, upload
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
-from workflow.surroundings import Surroundings
 from workflow.timing import with_allocations
 from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
@@ -38,6 +37,7 @@ def execute(
     log: Logger,
     shard: Shard | None = None,
     ceilings: Callable[[Device], Ceilings] | None = None,
+    kept: KeptTimes | None = None,
 ) -> str:
     """Compute and time a workload, or one shard, at each of its precisions, and its baselines.
 
@@ -47,29 +47,36 @@ def execute(
 
     ``ceilings`` measures what the device can do, right before and right after the workload, because
     times are compared with what was possible while they were taken; the better of both are written
-    beside the results.
+    beside the results. What ``kept`` has the times of is computed and not timed again, and where
+    that is all, nothing is measured.
 
     What a device cannot do (a precision newer than it, more memory than it has) and what has no
     result (`NoResultError`) is recorded with its reason and the rest goes on; any other error ends
     the job.
     """
     attributes = {"backend": device.backend, "device": device.name}
-    before = ceilings(device) if ceilings else None
+    kept = kept or KeptTimes()
     with (
         open_staged(staged_path, workload.split_axes, shard) as file,
         write_run(run_path, workload.name, attributes) as writer,
-        limited_device_memory(workload, device),
     ):
         job = _Job(workload, _Operands(file), device, writer, log)
         implementations = job.implementations()
-        started = time.perf_counter()
-        found = job.timed([job.attempt(one) for one in implementations])
-        computing = time.perf_counter() - started
-        if ceilings and before:
-            free(device)
-            able = before.best(ceilings(device))
+        known = kept.cover(implementations)
+        before = ceilings(device) if ceilings and not known else None
+        with limited_device_memory(workload, device):
+            started = time.perf_counter()
+            found, is_new = job.timed([job.attempt(one) for one in implementations], kept)
+            computing = time.perf_counter() - started
+        free(device)
+        after = ceilings(device) if ceilings and is_new else None
+        measures = [one for one in (kept.ceilings, before, after) if one]
+        able = reduce(Ceilings.best, measures) if measures else None
+        if able:
             writer.add_ceilings(able)
             log.info("%s: copies %.0f GB/s", device, able.copy_gbytes_per_s)
+    if able and is_new:
+        kept.write(found, able)
     for result in found:
         log.info("%s", _line(result))
     log.info("computing took %.2f s", computing)
@@ -155,21 +162,35 @@ class _Job:
                 )
         return self._streamed(blank, one, memory_for(self.workload, self.device)), None
 
-    def timed(self, found: Sequence[tuple[Result, Ready | None]]) -> list[Result]:
-        """The results with the times of those that are ready, measured in turn and written."""
-        ready = [one for _, one in found if one is not None]
+    def timed(
+        self, found: Sequence[tuple[Result, Ready | None]], kept: KeptTimes
+    ) -> tuple[list[Result], bool]:
+        """The results with their times, written, and whether any of these was taken now.
+
+        Those that ``kept`` has not and that are ready are measured in turn.
+        """
+        restored = [kept.restored(result, timed=_is_timed(result, one)) for result, one in found]
+        new = [place for place, result in enumerate(restored) if result is None]
+        times = self._times([one for place in new if (one := found[place][1]) is not None])
+        results = []
+        for (result, one), known in zip(found, restored, strict=True):
+            if known is not None:
+                result = known
+            elif one is not None:
+                result = with_times(result, *next(times))
+            self.writer.amend(result, **{name: getattr(result, name) for name in MEASURED})
+            results.append(result)
+        if len(new) < len(found):
+            known_count = len(found) - len(new)
+            self.log.info("%d of %d rows have the times of an earlier run", known_count, len(found))
+        return results, bool(new)
+
+    def _times(self, ready: Sequence[Ready]) -> Iterator[Measured]:
         if not ready:
-            return [result for result, _ in found]
+            return iter(())  # what was streamed must not be read whole
         device = replace(self.device, memory_bytes=self._room)
         free(self.device)
-        measured = iter(times_in_turn(ready, self.operands.whole().operands, device, self.log))
-        results = []
-        for result, one in found:
-            if one is not None:
-                result = _with_times(result, *next(measured))
-                self.writer.amend(result, **{name: getattr(result, name) for name in _TIMES})
-            results.append(result)
-        return results
+        return iter(times_in_turn(ready, self.operands.whole().operands, device, self.log))
 
     def _streamed(self, blank: Result, one: Implementation, memory: int) -> Result:
         self.writer.add(blank)
@@ -193,6 +214,11 @@ class _Job:
         result = replace(blank, reason=reason)
         self.writer.add(result)
         return result
+
+
+def _is_timed(result: Result, ready: Ready | None) -> bool:
+    """Whether it can be timed, or was while it was streamed."""
+    return ready is not None or result.time_us_p50 is not None
 
 
 def _with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
@@ -235,30 +261,6 @@ def _computed(
     computed_us = 1e6 * (time.perf_counter() - started)
     end_to_end = read_us + upload_us + computed_us
     return replace(blank, data=data, end_to_end_us=end_to_end), Ready(implementation, allocated)
-
-
-def _with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
-    return replace(
-        result,
-        time_us_p20=timing.time_us_p20,
-        time_us_p50=timing.time_us_p50,
-        time_us_p80=timing.time_us_p80,
-        time_us_low=timing.time_us_low,
-        time_us_high=timing.time_us_high,
-        settled=timing.settled,
-        iterations=timing.iterations,
-        energy_j=timing.energy_j,
-        load=around.load,
-        clock_mhz=around.clock_mhz,
-        throttling=around.throttling,
-    )
-
-
-_TIMES = (
-    "time_us_p20", "time_us_p50", "time_us_p80", "time_us_low", "time_us_high", "settled",
-    "iterations", "energy_j", "load", "clock_mhz", "throttling",
-)  # fmt: skip
-"""The attributes of a result that are known when all are computed."""
 
 
 def _written(writer: RunWriter, result: Result) -> Result:

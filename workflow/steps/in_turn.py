@@ -20,6 +20,7 @@ from argand import Device
 from workflow.data import Array, Implementation
 from workflow.samplers import Timing
 from workflow.steps.resident import free, moves, upload
+from workflow.storage.datasets import Result
 from workflow.surroundings import Surroundings, watching
 from workflow.timing import REPEATS, measure_in_turn, rotations
 
@@ -70,6 +71,24 @@ def times_in_turn(
             log.warning("timed in %d groups, each in turn: %s", len(parts), error)
             waiting = parts + waiting
     return [found[place] for place in range(len(jobs))]
+
+
+def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
+    """The result with its times and what the machine did meanwhile."""
+    return replace(
+        result,
+        time_us_p20=timing.time_us_p20,
+        time_us_p50=timing.time_us_p50,
+        time_us_p80=timing.time_us_p80,
+        time_us_low=timing.time_us_low,
+        time_us_high=timing.time_us_high,
+        settled=timing.settled,
+        iterations=timing.iterations,
+        energy_j=timing.energy_j,
+        load=around.load,
+        clock_mhz=around.clock_mhz,
+        throttling=around.throttling,
+    )
 
 
 def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> list[list[int]]:

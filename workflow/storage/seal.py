@@ -56,21 +56,38 @@ def seal(path: Path, ranges: Ranges) -> None:
 def check_seal(path: Path) -> None:
     """Raise SealError where the file is not the one that was sealed; data chunks are not read."""
     with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _TAIL))
-        tail = file.read()
-        length = int.from_bytes(tail[:8], "little")
-        if tail[8:] != MAGIC or length + 32 + _TAIL > size:
-            raise SealError("not a file of argand, or its end is missing")
-        file.seek(size - _TAIL - 32 - length)
-        payload, stored = file.read(length), file.read(32)
-        if hashlib.sha256(payload).digest() != stored:
-            raise SealError("its seal is damaged")
+        payload, start = _sealed_note(file)
         note = json.loads(payload)
-        if note["end"] != size - _TAIL - 32 - length:
+        if note["end"] != start:
             raise SealError("bytes are missing or were added")
         if _digest(file, note["end"], [(o, n) for o, n in note["ranges"]]) != note["sha256"]:
             raise SealError("its headers fail their checksum")
+
+
+def sealed_digest(path: Path) -> str:
+    """Return the SHA-256 of what the seal says, which covers the CRC-32 of the chunks too.
+
+    Two files that have the same hold the same. Raises SealError where there is no seal or it is
+    damaged; the rest is not read.
+    """
+    with path.open("rb") as file:
+        return hashlib.sha256(_sealed_note(file)[0]).hexdigest()
+
+
+def _sealed_note(file: BinaryIO) -> tuple[bytes, int]:
+    """What the seal says, held to its own SHA-256, and where it starts."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _TAIL))
+    tail = file.read()
+    length = int.from_bytes(tail[:8], "little")
+    if tail[8:] != MAGIC or length + 32 + _TAIL > size:
+        raise SealError("not a file of argand, or its end is missing")
+    start = size - _TAIL - 32 - length
+    file.seek(start)
+    payload, stored = file.read(length), file.read(32)
+    if hashlib.sha256(payload).digest() != stored:
+        raise SealError("its seal is damaged")
+    return payload, start
 
 
 def _digest(file: BinaryIO, end: int, ranges: Ranges) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 from shared_runs import TABLES
 from slurm_project import Project
+
+from workflow.records import read_records
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +104,7 @@ def test_an_edited_study(finished: Project) -> None:
 
 
 def test_a_result_that_is_gone_is_computed_again(root: Path, tmp_path: Path) -> None:
-    """Without ``keep_runs`` the results of a run go once one of them is delivered."""
+    """Without ``keep_runs`` the results of a run go once one of them is delivered; times stay."""
     study = STUDY.replace("grade: true\n", "").replace("keep_runs: true", "keep_runs: false")
     project = Project(root, tmp_path, dict(os.environ), study)
     targets = ("results/products/product.h5",)
@@ -111,6 +114,15 @@ def test_a_result_that_is_gone_is_computed_again(root: Path, tmp_path: Path) -> 
     found = planned(project, *targets)
     assert {"run product", "verify product", "deliver product"} <= found
     assert "stage product" not in found
+    records = tmp_path / "results" / "records" / "product.jsonl"
+    before = read_records(records)
+    project.run(*targets)
+    assert not (tmp_path / "results" / "runs" / "product.h5").exists()
+    again = read_records(records)
+    assert [row.tolerance for row in again] == [1e-3]
+    assert [replace(row, tolerance=before[0].tolerance) for row in again] == before
+    said = (tmp_path / "results" / "logs" / "run" / "product.log").read_text()
+    assert "1 of 1 rows have the times of an earlier run" in said
 
 
 def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
