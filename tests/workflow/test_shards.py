@@ -16,7 +16,7 @@ from argand.runtime.ceilings import Ceilings
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.data import Product
+from workflow.data import Product, Staged
 from workflow.records import Record
 from workflow.shards import Shard, choose_axis, shards, split_part
 from workflow.steps.combining import CombinationError, combine
@@ -28,7 +28,7 @@ from workflow.steps.verification import verify
 from workflow.storage.certificates import read_certificate
 from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product
-from workflow.storage.staged import read_staged
+from workflow.storage.staged import open_staged, read_staged, write_staged
 from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")
@@ -55,6 +55,19 @@ def test_stretches_cover_an_axis_in_order_and_differ_by_one(count: int) -> None:
     parts = [range(100)[shard.within(100)] for shard in shards(count)]
     assert [index for part in parts for index in part] == list(range(100))
     assert {len(part) for part in parts} <= {100 // count, 100 // count + 1}
+
+
+def test_an_operand_that_is_broadcast_along_the_split_axis_is_in_every_shard(
+    tmp_path: Path,
+) -> None:
+    path, axes = tmp_path / "w.h5", ("batch", "m")
+    each, once = np.arange(12.0).reshape(4, 3), np.arange(3.0).reshape(1, 3)
+    staged = Staged({"each": each, "once": once}, {"each": axes, "once": axes})
+    write_staged(path, staged, workload="w", kind="gemm")
+    with open_staged(path, lambda axes: ["batch"], shards(2)[1]) as file:
+        found = file.read().operands
+    np.testing.assert_array_equal(found["each"], each[2:])
+    np.testing.assert_array_equal(found["once"], once)
 
 
 def test_names_sort_and_are_read_back() -> None:
@@ -259,7 +272,14 @@ def test_a_shard_that_was_not_computed_leaves_no_time(softmax: Pipeline) -> None
     assert (whole.time_us_p50, whole.tflops, whole.bound) == (None, None, None)
 
 
-def test_shards_that_measured_different_things(softmax: Pipeline) -> None:
-    found = {Shard(0, 2): [row("1-of-2")], Shard(1, 2): [row("2-of-2", precision="fp64")]}
-    with pytest.raises(CombinationError, match="2-of-2 has records of argand fp64, the first"):
-        combine(softmax.workload, softmax.staged, found, LOG)
+@pytest.mark.parametrize("precisions", [("fp64",), ("fp32", "fp64"), ()])
+def test_shards_that_measured_different_things(
+    softmax: Pipeline, precisions: tuple[str, ...]
+) -> None:
+    """Others, more or fewer than the first."""
+    second = [row("2-of-2", precision=name) for name in precisions]
+    with pytest.raises(CombinationError, match=r"2-of-2 has records of .*, the first"):
+        combine(
+            softmax.workload, softmax.staged,
+            {Shard(0, 2): [row("1-of-2")], Shard(1, 2): second}, LOG,
+        )  # fmt: skip

@@ -87,12 +87,8 @@ def gemm(
 ) -> Array:
     """Solve a GemmProblem; shapes and ``out`` are already checked. Terms are of `pack`."""
     precision = problem.precision
-    if out is None:
-        target = np.empty(problem.shape, precision.output)
-    elif any(not isinstance(x, Terms) and np.may_share_memory(out, x) for x in (a, b)):
-        target = np.empty_like(out)
-    else:
-        target = out
+    # Where out is a or b, NumPy's matmul copies the operand that it would overwrite.
+    target = np.empty(problem.shape, precision.output) if out is None else out
     # C is read before the product is written, because out may be c.
     addend = None
     if problem.beta != 0 and c is not None:
@@ -107,9 +103,6 @@ def gemm(
             np.multiply(target, np.array(problem.alpha, precision.output), out=target)
     if addend is not None:
         target += addend
-    if out is not None and target is not out:
-        out[...] = target
-        return out
     return target
 
 

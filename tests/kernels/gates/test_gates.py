@@ -106,6 +106,20 @@ def test_idle_targets_are_left_out(rng: np.random.Generator) -> None:
     assert gate_form(3, np.eye(4), (2, 1)).is_identity
 
 
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_target_that_is_diagonal_but_for_one_corner_is_kept(
+    rng: np.random.Generator, lower: bool
+) -> None:
+    """As no unitary is: a noise channel's operators may be."""
+    corner = np.zeros((2, 2))
+    corner[(1, 0) if lower else (0, 1)] = 0.5
+    for matrix in (kron(np.eye(2) + corner, np.eye(2)), kron(np.eye(2), np.eye(2) + corner)):
+        state = random_state(rng, 4)
+        wanted = dense_gate(state, matrix, (1, 3))
+        apply_gate(state, matrix, (1, 3), precision="fp64")
+        np.testing.assert_allclose(state, wanted, rtol=0, atol=2.0**-50)
+
+
 def test_targets_are_sorted_with_their_matrix(rng: np.random.Generator) -> None:
     matrix = random_unitary(rng, 3)
     form = gate_form(9, matrix, (7, 0, 4))

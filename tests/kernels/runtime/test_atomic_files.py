@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from argand.runtime import files
 from argand.runtime.files import atomic_path
 
 
@@ -22,6 +23,21 @@ def test_replaced_only_on_success(tmp_path: Path) -> None:
         _fail_half_way(path)
     assert path.read_text() == "old"
     assert [file.name for file in path.parent.iterdir()] == ["x.txt"]
+
+
+def test_the_disk_has_the_file_before_its_name_and_the_name_before_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, done = tmp_path / "x.txt", []
+
+    def fsync(handle: int) -> None:
+        synced = Path(f"/proc/self/fd/{handle}").readlink()
+        done.append(("folder" if synced == tmp_path else synced.read_text(), path.exists()))
+
+    monkeypatch.setattr(files.os, "fsync", fsync)
+    with atomic_path(path) as temporary:
+        temporary.write_text("whole")
+    assert done == [("whole", False), ("folder", True)]
 
 
 def test_permissions_follow_the_umask(tmp_path: Path) -> None:

@@ -94,6 +94,13 @@ def test_a_tile_of_minus_infinity_beside_low_values(precision, level, masked):
     np.testing.assert_allclose(np.nanmax(logs), -np.log(2 * TILE), rtol=1e-5)
 
 
+def test_a_tile_far_below_another_is_not_lost():
+    """e^60 x e^-130 is a number of fp32, e^-130 alone is not."""
+    x = np.full((1, 2 * TILE), 130, np.float32)
+    x[:, :TILE] = 60
+    assert (check(x, "fp32") > 0).all()
+
+
 @pytest.mark.parametrize("columns", [4, TILE * 2])
 def test_a_row_that_is_nan_in_scipy_must_be_nan(columns):
     x = np.zeros((4, columns), np.float32)

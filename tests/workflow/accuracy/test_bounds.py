@@ -10,6 +10,7 @@ from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
 from argand.gemm.sm80_plan import candidates as mma_candidates
 from argand.gemm.sm90_plan import SPILL_INTERVAL, Storage
 from argand.gemm.sm90_tiles import wgmma_tiles
+from argand.precision import any_precision
 from argand.rounding import split
 from argand.runtime.plan import MMA_DEPTH
 
@@ -144,6 +145,16 @@ def test_complex_scalars_mix_the_parts():
     mixed = bounds.product_bound(row, 64, "cpu", alpha=1 + 1j)
     assert mixed == pytest.approx(math.sqrt(2) * plain, rel=1e-3)
     assert bounds.product_bound(row, 0, "cpu", alpha=0, beta=1) > 0
+
+
+def test_the_roundings_of_an_addend_exceed_those_of_an_exact_product():
+    """Beside a product that is 0 beta, C and their product are rounded."""
+    rng, row, u = np.random.default_rng(0), any_precision("6xint8"), 2.0**-24
+    beta, c = rng.uniform(1, 2, (2, 100_000))
+    got = (beta.astype(np.float32) * c.astype(np.float32)).astype(float)
+    error = (np.abs(got - beta * c) / (beta * c)).max()
+    without = bounds.product_bound(row, 1, "cuda")
+    assert without + u < error <= bounds.product_bound(row, 1, "cuda", beta=1.5)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])

@@ -17,10 +17,12 @@ from argand import PRECISIONS, Precision
 from argand.device import arch_for
 from argand.gemm.sm80_plan import candidates as mma_candidates
 from argand.runtime.plan import MMA_DEPTH
+from scipy import stats
 
 from tests.kernels.tensor_core_sums import added
 from workflow.accuracy import assess_product, product_reference
 from workflow.accuracy.bounds import accumulator_roundoff
+from workflow.accuracy.judgement import FAILURE
 from workflow.accuracy.probabilistic import (
     MIXED_DEPTH,
     SUM_DEVIATION,
@@ -174,6 +176,9 @@ def test_the_length_of_an_error_with_a_mean() -> None:
             assert np.linalg.norm(common + own, axis=1).max() <= limit
     assert length_within(3.0, 0.0, 10) == 3
     assert length_within(3.0, 4.0, 1e30) == pytest.approx(5)
+    for components in (1, 2, 50, 10_000):
+        exact = math.sqrt(stats.chi2.isf(FAILURE, components) / components)
+        assert exact <= concentration(components) <= 1.5 * exact
     assert length_within(0.0, 1.0, 50) == pytest.approx(concentration(50, 2))
 
 

@@ -23,6 +23,7 @@ from workflow.storage.chunk_sums import SUMS, ChecksumError, read_sums, write_su
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.datasets import DataError, Result, read_result, write_run
 from workflow.storage.products import read_product, write_product
+from workflow.storage.seal import check_seal
 from workflow.storage.slabs import SlabReader, SlabWriter
 from workflow.storage.staged import open_staged, read_staged, write_staged
 
@@ -179,6 +180,20 @@ def test_every_bit_of_a_chunk(path: Path, rng: np.random.Generator) -> None:
                 raw.seek(at + bit // 8)
                 raw.write(good[at + bit // 8 : at + bit // 8 + 1])
         reader.take([range(40)], (0,), into)
+
+
+def test_a_seal_is_checked_without_reading_what_has_sums(
+    kind: Any, path: Path, rng: np.random.Generator
+) -> None:
+    """Every chunk damaged: the seal, which is checked at each opening, is none the worse."""
+    write, read = kind
+    write(path, rng.standard_normal((300, 700)))
+    for at, size in chunks_of(path):
+        with path.open("r+b") as raw:
+            raw.seek(at)
+            raw.write(bytes(size))
+    check_seal(path)
+    refused(read, path)
 
 
 def test_a_part_is_held_to_its_chunks_alone(path: Path) -> None:

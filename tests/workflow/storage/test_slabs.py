@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import threading
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
+from workflow.storage import chunk_sums, slabs
 from workflow.storage.chunk_sums import ChecksumError
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.slabs import SlabReader, SlabWriter
@@ -73,6 +77,46 @@ def test_written_slabs_are_read_by_us_and_hdf5(
         assert file["x"].fletcher32
         np.testing.assert_array_equal(file["x"][...], data)
         np.testing.assert_array_equal(read_chunked(file["x"]), data)
+
+
+def test_beyond_the_edge_a_chunk_is_zero(tmp_path: Path) -> None:
+    """And has nothing of another chunk, which had its buffer before: files of one are the same."""
+    with h5py.File(tmp_path / "x.h5", "w", rdcc_nbytes=0) as file:
+        with SlabWriter(file, "x", (4 * slabs._AHEAD + 5, 8), "float32", 0, 4) as writer:
+            writer.write(0, np.ones((4 * slabs._AHEAD + 4, 8), np.float32))
+            writer.write(4 * slabs._AHEAD + 4, np.ones((1, 8), np.float32))
+            writer.finish()
+        assert file["x"].chunks == (4, 8)
+        _, edge = file["x"].id.read_direct_chunk((4 * slabs._AHEAD + 4, 0))
+    stored = np.frombuffer(edge[: 4 * 32], np.float32).reshape(4, 8)
+    assert (stored[0] == 1).all()
+    assert not stored[1:].any()
+
+
+def test_a_sync_that_fails_last_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails when nothing more is written that could tell of it."""
+    finishing = threading.Event()
+
+    def synced(descriptor: int, path: Path) -> None:
+        assert finishing.wait(60)
+        raise OSError(errno.EIO, "planted")
+
+    def write_sums(*given: Any) -> None:
+        chunk_sums.write_sums(*given)
+        finishing.set()
+
+    monkeypatch.setattr(slabs, "synced", synced)
+    monkeypatch.setattr(slabs, "write_sums", write_sums)
+    monkeypatch.setattr(slabs, "_SYNC_EVERY", 1)
+    with (
+        h5py.File(tmp_path / "x.h5", "w", rdcc_nbytes=0) as file,
+        SlabWriter(file, "x", (4, 8), "float32", 0, 4) as writer,
+    ):
+        writer.write(0, np.ones((4, 8), np.float32))
+        with pytest.raises(OSError, match="planted"):
+            writer.finish()
 
 
 @pytest.mark.parametrize("direct", [True, False])

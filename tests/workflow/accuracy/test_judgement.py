@@ -1,0 +1,39 @@
+"""Verdicts of errors beside two bounds: of what is possible, and of what is probable."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from argand import PRECISIONS
+
+from workflow.accuracy.judgement import PROVABLE, Checks
+
+FP32 = PRECISIONS["fp32"]
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"), [(1e-6, "verified"), (1e-4, "suspect"), (1e-2, "wrong")]
+)
+def test_an_error_between_the_bounds_is_possible_and_not_probable(
+    error: float, verdict: str
+) -> None:
+    said = Checks().conclude(error, worst=1e-3, probable=1e-5, precision=FP32)
+    assert said["verdict"] == verdict
+    assert said["verified"] is (verdict == "verified")
+    assert bool(said["reason"]) is (verdict != "verified")
+
+
+def test_the_smaller_bound_counts_whichever_it_is() -> None:
+    assert Checks().conclude(1e-6, 1e-4, 1e-2, FP32)["bound"] == 1e-4
+    assert Checks().conclude(1e-3, 1e-4, 1e-2, FP32)["verdict"] == "wrong"
+    unproven = Checks().conclude(0.0, 2 * PROVABLE, 3 * PROVABLE, FP32)
+    assert unproven["verdict"] == "unproven"
+
+
+def test_nan_is_above_every_bound() -> None:
+    checks = Checks()
+    checks.at_most("x", math.nan, math.inf)
+    checks.at_most("y", 1.0, math.nan)
+    assert [line.partition(" ")[0] for line in checks.wrong] == ["x", "y"]
+    assert Checks().conclude(math.nan, 1e-3, 1e-5, FP32)["verdict"] == "wrong"
