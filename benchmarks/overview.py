@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from tools.docs.recorded import (
+from benchmarks.harness.recorded import (
     Row,
     beside,
     fastest,

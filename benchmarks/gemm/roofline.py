@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tools.docs.recorded import read_rows
+from benchmarks.harness.recorded import read_rows
 from workflow.figures.style import COLOURS, marker_key, new_axes, save
 
 Row = Mapping[str, Any]

@@ -15,8 +15,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tools.docs.recorded import plain_rows
-from tools.docs.sweep_tables import SLOWER, SWEEPS, sweep_files
+from benchmarks.harness.recorded import plain_rows
+from benchmarks.sweep.quantiles import SLOWER
+from benchmarks.sweep.recorded import RECORDED, sweep_files
 from workflow.figures.style import colour_of, save
 
 _MARKERS = {"H200": "o", "H100": "x"}
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _drawn(files: Sequence[tuple[str, str, Path]]) -> Figure:
-    shown = [sweep for sweep in SWEEPS if any(sweep == other for _, other, _ in files)]
+    shown = [sweep for sweep in RECORDED if any(sweep == other for _, other, _ in files)]
     figure = Figure(figsize=(11.0, 3.4 * ((len(shown) + 1) // 2)), layout="constrained")
     grid = list(figure.subplots((len(shown) + 1) // 2, 2, squeeze=False).flat)
     for axes, sweep in zip(grid, shown, strict=False):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-
 from benchmarks.sweep.case import Row
-from tools.docs.sweep_tables import SLOWER
+from benchmarks.sweep.quantiles import SLOWER, Quantiles, quantiles_of
 
 _WORST = 10
 
@@ -28,39 +26,37 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 def _by_precision(
     rows: Sequence[Row], value: Callable[[Row], float | None]
-) -> Iterator[tuple[str, np.ndarray]]:
-    """Operation and precision with the values that there are."""
+) -> Iterator[tuple[str, Quantiles]]:
+    """Operation and precision with the quantiles of the values that there are."""
     for name in dict.fromkeys((row.operation, row.precision) for row in rows):
-        found = [value(row) for row in rows if (row.operation, row.precision) == name]
-        values = np.array([x for x in found if x is not None])
-        if values.size:
-            yield " ".join(name), values
+        found = quantiles_of(value(row) for row in rows if (row.operation, row.precision) == name)
+        if found:
+            yield " ".join(name), found
 
 
 def _ratios(ours: Sequence[Row]) -> Iterator[str]:
-    for name, values in _by_precision(ours, lambda row: row.ratio):
+    for name, found in _by_precision(ours, lambda row: row.ratio):
         yield (
-            f"{name:15} {len(values):4} cases, {int((values < SLOWER).sum()):3} slower than "
-            f"{SLOWER} of the best peer; worst {values.min():.2f}, p10 "
-            f"{np.quantile(values, 0.1):.2f}, median {np.median(values):.2f}, geometric mean "
-            f"{np.exp(np.log(values).mean()):.2f}"
+            f"{name:15} {found.count:4} cases, {found.slower:3} slower than {SLOWER} of the best "
+            f"peer; worst {found.least:.2f}, p10 {found.p10:.2f}, median {found.median:.2f}, "
+            f"geometric mean {found.geometric_mean:.2f}"
         )
 
 
 def _fractions(ours: Sequence[Row]) -> Iterator[str]:
     bound = [row for row in ours if row.operation != "gemm"]
-    for name, values in _by_precision(bound, lambda row: row.of_copy):
+    for name, found in _by_precision(bound, lambda row: row.of_copy):
         yield (
-            f"{name:15} {len(values):4} cases, of a copy's rate: worst {values.min():.2f}, p10 "
-            f"{np.quantile(values, 0.1):.2f}, median {np.median(values):.2f}"
+            f"{name:15} {found.count:4} cases, of a copy's rate: worst {found.least:.2f}, p10 "
+            f"{found.p10:.2f}, median {found.median:.2f}"
         )
 
 
 def _regrets(ours: Sequence[Row]) -> Iterator[str]:
-    for name, values in _by_precision(ours, lambda row: row.regret):
+    for name, found in _by_precision(ours, lambda row: row.regret):
         yield (
-            f"{name:15} {len(values):4} cases with every plan: regret median "
-            f"{np.median(values):.2f}, p90 {np.quantile(values, 0.9):.2f}, worst {values.max():.2f}"
+            f"{name:15} {found.count:4} cases with every plan: regret median {found.median:.2f}, "
+            f"p90 {found.p90:.2f}, worst {found.most:.2f}"
         )
 
 
@@ -71,14 +67,14 @@ def _halves(ours: Sequence[Row]) -> Iterator[str]:
         for row in ours if row.operation == "gemm" and row.time_us is not None
     }  # fmt: skip
     for name in ("fp16", "bf16"):
-        values = np.array([
+        found = quantiles_of(
             times[shape, kind, "tf32"] / time for (shape, kind, precision), time in times.items()
             if precision == name and (shape, kind, "tf32") in times
-        ])  # fmt: skip
-        if values.size:
+        )  # fmt: skip
+        if found:
             yield (
-                f"gemm {name:10} {len(values):4} cases, {int((values < SLOWER).sum()):3} slower "
-                f"than {SLOWER} of our tf32; worst {values.min():.2f}"
+                f"gemm {name:10} {found.count:4} cases, {found.slower:3} slower than {SLOWER} of "
+                f"our tf32; worst {found.least:.2f}"
             )
 
 

@@ -10,9 +10,9 @@ import pytest
 from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks import overview
+from benchmarks.harness.recorded import fastest, slowest_placement
 from benchmarks.overview import exact_pairs, product_pairs
 from benchmarks.overview import overview as draw
-from tools.docs.recorded import fastest, slowest_placement
 
 CEILINGS = Ceilings("a card", 4000.0, dict.fromkeys(operand_formats(), 400.0))
 

@@ -14,8 +14,8 @@ from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks.gemm import roofline
 from benchmarks.gemm.roofline import drawn, intensity, roofline_figure
+from benchmarks.harness.recorded import read_rows
 from benchmarks.harness.rows import write_csv
-from tools.docs.recorded import read_rows
 from workflow.records import BenchmarkRecord
 
 CEILINGS = Ceilings("a card", 4000.0, dict.fromkeys(operand_formats(), 400.0))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from argand import PRECISIONS
 
+from benchmarks.harness.recorded import read_rows
 from tools.docs.blocks import fill_tables
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
-from tools.docs.recorded import read_rows
 from workflow.records import BenchmarkRecord, Record
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.recorded import slowest_placement
 from tools.docs.product_tables import LARGE
-from tools.docs.recorded import slowest_placement
 from tools.docs.summaries import (
     gates_summary,
     products_summary,

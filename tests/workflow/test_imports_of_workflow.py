@@ -71,6 +71,13 @@ def test_nothing_imports_tools_or_benchmarks_but_peers() -> None:
     assert upwards(Path(str(argand.__file__)).parent, {"workflow", *ABOVE}) == []
 
 
+def test_benchmarks_import_no_tools() -> None:
+    """What both need lies with the benchmarks, as `benchmarks.harness.recorded` does."""
+    folder = ROOT.parent / "benchmarks"
+    assert upwards(folder, {"tools"}) == []
+    assert upwards(folder.with_name("tools"), {"benchmarks"}) != []
+
+
 def test_peers_import_argand_alone() -> None:
     folder = ROOT.parent / "benchmarks" / "peers"
     assert upwards(folder, {"workflow", *ABOVE}, "benchmarks.peers.") == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools.docs.recorded import plain_rows
+from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 _PLANTED = (

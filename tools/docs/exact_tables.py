@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools.docs.recorded import plain_rows
+from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.docs.recorded import Rows, plain_rows, read_rows, shown_columns
+from benchmarks.harness.recorded import Rows, plain_rows, read_rows
+from tools.docs.shown import shown_columns
 from workflow.tables.readable import ACCURACY, Column, markdown_table, number
 
 GATES = "h200-gates.csv"

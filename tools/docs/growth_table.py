@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import linear_regression
 
-from tools.docs.recorded import Row, is_verified, plain_rows, read_rows
+from benchmarks.harness.recorded import Row, is_verified, plain_rows, read_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.harness.recorded import Rows, read_rows
 from tools.docs.back_to_back import back_to_back
-from tools.docs.recorded import Rows, read_rows, shown_columns
+from tools.docs.shown import shown_columns
 from workflow.records import NOT_RUN
 from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number
 

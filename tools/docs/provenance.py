@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.docs.recorded import plain_rows
+from benchmarks.harness.recorded import plain_rows
 
 _DAY = len("2026-11-22")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tools.docs.recorded import text_table
+from tools.docs.shown import text_table
 from workflow.tables.readable import number
 
 _PARTS = ("read", "copy", "compute", "write")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.harness.recorded import plain_rows, read_rows
 from tools.docs.product_tables import CONDITIONS, with_formats
-from tools.docs.recorded import plain_rows, read_rows, shown_columns
+from tools.docs.shown import shown_columns
 from workflow.tables.readable import Column, markdown_table, number
 
 SOFTMAX, RINGS = "h200-softmax.csv", "h200-softmax-rings.csv"

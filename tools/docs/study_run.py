@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.docs.recorded import text_table
+from tools.docs.shown import text_table
 from workflow.steps.lease_log import leases, pairs, seconds
 from workflow.tables.readable import number
 

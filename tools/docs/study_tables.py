@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.docs.recorded import read_rows, shown_columns
+from benchmarks.harness.recorded import read_rows
+from tools.docs.shown import shown_columns
 from workflow.accuracy.grading import read_growth
 from workflow.tables.readable import GROWTH, markdown_table
 from workflow.tables.study import growth_rows

@@ -8,18 +8,18 @@ from pathlib import Path
 from argand import PRECISIONS
 from argand.runtime.ceilings import Ceilings
 
-from tools.docs.gate_tables import GATES, circuit_rows
-from tools.docs.product_tables import BATCHED, LARGE, SMALL
-from tools.docs.recorded import (
+from benchmarks.harness.recorded import (
     OURS,
     Row,
     beside,
     fastest,
     read_rows,
     slowest_placement,
-    text_table,
     timed_rows,
 )
+from tools.docs.gate_tables import GATES, circuit_rows
+from tools.docs.product_tables import BATCHED, LARGE, SMALL
+from tools.docs.shown import text_table
 from tools.docs.softmax_tables import SOFTMAX
 from tools.docs.study_tables import H200
 from tools.docs.transform_tables import plan_kind, transform_rows

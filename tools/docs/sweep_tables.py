@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
-
-from tools.docs.recorded import plain_rows
+from benchmarks.harness.recorded import plain_rows
+from benchmarks.sweep.quantiles import quantiles_of
+from benchmarks.sweep.recorded import sweep_files
 from workflow.tables.readable import Column, markdown_table
 
-SWEEPS = ("gemm", "softmax", "dft", "gates", "small")
-SLOWER = 0.97
-"""A case is slower where ours has less than this part of the best library's rate."""
 _COLUMNS = (
     Column("card", "card"),
     Column("sweep", "sweep"),
@@ -29,15 +26,6 @@ _COLUMNS = (
 _NOTHING = "–"
 
 
-def sweep_files(data: Path) -> Iterator[tuple[str, str, Path]]:
-    """Card, sweep and file of every recorded sweep."""
-    for card in ("h200", "h100"):
-        for sweep in SWEEPS:
-            path = data / f"{card}-sweep-{sweep}.csv"
-            if path.exists():
-                yield card.upper(), sweep, path
-
-
 def sweep_table(data: Path) -> str:
     """A line for each operation and precision of each sweep: how ours compare, and with what."""
     lines = [line for found in sweep_files(data) for line in _lines(*found)]
@@ -52,24 +40,20 @@ def _lines(card: str, sweep: str, path: Path) -> Iterator[dict[str, str]]:
     for what in dict.fromkeys((row["operation"], row["precision"]) for row in ours):
         rows = [row for row in ours if (row["operation"], row["precision"]) == what]
         ratios, copies, regrets = (
-            np.array([float(row[name]) for row in rows if row[name]])
+            quantiles_of(float(row[name]) if row[name] else None for row in rows)
             for name in ("ratio", "of_copy", "regret")
         )
         line = {"card": card, "sweep": sweep, "what": " ".join(what), "cases": str(len(rows))}
         line |= dict.fromkeys(("slower", "worst", "p10", "median", "mean"), _NOTHING)
-        if ratios.size:
+        if ratios:
             line |= {
-                "slower": str(int((ratios < SLOWER).sum())), "worst": f"{ratios.min():.2f}",
-                "p10": f"{np.quantile(ratios, 0.1):.2f}", "median": f"{np.median(ratios):.2f}",
-                "mean": f"{np.exp(np.log(ratios).mean()):.2f}",
+                "slower": str(ratios.slower), "worst": f"{ratios.least:.2f}",
+                "p10": f"{ratios.p10:.2f}", "median": f"{ratios.median:.2f}",
+                "mean": f"{ratios.geometric_mean:.2f}",
             }  # fmt: skip
-        moved = what[0] != "gemm" and copies.size
-        line["copy"] = (
-            f"{np.quantile(copies, 0.1):.2f} / {np.median(copies):.2f}" if moved else _NOTHING
-        )
-        line["regret"] = (
-            f"{np.quantile(regrets, 0.9):.2f} / {regrets.max():.2f}" if regrets.size else _NOTHING
-        )
+        moved = copies if what[0] != "gemm" else None
+        line["copy"] = f"{moved.p10:.2f} / {moved.median:.2f}" if moved else _NOTHING
+        line["regret"] = f"{regrets.p90:.2f} / {regrets.most:.2f}" if regrets else _NOTHING
         yield line
 
 

@@ -12,15 +12,8 @@ from argand.dft.legality import TMA_SM
 from argand.dft.method import method_for, prime_factors
 from argand.dft.three_kernel import ThreeKernelPlan
 
-from tools.docs.recorded import (
-    Row,
-    Rows,
-    plain_rows,
-    read_rows,
-    shown_columns,
-    text_table,
-    timed_rows,
-)
+from benchmarks.harness.recorded import Row, Rows, plain_rows, read_rows, timed_rows
+from tools.docs.shown import shown_columns, text_table
 from workflow.tables.readable import Column, markdown_table
 
 SUITES = ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv")

@@ -1,4 +1,4 @@
-"""Recorded measurements: the CSV files of records under docs/data/, and the columns to show."""
+"""Recorded measurements: the CSV files of records under docs/data/."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from workflow.records import BenchmarkRecord
-from workflow.tables.readable import PERFORMANCE, Column, markdown_table
 
 _FIELDS = fields(BenchmarkRecord)
 _NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
-_HIDDEN = ("verified", "algorithm", "device", "load", "clock_mhz", "throttling")
 
 Row = Mapping[str, Any]
 Rows = list[dict[str, Any]]
@@ -97,14 +95,3 @@ def slowest_placement(rows: Sequence[Row]) -> dict[int, Row]:
         if qubits not in worst or row["time_us_p50"] > worst[qubits]["time_us_p50"]:
             worst[qubits] = row
     return worst
-
-
-def shown_columns() -> list[Column]:
-    """Of the performance table those that a page has room for."""
-    return [column for column in PERFORMANCE if column.field not in _HIDDEN]
-
-
-def text_table(rows: Sequence[Mapping[str, str]], *text: str) -> str:
-    """A Markdown table of rows with the same keys; columns but those in ``text`` are numbers."""
-    columns = [Column(name, name, numeric=name not in text) for name in rows[0]]
-    return markdown_table(columns, rows)

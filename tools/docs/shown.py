@@ -1,0 +1,20 @@
+"""The columns that pages show of recorded measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workflow.tables.readable import PERFORMANCE, Column, markdown_table
+
+_HIDDEN = ("verified", "algorithm", "device", "load", "clock_mhz", "throttling")
+
+
+def shown_columns() -> list[Column]:
+    """Of the performance table those that a page has room for."""
+    return [column for column in PERFORMANCE if column.field not in _HIDDEN]
+
+
+def text_table(rows: Sequence[Mapping[str, str]], *text: str) -> str:
+    """A Markdown table of rows with the same keys; columns but those in ``text`` are numbers."""
+    columns = [Column(name, name, numeric=name not in text) for name in rows[0]]
+    return markdown_table(columns, rows)
