@@ -17,9 +17,10 @@ from benchmarks.attack.isolation import isolated
 from benchmarks.attack.nasty import LENGTHS, Array, arranged, numbers, target
 from benchmarks.planted.campaign import UNPROVEN
 from workflow import accuracy, transforms
-from workflow.accuracy.bounds import accumulator_roundoff, operand_roundoff, underflow
+from workflow.accuracy.bounds import accumulator_roundoff, operand_roundoff
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
 from workflow.accuracy.softmax_accuracy import rounding_bound
+from workflow.accuracy.underflow import underflow
 
 _CALLS = 25
 """Calls of one attempt, all in one process."""

@@ -22,6 +22,7 @@ from workflow.accuracy import Accuracy, ProductReference, assess_product, bounds
 from workflow.accuracy.judgement import Checks, ratio
 from workflow.accuracy.product_bounds import relative_bounds
 from workflow.accuracy.references import sample_rows
+from workflow.accuracy.underflow import underflow
 from workflow.accuracy.whole_error import whole_error
 
 Array = np.ndarray[Any, Any]
@@ -151,11 +152,11 @@ def _assess_half(
     """`assess_product` of a result that was rounded to complex-half, on the reference's rows.
 
     Before that (`bounds.rounded_once`) it is within the bound of the precision and what underflow
-    takes of the operands: e = `bounds.underflow` for each real part, so sqrt(2) e (|a|_1 + |b|_1) +
+    takes of the operands: e = `underflow` for each real part, so sqrt(2) e (|a|_1 + |b|_1) +
     2 k e^2 in a sum of k complex products.
     """
     bound = bounds.product_bound(precision, reference.k, backend)
-    e = bounds.underflow(precision, backend).operand
+    e = underflow(precision, backend).operand
     products, rows = np.divmod(reference.rows, reference.m)
     a, b = (np.abs(x).astype(float) for x in (reference.a, reference.b))
     sums = a.sum(axis=-1)[products, rows, None] + b.sum(axis=-2)[products]

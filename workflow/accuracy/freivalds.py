@@ -51,6 +51,7 @@ from workflow.accuracy.judgement import FAILURE, finite
 from workflow.accuracy.lines import norm_along, unit_of
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
+from workflow.accuracy.underflow import underflow
 from workflow.threads import each, for_each, stretches, thread_count
 
 SUSPECTS = 16
@@ -183,7 +184,7 @@ def _block_of_rows(
     computed = computed if known.all() else np.where(known, computed, 0)
     computed = computed.astype(complex)
     # Also what alpha and beta may be off by when they underflow in the output's type.
-    lost = 2 * bounds.underflow(precision, sides.backend).result
+    lost = 2 * underflow(precision, sides.backend).result
     residual = _per_block(computed * phases[:, None, :])
     error = _own_error(k) * _block_norm(computed)
     if left is not None and right is not None:
@@ -250,7 +251,7 @@ class _Right:
         u = bounds.accumulator_roundoff(precision)
         scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
         relative = (mixed + (1 + mixed) * scaling) * bounds.kept_size(precision)
-        flushed = bounds.underflow(precision, self.sides.backend).operand
+        flushed = underflow(precision, self.sides.backend).operand
         own = _own_error(k) * self.frobenius * len(precision.products)
         small = flushed * math.sqrt(2 * k) * (self.spectral + norms * math.sqrt(BLOCK))
         return exact, norms * (relative * self.spectral + own) + small

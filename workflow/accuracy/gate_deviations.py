@@ -25,6 +25,7 @@ from workflow.accuracy.probabilistic import (
     deviations,
 )
 from workflow.accuracy.references import Array
+from workflow.accuracy.underflow import underflow
 from workflow.passes import Applied, applied_matrices
 
 _HEADROOM = 4
@@ -120,7 +121,7 @@ def _gate_deviation(precision: Precision, width: int, terms: int, backend: str) 
         instructions = _instructions(width, terms, MMA_DEPTH[used.operand.name])
         squares = PRODUCT_TRUNCATION**2 * 2 * k + SUM_DEVIATION**2 * instructions
         sums = u * math.sqrt(large * squares + 2)
-    lost = 2 * math.sqrt(2) * bounds.underflow(used, backend).of_largest * k
+    lost = 2 * math.sqrt(2) * underflow(used, backend).of_largest * k
     return math.hypot(v, sums) + lost
 
 

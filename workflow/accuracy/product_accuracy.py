@@ -16,6 +16,7 @@ from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_sh
 from workflow.accuracy.lines import norm_along
 from workflow.accuracy.product_bounds import Bounds, relative_bounds
 from workflow.accuracy.references import Array, ProductReference
+from workflow.accuracy.underflow import underflow
 from workflow.accuracy.whole_error import whole_error
 from workflow.threads import each, stretches
 
@@ -256,15 +257,15 @@ def _worst_part(
 def _lost(
     reference: ProductReference, block: _Block, precision: Precision, backend: str
 ) -> Array | float:
-    """(products, rows, n): the absolute error that underflow may cause; see `bounds.underflow`.
+    """(products, rows, n): the absolute error that underflow may cause; see `underflow`.
 
     Operands are off by e_a = ``operand`` + ``of_largest`` x largest component of the row, in each
     real part, so a product's part is off by e_a (|br| + |bi|) <= sqrt(2) e_a |b|, summed over k;
     the same with a and b exchanged, and 2 k e_a e_b. Each of the 2 k P products and of the last few
     operations may lose ``result``. The factor 2 covers the operands' own rounding, (1 + v) < 2, and
-    the terms' products that are not kept (`bounds.underflow`).
+    the terms' products that are not kept (`underflow`).
     """
-    terms = bounds.underflow(precision, backend, reference.k)
+    terms = underflow(precision, backend, reference.k)
     k, products = reference.k, len(precision.products)
     operations = terms.result * 4 * (1 + abs(reference.beta))
     if not k:
@@ -284,5 +285,5 @@ def _lost(
 
 def _lost_scalars(reference: ProductReference, precision: Precision, backend: str) -> float:
     """What alpha and beta lose when they underflow in the output's type, relative to magnitude."""
-    lost = 2 * bounds.underflow(precision, backend).result
+    lost = 2 * underflow(precision, backend).result
     return sum(lost / abs(scalar) for scalar in (reference.alpha, reference.beta) if scalar)

@@ -13,6 +13,7 @@ from workflow.accuracy import bounds
 from workflow.accuracy.lines import norm_along
 from workflow.accuracy.probabilistic import accumulation_errors, length_within
 from workflow.accuracy.references import Array, ProductReference
+from workflow.accuracy.underflow import underflow
 from workflow.accuracy.whole_error import LIMIT, WholeError
 
 
@@ -42,13 +43,13 @@ def relative_bounds(
     coefficient = bounds.product_bound(
         precision, reference.k, backend, alpha=reference.alpha, beta=reference.beta
     )
-    lost = 2 * bounds.underflow(precision, backend).result
+    lost = 2 * underflow(precision, backend).result
     scalars = sum(lost / abs(x) for x in (reference.alpha, reference.beta) if x)
     magnitude = abs(reference.alpha) * _norm_product(reference) + LIMIT * whole.addend
     if not size:  # nothing to compute, or all of it cancels and no relative error can be proved
         return Bounds(math.inf, math.inf) if magnitude else Bounds(0.0, 0.0)
     worst = math.sqrt(2) * ((coefficient + scalars) * magnitude + _lost(reference, precision,
-        backend, bounds.underflow(precision, backend, reference.k).of_largest))  # fmt: skip
+        backend, underflow(precision, backend, reference.k).of_largest))  # fmt: skip
 
     u = bounds.accumulator_roundoff(precision)
     coherence = reference.coherence if reference.k else 1.0
@@ -94,7 +95,7 @@ def _lost(
 
     ``of_largest`` is what a component of a scaled line loses, relative to the line's largest.
     """
-    terms, k = bounds.underflow(precision, backend), reference.k
+    terms, k = underflow(precision, backend), reference.k
     elements = math.sqrt(math.prod(reference.shape))
     total = elements * terms.result * 4 * (1 + abs(reference.beta))
     if not k:

@@ -44,6 +44,7 @@ from workflow.accuracy.probabilistic import (
     slice_truncations,
 )
 from workflow.accuracy.references import Array, ProductReference
+from workflow.accuracy.underflow import underflow
 
 BLOCK = 64
 """Columns checked together: the Freivalds check costs 1 / BLOCK of the product."""
@@ -163,7 +164,7 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> In
         u = bounds.accumulator_roundoff(precision)
         rounded = bounds.roundings(bounds.ADDEND_ROUNDINGS, u)
         exact = exact + reference.beta * addend
-        lost = 2 * bounds.underflow(precision, sides.backend).result
+        lost = 2 * underflow(precision, sides.backend).result
         both = both + (rounded * abs(reference.beta) + lost) * np.abs(addend)
     error = np.maximum(np.abs((got - exact).real), np.abs((got - exact).imag))
     said = []
@@ -223,7 +224,7 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array, kept: Array) -> Arr
     probable = _probable(sides, a, b, partial) + relative * 4 * kept
     own = bounds.gamma(2 * k + 8, 2.0**-53) * (np.abs(a) @ np.abs(b))
     scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
-    lost = bounds.underflow(precision, sides.backend)
+    lost = underflow(precision, sides.backend)
     moduli = np.abs(a).sum() + np.abs(b).sum(axis=0)
     small = 2 * lost.operand * moduli + 2 * (k + 4) * count * lost.result
     # The last `lost.result` is of alpha and beta, after the product.

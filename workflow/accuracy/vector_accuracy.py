@@ -29,6 +29,7 @@ from workflow.accuracy.transform_deviations import (
     plan_deviation,
     reference_deviation,
 )
+from workflow.accuracy.underflow import underflow
 from workflow.passes import Applied, applied_matrices
 from workflow.threads import each, stretches
 
@@ -59,7 +60,7 @@ def assess_spectrum(
     on a GPU, `transform_bounds.plan_bound` of it. `transform_deviations` has the probabilistic
     counterparts. A row of zeros must be exactly zero, a row whose reference is not finite must not
     be finite. Below the accumulator's range each of the 2 N operations of a value may lose
-    `bounds.Underflow`; a stage's table and sums amplify that by at most N.
+    `underflow.Underflow`; a stage's table and sums amplify that by at most N.
 
     A bin's error deviates by at most the deviation of the transform times the row's largest bin:
     errors are spread by the stages that follow at least as far as the signal itself.
@@ -85,7 +86,7 @@ def assess_spectrum(
     else:
         raise ValueError(f"factors must have the product {length}, got {list(factors)}")
     deviation += reference_deviation(length)
-    terms = bounds.underflow(precision, backend)
+    terms = underflow(precision, backend)
     lost = max(stages, 1) * 4.0 * length**2 * (terms.operand + terms.result)
     checks = Checks()
     rows = reference.values.reshape(-1, length), result.reshape(-1, length)

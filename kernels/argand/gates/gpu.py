@@ -19,15 +19,8 @@ from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
-from argand.gates.plan import (
-    ARGUMENTS,
-    GatePlan,
-    argument_values,
-    check_gate_plan,
-    gate_source,
-    kernel_name,
-    plan_gate,
-)
+from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
+from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_name
 from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents

@@ -13,7 +13,8 @@ from argand.device import Device
 from argand.gates.api import prepared_gate
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts, copy_rate, gate_costs, keep_costs, kept_costs
-from argand.gates.plan import MOST_WIDTH, gate_source
+from argand.gates.plan import MOST_WIDTH
+from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
 from argand.runtime.compiler import compile_all
 

@@ -1,18 +1,15 @@
-"""Plans of gates on a GPU, what is legal, the CUDA C++. Needs no GPU and no CuPy."""
+"""Plans of gates on a GPU, and which are legal. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from argand.device import Arch
-from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes, joint_parts
+from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes
 from argand.precision import Precision
-from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import TARGET as WGMMA_TARGET
 from argand.runtime.plan import PlanError, require_precision
-from argand.runtime.wgmma import wgmma_function
 
 MOST_WIDTH = 7
 """Qubits of a gate that has a kernel; wider ones are products of `gemm`."""
@@ -21,31 +18,10 @@ LARGEST_TILE = PLANE_COLUMNS << MOST_WIDTH
 CUDA_CORE_WIDTH = 3
 """Up to here complex64 gates run on CUDA cores in fp32 at every precision: memory bounds them."""
 _TILE_BYTES = 16 * 1024
-_MOST_SEGMENTS = 17
-_MOST_THREAD_BITS = 9
-_MOST_CHUNKS = 8
-_WARP_SPECIALIZED_BUFFERS = 3
+WARP_SPECIALIZED_BUFFERS = 3
 """Buffers of split tiles between the warpgroups that split and those that multiply."""
 _BLOCK_BYTES = 1024
 """Shared memory that the system reserves for each block."""
-
-ARGUMENTS: Fields = (
-    ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),
-    ("int64", "matrix_exponent"),
-    ("int64", f"thread_offset[{_MOST_THREAD_BITS}]"), ("int64", f"chunk_offset[{_MOST_CHUNKS}]"),
-    ("int64", f"result_offset[{_MOST_THREAD_BITS}]"), ("int64", "register_offset[3]"),
-    ("uint32", f"thread_mask[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_mask[{_MOST_CHUNKS}]"),
-    ("uint32", "tiles"), ("uint32", "segments"),
-    ("uint32", f"segment_mask[{_MOST_SEGMENTS}]"), ("uint32", f"segment_shift[{_MOST_SEGMENTS}]"),
-    ("uint32", f"row_mask[{MOST_WIDTH}]"),
-    ("uint32", f"read_mask[{_MOST_THREAD_BITS}]"),
-    ("uint32", "column_mask[2]"), ("uint32", "pair_mask"),
-    ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
-    ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{_MOST_CHUNKS}]"),
-    ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{_MOST_CHUNKS}]"),
-    ("int", "controls_qubit0"),
-)  # fmt: skip
-"""Members of ``GateArguments`` in ``cuda/gates/tile.cuh``."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +82,7 @@ class GatePlan:
             return _TILE_BYTES
         planes = 0
         if self.kind == "wgmma":
-            buffers = _WARP_SPECIALIZED_BUFFERS if self.warp_specialized else 2
+            buffers = WARP_SPECIALIZED_BUFFERS if self.warp_specialized else 2
             rows = core_row_bytes(self.width, self.inside)
             planes = buffers * self.precision.terms * rows * (1 << self.width) // 8
         return self.stages * self.tile_bytes + planes
@@ -242,72 +218,3 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
 def _static_bytes(plan: GatePlan) -> int:
     """Largest static shared memory: wide gates on CUDA cores keep their matrix there."""
     return 16 * 1024 if plan.kind == "fma" and plan.width > CUDA_CORE_WIDTH else 2 * 1024
-
-
-def kernel_name(plan: GatePlan) -> str:
-    """The kernel's symbol: operation, kind, precision, width, layout."""
-    where = "inside" if plan.inside else "outside"
-    precision = plan.precision.symbol if plan.kind in ("mma", "wgmma") else f"fp{4 * plan.item}"
-    kind = "warp_specialized" if plan.warp_specialized else plan.kind
-    return f"gate_{kind}_{precision}_{plan.width}_{where}_s{plan.stages}"
-
-
-def gate_source(plan: GatePlan) -> str:
-    """CUDA C++ of the plan's kernel."""
-    row = plan.precision
-    inside = "true" if plan.inside else "false"
-    real = "double" if plan.item == CHUNK else "float"
-    body = ""
-    if plan.kind in ("fma", "permute"):
-        header = "gates/cuda_core_kernel.cuh"
-        sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
-        body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
-    elif plan.kind == "small":
-        header = "gates/cuda_core_kernel.cuh"
-        body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
-    elif plan.kind == "mma":
-        header = "gates/sm80_kernel.cuh"
-        separate = "true" if separate_small_products(row, plan.width) else "false"
-        roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
-        body = (
-            f"MmaGate<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
-            f"{inside}, {plan.stages}, {separate}> gate; gate.run(args);"
-        )
-    else:
-        header = (
-            "gates/sm90_warp_specialized_kernel.cuh"
-            if plan.warp_specialized
-            else "gates/sm90_kernel.cuh"
-        )
-        name = "WarpSpecializedGate" if plan.warp_specialized else "WgmmaGate"
-        buffers = f", {_WARP_SPECIALIZED_BUFFERS}" if plan.warp_specialized else ""
-        body = (
-            f"{name}<Operand::{row.operand.name}, {row.terms}, {plan.width}, {inside}, "
-            f"{plan.stages}{buffers}> gate; gate.run(args);"
-        )
-    before = ""
-    if plan.kind == "wgmma":
-        both = 2 if joint_parts(plan.width, plan.inside) else 1
-        before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
-            row.operand, both * PLANE_COLUMNS, both
-        )
-    return (
-        f'{before}#include "{header}"\n'
-        f"{size_check('GateArguments', ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{kernel_name(plan)}(const __grid_constant__ GateArguments args) {{ {body} }}\n"
-    )
-
-
-def argument_values(values: Mapping[str, object]) -> dict[str, Any]:
-    """A value for each member: 0 where none is given, lists filled up with 0."""
-    found: dict[str, Any] = {}
-    for _, member in ARGUMENTS:
-        name, _, length = member.partition("[")
-        value = values.get(name, 0)
-        if length:
-            given = list(value) if isinstance(value, (list, tuple)) else []
-            found[name] = (*given, *[0] * (int(length[:-1]) - len(given)))
-        else:
-            found[name] = value
-    return found

@@ -8,16 +8,8 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.gates.plan import (
-    MOST_WIDTH,
-    GatePlan,
-    argument_values,
-    check_gate_plan,
-    gate_source,
-    kernel_name,
-    plan_gate,
-    widest_mma,
-)
+from argand.gates.plan import MOST_WIDTH, GatePlan, check_gate_plan, plan_gate, widest_mma
+from argand.gates.source import argument_values, gate_source, kernel_name
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.gemm.modular.product_plan import ENCODE_KERNEL, PRODUCT_KERNEL
+from argand.gemm.modular.kernel_sources import ENCODE_KERNEL, PRODUCT_KERNEL
 from argand.gemm.modular.proof import WrongProductError
 
 from tests.covers import EXHAUSTIVE

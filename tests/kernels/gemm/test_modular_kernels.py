@@ -17,24 +17,22 @@ from argand.gemm.modular.constants import (
     fraction_constants,
     reduce_modulus,
 )
-from argand.gemm.modular.moduli import LEAST, MODULI, MOST, moduli
-from argand.gemm.modular.product_plan import (
+from argand.gemm.modular.kernel_sources import (
     DECODE_KERNEL,
     ENCODE_KERNEL,
     EXPONENT_KERNEL,
     NORM_KERNELS,
     PRODUCT_KERNEL,
     SLICE_KERNEL,
-    Reading,
-    ResiduePlan,
     decode_kernel_source,
     encode_kernel_source,
     exponent_source,
     norm_source,
-    plans_of,
     product_source,
     slice_source,
 )
+from argand.gemm.modular.moduli import LEAST, MODULI, MOST, moduli
+from argand.gemm.modular.product_plan import Reading, ResiduePlan, plans_of
 from argand.gemm.modular.proof_plan import (
     BEGIN_PROOF,
     END_PROOF,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-from argand.gates.plan import ARGUMENTS as GATE_ARGUMENTS
+from argand.gates.source import ARGUMENTS as GATE_ARGUMENTS
 from argand.gemm.pack_plan import PACK_SOURCE
 from argand.gemm.scan_plan import SCAN_ARGUMENTS
 from argand.gemm.sm80_plan import ARGUMENTS

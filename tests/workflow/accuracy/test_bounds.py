@@ -17,6 +17,7 @@ from argand.runtime.plan import MMA_DEPTH
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
 from workflow.accuracy.promotion import LAST, SLICE, promotions
+from workflow.accuracy.underflow import underflow
 
 NAMES = list(PRECISIONS)
 
@@ -160,8 +161,8 @@ def test_the_roundings_of_an_addend_exceed_those_of_an_exact_product():
 @pytest.mark.parametrize("backend", ["cpu", "cuda"])
 def test_underflow_terms(backend):
     for name in ("fp16", "3xfp16"):
-        assert bounds.underflow(PRECISIONS[name], backend).of_largest == 2.0**-39
-    tf32 = bounds.underflow(PRECISIONS["tf32"], backend)
+        assert underflow(PRECISIONS[name], backend).of_largest == 2.0**-39
+    tf32 = underflow(PRECISIONS["tf32"], backend)
     assert tf32.of_largest == 0
     assert tf32.operand == (2.0**-136 if backend == "cpu" else 2.0**-126)
     x = np.array([3 * 2.0**-149, 2.0**-137, 1.7 * 2.0**-127], np.float32)
@@ -180,7 +181,7 @@ def test_an_operand_is_within_u_and_the_floor_and_reaches_both(name):
     row = PRECISIONS[name]
     x, _ = scaled_lines(np.random.default_rng(3), 30)
     error = np.abs(sum(term.astype(float) for term in split(x, row)) - x)
-    size, floor = np.abs(x.astype(float)), bounds.underflow(row, "cpu").of_largest * 2.0**14
+    size, floor = np.abs(x.astype(float)), underflow(row, "cpu").of_largest * 2.0**14
     assert (error <= np.maximum(row.u * size, floor)).all()
     # fp32 inputs have 24 bits, so two terms of 11 and their signs leave half of 2^-22 at most.
     assert (error / size)[size > 1].max() > 0.4 * row.u
@@ -195,7 +196,7 @@ def test_products_of_two_terms_are_within_their_parts_of_the_bound_also_below_th
     a_terms, b_terms = ([t.astype(float) for t in split(x, row)] for x in (a, b))
     a, b = a.astype(float), b.astype(float)
     kept = sum(a_terms[i] * b_terms[j] for i, j in row.products)
-    size, floor = np.abs(a * b), bounds.underflow(row, "cpu").of_largest * 2.0**14
+    size, floor = np.abs(a * b), underflow(row, "cpu").of_largest * 2.0**14
     relative = (bounds.roundings(2, row.u) + row.dropped) * size
     absolute = 2 * (floor * (np.abs(a) + np.abs(b)) + floor**2)
     error = np.abs(kept - a * b)

@@ -11,6 +11,7 @@ from argand.precision import EXACT_PRECISIONS, any_precision
 
 from tests.covers import examples
 from workflow.accuracy import assess_product, bounds, product_reference
+from workflow.accuracy.underflow import underflow
 
 Array = np.ndarray[Any, Any]
 SHAPES = ((60, 70, 300), (30, 20, 7), (40, 50, 64))
@@ -73,14 +74,11 @@ def test_one_wrong_element_is_seen(rng: np.random.Generator, name: str) -> None:
 @pytest.mark.parametrize("name", EXACT_PRECISIONS)
 def test_more_moduli_lose_less(name: str) -> None:
     row = any_precision(name)
-    assert bounds.underflow(row, "cpu", 4096).of_largest > 0
+    assert underflow(row, "cpu", 4096).of_largest > 0
     assert bounds.accumulation_error(row, 4096, "cuda") == bounds.accumulator_roundoff(row)
     if row.moduli > 6:
         fewer = any_precision(f"{row.moduli - 1}xint8")
-        assert (
-            bounds.underflow(row, "cpu", 4096).of_largest
-            < bounds.underflow(fewer, "cpu", 4096).of_largest / 5
-        )
+        assert underflow(row, "cpu", 4096).of_largest < underflow(fewer, "cpu", 4096).of_largest / 5
 
 
 def test_other_operations_refuse_them() -> None:

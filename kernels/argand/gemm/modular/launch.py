@@ -9,6 +9,17 @@ from functools import lru_cache
 import cupy
 
 from argand.device import Device
+from argand.gemm.modular.kernel_sources import (
+    DECODE_ARGUMENTS,
+    DECODE_KERNEL,
+    PRODUCT_ARGUMENTS,
+    PRODUCT_KERNEL,
+    SLICE_ARGUMENTS,
+    SLICE_KERNEL,
+    decode_kernel_source,
+    product_source,
+    slice_source,
+)
 from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
 from argand.gemm.modular.pieces import (
     ModularProblem,
@@ -19,21 +30,12 @@ from argand.gemm.modular.pieces import (
 )
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,
-    DECODE_ARGUMENTS,
-    DECODE_KERNEL,
     DECODE_ROWS,
     DECODE_WARPS,
-    PRODUCT_ARGUMENTS,
-    PRODUCT_KERNEL,
-    SLICE_ARGUMENTS,
-    SLICE_KERNEL,
     TILE_K,
     WARPS,
     ResiduePlan,
     decode_bytes,
-    decode_kernel_source,
-    product_source,
-    slice_source,
 )
 from argand.gemm.modular.proof_launch import PROOF, SUMS, ProofLaunch
 from argand.gemm.modular.steps import Step, dependencies

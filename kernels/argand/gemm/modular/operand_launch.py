@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argand.device import Device
+from argand.gemm.modular.kernel_sources import (
+    ENCODE_ARGUMENTS,
+    ENCODE_KERNEL,
+    EXPONENT_ARGUMENTS,
+    EXPONENT_KERNEL,
+    NORM_ARGUMENTS,
+    NORM_KERNELS,
+    encode_kernel_source,
+    exponent_source,
+    norm_source,
+)
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import (
     ACROSS_BYTES,
     ACROSS_GROUP,
-    ENCODE_ARGUMENTS,
-    ENCODE_KERNEL,
     ENCODE_THREADS,
-    EXPONENT_ARGUMENTS,
-    EXPONENT_KERNEL,
     EXPONENT_WARPS,
-    NORM_ARGUMENTS,
-    NORM_KERNELS,
     WARPS,
     Reading,
-    encode_kernel_source,
-    exponent_source,
     norm_lines,
-    norm_source,
     norm_threads,
     whole_line_bytes,
 )

@@ -6,13 +6,8 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.gemm.modular.constants import INT32_MODULI
-from argand.gemm.modular.product_plan import (
-    COLUMN_BLOCK,
-    WARPS,
-    constants_check,
-    kernel_source,
-    real_type,
-)
+from argand.gemm.modular.kernel_sources import constants_check, kernel_source, real_type
+from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
 from argand.runtime.arguments import Fields, size_check
 
 BEGIN_PROOF, END_PROOF = "begin_proof", "end_proof"

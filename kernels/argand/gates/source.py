@@ -1,0 +1,107 @@
+"""Arguments and CUDA C++ of the kernels of gates. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from argand.gates.layout import CHUNK, PLANE_COLUMNS, joint_parts
+from argand.gates.plan import (
+    MOST_WIDTH,
+    WARP_SPECIALIZED_BUFFERS,
+    GatePlan,
+    separate_small_products,
+)
+from argand.runtime.arguments import Fields, size_check
+from argand.runtime.wgmma import wgmma_function
+
+_MOST_SEGMENTS = 17
+_MOST_THREAD_BITS = 9
+_MOST_CHUNKS = 8
+
+ARGUMENTS: Fields = (
+    ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),
+    ("int64", "matrix_exponent"),
+    ("int64", f"thread_offset[{_MOST_THREAD_BITS}]"), ("int64", f"chunk_offset[{_MOST_CHUNKS}]"),
+    ("int64", f"result_offset[{_MOST_THREAD_BITS}]"), ("int64", "register_offset[3]"),
+    ("uint32", f"thread_mask[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_mask[{_MOST_CHUNKS}]"),
+    ("uint32", "tiles"), ("uint32", "segments"),
+    ("uint32", f"segment_mask[{_MOST_SEGMENTS}]"), ("uint32", f"segment_shift[{_MOST_SEGMENTS}]"),
+    ("uint32", f"row_mask[{MOST_WIDTH}]"),
+    ("uint32", f"read_mask[{_MOST_THREAD_BITS}]"),
+    ("uint32", "column_mask[2]"), ("uint32", "pair_mask"),
+    ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
+    ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{_MOST_CHUNKS}]"),
+    ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{_MOST_CHUNKS}]"),
+    ("int", "controls_qubit0"),
+)  # fmt: skip
+"""Members of ``GateArguments`` in ``cuda/gates/tile.cuh``."""
+
+
+def kernel_name(plan: GatePlan) -> str:
+    """The kernel's symbol: operation, kind, precision, width, layout."""
+    where = "inside" if plan.inside else "outside"
+    precision = plan.precision.symbol if plan.kind in ("mma", "wgmma") else f"fp{4 * plan.item}"
+    kind = "warp_specialized" if plan.warp_specialized else plan.kind
+    return f"gate_{kind}_{precision}_{plan.width}_{where}_s{plan.stages}"
+
+
+def gate_source(plan: GatePlan) -> str:
+    """CUDA C++ of the plan's kernel."""
+    row = plan.precision
+    inside = "true" if plan.inside else "false"
+    real = "double" if plan.item == CHUNK else "float"
+    body = ""
+    if plan.kind in ("fma", "permute"):
+        header = "gates/cuda_core_kernel.cuh"
+        sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
+        body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
+    elif plan.kind == "small":
+        header = "gates/cuda_core_kernel.cuh"
+        body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
+    elif plan.kind == "mma":
+        header = "gates/sm80_kernel.cuh"
+        separate = "true" if separate_small_products(row, plan.width) else "false"
+        roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
+        body = (
+            f"MmaGate<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
+            f"{inside}, {plan.stages}, {separate}> gate; gate.run(args);"
+        )
+    else:
+        header = (
+            "gates/sm90_warp_specialized_kernel.cuh"
+            if plan.warp_specialized
+            else "gates/sm90_kernel.cuh"
+        )
+        name = "WarpSpecializedGate" if plan.warp_specialized else "WgmmaGate"
+        buffers = f", {WARP_SPECIALIZED_BUFFERS}" if plan.warp_specialized else ""
+        body = (
+            f"{name}<Operand::{row.operand.name}, {row.terms}, {plan.width}, {inside}, "
+            f"{plan.stages}{buffers}> gate; gate.run(args);"
+        )
+    before = ""
+    if plan.kind == "wgmma":
+        both = 2 if joint_parts(plan.width, plan.inside) else 1
+        before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
+            row.operand, both * PLANE_COLUMNS, both
+        )
+    return (
+        f'{before}#include "{header}"\n'
+        f"{size_check('GateArguments', ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
+        f"{kernel_name(plan)}(const __grid_constant__ GateArguments args) {{ {body} }}\n"
+    )
+
+
+def argument_values(values: Mapping[str, object]) -> dict[str, Any]:
+    """A value for each member: 0 where none is given, lists filled up with 0."""
+    found: dict[str, Any] = {}
+    for _, member in ARGUMENTS:
+        name, _, length = member.partition("[")
+        value = values.get(name, 0)
+        if length:
+            given = list(value) if isinstance(value, (list, tuple)) else []
+            found[name] = (*given, *[0] * (int(length[:-1]) - len(given)))
+        else:
+            found[name] = value
+    return found

@@ -1,0 +1,239 @@
+"""Arguments and CUDA C++ of the kernels of exact products. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from argand.gemm.modular.constants import (
+    INT32_MODULI,
+    SUM_BIAS,
+    decode_source,
+    encode_source,
+    reduce_source,
+)
+from argand.gemm.modular.moduli import NORM_BLOCK, QUANTUM_BITS
+from argand.gemm.modular.product_plan import (
+    ACROSS_BYTES,
+    ACROSS_GROUP,
+    COLUMN_BLOCK,
+    DECODE_WARPS,
+    ENCODE_THREADS,
+    EXPONENT_WARPS,
+    ITEM,
+    NORM_THREADS,
+    TILE_K,
+    WARPS,
+    Reading,
+    ResiduePlan,
+    norm_lines,
+    norm_threads,
+)
+from argand.gemm.modular.proof_constants import proof_source
+from argand.runtime.arguments import Fields, size_check
+from argand.runtime.wgmma import wgmma_s8_function
+
+_LINE_CONSTANTS = {"kLineBlock": NORM_BLOCK, "kQuantumBits": QUANTUM_BITS}
+_TILE_CONSTANTS = {"kTileK": TILE_K, "kColumnBlock": COLUMN_BLOCK, "kSumBias": SUM_BIAS}
+
+NORM_ARGUMENTS: Fields = (
+    ("const void*", "x"), ("uint64*", "norms"), ("int64", "line_stride"), ("int64", "k_stride"),
+    ("int64", "batch_stride"), ("int", "lines"), ("int", "k"), ("int", "k_blocks"),
+    ("int", "batches"),
+)  # fmt: skip
+ENCODE_ARGUMENTS: Fields = (
+    ("const void*", "x"), ("signed char*", "planes"), ("int*", "exponents"),
+    ("const uint64*", "norms"), ("int64", "limit"), ("int64", "line_stride"),
+    ("int64", "k_stride"), ("int64", "batch_stride"),
+    *(("int", name) for name in (
+        "lines", "stored_lines", "k", "k_blocks", "pitch", "batches", "first_line",
+        "exponent_lines", "limit_shift", "conjugate", "known",
+    )),
+)  # fmt: skip
+EXPONENT_ARGUMENTS: Fields = (
+    ("const uint64*", "norms"), ("int*", "exponents"), ("int64", "limit"), ("int", "lines"),
+    ("int", "k_blocks"), ("int", "limit_shift"),
+)  # fmt: skip
+PRODUCT_ARGUMENTS: Fields = (
+    ("const signed char*", "a"), ("const signed char*", "b"), ("signed char*", "residues"),
+    ("int64", "slice_bytes"), ("int64", "a_plane"), ("int64", "b_plane"),
+    ("int", "m"), ("int", "n"), ("int", "k_tiles"),
+    ("int", "slice_tiles"), ("int", "slices"), ("int", "planes"), ("int", "a_batched"),
+    ("int", "b_batched"), ("uint32", "tiles_m"), ("uint32", "tiles_n"), ("uint32", "tiles"),
+)  # fmt: skip
+SLICE_ARGUMENTS: Fields = (
+    ("signed char*", "residues"), ("int64", "slice_bytes"), ("int64", "plane_bytes"),
+    ("int", "slices"), ("int", "planes"),
+)  # fmt: skip
+DECODE_ARGUMENTS: Fields = (
+    ("const signed char*", "residues"), ("const int*", "a_exponents"),
+    ("const int*", "b_exponents"), ("const void*", "c"), ("void*", "out"),
+    *(("int64", f"{x}_stride_{axis}") for x in ("c", "out") for axis in ("m", "n", "batch")),
+    *(("int", name) for name in (
+        "m", "n", "batches", "a_lines", "b_lines", "first_column", "scaled", "has_c", "warp_rows",
+        "pairs",
+    )),
+    *(("double", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    ("const uint32*", "proof_fragments"), ("const uint32*", "proof_scaled_x"),
+    ("uint64*", "proof_sums"),
+)  # fmt: skip
+NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
+ENCODE_KERNEL, PRODUCT_KERNEL, DECODE_KERNEL = "encode", "residue_product", "decode"
+SLICE_KERNEL, EXPONENT_KERNEL = "add_slices", "line_exponents"
+
+
+def real_type(dtype: str) -> str:
+    """The C++ type of a complex type's parts."""
+    return {"complex64": "float", "complex128": "double"}[dtype]
+
+
+def constants_check(values: Mapping[str, int]) -> str:
+    """C++ that does not compile where constants of the kernels are not what launches take."""
+    return "".join(f"static_assert({name} == {value});\n" for name, value in values.items())
+
+
+def norm_source(dtype: str, *, along_k: bool) -> str:
+    """CUDA C++ of the kernels that find the exponents of an operand of a complex type."""
+    name, real = NORM_KERNELS[along_k], real_type(dtype)
+    threads = norm_threads(along_k=along_k)
+    return (
+        '#include "gemm/modular/norms.cuh"\n'
+        f"{size_check('NormArguments', NORM_ARGUMENTS)}"
+        + constants_check(
+            _LINE_CONSTANTS
+            | {
+                "kNormThreads": NORM_THREADS,
+                f"kNormLines<{real}>": norm_lines(ITEM[dtype]),
+            }
+        )
+        + kernel_source(f"modular_{name}", threads, "NormArguments", f"{name}<{real}>(args)")
+    )
+
+
+def exponent_source() -> str:
+    """CUDA C++ of the kernel that finds the exponents of lines of many blocks."""
+    threads = 32 * EXPONENT_WARPS
+    return (
+        '#include "gemm/modular/norms.cuh"\n'
+        + size_check("ExponentArguments", EXPONENT_ARGUMENTS)
+        + constants_check({"kExponentWarps": EXPONENT_WARPS})
+        + kernel_source(
+            f"modular_{EXPONENT_KERNEL}", threads, "ExponentArguments", "line_exponents(args)"
+        )
+    )
+
+
+def encode_kernel_source(
+    dtype: str,
+    count: int,
+    reading: Reading,
+    *,
+    permuted: bool,
+    buffers: int = 2,
+    threads: int = 256,
+) -> str:
+    """CUDA C++ of the kernel that stores the residues of an operand.
+
+    ``permuted`` says that lines are stored in B's order, which depends on the type. A CTA of whole
+    lines holds so many at a time, and has so many threads.
+    """
+    source, narrow = real_type(dtype), count <= INT32_MODULI and dtype == "complex64"
+    scaled = "float" if narrow else "double"
+    function = f"encode_{reading.replace(' ', '_')}"
+    held = f", {buffers}" if reading == "whole lines" else ""
+    call = f"{function}<{scaled}, {source}, {str(permuted).lower()}, {source}{held}>(args)"
+    return (
+        '#include "gemm/modular/moduli.cuh"\n'
+        f"{encode_source(count, 4 if narrow else 8)}"
+        '#include "gemm/modular/encode.cuh"\n'
+        f"{size_check('EncodeArguments', ENCODE_ARGUMENTS)}"
+        + constants_check(
+            _LINE_CONSTANTS
+            | {
+                "kColumnBlock": COLUMN_BLOCK,
+                "kAcrossWarps": WARPS,
+                "kAcrossBytes": ACROSS_BYTES,
+                "kAcrossGroup": ACROSS_GROUP,
+            }
+        )
+        + kernel_source(
+            f"modular_{ENCODE_KERNEL}",
+            threads,
+            "EncodeArguments",
+            call,
+            # Without it the addresses of all planes would be kept in registers.
+            resident=ENCODE_THREADS // threads,
+        )
+    )
+
+
+def product_source(plan: ResiduePlan) -> str:
+    """CUDA C++ of the kernel that multiplies residues."""
+    wgmma = plan.family == "wgmma"
+    header = "sm90_kernel" if wgmma else "sm80_kernel"
+    maps = "const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map, "
+    call = "residue_product_wgmma<kPlan>(a_map, b_map, args)"
+    return (
+        '#include "gemm/modular/moduli.cuh"\n'
+        + reduce_source()
+        + ('#include "device/warpgroup.cuh"\n' + wgmma_s8_function(plan.block_n) if wgmma else "")
+        + f'#include "gemm/modular/{header}.cuh"\n'
+        + size_check("ResidueArguments", PRODUCT_ARGUMENTS)
+        + constants_check(_TILE_CONSTANTS)
+        + f"constexpr ResiduePlan kPlan{{{plan.warpgroup_rows}, {plan.block_m}, {plan.block_n}, "
+        f"{plan.stages}}};\n"
+        + kernel_source(
+            f"modular_{PRODUCT_KERNEL}",
+            plan.threads,
+            "ResidueArguments",
+            call if wgmma else "residue_product_mma<kPlan>(args)",
+            maps if wgmma else "",
+        )
+    )
+
+
+def slice_source() -> str:
+    """CUDA C++ of the kernel that adds the residues of split-K slices."""
+    return (
+        '#include "gemm/modular/moduli.cuh"\n'
+        + reduce_source()
+        + '#include "gemm/modular/slices.cuh"\n'
+        + size_check("SliceArguments", SLICE_ARGUMENTS)
+        + constants_check(_TILE_CONSTANTS)
+        + kernel_source(f"modular_{SLICE_KERNEL}", 32 * WARPS, "SliceArguments", "add_slices(args)")
+    )
+
+
+def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str:
+    """CUDA C++ of the kernel that makes results of a complex type from residues.
+
+    ``proved`` adds C' x of a proof.
+    """
+    # Few moduli leave registers for more warps, which hide the latency of loads. A proof takes
+    # some of them. After Hopper, where the same numbers would spill, the assembler decides.
+    resident = (5 if dtype == "complex64" and count <= INT32_MODULI else 4) - proved
+    real, proof = real_type(dtype), "RowProof" if proved else "NoProof"
+    return (
+        '#include "gemm/modular/moduli.cuh"\n'
+        f"{decode_source(count, 3 if dtype == 'complex64' else 4)}"
+        + (proof_source(count) if proved else "")
+        + f'#include "gemm/modular/{"decode_proof" if proved else "decode"}.cuh"\n'
+        + size_check("DecodeArguments", DECODE_ARGUMENTS)
+        + constants_check({"kColumnBlock": COLUMN_BLOCK})
+        + kernel_source(
+            f"modular_{DECODE_KERNEL}",
+            32 * DECODE_WARPS,
+            "DecodeArguments",
+            f"decode<{real}, {proof}<{real}>>(args)",
+            resident=f"__CUDA_ARCH__ < 1000 ? {resident} : 1",
+        )
+    )
+
+
+def kernel_source(
+    name: str, threads: int, arguments: str, call: str, maps: str = "", resident: int | str = 1
+) -> str:
+    """CUDA C++ of a kernel that makes one call; ``resident`` CTAs fit a multiprocessor."""
+    return (
+        f'extern "C" __global__ void __launch_bounds__({threads}, {resident})\n'
+        f"{name}({maps}const __grid_constant__ {arguments} args) {{\n    {call};\n}}\n"
+    )
