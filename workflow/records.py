@@ -43,7 +43,7 @@ class Record:
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
         limit_fraction: time at the device's measured ceilings over the median time.
-        speedup: the best baseline's median time over this one's; see `workflow.tables.study`.
+        speedup: the best baseline's median time over this one's; see `workflow.tables.ranking`.
         energy_j: of one call, where the device can tell.
         load: CPU cores that other programs kept busy meanwhile, on average.
         clock_mhz: the device's clock meanwhile, a median; None where nothing tells.

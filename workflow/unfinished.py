@@ -21,7 +21,8 @@ from workflow.records import Record, read_records
 from workflow.shards import split_part
 from workflow.steps.progress import Failure
 from workflow.study import Study
-from workflow.tables.study import OURS, write_accuracy, write_performance, write_shards
+from workflow.tables.ranking import OURS
+from workflow.tables.study import write_accuracy, write_performance, write_shards
 
 FAILED = "failed"
 """The verdict in the rows of a workload that has no records."""

@@ -38,7 +38,7 @@ from workflow.steps.execute import precisions_of
 from workflow.steps.resident import moves, upload
 from workflow.storage.staged import open_staged
 from workflow.surroundings import watching
-from workflow.tables.study import OURS
+from workflow.tables.ranking import OURS
 from workflow.timing import REPEATS, rotations
 from workflow.workloads.base import Workload
 

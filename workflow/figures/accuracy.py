@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from workflow.figures.marks import EXACT, above_zero, legends
 from workflow.figures.style import colour_of, new_axes, save
 from workflow.records import Record
-from workflow.tables.study import OURS, ordered
+from workflow.tables.ranking import OURS, ordered
 
 _APART = 0.1
 """Of one precision from the next, where workloads are 1 apart."""

@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from benchmarks.peers import study_names
 from workflow.figures.style import colours_of
 from workflow.records import Record
-from workflow.tables.study import OURS
+from workflow.tables.ranking import OURS
 
 MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 """Of the peers; ours is a circle."""

@@ -28,7 +28,7 @@ from workflow.figures.marks import (
 )
 from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
 from workflow.records import Record
-from workflow.tables.study import OURS, ordered, pareto
+from workflow.tables.ranking import OURS, ordered, pareto
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow

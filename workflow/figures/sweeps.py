@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from workflow.figures.marks import above_zero, legends, mark_exact, markers_of, plain_ticks
 from workflow.figures.style import colour_of, marker_key, save
 from workflow.records import Record
-from workflow.tables.study import OURS, ordered
+from workflow.tables.ranking import OURS, ordered
 
 Points = Mapping[str, Mapping[str, Any]]
 """The cases of a sweep by name, each with the value of every swept key."""

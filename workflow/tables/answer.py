@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from workflow.records import Record
+from workflow.tables.ranking import best_baseline
 from workflow.tables.readable import Column, number
-from workflow.tables.study import best_baseline
 
 SAME = 0.03
 """A ratio of times that is nearer to 1 than this is called the same."""

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from workflow.records import Record
 from workflow.storage.files import atomic_text
 from workflow.tables.answer import ANSWER, ANSWER_TEXT, Answer, answer_rows
+from workflow.tables.ranking import complete, ordered
 from workflow.tables.readable import FAILED, PERFORMANCE, Section, html_page, markdown_table
-from workflow.tables.study import FAILED_TEXT, PERFORMANCE_TEXT, complete, ordered
+from workflow.tables.study import FAILED_TEXT, PERFORMANCE_TEXT
 from workflow.tables.unsettled import unsettled_banner
 
 

@@ -1,4 +1,4 @@
-"""What the records mean together: speedups, the Pareto front, and the tables as files.
+"""The tables of a study as files.
 
 Every table is written for programs (CSV with all columns, HDF5 with units) and for people
 (Markdown, and HTML that sorts and searches).
@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 from argand import PRECISIONS
-from argand.precision import EXACT_PRECISIONS, PEER_CLASSES, any_precision
+from argand.precision import PEER_CLASSES
 
-from workflow.records import MEASURED, Record
+from workflow.records import Record
 from workflow.spread import CONFIDENCE, WIDEST
 from workflow.storage.datasets import create
 from workflow.storage.files import atomic_text
+from workflow.tables.ranking import OURS, complete, ordered
 from workflow.tables.readable import (
     ACCURACY,
     FAILED,
@@ -36,12 +37,6 @@ from workflow.tables.unsettled import unsettled_banner
 
 if TYPE_CHECKING:
     from workflow.accuracy.grading import GrowthRow
-
-OURS = "argand"
-"""The implementation that is not a peer."""
-
-OF_VERIFIED = (*MEASURED, "predicted_us")
-"""The columns that only a verified result may fill."""
 
 UNITS = {
     "time_us_p20": "us", "time_us_p50": "us", "time_us_p80": "us", "time_us_low": "us",
@@ -95,58 +90,6 @@ GROWTH_TEXT = (
     "Grade A: within the a-priori bound at every k, and no steeper than theory has it. Grade C: "
     "only relative to the norms of the rows and columns. Grade F: not even that."
 )
-
-
-def complete(records: Sequence[Record]) -> list[Record]:
-    """The records with their speedup, and without numbers where they did not verify.
-
-    Speedup is the best baseline's median time over the record's. The best baseline is the fastest
-    verified peer of the same precision class in the same workload on the same device; where the
-    class has none, that of the next more accurate class that has one (`PEER_CLASSES`). Without any
-    it stays None.
-
-    Raises ValueError for a record that did not verify and does not say why.
-    """
-    blank: dict[str, Any] = {
-        field.name: field.default for field in fields(Record) if field.name in OF_VERIFIED
-    }
-    found = []
-    for record in records:
-        if not record.verified:
-            if not record.reason:
-                raise ValueError(f"{_name(record)}: not verified, and no reason is given")
-            found.append(replace(record, **blank))
-        else:
-            found.append(replace(record, speedup=_speedup(record, records)))
-    return found
-
-
-def ordered(records: Iterable[Record]) -> list[Record]:
-    """Workloads in the order given, ours before the peers, precisions from fp64 down."""
-    rows = list(records)
-    workloads = list(dict.fromkeys(record.workload for record in rows))
-    precisions = [*PRECISIONS, *reversed(list(EXACT_PRECISIONS))]
-
-    def place(record: Record) -> tuple[int, bool, str, int]:
-        peer = record.implementation != OURS
-        at = workloads.index(record.workload), precisions.index(record.precision)
-        return at[0], peer, record.implementation, at[1]
-
-    return sorted(rows, key=place)
-
-
-def pareto(records: Iterable[Record]) -> list[Record]:
-    """The records that no other beats in both time and error, from the fastest to the slowest.
-
-    Only verified ones with a time and a relative Frobenius error count. Compare one workload on one
-    device at a time.
-    """
-    timed = [r for r in records if r.verified and _comparable(r)]
-    front: list[Record] = []
-    for record in sorted(timed, key=lambda r: (r.time_us_p50 or 0.0, r.rel_frobenius or 0.0)):
-        if not front or (record.rel_frobenius or 0.0) < (front[-1].rel_frobenius or 0.0):
-            front.append(record)
-    return front
 
 
 def write_performance(
@@ -225,39 +168,6 @@ def write_shards(records: Sequence[Record], *, csv_path: Path, markdown: Path) -
 
 
 _GRADE = (Column("slope", "slope"), Column("grade", "grade"))
-
-
-def _name(record: Record) -> str:
-    return f"{record.workload}: {record.implementation} at {record.precision}"
-
-
-def _comparable(record: Record) -> bool:
-    return record.time_us_p50 is not None and record.rel_frobenius is not None
-
-
-def _speedup(record: Record, records: Sequence[Record]) -> float | None:
-    baseline = best_baseline(record, records)
-    if baseline is None or baseline.time_us_p50 is None or not record.time_us_p50:
-        return None
-    return baseline.time_us_p50 / record.time_us_p50
-
-
-def best_baseline(record: Record, records: Sequence[Record]) -> Record | None:
-    """The peer that `complete` compares a record with, or None where there is none."""
-    level = PEER_CLASSES.index(any_precision(record.precision).peer_class)
-    peers = [
-        peer
-        for peer in records
-        if (peer.workload, peer.device) == (record.workload, record.device)
-        and peer.implementation != OURS
-        and peer.verified
-        and peer.time_us_p50 is not None
-    ]
-    for peer_class in reversed(PEER_CLASSES[: level + 1]):
-        same = [peer for peer in peers if any_precision(peer.precision).peer_class == peer_class]
-        if same:
-            return min(same, key=lambda peer: peer.time_us_p50 or 0.0)
-    return None
 
 
 def _graded(record: Record, growth: Sequence[GrowthRow]) -> dict[str, Any]:

@@ -9,18 +9,9 @@ import pytest
 
 from workflow.accuracy.grading import GrowthRow
 from workflow.records import Record
+from workflow.tables.ranking import OF_VERIFIED, best_baseline, complete, ordered, pareto
 from workflow.tables.readable import number
-from workflow.tables.study import (
-    OF_VERIFIED,
-    UNITS,
-    best_baseline,
-    complete,
-    ordered,
-    pareto,
-    write_accuracy,
-    write_performance,
-    write_shards,
-)
+from workflow.tables.study import UNITS, write_accuracy, write_performance, write_shards
 
 GROWTH = [
     GrowthRow("tf32", "re", (16, 1024), (1e-5, 8e-5), (1e-3, 1e-2), 0.5, 0.5, "A"),
