@@ -11,9 +11,8 @@ import pytest
 import scipy.fft
 from test_shards import LOG, Pipeline
 
+from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
 from workflow.config.check import check_study
-from workflow.config.loading import load_study
-from workflow.config.mistakes import StudyError
 from workflow.data import Coordinate, Product
 from workflow.shards import shards
 from workflow.steps.staging import stage
@@ -22,34 +21,6 @@ from workflow.storage.inputs import InputError
 from workflow.storage.products import read_product, write_product
 from workflow.storage.staged import read_staged
 from workflow.study import outlined
-
-BEAMS = {
-    "kind": "beamforming", "channels": 6, "polarizations": 2, "beams": 4, "antennas": 5,
-    "samples": 16,
-}  # fmt: skip
-CHAIN: dict[str, dict[str, Any]] = {
-    "beams": BEAMS,
-    "spectra": {"kind": "dft", "axis": "time", "input": {"samples": {"workload": "beams"}}},
-    "back": {
-        "kind": "dft", "inverse": True, "axis": "time_frequency",
-        "input": {
-            "samples": {"workload": "spectra"},
-            "select": {"samples": {"polarization": 1, "frequency": "1:5:2", "beam": [3, 0]}},
-        },
-    },
-    "matrices": {
-        "kind": "gemm", "op_b": "C",
-        "input": {
-            "a": {"workload": "back"}, "b": {"workload": "back"},
-            "axes": {"a": ["batch", "m", "k"], "b": ["batch", "n", "k"]},
-        },
-    },
-}  # fmt: skip
-
-
-def study_of(workloads: dict[str, Any]) -> Any:
-    settings = {"device": "cpu", "precisions": ["fp64"], "baselines": "none"}
-    return load_study({**settings, "workloads": workloads})
 
 
 def run(study: Any, folder: Path, count: int = 1) -> dict[str, Product]:
@@ -180,100 +151,6 @@ def test_products_with_values_that_are_not_finite(tmp_path: Path, value: float) 
     case["allow_nonfinite"] = True
     staged = study_of({"p": BEAMS, "x": case}).workload("x").stage({"p": path})
     np.testing.assert_array_equal(staged.operands["samples"], data)
-
-
-SAMPLES = {"workload": "beams"}
-MISTAKES: list[tuple[dict[str, Any], str]] = [
-    (
-        {"kind": "dft", "input": {"samples": SAMPLES}},
-        "input.samples has 4 axes of shape (6, 2, 4, 16) (frequency, polarization, beam, time), "
-        "and nothing says which of them is transformed; add `axis: time` to the workload",
-    ),
-    (
-        {"kind": "dft", "axis": "tme", "input": {"samples": SAMPLES}},
-        "axis: must be of ['frequency'",
-    ),
-    (
-        {"kind": "dft", "axis": "time", "input": {"samples": {"workload": "baems"}}},
-        "input.samples.workload: must be one of ['beams'], got 'baems'; did you mean 'beams'?",
-    ),
-    (
-        {"kind": "dft", "axis": "time", "input": {"samples": {"workload": "x"}}},
-        "input.samples.workload: must be one of ['beams'], got 'x'",
-    ),
-    (
-        {"kind": "gemm", "input": {"a": SAMPLES, "b": SAMPLES}},
-        "input.a must have at least 1 and at most 3 axes (batch, m, k), but the product beams",
-    ),
-    (
-        {
-            "kind": "gemm",
-            "input": {
-                "a": SAMPLES,
-                "b": SAMPLES,
-                "select": {"a": {"polarization": 0}, "b": {"polarization": 0}},
-            },
-        },
-        "input: a (6, 4, 16) and b (6, 4, 16) do not fit",
-    ),
-    (
-        {
-            "kind": "dft",
-            "axis": "time",
-            "input": {"samples": SAMPLES, "select": {"samples": {"time": "0:17"}}},
-        },
-        "input.select.samples: the product beams axis 3 has length 16",
-    ),
-    (
-        {"kind": "softmax", "input": {"x": SAMPLES}},
-        "input.x: must be real, but the product beams is complex",
-    ),
-    (
-        {"kind": "dft", "axis": "time", "input": {"samples": SAMPLES, "file": "x.h5"}},
-        "input.file must not be given where no operand is a dataset",
-    ),
-    (
-        {"kind": "gemm", "input": {"a": SAMPLES, "b": "/b"}},
-        "input.file: missing; b is a dataset of it",
-    ),
-    (
-        {"kind": "dft", "axis": "time", "input": {"samples": SAMPLES}, "shards": 7},
-        "shards: must be at most 6, the longest axis that can be split",
-    ),
-    (
-        {
-            "kind": "statevector",
-            "circuit": {"name": "ghz", "qubits": 3},
-            "input": {"state": SAMPLES, "select": {"state": {"frequency": 0, "beam": 0}}},
-        },
-        "input.state must have at least 1 and at most 1 axes",
-    ),
-]
-
-
-@pytest.mark.parametrize(("case", "message"), MISTAKES, ids=lambda value: str(value)[:50])
-def test_mistakes_are_said_before_anything_runs(case: dict[str, Any], message: str) -> None:
-    with pytest.raises(StudyError) as told:
-        check_study(study_of({"beams": BEAMS, "x": case}))
-    assert str(told.value).removeprefix("workloads.x.").startswith(message), told.value
-
-
-def test_circles_through_operands() -> None:
-    def reads(other: str) -> dict[str, Any]:
-        return {"kind": "dft", "axis": -1, "input": {"samples": {"workload": other}}}
-
-    with pytest.raises(StudyError, match=r"input\.samples\.workload: these read each other's prod"):
-        check_study(study_of({"a": reads("c"), "b": reads("a"), "c": reads("b")}))
-
-
-def test_a_mistake_at_the_beginning_is_said_once() -> None:
-    """What follows from it has no size, and no line of its own."""
-    wrong = {**CHAIN["spectra"], "axis": "nothing"}
-    with pytest.raises(StudyError) as told:
-        check_study(study_of({**CHAIN, "spectra": wrong}))
-    assert [line.split(":")[0] for line in str(told.value).splitlines()] == [
-        "workloads.spectra.axis"
-    ]
 
 
 def test_shards_of_a_chain_need_no_more_than_the_axes_of_the_product() -> None:

@@ -1,0 +1,88 @@
+"""Voltages by baseband, of which a stand-in has what is called."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.workflow.readers.uvh5_file import case, study_of, told
+from workflow.config.check import check_study
+
+
+class Stream:
+    """What baseband's stream readers are, as far as they are used."""
+
+    shape = (6, 2, 3)
+    sample_shape = namedtuple("sample_shape", "npol nchan")(2, 3)
+    data = np.arange(36).reshape(shape) * (1 + 1j)
+
+    class sample_rate:  # noqa: N801
+        @staticmethod
+        def to_value(unit: str) -> float:
+            assert unit == "Hz"
+            return 4.0
+
+    def __enter__(self) -> Stream:
+        self.at = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def seek(self, at: int) -> None:
+        self.at = at
+
+    def read(self, count: int) -> Any:
+        return self.data[self.at : self.at + count]
+
+
+@pytest.mark.parametrize("name", ["guppi", "dada", "vdif"])
+def test_voltages_by_a_stand_in_of_baseband(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """baseband is under the GPL and no dependency: the stand-in has what is called of it."""
+    path = tmp_path / "v.raw"
+    path.write_bytes(b"x")
+    given = case(path, format=name, samples="voltages") | {"axis": "time"}
+    monkeypatch.setitem(sys.modules, f"baseband.{name}", None)
+    assert told(given).startswith(f"input.format: {name} needs the package baseband")
+    module = types.ModuleType(f"baseband.{name}")
+    module.open = lambda file, mode, squeeze: Stream()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "baseband", types.ModuleType("baseband"))
+    monkeypatch.setitem(sys.modules, f"baseband.{name}", module)
+    given["input"]["select"] = {"samples": {"time": "2:6", "polarization": 0}}
+    study = study_of(given)
+    check_study(study)
+    staged = study.workload("w").stage()
+    np.testing.assert_array_equal(staged.operands["samples"], Stream.data[2:6, 0].T)
+    assert staged.axes["samples"] == ("frequency", "time")
+    np.testing.assert_array_equal(staged.coordinates["time"].values, np.arange(2, 6) / 4)
+
+    steps = {"start": 1e9, "step_hz": 1e6}
+    given["input"]["coordinates"] = {"frequency": steps, "polarization": ["x", "y"]}
+    given["input"]["select"] = {"samples": {"polarization": 0, "frequency": "1:3"}}
+    study = study_of(given)
+    check_study(study)
+    found = study.workload("w").stage().coordinates["frequency"]
+    np.testing.assert_array_equal(found.values, [1.001e9, 1.002e9])
+    assert found.units == "Hz"
+    for wrong, message in (
+        ({"frequency": [1.0, 2.0]}, "input.coordinates.frequency must have 3 values, got 2"),
+        ({"frequency": [1.0, 2.0, 3.0]}, "input.coordinates.frequency has no unit"),
+        ({"time": {"step_s": 1.0}}, "input.coordinates.time: the file says it already"),
+    ):
+        given["input"]["coordinates"] = wrong
+        assert told(given).startswith(message)
+    del given["input"]["coordinates"]
+
+    def damaged(*_: Any, **__: Any) -> Any:
+        raise ValueError("no header")
+
+    module.open = damaged  # type: ignore[attr-defined]
+    assert "cannot be read as" in told(given)
