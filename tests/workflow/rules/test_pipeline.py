@@ -1,78 +1,27 @@
-"""The workflow as a user runs it: dry run, a real tiny run, interruption, rerun, mistakes."""
+"""The workflow as a user runs it: dry run, a real tiny run, what an edit runs again, folders."""
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import os
-import re
 import shutil
-import signal
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
-from rule_jobs import running_job
-from shared_runs import TABLES, TINY, failed, measured_as, repeatable
-from snakemake_forks import run_snakemake, snakemake_command
+from shared_runs import TINY
+from snakemake_forks import run_snakemake
 
-from tests.covers import EXHAUSTIVE
+from tests.workflow.rules.tiny_project import Project
 from workflow.config.loading import load_study
 from workflow.storage.checked_json import read_object
 from workflow.storage.files import sha256_of
 
 pytestmark = pytest.mark.slow
 
-TARGETS = () if EXHAUSTIVE else (TABLES,)
-"""What runs that are disturbed are to make: everything, or all that their tables need."""
-
-
-class Project:
-    """A folder to run a study in, from the repository's Snakefile."""
-
-    def __init__(self, root: Path, folder: Path, study: str) -> None:
-        self.root, self.folder = root, folder
-        self.study = folder / "study.yaml"
-        self.study.write_text(study)
-
-    def command(self, *flags: str) -> list[str]:
-        return snakemake_command(*self.flags(*flags))
-
-    def flags(self, *flags: str) -> list[str]:
-        return [
-            "--snakefile", str(self.root / "Snakefile"), "--cores", "2",
-            "--config", f"study={self.study}", "out=results", "--directory", str(self.folder),
-            *flags,
-        ]  # fmt: skip
-
-    def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        given = {**os.environ, **environ}
-        return run_snakemake(self.flags(*flags), self.folder, given, self.root)
-
-    def complete(self) -> None:
-        """Run it to its tables, with nothing by hand."""
-        done = self.run(*TARGETS)
-        assert done.returncode == 0, done.stderr
-
-    def rows(self) -> list[dict[str, str]]:
-        with (self.folder / "results" / "tables" / "performance.csv").open() as file:
-            return list(csv.DictReader(file))
-
 
 @pytest.fixture
 def project(root: Path, tmp_path: Path) -> Project:
     return Project(root, tmp_path, TINY)
-
-
-@pytest.fixture
-def measured(project: Project, tiny_run: Path) -> Project:
-    """A project in whose folder only the device's measurements are."""
-    measured_as(project.folder, tiny_run)
-    return project
 
 
 @pytest.fixture(scope="module")
@@ -172,109 +121,6 @@ def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Pa
     assert "would do  stage" not in planned
 
 
-def test_killed_and_started_again(measured: Project, finished: Project) -> None:
-    """Kill -9 in the middle; the same command finishes, with nothing by hand."""
-    with subprocess.Popen(
-        measured.command(*TARGETS), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        staged = measured.folder / "results" / "staged"
-        deadline = time.monotonic() + 60
-        while not list(staged.glob("*.h5")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    assert list(staged.glob("*.h5")), "nothing was staged within a minute"
-    assert not (measured.folder / "results" / "tables" / "performance.csv").exists()
-    measured.complete()
-    assert results_of(measured) == results_of(finished)
-
-
-def results_of(project: Project) -> list[dict[str, str]]:
-    """The rows of the table without what was measured."""
-    return repeatable(project.rows())
-
-
-def end_jobs(project: Project, *jobs: tuple[str, signal.Signals]) -> str:
-    """Run, end a job of each rule when there is one, and wait for Snakemake: what it says."""
-    with subprocess.Popen(
-        project.command(*TARGETS), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as process:
-        for rule, number in jobs:
-            os.kill(running_job(project.folder, rule, 60), number)
-        said = process.communicate()[1]
-    assert process.returncode == 1
-    return said
-
-
-def test_an_ended_job_fails_alone_and_the_same_command_completes(
-    measured: Project, finished: Project
-) -> None:
-    """SIGTERM of one workload's job, kill -9 of another's; then the tables of an undisturbed run.
-
-    While that goes on, a second run on the folder begins, names the first and ends.
-    """
-    said = end_jobs(measured, ("stage", signal.SIGTERM), ("run", signal.SIGKILL))
-    for rule in ("stage", "run"):
-        assert re.search(rf"\] +{rule} +\w+ .* FAILED ", said), said
-    assert sorted(failed(measured.folder / TABLES)) == ["product", "spectrum"]
-    with running(measured) as (first, job):
-        staged = next((measured.folder / "results" / "staged").glob("*.h5"))
-        before = staged.stat().st_mtime_ns
-        second = measured.run("--forceall")
-        assert second.returncode != 0
-        user = psutil.Process(first.pid).username()
-        held = rf"process {first.pid} of {user} on {re.escape(socket.gethostname())}, since 20\S+ "
-        assert re.search(rf"results: another run \({held}\S+\) works here", second.stderr)
-        assert job.is_running()
-        assert staged.stat().st_mtime_ns == before
-    assert first.returncode == 0, (measured.folder / "said").read_text()
-    assert results_of(measured) == results_of(finished)
-    assert not list((measured.folder / "results").rglob("*.part"))
-
-
-def test_a_damaged_staged_file_is_an_error_that_names_it(measured: Project) -> None:
-    staged = measured.folder / "results" / "staged" / "product.h5"
-    assert measured.run("results/staged/product.h5").returncode == 0
-    stat = staged.stat()
-    staged.write_bytes(staged.read_bytes()[:-200])
-    os.utime(staged, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    done = measured.run("results/products/product.h5", "--rerun-triggers", "mtime")
-    assert done.returncode != 0
-    assert "staged/product.h5: missing, truncated or damaged" in done.stderr
-    assert not (measured.folder / "results" / "products" / "product.h5").exists()
-
-
-@contextlib.contextmanager
-def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
-    """A run whose job is halted in the middle, and that job; both are let end with the block."""
-    with (project.folder / "said").open("w") as said, subprocess.Popen(
-        project.command(*TARGETS), stderr=said, stdout=said, text=True
-    ) as process:  # fmt: skip
-        job = psutil.Process(running_job(project.folder, "run", 60))
-        job.suspend()
-        try:
-            yield process, job
-        finally:
-            job.resume()
-            try:
-                process.wait(300)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-@pytest.mark.exhaustive
-def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
-    measured: Project, finished: Project
-) -> None:
-    with running(measured) as (first, job):
-        first.kill()
-        first.wait()
-        measured.complete()
-        assert job.is_running()
-    assert results_of(measured) == results_of(finished)
-
-
 def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
     (project.folder / "results").mkdir()
     os.mkfifo(project.folder / "results" / ".lock")
@@ -282,21 +128,6 @@ def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
     assert done.returncode != 0
     assert ".lock: found a pipe" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
-    """As a scheduler starts it: Snakemake would first remove the file that it is to make."""
-    staged = finished.folder / "results" / "staged" / "product.h5"
-    before = staged.stat().st_mtime_ns
-    job = ("--mode", "remote", "--target-jobs", "stage:workload=product", "--force", "--nolock")
-    done = finished.run(*job, ARGAND_RUN="of an earlier one")
-    assert done.returncode != 0
-    assert "has worked here since this job was submitted" in done.stderr
-    assert staged.stat().st_mtime_ns == before
-    run = (finished.folder / "results" / ".lock").read_text().splitlines()[1]
-    done = finished.run(*job, ARGAND_RUN=run)
-    assert done.returncode == 0, done.stderr
-    assert staged.stat().st_mtime_ns > before
 
 
 def test_each_study_has_a_folder_of_its_own(project: Project) -> None:
@@ -331,40 +162,3 @@ def test_a_study_given_as_snakemakes_own_config(finished: Project) -> None:
     flags[at : at + 2] = ["--configfile", str(finished.study), "--config"]
     done = run_snakemake(flags, finished.folder)
     assert "Nothing to be done" in done.stderr + done.stdout
-
-
-def test_python_in_a_study_is_not_run(root: Path, tmp_path: Path) -> None:
-    """Snakemake runs the Python in a --configfile that asks for it (YTE); ours is plain data."""
-    planted = tmp_path / "planted"
-    evil = f"""
-__use_yte__: true
-__definitions__: ["import pathlib; pathlib.Path({str(planted)!r}).touch()"]
-{TINY}"""
-    done = Project(root, tmp_path, evil).run()
-    assert done.returncode != 0
-    assert "__use_yte__: unknown key" in done.stderr
-    assert not planted.exists()
-    assert not (tmp_path / "results").exists()
-
-
-MISTAKES = [
-    ("workloads: {}", "the study is empty"),
-    (TINY.replace("m: 8", "mm: 8"), "unknown key"),
-    (TINY.replace("m: 8", "m: [8"), "not valid YAML"),
-    ("device: cpu", "the study is empty"),
-    (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
-    (TINY.replace("3xtf32", "fp7"), "fp7"),
-]
-"""Of the whole study, of a key and of the file; then more that the tests of the check have too."""
-
-
-@pytest.mark.parametrize(("study", "message"), MISTAKES if EXHAUSTIVE else MISTAKES[:3])
-def test_a_mistake_is_a_message_before_any_job(
-    root: Path, tmp_path: Path, study: str, message: str
-) -> None:
-    project = Project(root, tmp_path, study)
-    done = project.run()
-    assert done.returncode != 0
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "results").exists()

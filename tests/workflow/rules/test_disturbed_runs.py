@@ -1,0 +1,161 @@
+"""Runs that are killed, ended, damaged or started twice: the same command completes them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from rule_jobs import running_job
+from shared_runs import TABLES, TINY, failed, measured_as, repeatable
+
+from tests.workflow.rules.tiny_project import TARGETS, Project
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path) -> Project:
+    return Project(root, tmp_path, TINY)
+
+
+@pytest.fixture
+def measured(project: Project, tiny_run: Path) -> Project:
+    """A project in whose folder only the device's measurements are."""
+    measured_as(project.folder, tiny_run)
+    return project
+
+
+@pytest.fixture(scope="module")
+def finished(root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Path) -> Project:
+    """A copy of the finished run, for the tests of this module to change."""
+    folder = tmp_path_factory.mktemp("finished")
+    shutil.copytree(tiny_run, folder, dirs_exist_ok=True)
+    return Project(root, folder, TINY)
+
+
+def test_killed_and_started_again(measured: Project, finished: Project) -> None:
+    """Kill -9 in the middle; the same command finishes, with nothing by hand."""
+    with subprocess.Popen(
+        measured.command(*TARGETS), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        staged = measured.folder / "results" / "staged"
+        deadline = time.monotonic() + 60
+        while not list(staged.glob("*.h5")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert list(staged.glob("*.h5")), "nothing was staged within a minute"
+    assert not (measured.folder / "results" / "tables" / "performance.csv").exists()
+    measured.complete()
+    assert results_of(measured) == results_of(finished)
+
+
+def results_of(project: Project) -> list[dict[str, str]]:
+    """The rows of the table without what was measured."""
+    return repeatable(project.rows())
+
+
+def end_jobs(project: Project, *jobs: tuple[str, signal.Signals]) -> str:
+    """Run, end a job of each rule when there is one, and wait for Snakemake: what it says."""
+    with subprocess.Popen(
+        project.command(*TARGETS), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        for rule, number in jobs:
+            os.kill(running_job(project.folder, rule, 60), number)
+        said = process.communicate()[1]
+    assert process.returncode == 1
+    return said
+
+
+def test_an_ended_job_fails_alone_and_the_same_command_completes(
+    measured: Project, finished: Project
+) -> None:
+    """SIGTERM of one workload's job, kill -9 of another's; then the tables of an undisturbed run.
+
+    While that goes on, a second run on the folder begins, names the first and ends.
+    """
+    said = end_jobs(measured, ("stage", signal.SIGTERM), ("run", signal.SIGKILL))
+    for rule in ("stage", "run"):
+        assert re.search(rf"\] +{rule} +\w+ .* FAILED ", said), said
+    assert sorted(failed(measured.folder / TABLES)) == ["product", "spectrum"]
+    with running(measured) as (first, job):
+        staged = next((measured.folder / "results" / "staged").glob("*.h5"))
+        before = staged.stat().st_mtime_ns
+        second = measured.run("--forceall")
+        assert second.returncode != 0
+        user = psutil.Process(first.pid).username()
+        held = rf"process {first.pid} of {user} on {re.escape(socket.gethostname())}, since 20\S+ "
+        assert re.search(rf"results: another run \({held}\S+\) works here", second.stderr)
+        assert job.is_running()
+        assert staged.stat().st_mtime_ns == before
+    assert first.returncode == 0, (measured.folder / "said").read_text()
+    assert results_of(measured) == results_of(finished)
+    assert not list((measured.folder / "results").rglob("*.part"))
+
+
+def test_a_damaged_staged_file_is_an_error_that_names_it(measured: Project) -> None:
+    staged = measured.folder / "results" / "staged" / "product.h5"
+    assert measured.run("results/staged/product.h5").returncode == 0
+    stat = staged.stat()
+    staged.write_bytes(staged.read_bytes()[:-200])
+    os.utime(staged, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    done = measured.run("results/products/product.h5", "--rerun-triggers", "mtime")
+    assert done.returncode != 0
+    assert "staged/product.h5: missing, truncated or damaged" in done.stderr
+    assert not (measured.folder / "results" / "products" / "product.h5").exists()
+
+
+@contextlib.contextmanager
+def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
+    """A run whose job is halted in the middle, and that job; both are let end with the block."""
+    with (project.folder / "said").open("w") as said, subprocess.Popen(
+        project.command(*TARGETS), stderr=said, stdout=said, text=True
+    ) as process:  # fmt: skip
+        job = psutil.Process(running_job(project.folder, "run", 60))
+        job.suspend()
+        try:
+            yield process, job
+        finally:
+            job.resume()
+            try:
+                process.wait(300)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@pytest.mark.exhaustive
+def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
+    measured: Project, finished: Project
+) -> None:
+    with running(measured) as (first, job):
+        first.kill()
+        first.wait()
+        measured.complete()
+        assert job.is_running()
+    assert results_of(measured) == results_of(finished)
+
+
+def test_a_job_of_an_earlier_run_does_not_begin(finished: Project) -> None:
+    """As a scheduler starts it: Snakemake would first remove the file that it is to make."""
+    staged = finished.folder / "results" / "staged" / "product.h5"
+    before = staged.stat().st_mtime_ns
+    job = ("--mode", "remote", "--target-jobs", "stage:workload=product", "--force", "--nolock")
+    done = finished.run(*job, ARGAND_RUN="of an earlier one")
+    assert done.returncode != 0
+    assert "has worked here since this job was submitted" in done.stderr
+    assert staged.stat().st_mtime_ns == before
+    run = (finished.folder / "results" / ".lock").read_text().splitlines()[1]
+    done = finished.run(*job, ARGAND_RUN=run)
+    assert done.returncode == 0, done.stderr
+    assert staged.stat().st_mtime_ns > before
