@@ -1,4 +1,4 @@
-"""What a call costs the host, in a row of calls through the functions that users call.
+"""Time of the host for a call, in a row of calls through the functions that users call.
 
     python -m benchmarks.host_times --out docs/data/h200-host-times.csv
 

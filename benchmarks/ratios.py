@@ -1,4 +1,4 @@
-"""What this machine's CPU reaches, as ratios to NumPy, SciPy and h5py in one run: `make bench`.
+"""Performance of this machine's CPU, as ratios to NumPy, SciPy and h5py in one run: `make bench`.
 
 Both sides of a ratio are measured in turn, so that a machine whose speed drifts does not decide.
 Prints a table and writes it to results/benchmarks/ratios.csv. Nothing is asserted: read it.

@@ -1,1 +1,1 @@
-"""What is generated about the project, which is no part of it."""
+"""Generators of documents about the project, which are no part of it."""

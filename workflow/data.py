@@ -1,4 +1,4 @@
-"""What passes between kinds of workload, steps and storage: operands, results, products, sizes."""
+"""Operands, results, products and sizes, as kinds of workload, steps and storage pass them."""
 
 from __future__ import annotations
 

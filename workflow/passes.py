@@ -70,7 +70,7 @@ def passes_in(text: str) -> list[Applied]:
 
 
 def in_words(steps: str) -> str:
-    """What `described` wrote, for people: how many passes, and of how many qubits at most."""
+    """The text of `described`, for people: how many passes, and of how many qubits at most."""
     widths = [one.width for one in passes_in(steps)]
     passes = "pass" if len(widths) == 1 else "passes"
     return f"{len(widths)} {passes} of up to {max(widths, default=0)} qubits"

@@ -86,7 +86,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def timing(self) -> Timing:
-        """What the batches say."""
+        """The times of the batches."""
 
 
 class CpuSampler(Sampler):

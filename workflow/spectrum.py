@@ -9,7 +9,7 @@ from workflow.storage.coordinates import step_of
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
-"""What an axis becomes; others have `SUFFIX` at the end, or lose it."""
+"""Names that axes become; others have `SUFFIX` at the end, or lose it."""
 SUFFIX = "_frequency"
 RECIPROCAL = {
     "s": "Hz", "ms": "kHz", "us": "MHz", "ns": "GHz", "Hz": "s", "kHz": "ms", "MHz": "us",

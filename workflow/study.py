@@ -40,7 +40,7 @@ _NO_MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&'`"}
 
 
 class Settings(Model):
-    """What holds for a whole study; a workload may differ in its precisions and baselines."""
+    """Settings of a whole study; a workload may differ in its precisions and baselines."""
 
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto",
@@ -148,11 +148,11 @@ class Study(Settings):
         return shards(count) if count > 1 else ()
 
     def parts(self, name: str) -> tuple[str, ...]:
-        """What jobs compute of a workload: its own name, or ``name/02-of-16`` for each shard."""
+        """The parts of a workload, one a job: its own name, or ``name/02-of-16`` for each shard."""
         return tuple(f"{name}/{shard}" for shard in self.shards(name)) or (name,)
 
     def part_pattern(self, name: str) -> str:
-        """What the names of `parts` have in common, as a regular expression."""
+        """A regular expression of the names of `parts`."""
         count = len(self.shards(name))
         return re.escape(name) + (rf"/\d+-of-{count}" if count else "")
 

@@ -1,4 +1,4 @@
-"""What else a machine did while something was timed: load of others, clock, throttling."""
+"""The state of a machine while something was timed: load of others, clock, throttling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What was seen while something was timed.
+    """Readings while something was timed.
 
     Attributes:
         load: CPU cores that other programs kept busy, on average; None where nothing tells.
@@ -64,7 +64,7 @@ class Watch:
 
     @property
     def found(self) -> Surroundings:
-        """What was seen."""
+        """The readings."""
         clock = statistics.median(self.clocks) if self.clocks else None
         return Surroundings(self.load, clock, "; ".join(self.reasons))
 

@@ -1,4 +1,4 @@
-"""What computes a transform, in words and as a plan, and the assessment by what ran."""
+"""The algorithm of a transform, in words and as a plan, and the assessment by what ran."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workflow.accuracy import Accuracy, SpectrumReference, assess_spectrum
 
 
 def algorithm(rows: int, length: int, precision: Precision, device: Device) -> tuple[str, str]:
-    """What `argand.dft` does with contiguous rows in words, and on a GPU its plan in words.
+    """The algorithm of `argand.dft` for contiguous rows in words, and on a GPU its plan in words.
 
     `assess_transform` takes the plan.
     """

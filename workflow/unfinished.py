@@ -1,4 +1,4 @@
-"""What a run that failed leaves: tables of the workloads that are done, and why the others are not.
+"""Tables after a run that failed: the workloads that are done, and why the others are not.
 
 Snakemake keeps going where a job fails, but never starts a job of which one input is missing, and
 the tables need the records of every workload. So the end of a failed run writes them from what

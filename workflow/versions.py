@@ -1,4 +1,4 @@
-"""What a result was computed with."""
+"""Versions of the packages and of the driver that computed a result."""
 
 from __future__ import annotations
 

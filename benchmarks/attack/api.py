@@ -119,7 +119,7 @@ def softmax(rng: Rng) -> tuple[str, Verdict]:
 
 
 def _logarithm_bound(x: Array, exact: Array, precision: Precision) -> Array:
-    """What a logarithm of a sum, or an element less it, may be off by, for each element.
+    """Return the error bound of a logarithm of a sum, or of an element less it, for each element.
 
     Rounding x moves an element and the sum's logarithm by at most e = v |x| each, e of the row's
     largest; `rounding_bound` is relative of the sum, so absolute of its logarithm; differences and

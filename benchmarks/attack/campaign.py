@@ -29,7 +29,7 @@ class NotTriedError(Exception):
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one attempt may use: its own random numbers and folder, and what all attempts share."""
+    """The random numbers and the folder of one attempt, and all that attempts share."""
 
     number: int
     rng: np.random.Generator

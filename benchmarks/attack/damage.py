@@ -141,7 +141,7 @@ def damage(files: str) -> Callable[[Attempt], None]:
 
 
 def _undamaged(job: Job, attempt: Attempt) -> Any:
-    """What a job makes of whole files. Raises RuntimeError where that is an error."""
+    """Return a job's result of whole files. Raises RuntimeError where that is an error."""
     known, key = attempt.ground.known, f"{job.script} {job.part}"
     if key not in known:
         control = isolated(lambda: job.run(attempt.ground.root, attempt.folder))
@@ -184,7 +184,7 @@ def _cut(data: bytearray, rng: np.random.Generator, _: Path) -> str:
 
 
 def _word(data: bytearray, rng: np.random.Generator, _: Path) -> str:
-    """What Fletcher's checksum, modulo 2^16 - 1, does not see."""
+    """Damage that Fletcher's checksum, modulo 2^16 - 1, does not see."""
     words = np.frombuffer(data[: len(data) // 2 * 2], "<u2")
     places = np.flatnonzero((words == 0) | (words == 0xFFFF))
     if not len(places):

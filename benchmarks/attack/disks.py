@@ -15,7 +15,7 @@ from benchmarks.attack.studies import Run, difference, prepare
 
 _DISK = 32 << 20
 _BLAME = ("truncated or damaged", "delete it")
-"""What an error says of a file that is not whole."""
+"""Words of an error about a file that is not whole."""
 
 
 @contextlib.contextmanager

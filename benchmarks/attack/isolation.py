@@ -35,7 +35,7 @@ class Outcome:
 
 
 def isolated(call: Callable[[], Any], *, memory: int = MEMORY, seconds: float = SECONDS) -> Outcome:
-    """What a call comes to in a child of this process; its value must be picklable."""
+    """Return a call's outcome in a child of this process; its value must be picklable."""
     mine, theirs = Pipe(duplex=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads that wait are not in the copy
@@ -75,7 +75,7 @@ def _outcome(call: Callable[[], Any]) -> Outcome:
 
 
 def _received(pipe: Any, child: int, seconds: float) -> Outcome:
-    """What the child sends; how it ended where it sends nothing in time."""
+    """Return the child's message; how it ended where it sends nothing in time."""
     found = None
     try:
         if pipe.poll(seconds):

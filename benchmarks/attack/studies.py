@@ -66,7 +66,7 @@ class Run:
 
     @property
     def said(self) -> str:
-        """What it printed until now."""
+        """Its output until now."""
         return self._said.read_text(errors="replace")
 
     def finish(self) -> int:
@@ -84,12 +84,12 @@ class Run:
 
 
 class Ground:
-    """What attempts share: the repository, a folder, and an undisturbed run of the study in it."""
+    """Shared by attempts: the repository, a folder, and an undisturbed run of the study in it."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder = root, folder
         self.known: dict[str, Any] = {}
-        """What attempts keep for later ones."""
+        """Values that attempts keep for later ones."""
         self.seconds = 0.0
         """That the undisturbed run took."""
 

@@ -1,4 +1,4 @@
-"""What passes of gates of each width take on this GPU: the costs that circuits are planned by.
+"""Times of passes of gates of each width on this GPU: the costs that circuits are planned by.
 
     python -m benchmarks.gates.costs --csv h200-gate-costs.csv
     python -m benchmarks.gates.costs --precisions 3xfp16 --qubits 26 --settle 0 0.1 0.3 1

@@ -17,7 +17,7 @@ from benchmarks.peers import Candidate, unscaled
 _AT_ONCE = 4
 """Candidates whose operands and results are in the device's memory together."""
 INPUTS = ("complex64", "complex-half", "packed")
-"""What ours can be given: interleaved complex64, pairs of 16-bit parts, or a packed B."""
+"""Forms of our operands: interleaved complex64, pairs of 16-bit parts, or a packed B."""
 
 
 def candidates(device: Device, precisions: Sequence[Precision]) -> list[Candidate]:
@@ -109,7 +109,7 @@ def call_once(candidates: Sequence[Candidate], a: Any, b: Any) -> None:
 
 
 def _kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
-    """What says which kernels a call of these operands runs: it makes that call once more."""
+    """A function that names the kernels of a call of these operands, which it makes again."""
 
     def said(*operands: Any) -> str:
         with launched() as names:

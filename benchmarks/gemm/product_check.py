@@ -127,7 +127,7 @@ class ProductCheck:
         return self.assess(self.taken(result), candidate)
 
     def taken(self, result: Any) -> Taken:
-        """What is assessed of a result, in the host's memory. Raises ValueError as a call does."""
+        """Return the assessed part of a result on the host. Raises ValueError as a call does."""
         expected = (*self._shape.leading, self._shape.m, self._shape.n)
         if tuple(result.shape) != expected:
             raise ValueError(f"result.shape must be {expected}, got {tuple(result.shape)}")

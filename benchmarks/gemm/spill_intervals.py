@@ -1,4 +1,4 @@
-"""What accumulator spills cost and gain: split products with different spill intervals.
+"""Costs and gains of accumulator spills: split products with different spill intervals.
 
     python -m benchmarks.gemm.spill_intervals --csv h200-gemm-segments.csv
 

@@ -1,1 +1,1 @@
-"""What every benchmark beside peers shares: arguments, cases, clock, conditions, rows."""
+"""The common parts of benchmarks beside peers: arguments, cases, clock, conditions, rows."""

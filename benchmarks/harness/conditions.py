@@ -38,7 +38,7 @@ class Conditions:
 
 @dataclass
 class Samples:
-    """What was read in a region, by name of the column."""
+    """Readings of a region, by name of the column."""
 
     values: dict[str, list[float]] = field(default_factory=dict)
 
@@ -96,7 +96,7 @@ def monitor(device: Device) -> Monitor:
 
 
 def nvml_monitor(nvml: Any, handle: Any) -> Monitor:
-    """What NVML (the module ``pynvml``) can read of a device now."""
+    """Return the readings of a device by NVML (the module ``pynvml``) now."""
 
     def instant() -> float:
         (value,) = nvml.nvmlDeviceGetFieldValues(handle, [nvml.NVML_FI_DEV_POWER_INSTANT])

@@ -1,4 +1,4 @@
-"""What benchmarks beside peers share: their arguments, and a candidate's way to a row."""
+"""The common parts of benchmarks beside peers: their arguments, and a candidate's way to a row."""
 
 from __future__ import annotations
 

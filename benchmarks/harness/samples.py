@@ -1,4 +1,4 @@
-"""What of a result is compared with fp64: some rows of it, in the host's memory."""
+"""The part of a result that is compared with fp64: some rows of it, in the host's memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs share that compare plans or settings of ours and write tables of their own."""
+"""Tables of programs that compare plans or settings of ours."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class Lt:
         self, operation: c_void_p, layouts: tuple[c_void_p, c_void_p, c_void_p],
         workspace_bytes: int, count: int,
     ) -> list[HeuristicResult]:  # fmt: skip
-        """What the heuristic offers for A, B and D, the best first by its own estimate.
+        """The algorithms that the heuristic offers for A, B and D, the best by its estimate first.
 
         Raises CannotRunError where it offers nothing.
         """

@@ -125,7 +125,7 @@ class Peer:
             raise ValueError(f"peer {self.name} must have compute or prepared")
 
     def missing(self) -> str:
-        """What is not installed, and how to install it; empty where it can compute."""
+        """The package that is not installed, and how to install it; empty where it can compute."""
         missing = [name for name in self.modules if find_spec(name) is None]
         if not missing:
             return self.lacks()
@@ -147,7 +147,7 @@ class Peer:
         return partial(self.compute, precision)
 
     def candidates(self, **problem: Any) -> list[Candidate]:
-        """What a benchmark measures; of a peer that is missing, each says so when it is run.
+        """Candidates of a benchmark; those of a peer that is missing say so when they are run.
 
         Args:
             problem: what ``prepared`` of the operation takes.

@@ -56,7 +56,7 @@ def study_peers(operation: Operation, backend: Backend | None = None) -> list[Pe
 
 
 def study_names() -> tuple[str, ...]:
-    """What ``baselines`` of a study may name, each once."""
+    """The names that ``baselines`` of a study may hold, each once."""
     every_one = (peer.name for operation in OPERATIONS for peer in study_peers(operation))
     return tuple(dict.fromkeys(every_one))
 
@@ -67,12 +67,12 @@ def study_modules() -> tuple[str, ...]:
 
 
 def benchmark_names(operation: Operation) -> tuple[str, ...]:
-    """What ``--peers`` of an operation's benchmark may name."""
+    """The names that ``--peers`` of an operation's benchmark may hold."""
     return tuple(peer.name for peer in peers_of(operation) if peer.benchmarked)
 
 
 def candidates(operation: Operation, backend: Backend, /, **problem: Any) -> list[Candidate]:
-    """What a benchmark measures of all peers on a device; those that are missing say so."""
+    """The candidates of all peers on a device; those that are missing say so."""
     return [
         candidate
         for peer in peers_of(operation, backend)

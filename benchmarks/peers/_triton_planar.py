@@ -70,7 +70,7 @@ _TILES = {
         Tile(128, 64, 32, 3, 4, False),
     ),
 }
-"""What is tried on sm_90, few enough that a suite is not slow; none spills more than 8 bytes."""
+"""Tiles that are tried on sm_90, few enough for a suite; none spills more than 8 bytes."""
 _EVERY = [tile for tiles in _TILES.values() for tile in tiles]
 _PAD_LINES = math.lcm(*(size for tile in _EVERY for size in (tile.m, tile.n)))
 _PAD_K = math.lcm(*(tile.k for tile in _EVERY))

@@ -35,7 +35,7 @@ from benchmarks.peers._peer import (
 _PRECISIONS = ("fp16", "bf16")
 _KINDS = {"fp16": CUDA_C_16F, "bf16": CUDA_C_16BF, "fp32": CUDA_C_32F}
 _TYPES = {"fp16": np.float16, "bf16": np.uint16, "fp32": np.float32}
-"""What the parts of a format are stored as; of bf16 the bits."""
+"""Types that the parts of a format are stored in; of bf16 the bits."""
 _WORKSPACE_BYTES = 64 << 20
 _OFFERS = 8
 """Algorithms that are asked for, for each layout of B."""

@@ -31,7 +31,7 @@ def _prepared() -> list[Candidate]:
 
 
 def _planned(name: str, x: Any) -> tuple[Any, ...]:
-    """What cuFFT takes, its plan made before the clock starts."""
+    """The operands of cuFFT, its plan made before the clock starts."""
     import cupy
     from cupy.cuda import cufft
 

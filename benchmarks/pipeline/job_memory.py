@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def write(path: Path, found: Mapping[str, Mapping[str, float]]) -> None:
-    """What is known so far, with the device and versions."""
+    """The measurements so far, with the device and versions."""
     report = {
         "host_peak_mib": found, "device": devices()[-1].name, "versions": versions(),
         "timestamp": timestamp(),

@@ -131,7 +131,7 @@ def _run(study: Study, folder: Path, gpus: int, shards: int, threads: int) -> di
 
 
 def summary(lines: Sequence[Lease]) -> dict[str, Any]:
-    """What a lease log says of one run: seconds, and the most memory of the host that a job had.
+    """A run by its lease log: seconds, and the most memory of the host that a job had.
 
     Raises ValueError where two jobs had a device at the same time.
     """

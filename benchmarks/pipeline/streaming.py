@@ -119,7 +119,7 @@ def stream(workload: Workload, staged: Path, run: Path, device: Device) -> dict[
 
 
 def device_mib(device: Device) -> float | None:
-    """What CuPy's pool holds of the device's memory, which it gives back only when asked."""
+    """Bytes of the device's memory in CuPy's pool, which gives them back only when asked."""
     if device.backend == "cpu":
         return None
     import cupy

@@ -22,7 +22,7 @@ UNPROVEN = "not provable"
 
 @dataclass(frozen=True)
 class PlantedRow:
-    """What verification caught in results of a kind at a precision.
+    """Errors that verification caught in results of a kind at a precision.
 
     Attributes:
         device: cpu or cuda, whose bounds differ.

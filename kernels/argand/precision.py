@@ -143,7 +143,7 @@ class Precision:
 
     @property
     def scaled_floor(self) -> float:
-        """What a scaled component may be off by where u is less, relative to its line's largest.
+        """Largest error of a scaled component where u is less, relative to its line's largest.
 
         The largest is brought to 2^e or more (`Format.scaled_exponent`), and below the normal
         numbers a term is off by half the spacing of the subnormal ones. The last term decides: the

@@ -1,4 +1,4 @@
-"""What the campaigns of attacks, of planted errors and of random cases found, as recorded."""
+"""Tables of the campaigns of attacks, of planted errors and of random cases, as recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLANTED = (
 
 
 def planted_table(data: Path) -> str:
-    """What verification catches of errors planted into right results: `benchmarks.planted`.
+    """The table of planted errors that verification catches: `benchmarks.planted`.
 
     A result at a precision that proves nothing about any of the cases has no numbers of catches.
     """

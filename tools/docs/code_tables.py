@@ -12,7 +12,7 @@ from workflow.tables.readable import Column, markdown_table, number
 
 
 def precisions_table(_: Path) -> str:
-    """What each precision is, and on what it runs."""
+    """The table of precisions, and of what runs each."""
     columns = [
         Column(name, name)
         for name in (

@@ -9,7 +9,7 @@ from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
-"""What `benchmarks.exact` wrote of its suite, and of shapes drawn at random."""
+"""Files that `benchmarks.exact` wrote of its suite, and of shapes drawn at random."""
 _SIZES = ("batch", "m", "n", "k")
 
 

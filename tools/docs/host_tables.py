@@ -1,4 +1,4 @@
-"""What calls cost the host, as `benchmarks.host_times` recorded it."""
+"""Times of the host for calls, as `benchmarks.host_times` recorded them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ COMMAND = "python -m tools.docs"
 
 
 def generated() -> Mapping[Path, str]:
-    """What each generated file should hold now: schema, keys of a study, tables of the pages."""
+    """The text of each generated file: schema, keys of a study, tables of the pages."""
     pages = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     filled = {page: fill_tables(page.read_text(encoding="utf-8"), DATA) for page in pages}
     return {**generate.generated(), **filled}

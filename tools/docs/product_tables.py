@@ -12,7 +12,7 @@ from workflow.records import NOT_RUN
 from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number
 
 LARGE, BATCHED, SMALL = "h200-gemm-large.csv", "h200-gemm-batched.csv", "h200-gemm-small.csv"
-"""What `benchmarks.gemm --suite` wrote for the suite of each name."""
+"""Files that `benchmarks.gemm --suite` wrote for the suite of each name."""
 
 
 def _percent(value: float) -> str:
@@ -30,7 +30,7 @@ CONDITIONS = (
     Column("clock_mhz", "clock (MHz)", _whole, numeric=True),
     Column("power_w", "power (W)", _whole, numeric=True),
 )
-"""What a benchmark's row ran beside and under."""
+"""Columns of the conditions of a benchmark's row."""
 _FORMATS = (Column("input", "operands"), Column("output", "result"))
 
 
@@ -41,7 +41,7 @@ def with_formats(columns: list[Column]) -> list[Column]:
 
 
 def products_table(*suites: str) -> Callable[[Path], str]:
-    """What was measured of the products of some suites, and under which conditions."""
+    """The measured products of some suites, and their conditions."""
 
     def table(data: Path) -> str:
         columns = with_formats([*shown_columns(), *CONDITIONS])
@@ -77,7 +77,7 @@ def headline_table(data: Path) -> str:
 
 
 def left_out_table(data: Path) -> str:
-    """What the benchmark of products did not measure, why, and at how many of its shapes."""
+    """Candidates that the benchmark of products did not measure, why, and at how many shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
     for row in _measured(data, LARGE, BATCHED, SMALL):
         if not row["time_us_p50"]:

@@ -19,7 +19,7 @@ def _json(data: Path, name: str) -> Any:
 
 
 STREAMING, SCALING = "h200-streaming.json", ("h200-scaling.json", "h200-scaling-4.json")
-"""What `streaming` and, on eight cards and on four, `scaling` of `benchmarks.pipeline` wrote."""
+"""Files that `streaming` and, on eight cards and four, `scaling` of `benchmarks.pipeline` wrote."""
 
 
 def streaming_table(data: Path) -> str:

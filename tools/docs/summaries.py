@@ -191,7 +191,7 @@ def study_summary(data: Path) -> str:
 
 
 def ceilings_table(data: Path) -> str:
-    """What the H200 itself reached: its copy rate, and the real matrix rate of each format."""
+    """The measured limits of the H200: its copy rate, and the real matrix rate of each format."""
     ceilings = Ceilings.from_json((data / "h200-ceilings.json").read_text(encoding="utf-8"))
     rates = {f"{name} (TFLOP/s)": number(rate) for name, rate in ceilings.tflops.items()}
     return text_table([{"copy (GB/s)": number(ceilings.copy_gbytes_per_s)} | rates])

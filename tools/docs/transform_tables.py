@@ -17,7 +17,7 @@ from tools.docs.shown import shown_columns, text_table
 from workflow.tables.readable import Column, markdown_table
 
 SUITES = ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv")
-"""What `benchmarks.dft` wrote, a file a suite; the last has lengths with a large prime factor."""
+"""Files of `benchmarks.dft`, one a suite; the last has lengths with a large prime factor."""
 
 _PRECISION = PRECISIONS["3xfp16"]
 _LIBRARY = "cuFFT"

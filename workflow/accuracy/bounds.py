@@ -223,7 +223,7 @@ def stage_bound(precision: Precision, k: int, backend: str, tile: int = 1) -> fl
 def operands_bound(
     precision: Precision, k: int, backend: str, *, tile: int = 1, moved: float = 0.0
 ) -> float:
-    """What `stage_bound` has beside the sums.
+    """The part of `stage_bound` beside the sums.
 
     Where ``tile`` entries of vectors have one scale, what that loses is sqrt(tile) of it, beside
     the norm of all of them. ``moved`` is what entries of the table were moved by before.

@@ -64,7 +64,7 @@ _LEAST_ROWS = 64
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the check found.
+    """The findings of the check.
 
     ``reason`` is empty where nothing impossible was, ``suspicion`` where nothing improbable was.
     ``worst`` is the largest residual over its threshold.

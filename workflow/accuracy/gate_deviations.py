@@ -71,7 +71,7 @@ def evolution_probable(
     amplitudes: int,
     matrices: float,
 ) -> tuple[float, float]:
-    """What a state's relative error is within but for one in 1e9, and the same of an amplitude.
+    """Bounds of a state's relative error but for one in 1e9, and the same of an amplitude.
 
     The latter is relative to the largest amplitude. ``matrices`` is what their rounding does
     (`known_deviation`, `fused_deviation`), of which there are few numbers to average over.
@@ -136,5 +136,5 @@ def _instructions(width: int, terms: int, depth: int) -> int:
 
 
 def _used(precision: Precision, width: int) -> Precision:
-    """What a gate's products are summed at: narrow gates of split precisions are fp32's."""
+    """The precision of a gate's products: narrow gates of split precisions are fp32's."""
     return precision if precision.terms == 1 else product_precision(precision, width)

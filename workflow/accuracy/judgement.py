@@ -1,4 +1,4 @@
-"""What is said about one result: its errors, its bound, and the verdict."""
+"""The assessment of one result: its errors, its bound, and the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from argand.precision import FP64
 Array = npt.NDArray[Any]
 
 Verdict = Literal["verified", "unproven", "suspect", "wrong"]
-"""What is said of a result, from the best to the worst."""
+"""Verdicts of a result, from the best to the worst."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVABLE = 0.1
 """Largest bound on a relative error that proves something: one decimal digit of the result."""
@@ -87,7 +87,7 @@ _SAID = ("verdict", "verified", "reason", "reference")
 
 
 def worst_of(parts: Mapping[str, Any]) -> Accuracy:
-    """What the accuracies of the parts of a result say of the whole.
+    """Return the accuracy of the whole from those of the parts of a result.
 
     Errors are those of the worst part; the relative Frobenius error of the whole is at most that.
     It is verified where every part is, and the reason names the parts that are not. A measure that

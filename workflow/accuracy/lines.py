@@ -1,4 +1,4 @@
-"""What the assessments of all results of a product need of each row of A and each column of B."""
+"""Each row of A and each column of B, as assessments of all results of a product need them."""
 
 from __future__ import annotations
 

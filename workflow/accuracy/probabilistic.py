@@ -59,7 +59,7 @@ much of k). They add the small products of an instruction's k next to its large 
 
 
 class Sums(NamedTuple):
-    """What sums are off by, relative to the root mean square of partial sums.
+    """The error of sums, relative to the root mean square of partial sums.
 
     ``mean`` is common to all elements, ``deviation`` each one's own.
     """
@@ -78,7 +78,7 @@ def concentration(components: float, tests: float = 1) -> float:
 
 
 def length_within(mean: float, deviation: float, components: float) -> float:
-    """What the length of an error vector exceeds with `FAILURE`.
+    """The length that an error vector exceeds with `FAILURE`.
 
     With m the mean, of this length, and e the rest, |m + e|^2 = |m|^2 + 2 m.e + |e|^2. Here |e| has
     its `concentration`, and m.e is one number that deviates by |m| ``deviation`` / sqrt(n).

@@ -284,6 +284,6 @@ def _lost(
 
 
 def _lost_scalars(reference: ProductReference, precision: Precision, backend: str) -> float:
-    """What alpha and beta lose when they underflow in the output's type, relative to magnitude."""
+    """The loss of alpha and beta that underflow in the output's type, relative to magnitude."""
     lost = 2 * underflow(precision, backend).result
     return sum(lost / abs(scalar) for scalar in (reference.alpha, reference.beta) if scalar)

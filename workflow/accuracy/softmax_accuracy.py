@@ -20,11 +20,11 @@ _BLOCK_VALUES = 1 << 16
 EXP_ROUNDINGS = 4
 """Roundings' worth of error of exp: NumPy documents under 4 ulp, ex2.approx has 2 ulp."""
 EXP_DEVIATION = 2
-"""What exp is within almost everywhere, in u: an ulp."""
+"""Error of exp almost everywhere, in u: an ulp."""
 ARGUMENT_ROUNDINGS = 3
 """Of an exponent x - m: the difference, the product with log2(e), and log2(e) itself."""
 TILE_ROUNDINGS = 3
-"""What joining a tile adds beside two exponentials: two products and a sum."""
+"""Roundings of joining a tile beside two exponentials: two products and a sum."""
 _LONGEST_CHAIN = 128
 """Most values that a lane of a GPU holds in its registers."""
 _SMALLEST_TILE = 256
@@ -116,7 +116,7 @@ def rounding_deviation(precision: Precision, values: Array, below: Array, backen
 
 @dataclass(frozen=True)
 class Rounded:
-    """What a result of fewer bits adds to its errors: half an ulp, and half its smallest number."""
+    """The error that a result of fewer bits adds: half an ulp, and half its smallest number."""
 
     relative: float = 0.0
     absolute: float = 0.0

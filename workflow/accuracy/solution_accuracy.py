@@ -50,7 +50,7 @@ class SolutionReference:
     expected: Array | None
 
     def enclosure(self, index: int, residual: Array, size: Array) -> Array:
-        """What a solution is off by at most, by its residual (n, rhs) and |A| |x| + |b|."""
+        """The bound on a solution's error, by its residual (n, rhs) and |A| |x| + |b|."""
         n, rhs = residual.shape
         own = min(index, len(self.inverse) - 1)
         left = np.abs(residual) + _residual_rounding(n) * size
@@ -163,7 +163,7 @@ def assess_solution(reference: SolutionReference, result: Array, precision: Prec
 def backward_bound(
     n: int, precision: Precision, *given: np.dtype[np.generic] | type[np.generic]
 ) -> float:
-    """What the backward error of a solution of n unknowns is at most, as it is computed here.
+    """The bound on the backward error of a solution of n unknowns, as it is computed here.
 
     `argand.solve` accepts `TARGET` sqrt(n) u of the residual that it computes in fp64, in which x
     is then rounded to its type (u), and rounding operands of another type to that one counts as u
@@ -180,7 +180,7 @@ def backward_bound(
 
 
 def _residual_rounding(n: int) -> float:
-    """What b - A x in fp64 errs by of |A| |x| + |b|: gamma_(n + 3), twice for complex numbers.
+    """The error of b - A x in fp64 over |A| |x| + |b|: gamma_(n + 3), twice for complex numbers.
 
     Twice again for what moduli and sums of them are rounded by (Higham, 3.6).
     """

@@ -134,7 +134,7 @@ def _as_integers(x: Array, precision: Precision, axis: int) -> Array:
 
 
 class Inspected(NamedTuple):
-    """What an inspection found: beyond what is possible, and beyond what is probable."""
+    """The findings of an inspection: beyond what is possible, and beyond what is probable."""
 
     wrong: str = ""
     suspect: str = ""

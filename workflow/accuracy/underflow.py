@@ -1,4 +1,4 @@
-"""What is lost below the range of each precision, derived from its row in `argand.PRECISIONS`."""
+"""Errors below the range of each precision, derived from its row in `argand.PRECISIONS`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argand.rounding import LARGEST_SHIFT
 
 @dataclass(frozen=True)
 class Underflow:
-    """What is lost below a format's range: absolute terms that no relative bound covers.
+    """Errors below a format's range: absolute terms that no relative bound covers.
 
     ``operand`` is the largest absolute error of one real part of an operand, ``of_largest`` the
     same relative to the largest component of its row of A or column of B (scaled precisions and

@@ -68,7 +68,7 @@ class WholeError:
 
     @property
     def limit(self) -> float:
-        """What ||C^ - C|| / ||C|| is at most, with a probability of 1 - `FAILURE`."""
+        """The bound on ||C^ - C|| / ||C||, with a probability of 1 - `FAILURE`."""
         most = LIMIT * self.error
         return most / (self.result - most) if most < self.result else math.inf if most else 0.0
 

@@ -1,4 +1,4 @@
-"""What antennas receive from plane waves, and the weights that steer beams, made in boxes.
+"""Samples of antennas in plane waves, and the weights that steer beams, made in boxes.
 
 Arrays are (channel, polarization, antenna, time) and (channel, polarization, beam, antenna).
 """
@@ -32,7 +32,7 @@ class Wave:
 def steering_weights(
     frequencies_hz: Array, where: Array, directions: Array
 ) -> Callable[[Box], Array]:
-    """What makes boxes of the weights of beams, the same ones for each polarization.
+    """A function that makes boxes of the weights of beams, the same ones for each polarization.
 
     Args:
         frequencies_hz: (channels,) centres of the channels.
@@ -52,7 +52,7 @@ def steering_weights(
 def received(
     frequencies_hz: Array, where: Array, waves: Sequence[Wave], noise: float, rng: Generators
 ) -> Callable[[Box], Array]:
-    """What makes boxes of samples: each antenna's noise of a power, and waves with their phases.
+    """A function that makes boxes of samples: each antenna's noise, and waves with their phases.
 
     A wave is the same at all antennas but for its phase, so it is drawn by the box's place along
     the other axes.

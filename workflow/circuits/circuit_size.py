@@ -52,7 +52,7 @@ class CircuitSize:
 
     @property
     def matrix_bytes(self) -> int:
-        """What they take in complex128."""
+        """Their bytes in complex128."""
         return _COMPLEX_BYTES * self.matrix_entries
 
 

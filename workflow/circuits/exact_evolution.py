@@ -151,7 +151,7 @@ def _filled(inner: frozenset[int], qubits: int) -> tuple[int, ...]:
 
 
 def _steps(sweep: _Sweep, outer: Sequence[int]) -> list[_Step]:
-    """What a sweep does to a block; diagonal gates in a row are one step."""
+    """The steps of a sweep on a block; diagonal gates in a row are one step."""
     steps: list[_Step] = []
     for diagonal, gates in groupby(sweep.gates, lambda gate: gate.diagonal):
         if diagonal:
@@ -211,7 +211,7 @@ _SCRATCH = _Scratch()
 
 
 class _Step(Protocol):
-    """What gates do to a block of shape (2, ..., 2)."""
+    """Gates on a block of shape (2, ..., 2)."""
 
     def apply(self, block: Array, index: Bits, spare: Sequence[Array]) -> None:
         """Change a block, with two more of its size for whatever it takes.

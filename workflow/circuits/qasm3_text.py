@@ -31,7 +31,7 @@ _WORDS = {
     "ℇ": "2.718281828459045", "log": "ln", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
     "phase": "p", "cphase": "cp", "**": "^",
 }  # fmt: skip
-"""What OpenQASM 2, or Qiskit's reader of it, calls otherwise."""
+"""Names that OpenQASM 2, or Qiskit's reader of it, has others for."""
 _REFUSED = frozenset({
     "for", "while", "if", "else", "switch", "case", "default", "def", "defcal", "defcalgrammar",
     "cal", "extern", "return", "break", "continue", "end", "let", "const", "input", "output",

@@ -1,4 +1,4 @@
-"""What an OpenQASM text costs to read, told from its tokens before Qiskit reads it.
+"""The cost of reading an OpenQASM text, from its tokens before Qiskit reads it.
 
 A line can declare 10^9 qubits, fifty definitions of gates 2^50 gates, an include any file of the
 machine. Qiskit would begin to build or read all of it.

@@ -28,7 +28,7 @@ from workflow.storage.memory import in_words, machine_memory
 
 Array = npt.NDArray[Any]
 _ROUNDING = 1e-14
-"""What Qiskit's gate matrices may have where exact ones have 0."""
+"""Entries of Qiskit's gate matrices that count as 0, at most."""
 _WIDEST_TOLD, _MOST_TOLD = 6, 2000
 """Qubits, and number, of the different gates whose matrices are looked at in a check."""
 _INSTRUCTIONS = tuple(

@@ -73,7 +73,7 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What rows are matched by."""
+        """The columns that rows are matched by."""
         return self.workload, self.implementation, self.precision, self.shard
 
 

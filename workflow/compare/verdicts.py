@@ -1,4 +1,4 @@
-"""What two rows say together: faster, slower, more or less accurate, or not comparable and why."""
+"""Verdicts on two rows: faster, slower, more or less accurate, or not comparable and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERSIONS = {
 }  # fmt: skip
 """Packages whose version changes a time or an error, and the one implementation that uses it."""
 FACTORS = ("device", "size", "seed", "input", "versions")
-"""What must be equal in two rows that are compared."""
+"""Columns that must be equal in two rows that are compared."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ _SHOWN = (
 
 
 def values_of(row: Compared) -> dict[str, Any]:
-    """What stands in the columns of one row; None where there is nothing."""
+    """The cells of one row; None where there is nothing."""
     before, after, time = row.before, row.after, row.time
     times = [one and one.times and one.times.p50 for one in (before, after)]
     found = dict(zip(("workload", "implementation", "precision", "shard"), row.key, strict=True))

@@ -1,4 +1,4 @@
-"""What a field's type allows: the members of unions, models in it, the range of numbers."""
+"""Values that a field's type allows: the members of unions, models in it, the range of numbers."""
 
 from __future__ import annotations
 

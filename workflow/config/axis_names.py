@@ -8,7 +8,7 @@ from collections.abc import Iterable
 PAIR = "complex"
 """The axis of a dataset that holds real and imaginary part."""
 SYNONYMS = {"channel": "frequency"}
-"""What an operand's axis may be called beside its own name."""
+"""Other names of an operand's axis, and its own."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _TAKEN = ("entry", "argand_crc32")
 """Groups of a product file, in which axes have datasets of their names."""

@@ -1,4 +1,4 @@
-"""What may be wrong with a study outside its config, before any job starts.
+"""The check of a study against the world outside its config, before any job starts.
 
 ``python -m workflow.config.check STUDY...`` says it, without running anything.
 """

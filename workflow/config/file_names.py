@@ -119,7 +119,7 @@ def _results(study: Study, name: str) -> Iterator[str]:
 
 
 def unusable_inputs(study: Study, name: str) -> list[str]:
-    """What is wrong with the names of the files that a workload reads, a line for each.
+    """The mistakes in the names of the files that a workload reads, a line for each.
 
     Raises InputError as `Study.input_files` does.
     """

@@ -20,7 +20,7 @@ Key = tuple[str | int, ...]
 
 
 class StudyError(ValueError):
-    """What is wrong with a study, one mistake a line.
+    """The mistakes of a study, one a line.
 
     A config's own text may hold line breaks and a terminal's control sequences; they are escaped.
     """
@@ -43,7 +43,7 @@ def nearest(found: str, known: Iterable[str]) -> str:
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
-    """What to say about a key that does not exist."""
+    """The message about a key that does not exist."""
     known = list(known)
     return f"unknown key{nearest(key, known) or ';'} (known: {', '.join(known)})"
 
@@ -100,7 +100,7 @@ def _tell(
     at: Key,
     extra: Sequence[str] = (),
 ) -> list[str]:
-    """What is wrong with one value and what it holds."""
+    """The mistakes of one value and of what it holds."""
     here = [mistake for mistake in found if not mistake.rest]
     if here:
         return [attach(at, _sentence(here, field, raw), _fields(models))]
@@ -185,7 +185,7 @@ def _likeness(model: type[BaseModel], raw: Any) -> float:
 
 
 def _sentence(found: list[_Mistake], field: FieldInfo | None, raw: Any) -> str:
-    """What is wrong with a value, from the errors that concern the value itself."""
+    """The mistake of a value, from the errors that concern the value itself."""
     for mistake in found:
         if mistake.type == "value_error":
             return str(mistake.context["error"])
@@ -222,7 +222,7 @@ _BOUNDS = {
 
 
 def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
-    """What would have been right, for one of pydantic's types of error."""
+    """The values that are allowed, for one of pydantic's types of error."""
     context = mistake.context
     if mistake.type in _BOUNDS:
         words, name = _BOUNDS[mistake.type]

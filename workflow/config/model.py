@@ -1,4 +1,4 @@
-"""What every part of a study has in common."""
+"""The base of every part of a study."""
 
 from __future__ import annotations
 

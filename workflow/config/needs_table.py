@@ -1,4 +1,4 @@
-"""What each step of a study will need of disk, memory and time, as one table before it runs."""
+"""The table of disk, memory and time that each step of a study will need, before it runs."""
 
 from __future__ import annotations
 

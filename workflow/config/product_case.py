@@ -1,4 +1,4 @@
-"""What the kinds that are one matrix product have in common in a config."""
+"""The keys that kinds which are one matrix product have in common."""
 
 from __future__ import annotations
 

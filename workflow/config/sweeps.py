@@ -118,7 +118,7 @@ def _sequence(member: Any) -> bool:
 
 
 def sweep_of(name: str, annotation: Any) -> str:
-    """What a sweep over a parameter lists: ``values``, ``lists``, or nothing where it has none."""
+    """The key of a sweep over a parameter: ``values``, ``lists``, or nothing where it has none."""
     if name == "kind" or is_list(annotation):
         return ""
     if is_tuple(annotation):

@@ -1,4 +1,4 @@
-"""What figures of records share: a marker for each peer, exact results, axes, the legend."""
+"""Parts of all figures of records: a marker for each peer, exact results, axes, the legend."""
 
 from __future__ import annotations
 

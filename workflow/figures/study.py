@@ -67,7 +67,7 @@ def draw_product(path: Path, picture: Picture, product: Product) -> None:
 
 
 def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
-    """What `draw_pareto` writes."""
+    """The figure that `draw_pareto` writes."""
     own = [record for record in records if record.workload == workload]
     shown = [r for r in own if r.verified and r.time_us_p50 and r.rel_frobenius is not None]
     figure, axes = new_axes(7.6, 4.4)
@@ -104,7 +104,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
 
 
 def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
-    """What `draw_growth` writes."""
+    """The figure that `draw_growth` writes."""
     figure, axes = new_axes(7.6, 4.4)
     styles = {"re": ("-", "o"), "im": ("--", "s")}
     for row in rows:
@@ -131,7 +131,7 @@ def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
 
 
 def limits_figure(records: Sequence[Record]) -> Figure:
-    """What `draw_limits` writes: a line for each workload, a dot for each result."""
+    """The figure that `draw_limits` writes: a line for each workload, a dot for each result."""
     shown = [r for r in ordered(records) if r.verified and r.limit_fraction is not None]
     workloads = list(dict.fromkeys(record.workload for record in shown))
     figure, axes = new_axes(7.6, 1.4 + 0.4 * max(1, len(workloads)))
@@ -165,7 +165,7 @@ def limits_figure(records: Sequence[Record]) -> Figure:
 
 
 def product_figure(picture: Picture, product: Product) -> Figure:
-    """What `draw_product` writes."""
+    """The figure that `draw_product` writes."""
     figure, axes = new_axes(7.6, 4.8)
     picture(product, axes)
     if not axes.get_title():
@@ -176,7 +176,7 @@ def product_figure(picture: Picture, product: Product) -> Figure:
 
 
 def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:
-    """What x is: nominal TFLOP/s where all have them, else calls a second."""
+    """The quantity along x: nominal TFLOP/s where all have them, else calls a second."""
     if records and all(record.tflops for record in records):
         rates = [record.tflops or 0.0 for record in records]
         if max(rates) >= 1:

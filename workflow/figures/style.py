@@ -1,4 +1,4 @@
-"""What all figures share: colours, style, and how they are saved.
+"""The style of all figures: colours, fonts, and how they are saved.
 
 SVG without a date and with fixed identifiers, so that the same records give the same bytes. One
 colour stands for one precision in every figure.
@@ -68,7 +68,7 @@ STYLE: Any = {
 
 
 def marker_key(marker: str, *, filled: bool = True) -> Line2D:
-    """What a legend shows for a marker of any colour."""
+    """A legend's handle for a marker of any colour."""
     return Line2D(
         [], [], marker=marker, linestyle="none", color="#777777", markersize=8,
         markerfacecolor="#777777" if filled else "white",

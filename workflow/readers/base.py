@@ -1,4 +1,4 @@
-"""What a reader of a format is."""
+"""The protocol of a reader of a format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Reader(ABC):
     """The arrays of one file; nothing of it is read before it is asked for."""
 
     names: ClassVar[tuple[str, ...]]
-    """What an operand may name of such a file."""
+    """The names of such a file's arrays."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -28,7 +28,7 @@ _DAMAGE = (
     ArithmeticError,
     RuntimeError,
 )
-"""What the package raises for a file that is none, depending on where it stumbles."""
+"""Errors of the package for a file that is none, depending on where it stumbles."""
 
 
 class Touchstone(Reader):

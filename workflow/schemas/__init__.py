@@ -1,1 +1,1 @@
-"""What is generated from the models of a study: the JSON schema and the tables of its keys."""
+"""Generators from the models of a study: the JSON schema and the tables of its keys."""

@@ -163,7 +163,7 @@ def _listed(choices: Sequence[str]) -> list[str]:
 
 
 def _named(annotation: Any) -> Iterator[Any]:
-    """What Annotated says anywhere within a type."""
+    """The metadata of Annotated anywhere within a type."""
     yield from getattr(annotation, "__metadata__", ())
     for part in typing.get_args(annotation):
         yield from _named(part)

@@ -1,4 +1,4 @@
-"""What a study takes of this machine, told from its parameters before the first job: disk, memory.
+"""Disk and memory that a study takes of this machine, from its parameters before the first job.
 
 And how long its jobs take at least. Nothing is read but the headers of the user's files, and
 nothing is made as large as the data.
@@ -41,7 +41,7 @@ _LISTED = 5
 
 @dataclass(frozen=True)
 class Sizes:
-    """What one workload takes: bytes of its files, and operations of one computation.
+    """The needs of one workload: bytes of its files, and operations of one computation.
 
     ``run`` is the result of each implementation, ``product`` the one that stays; ``verified`` is
     what its verification holds at a time, in fp64, and ``whole`` says that it has no axis to go
@@ -59,7 +59,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Place:
-    """What is there for a study: where its jobs run, and what is free, in bytes."""
+    """The machine of a study: where its jobs run, and what is free, in bytes."""
 
     memory: int
     disk: int
@@ -67,7 +67,7 @@ class Place:
 
 
 def beyond(study: Study, device: Device | None) -> list[str]:
-    """What a study asks for that is not there, one mistake a line.
+    """The needs of a study that are not met, one mistake a line.
 
     Args:
         study: in which nothing else is wrong.
@@ -84,7 +84,7 @@ def beyond(study: Study, device: Device | None) -> list[str]:
 
 
 def summary(study: Study) -> str:
-    """What a study takes of the disk and what is free there, in words."""
+    """The disk that a study takes and what is free there, in words."""
     needed = _disk_bytes(study, {name: _sizes_of(study, name) for name in study.names})
     return f"{in_words(needed)} of disk in {study.folder}/, {in_words(_room(study))} free"
 

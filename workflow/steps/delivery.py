@@ -110,7 +110,7 @@ def _bytes(record: Record) -> int:
 
 
 def _roundoff(record: Record) -> tuple[float, int]:
-    """What orders precisions from the most accurate on: their roundoff, then the table's order."""
+    """The order of precisions from the most accurate on: by roundoff, then by the table."""
     row = any_precision(record.precision)
     if row.moduli:  # what rounding moves a component by, relative to its line's norm
         return moduli(row.moduli).component_loss(1), len(PRECISIONS)
@@ -132,7 +132,7 @@ def _fits(case: Case, record: Record) -> bool:
 
 
 def _hint(case: Case, ours: list[Record]) -> str:
-    """What to do where only a bound is too wide, or all that fits is a model."""
+    """Advice where only a bound is too wide, or all that fits is a model."""
     if case.precision == "auto" and any(record.verified and _emulated(record) for record in ours):
         return (
             ". On the CPU auto takes fp64 and fp32 alone, the others being models of a GPU's: "
@@ -153,7 +153,7 @@ def choose_at(records: list[Record], precision: str) -> Record:
 
 
 def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[str, Any]:
-    """What a product says of itself: its record, where its operands come from, what was asked."""
+    """The certificate of a product: its record, where its operands come from, what was asked."""
     certificate = {key: value for key, value in asdict(chosen).items() if value not in (None, "")}
     certificate |= {key: str(value) for key, value in staged.attributes.items()}
     certificate["requested_precision"] = workload.case.precision

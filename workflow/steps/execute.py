@@ -108,7 +108,7 @@ class _Operands:
 
 @dataclass(frozen=True)
 class _Job:
-    """What all attempts of a run share."""
+    """The state that all attempts of a run share."""
 
     workload: Workload
     operands: _Operands

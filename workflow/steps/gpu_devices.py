@@ -115,7 +115,7 @@ print(json.dumps([(device.index, device.uuid, device.name) for device in gpus()]
 
 
 def _from_cuda() -> list[Gpu]:
-    """What CUDA sees in a process of its own, in the order of PCI addresses."""
+    """The devices that CUDA sees in a process of its own, in the order of PCI addresses."""
     environment = {name: value for name, value in os.environ.items() if name != VISIBLE}
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)

@@ -100,7 +100,7 @@ def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> 
 
 
 def _shared(ready: Sequence[Ready], operands: Operands) -> list[Operands]:
-    """What each takes, equal arrays being one."""
+    """The operands of each, equal arrays being one."""
     known: dict[tuple[str, str, tuple[int, ...]], list[Array]] = {}
 
     def one(name: str, value: Any) -> Any:

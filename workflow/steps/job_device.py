@@ -141,7 +141,7 @@ def _free(device: Device) -> None:
 
 
 def _failure(device: Device) -> Exception | None:
-    """What CUDA says of a device that no longer answers, which led to some other error."""
+    """CUDA's error of a device that no longer answers, which led to some other error."""
     try:
         _free(device)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What every job of the workflow needs around its one library call."""
+"""The log, the packages and the signals of a job, around its one library call."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _Kept(BaseModel):
 
 
 class KeptRow(_Kept):
-    """What was measured of one result, by the names of `Result`; times are None where none is."""
+    """Measurements of one result, by the names of `Result`; times are None where none is."""
 
     implementation: str
     precision: str
@@ -77,7 +77,7 @@ MEASURED = tuple(
     for name in KeptRow.model_fields
     if name not in ("implementation", "precision", "rounding", "steps", "algorithm")
 )
-"""What clocks and sensors said of a result, by the names of `Result`."""
+"""Fields of `Result` that clocks and sensors decide."""
 
 
 class _File(_Kept):
@@ -89,7 +89,7 @@ class _File(_Kept):
 def work(
     workload: Workload, staged: Path, device: Device, shard: Shard | None, code: str
 ) -> dict[str, str]:
-    """What decides how long the rows of a part take: the file counts where all of it is the same.
+    """All that decides the times of a part's rows: a file counts where each of these is the same.
 
     Args:
         workload: with its case, of which the keys that only choose among rows are left out.
@@ -124,7 +124,7 @@ class KeptTimes:
 
     @classmethod
     def read(cls, path: Path, work: Mapping[str, str], log: Logger) -> KeptTimes:
-        """What a file has of this work; nothing, and a line in the log, where it has none of it.
+        """The times that a file has of this work; none, and a line in the log, where it has others.
 
         Raises NotPlainError where there is a folder, a pipe or the like in its place.
         """

@@ -1,4 +1,4 @@
-"""What the log of leases says: which job had which GPU, and from when to when."""
+"""Reading the log of leases: which job had which GPU, and from when to when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the jobs of a workload ask a cluster's scheduler for: memory and run time.
+"""Requests of a workload's jobs to a cluster's scheduler: memory and run time.
 
 Both follow from the workload's sizes, with room to spare: a job that asks for too much waits a
 little longer, one that asks for too little is killed. A further attempt asks for more.
@@ -76,7 +76,7 @@ class Needs:
     minutes: int
 
     def again(self, attempt: int) -> Needs:
-        """What the n-th attempt asks for: n times as much."""
+        """The request of the n-th attempt: n times as much."""
         return Needs(self.memory_mb * attempt, self.minutes * attempt)
 
 
@@ -85,7 +85,7 @@ FIXED = Needs(2 * _BASE_MB + _CUDA_MB, 30)
 
 
 def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: int = 1) -> Needs:
-    """What one step of a workload needs.
+    """The needs of one step of a workload.
 
     Args:
         study: where the workload is; its input files are opened for their headers.

@@ -35,7 +35,7 @@ class Sizes:
 
 
 def sizes(workload: Workload, outline: Staged) -> Sizes:
-    """What a workload's arrays take in fp64; an outline's values are not read."""
+    """Bytes of a workload's arrays in fp64; an outline's values are not read."""
     operands = {
         name: data.size * (16 if data.dtype.kind == "c" else 8)
         for name, data in outline.operands.items()

@@ -127,7 +127,7 @@ def _shared(outline: Staged, axis: str) -> list[str]:
 
 
 def shared_bytes(outline: Staged, axis: str, one: Implementation) -> int:
-    """What the operands that every chunk needs whole take on the device."""
+    """Bytes of the device for the operands that every chunk needs whole."""
     sizes = []
     for name in _shared(outline, axis):
         data = outline.operands[name]
@@ -203,7 +203,7 @@ def _unset(start: int, result: Any) -> None:
 def _prepared(
     one: Implementation, staged: StagedFile, plan: Plan
 ) -> tuple[dict[str, Any], dict[str, np.dtype[Any]]]:
-    """What all chunks share, ready to be computed with, and the types of what comes in chunks."""
+    """The operands that all chunks share, prepared, and the types of those in chunks."""
     outline = staged.outline
     shared = _shared(outline, plan.axis)
     given = {}

@@ -68,7 +68,7 @@ class AxisMap:
         return data.reshape(ordered).transpose(np.argsort(self.order))
 
     def __str__(self) -> str:
-        """What was understood, in words."""
+        """The order of axes, in words."""
         shown = " x ".join(f"{a} {n}" for a, n in zip(self.axes, self.shape, strict=True))
         parts = []
         if self.order != tuple(range(len(self.order))):

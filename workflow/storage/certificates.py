@@ -17,7 +17,7 @@ CERTIFICATE_KEYS = (
     "implementation", "precision", "algorithm", "device", "rel_frobenius", "error_limit", "bound",
     "tolerance", "verdict", "verified", "reference", "kernel_digest", "versions", "timestamp",
 )  # fmt: skip
-"""What every certificate holds, as in a Record; provenance (seed, source, checksum) is beside."""
+"""Keys of every certificate, as in a Record; provenance (seed, source, checksum) is beside."""
 DELIVERED = ("verified", "unproven")
 """Verdicts of what may be a product; an unproven one is asked for (`Case.allow_unproven`)."""
 

@@ -59,7 +59,7 @@ def write_object(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """What `write_object` wrote; raises CheckedJsonError as `read_lines` does."""
+    """The object that `write_object` wrote; raises CheckedJsonError as `read_lines` does."""
     try:
         content = json.loads(_text(path))
         digest = content.pop(DIGEST)

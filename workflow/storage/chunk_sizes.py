@@ -115,7 +115,7 @@ def _named(dataset: h5py.Dataset) -> str:
 
 
 def _stored(dataset: h5py.Dataset, box: Box) -> Iterator[tuple[h5py.Dataset, list[range]]]:
-    """What holds the values of a dataset in a box: itself, or the sources of a virtual one."""
+    """The datasets with the values of one in a box: itself, or the sources of a virtual one."""
     if not dataset.is_virtual:
         yield dataset, list(box)
         return

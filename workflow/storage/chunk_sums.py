@@ -41,7 +41,7 @@ def write_sums(dataset: h5py.Dataset, sums: Mapping[tuple[int, ...], int]) -> No
 
 
 def read_sums(dataset: h5py.Dataset) -> Sums:
-    """What `write_sums` kept.
+    """The checksums that `write_sums` kept.
 
     Raises KeyError where there is none, ChecksumError where it is of other chunks.
     """

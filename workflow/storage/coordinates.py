@@ -1,4 +1,4 @@
-"""What stands along the axes of a user's operands: read or made, and fitted to what is selected."""
+"""Coordinates of a user's operands: read or made, and fitted to what is selected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENDINGS = {
     "_hz": "Hz", "_khz": "kHz", "_mhz": "MHz", "_ghz": "GHz", "_s": "s", "_ms": "ms", "_us": "us",
     "_ns": "ns", "_m": "m", "_deg": "deg", "_rad": "rad",
 }  # fmt: skip
-"""What a dataset's name may say of its unit."""
+"""Units that the end of a dataset's name may tell."""
 OFF_STEP = 1e-3
 """Of a step, how far from equal steps an entry may be: at the highest frequency it then is
 wrong by at most pi times as much of itself, 0.3 %."""

@@ -157,7 +157,7 @@ def without_values(dataset: h5py.Dataset) -> Array:
 
 
 def members(group: h5py.Group) -> dict[str, Any]:
-    """What is in a group, in its order.
+    """The members of a group, in its order.
 
     h5py holds its lock as long as one iterates over a group itself, and `read_dataset` waits for
     threads: one of them might need the lock, if only to collect garbage.

@@ -67,7 +67,7 @@ class Stretched:
         return group[name]
 
     def changed(self, change: Callable[[Array], Array], dtype: np.dtype[Any]) -> Stretched:
-        """What a function makes of each stretch, in its shape."""
+        """A function of each stretch, of its shape and another type."""
 
         def read() -> Iterator[tuple[int, Array]]:
             for start, values in self.read():
@@ -129,7 +129,7 @@ class Drawn:
         return whole
 
     def each(self, function: Callable[[Array], Found]) -> list[Found]:
-        """What a function finds in every piece, in their order."""
+        """A function's results for every piece, in their order."""
         return self._by_threads(lambda offset: function(self.piece(offset)))
 
     def _by_threads(self, function: Callable[[tuple[int, ...]], Found]) -> list[Found]:

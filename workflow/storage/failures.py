@@ -1,4 +1,4 @@
-"""What became of a file that could not be read or written: which one, why, and what to do.
+"""Errors of a file that could not be read or written: which one, why, and what to do.
 
 A job reads some files while it writes another. An error of the system is told of the file that it
 is about: by its name, where the error or HDF5's words have it, else by what was being done.
@@ -142,7 +142,7 @@ def synced(descriptor: int, path: Path) -> None:
 
 
 def write_error(path: Path, error: BaseException, needed: int | None = None) -> WriteError:
-    """What to raise where a file, or its temporary one, could not be written."""
+    """The error of a file, or its temporary one, that could not be written."""
     hidden = _TEMPORARY.fullmatch(path.name)
     final = path.with_name(hidden[1]) if hidden else path
     number = number_of(error)

@@ -39,7 +39,7 @@ PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
 
 @dataclass(frozen=True)
 class OperandHeader:
-    """What a file holds for an operand.
+    """The arrays of a file for an operand, by their headers.
 
     ``map`` has its axes and its shape, after the selection and with missing axes as 1; ``dtype`` is
     what `read_operand` returns; ``stored`` says how it lies in the file, ``units`` in which unit.

@@ -39,7 +39,7 @@ _PIECE = 1 << 20
 _PIECES = 16
 """What does not fit into memory is read in pieces of so small a part of it."""
 _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
-"""What h5py raises for a damaged file, depending on where HDF5 or NumPy stumbles."""
+"""Errors of h5py for a damaged file, depending on where HDF5 or NumPy stumbles."""
 
 
 def describe_operand(source: FileInput, operand: Operand) -> OperandHeader:
@@ -98,7 +98,7 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
 def describe_coordinates(
     source: FileInput, operands: Sequence[Operand], *, check: bool = False
 ) -> dict[str, Coordinate]:
-    """What stands along the axes of an input's operands; errors as in `coordinates_of`."""
+    """The coordinates of an input's operands; errors as in `coordinates_of`."""
     if not operands or (not source.coordinates and source.sample_rate_hz is None):
         return {}
     with opened(source.path) as file:
@@ -186,7 +186,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    """What changes when a file is written or replaced."""
+    """Numbers of a file that change when it is written or replaced."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
 

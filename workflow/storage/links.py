@@ -170,7 +170,7 @@ def _check_source(dataset: h5py.Dataset, held: h5py.File, source: Any) -> None:
 
 
 def _choices(file: h5py.File, path: str) -> str:
-    """What the file has instead, the nearest name first."""
+    """The names that the file has instead, the nearest first."""
     names: list[str] = []
     file.visititems(
         lambda name, item: names.append(f"/{name}") if isinstance(item, h5py.Dataset) else None

@@ -66,7 +66,7 @@ def present(source: FileInput, operands: Sequence[Operand]) -> list[Operand]:
 def headers(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product] = NOTHING
 ) -> dict[str, OperandHeader]:
-    """What there is for each operand of the input; raises InputError.
+    """The header of each operand of the input; raises InputError.
 
     Looks for mistakes in its coordinates too. ``upstream`` are the outlines of the products that
     the input reads.
@@ -252,5 +252,5 @@ def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array
 
 
 def complex_bytes(precision: Precision) -> int:
-    """What a complex number takes in device memory at a precision."""
+    """Bytes of a complex number in device memory at a precision."""
     return np.dtype(precision.output).itemsize

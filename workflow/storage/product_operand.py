@@ -65,7 +65,7 @@ class ProductArray:
 
 
 class ProductOperand:
-    """What a product gives an operand: ``product`` has its axes, shape, coordinates and unit.
+    """The operand that a product gives: ``product`` has its axes, shape, coordinates and unit.
 
     The axes are the operand's by their names in the product, or in ``input.axes``, where the
     operand has them all; else they are its last ones, in their order. Raises InputError for a
@@ -117,7 +117,7 @@ class ProductOperand:
         }
 
     def coordinates(self) -> dict[str, Coordinate]:
-        """What stands along the axes that are kept, cut as the data, with the operand's names.
+        """The coordinates of the axes that are kept, cut as the data, with the operand's names.
 
         l of beams that have become rows m is ``m_l``.
         """

@@ -75,7 +75,7 @@ def sealed_digest(path: Path) -> str:
 
 
 def _sealed_note(file: BinaryIO) -> tuple[bytes, int]:
-    """What the seal says, held to its own SHA-256, and where it starts."""
+    """The text of the seal, held to its own SHA-256, and where it starts."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))
     tail = file.read()

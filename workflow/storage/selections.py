@@ -20,7 +20,7 @@ class SelectionError(ValueError):
 
 @dataclass(frozen=True)
 class _Axis:
-    """What is taken along one axis: a range, then of it some indices or the only one.
+    """The selection along one axis: a range, then of it some indices or the only one.
 
     ``pair`` marks the axis of real and imaginary part, which is always read whole.
     """

@@ -111,7 +111,7 @@ class StagedFile:
         return self._stored[name]
 
     def part(self, name: str) -> list[range]:
-        """What is meant of each axis of an operand: where it has length 1 it is broadcast."""
+        """The range of each axis of an operand: where it has length 1 it is broadcast."""
         shape = self._stored[name].shape
         return [
             self._ranges[axis]

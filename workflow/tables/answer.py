@@ -22,7 +22,7 @@ times are the same: that of two times that have just settled goes no farther."""
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study answers for one workload.
+    """A study's answer for one workload.
 
     Attributes:
         workload, kind: of the study.

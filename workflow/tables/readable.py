@@ -62,7 +62,7 @@ class Column:
     words: bool = False
 
     def show(self, row: Row) -> str:
-        """What stands in the cell; a dash for what does not apply."""
+        """The text of the cell; a dash for what does not apply."""
         value = row.get(self.field)  # recordings of earlier versions lack newer columns
         return "–" if value is None or value == "" else self.write(value)
 

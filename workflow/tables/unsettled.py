@@ -1,4 +1,4 @@
-"""What a reader is told once where times did not settle, and why."""
+"""The banner of times that did not settle, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind of workload is: its parameters, its data, its computation, its truth.
+"""The protocol of a kind of workload: its parameters, its data, its computation, its truth.
 
 To add a kind, add a file beside this one with a `Case` (the parameters, as they stand in a config)
 and a `Workload` (what is done with them), decorated with `register`. The registry, the config's
@@ -46,7 +46,7 @@ class Workload(ABC):
     enough. Empty where the kind has none. Where a study names the axes, see `split_axes`."""
 
     seen: ClassVar[str] = ""
-    """What one sees in `picture`, in a sentence or two: the caption below it."""
+    """The caption of `picture`, in a sentence or two."""
 
     reference_copies: ClassVar[float] = 0.0
     """Memory that `reference` takes, over that of operands and result in fp64, where that is more
@@ -80,7 +80,7 @@ class Workload(ABC):
 
     @abstractmethod
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
-        """What `stage` will return, known from the config and the headers of the user's files.
+        """The outline of `stage`, known from the config and the headers of the user's files.
 
         Its arrays have the shapes and types, but no values and no memory (`blank`); ``upstream``
         are the outlines of the products that are read (`product_outline`). Where a size shows only

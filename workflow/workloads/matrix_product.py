@@ -1,4 +1,4 @@
-"""What the kinds that are one matrix product have in common: gemm and beamforming."""
+"""The base of kinds that are one matrix product: gemm and beamforming."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def peers(
 
 
 def gemm_algorithm(precision: Precision, device: Device) -> str:
-    """What `argand.gemm` runs at a precision on a device."""
+    """The implementation by `argand.gemm` at a precision on a device."""
     if device.backend == "cuda":
         from argand.gemm import gpu as cuda_gemm
 

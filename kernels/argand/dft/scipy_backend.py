@@ -17,7 +17,7 @@ _WIDER = ("longdouble", "clongdouble")
 
 @dataclass(eq=False)  # SciPy keeps things of its own in it
 class FftBackend:
-    """What scipy.fft hands fft and ifft to; the rest it leaves to the next backend.
+    """The backend that scipy.fft hands fft and ifft to; the rest it leaves to the next backend.
 
     Attributes:
         single: the precision for float16, float32 and complex64.

@@ -81,7 +81,7 @@ class CircuitPlan:
 
 @dataclass(frozen=True)
 class CircuitRecord:
-    """What running a circuit took, and what it did to the norm.
+    """The cost of running a circuit, and its change of the norm.
 
     Attributes:
         plan: what was run.

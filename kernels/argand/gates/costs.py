@@ -165,7 +165,7 @@ def _table(device: Device) -> TunedPlans[GateCosts]:
 
 
 def kept_costs(precision: Precision, device: Device) -> dict[int, GateCosts]:
-    """What was measured on a device, by the qubits of the state."""
+    """Return the costs measured on a device, by the qubits of the state."""
     found = {}
     for name, costs in _table(device).all(device.index).items():
         owner, qubits = name.split()

@@ -23,7 +23,7 @@ _MOST_BRANCHES = 4
 """Passes tried after the same ones: with more, those kept beside each other are too much alike."""
 _FEW_ROWS = 8
 _SINGLE_WEIGHT = 0.25
-"""What a gate on one qubit counts beside one on two: it can join almost any pass."""
+"""Weight of a gate on one qubit beside one on two: it can join almost any pass."""
 
 Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""

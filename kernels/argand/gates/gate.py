@@ -24,7 +24,7 @@ class Gate:
 
 
 class Dependencies:
-    """What has to come before what in a circuit.
+    """The order that a circuit's gates have to keep.
 
     Attributes:
         masks: for each gate its qubits as bits.

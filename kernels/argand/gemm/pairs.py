@@ -69,7 +69,7 @@ class Pairs:
 
     @property
     def type_name(self) -> str:
-        """What a message calls the type."""
+        """The type's name in messages."""
         return f"Pairs of {self.format}"
 
     @property

@@ -1,4 +1,4 @@
-"""What a call of `argand.gemm` computes, without its data.
+"""The problem of a call of `argand.gemm`, without its data.
 
 C = alpha op(A) op(B) + beta C, batched as ``numpy.matmul``. Plans, apart from the problem, say how
 a GPU computes it.
@@ -20,7 +20,7 @@ from argand.precision import Precision, get_precision
 Output = Literal["complex64", "complex128", "complex-half"]
 """The type of a result; complex-half is `Pairs` of the format in which the operands multiply."""
 OperandFormat = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "packed"]
-"""What an operand is given as: an array, `Pairs` of a format, or `Packed`."""
+"""Forms of an operand: an array, `Pairs` of a format, or `Packed`."""
 
 
 def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
@@ -31,7 +31,7 @@ def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
 
 @dataclass(frozen=True)
 class GemmProblem:
-    """What a call computes, without its data.
+    """The problem of a call, without its data.
 
     op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C ``batch_shape + (m, n)``;
     leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the

@@ -18,7 +18,7 @@ from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap
 
 
 class ArgumentUpdate(NamedTuple):
-    """What a launch's arguments need of a call's addresses, and where it is written.
+    """The addresses of a call that a launch's arguments need, and where each is written.
 
     Each of ``words`` is a memory, the index of a 64-bit number in it, the index of an address, and
     an offset in bytes. ``moves`` are tensor maps that only the driver can move to another address.

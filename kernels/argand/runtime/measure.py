@@ -1,4 +1,4 @@
-"""What tuning of all operations shares: ranking, shapes on a command line, the printed table."""
+"""The common parts of tuning: ranking, shapes on a command line, the printed table."""
 
 from __future__ import annotations
 
