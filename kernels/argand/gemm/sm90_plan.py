@@ -14,7 +14,7 @@ from argand.gemm.sm80_plan import precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError, require_precision
-from argand.runtime.wgmma import wgmma_function
+from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
 
 Storage = Literal["fp32", "half", "planar"]
 """Storage of the row operand: interleaved pairs of fp32, interleaved pairs of 16 bits, or planes as
@@ -247,9 +247,11 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     operand = precision.operand
-    instructions = wgmma_function(operand, plan.block_n)
     if precision.terms > 1:
-        instructions += wgmma_function(operand, plan.block_n, rows_in_shared=True)
+        instructions = wgmma_pair_function(operand, plan.block_n)
+        instructions += wgmma_pair_function(operand, plan.block_n, rows_in_shared=True)
+    else:
+        instructions = wgmma_function(operand, plan.block_n)
     if plan.overlapped_stages:
         instructions += wgmma_function(operand, plan.block_n // 2)
     return (

@@ -46,6 +46,50 @@ def wgmma_function(
     )
 
 
+def wgmma_pair_function(operand: Format, n: int, *, rows_in_shared: bool = False) -> str:
+    """Return ``wgmma_pair<sign>(sums, rows, columns, keep, more_rows, more_columns)``.
+
+    It computes sums = keep sums + rows columns^T + sign more_rows more_columns^T, with arguments as
+    `wgmma_function` has them. The instructions are those of two calls of that function; one
+    statement in place of two halves the operands that the compiler carries through its passes.
+    """
+    registers, words = n // 2, 1 if rows_in_shared else 4
+    instruction = f"wgmma.mma_async.sync.aligned.m64n{n}k{operand.mma_k}.f32"
+    instruction += f".{operand.ptx}.{operand.ptx}"
+    sums = ", ".join(f"%{i}" for i in range(registers))
+    # Only 16-bit formats can be read transposed.
+    transposes = "" if operand.bytes != 2 else ", 0, 0" if rows_in_shared else ", 0"
+
+    def rows(first: int) -> str:
+        if rows_in_shared:
+            return f"%{first}"
+        return "{" + ", ".join(f"%{first + i}" for i in range(words)) + "}"
+
+    second = registers + words + 1
+    keep = second + words + 1
+    outputs = ", ".join(f'"+f"(sums[{i}])' for i in range(registers))
+    of = "uint64 {0}" if rows_in_shared else "const uint32 (&{0})[4]"
+    held = '"l"({0})' if rows_in_shared else ", ".join(f'"r"({{0}}[{i}])' for i in range(4))
+    first_rows, more_rows = of.format("rows"), of.format("more_rows")
+    return (
+        "template <int sign>\n"
+        f"__device__ __forceinline__ void wgmma_pair(float (&sums)[{registers}], {first_rows},\n"
+        f"                                           uint64 columns, int keep, {more_rows},\n"
+        "                                           uint64 more_columns) {\n"
+        '    asm volatile("{\\n.reg .pred p, q;\\n"\n'
+        f'                 "setp.ne.b32 p, %{keep}, 0;\\n"\n'
+        f'                 "{instruction} {{{sums}}}, {rows(registers)}, %{second - 1}, "\n'
+        f'                 "p, 1, 1{transposes};\\n"\n'
+        f'                 "setp.ne.b32 q, %{keep + 1}, 0;\\n"\n'
+        f'                 "{instruction} {{{sums}}}, {rows(second)}, %{keep - 1}, "\n'
+        f'                 "q, %{keep + 2}, 1{transposes};\\n}}\\n"\n'
+        f"                 : {outputs}\n"
+        f'                 : {held.format("rows")}, "l"(columns), {held.format("more_rows")},\n'
+        '                   "l"(more_columns), "r"(keep), "r"(1), "n"(sign));\n'
+        "}\n"
+    )
+
+
 def wgmma_s8_function(n: int) -> str:
     """Return the device function ``wgmma_s8(sums, rows, columns)``: sums += rows columns^T in s32.
 

@@ -2,8 +2,9 @@
 // descriptors, and the promotion of accumulators. A consumer warpgroup runs it on the stages that
 // the producer fills, for one tile; the epilogue follows.
 //
-// `wgmma<sign>(accumulators, X registers or descriptor, Y descriptor, keep)` is generated for the
-// format and width of the plan by argand/runtime/wgmma.py.
+// `wgmma<sign>(accumulators, X registers, Y descriptor, keep)` of one-term precisions, and
+// `wgmma_pair` of the others, are generated for the format and width of the plan by
+// argand/runtime/wgmma.py.
 #pragma once
 #include "device/warpgroup.cuh"
 #include "sm90_fragments.cuh"

@@ -94,14 +94,14 @@ struct PromotedMainloop {
             for (int i = 0; i < mmas; ++i) {
                 const int s = plan.product_x[p], t = plan.product_y[p];
                 if (s < plan.register_terms()) {
-                    wgmma<1>(mma_accumulator, x[i].re[s], y.at(i, t, component), i + p > 0);
-                    wgmma<component ? 1 : -1>(mma_accumulator, x[i].im[s],
-                                              y.at(i, t, 1 - component), 1);
+                    wgmma_pair<component ? 1 : -1>(mma_accumulator, x[i].re[s],
+                                                   y.at(i, t, component), i + p > 0, x[i].im[s],
+                                                   y.at(i, t, 1 - component));
                 } else {
-                    wgmma<1>(mma_accumulator, x_descriptors.at(i, s, 0), y.at(i, t, component),
-                             i + p > 0);
-                    wgmma<component ? 1 : -1>(mma_accumulator, x_descriptors.at(i, s, 1),
-                                              y.at(i, t, 1 - component), 1);
+                    wgmma_pair<component ? 1 : -1>(mma_accumulator, x_descriptors.at(i, s, 0),
+                                                   y.at(i, t, component), i + p > 0,
+                                                   x_descriptors.at(i, s, 1),
+                                                   y.at(i, t, 1 - component));
                 }
             }
         wgmma_commit();
