@@ -18,10 +18,10 @@ from argand.dft.three_kernel import (
     three_kernel_source,
     three_kernel_tables,
 )
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
+from argand.runtime.loading import load
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 WORKSPACE_BYTES = 1 << 30
@@ -60,7 +60,7 @@ class ThreeKernelLaunch:
             }
             for role in KERNELS:
                 shared = plan.kernel_shared_bytes(role, precision)
-                kernel = nvrtc.load(source, target, three_kernel_name(plan, role), shared)
+                kernel = load(source, target, three_kernel_name(plan, role), shared)
                 bound = BoundKernel(
                     kernel, plan.grid_blocks(role, rows), plan.kernel_threads(role),
                     Arguments(_DTYPE, values | {"rows": rows}), shared_bytes=shared,

@@ -18,10 +18,10 @@ from argand.dft.plan import ARGUMENTS, DensePlan, KernelPlan, dft_source, kernel
 from argand.dft.problem import DftProblem
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table
 from argand.precision import Precision
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel, max_active_clusters
+from argand.runtime.loading import load
 from argand.runtime.workspace import zeroed_workspace
 
 _DTYPE = arguments_dtype(ARGUMENTS)
@@ -41,7 +41,7 @@ class KernelLaunch:
         precision = problem.precision
         arch, sm_count = gpu(device).require_arch(), gpu(device).sm_count
         shared = plan.shared_bytes(precision)
-        kernel = nvrtc.load(
+        kernel = load(
             dft_source(plan, precision), arch.target, kernel_name(plan, precision), shared
         )
         values: dict[str, Any] = dict.fromkeys(_DTYPE.names or (), 0)

@@ -24,12 +24,12 @@ from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_
 from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError, Run
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
+from argand.runtime.loading import load
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_device = cupy.cuda.runtime.getDevice
@@ -188,7 +188,7 @@ class GateLaunch:
             tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copy_threads)
             values = table_values(plan.kind, tile, qubits, form.controls)
         shared = plan.shared_bytes
-        kernel = nvrtc.load(gate_source(plan), arch.target, kernel_name(plan), shared)
+        kernel = load(gate_source(plan), arch.target, kernel_name(plan), shared)
         occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             kernel.ptr, plan.threads, shared
         )

@@ -25,10 +25,10 @@ from argand.gemm.pack_plan import (
 )
 from argand.gemm.scan_launch import ScanLaunch
 from argand.precision import Precision
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.loading import PendingKernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class PackLaunch:
                 "exchange_absmax": exchange, "conjugate": source.flip,
             }  # fmt: skip
             values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
-        kernel = nvrtc.load(
+        kernel = PendingKernel(
             pack_source(precision, plans), device.target, pack_kernel_name(precision, plans)
         )
         arguments = Arguments(

@@ -17,10 +17,10 @@ from argand.gemm.scan_plan import (
     SCAN_THREADS,
     scan_source,
 )
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.loading import PendingKernel
 
 _DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 
@@ -40,7 +40,7 @@ class ScanLaunch:
         blocks = [n * x["row_blocks"] for n, x in zip(batches, sources, strict=True)]
         # The kernel takes two operands; no block reads the second of a single one.
         both = (*operands, *operands)[:2]
-        kernel = nvrtc.load(scan_source(*map(is_k_major, both)), device.target, SCAN_KERNEL)
+        kernel = PendingKernel(scan_source(*map(is_k_major, both)), device.target, SCAN_KERNEL)
         values = {"a_blocks": blocks[0]}
         for side, source in zip("ab", (*sources, *sources), strict=False):
             values |= {f"{side}_x": 0, f"{side}_row_absmax": 0}

@@ -18,11 +18,11 @@ from argand.gemm.sm80_plan import (
     gemm_source,
     kernel_name,
 )
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.loading import PendingKernel
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(
@@ -58,7 +58,7 @@ class MmaLaunch:
         )  # fmt: skip
         #: The kernel.
         self.plan = plan
-        kernel = nvrtc.load(
+        kernel = PendingKernel(
             gemm_source(problem.precision, plan), device.target,
             kernel_name(problem.precision, plan), plan.shared_bytes,
         )  # fmt: skip

@@ -22,10 +22,10 @@ from argand.gemm.sm90_plan import (
 from argand.gemm.sm90_scheduler import Tiles, Workspace
 from argand.gemm.sm90_throttle import find_throttle
 from argand.precision import Precision
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
+from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import ALIGNMENT, TensorMap, tensor_map
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
@@ -78,7 +78,7 @@ class WgmmaLaunch:
         #: The plan with its epilogue.
         self.plan = plan
         shared_bytes = plan.shared_bytes(precision)
-        kernel = nvrtc.load(
+        kernel = PendingKernel(
             wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
             shared_bytes,
         )  # fmt: skip

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argand.device import Device
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype, size_check
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
+from argand.runtime.loading import PendingKernel
 
 _THREADS = 256
 REDUCE_KERNEL = "gemm_add_parts"
@@ -48,7 +48,7 @@ class ReduceLaunch:
         device: Device,
     ) -> None:
         blocks = -(-batch * out.rows * out.columns // _THREADS)
-        kernel = nvrtc.load(reduce_source(), device.target, REDUCE_KERNEL)
+        kernel = PendingKernel(reduce_source(), device.target, REDUCE_KERNEL)
         values = {
             "partials": 0, "c": 0, "out": 0,
             "split_k_slices": split_k_slices, "batch": batch, "m": out.rows, "n": out.columns,

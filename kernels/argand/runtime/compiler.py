@@ -1,4 +1,4 @@
-"""Run-time compilation of CUDA C++: compile, cache, load. Knows no operation.
+"""Run-time compilation of CUDA C++: compile and cache. Knows no operation.
 
 A cubin is kept under ``$ARGAND_CACHE`` (else ``~/.cache/argand``) beneath a digest of everything
 that decides it: the source, every header that it includes, the options, the architecture and
@@ -28,8 +28,6 @@ from argand.runtime.plain_files import NotPlainError
 SOURCES = Path(__file__).parents[1] / "cuda"
 """Folder of the kernels and of the headers that they share."""
 
-_DYNAMIC_SHARED_BYTES = 8
-"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--ptxas-options=-v")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -234,43 +232,6 @@ def _write_cached(
     digest = hashlib.sha256(described + cubin).hexdigest().encode()
     write_own(path, cubin)
     write_own(path.with_suffix(".checked"), digest + b"\n" + described)
-
-
-def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
-    """Load a kernel (CuPy's `Function`), ready to launch on CuPy's current device.
-
-    Args:
-        source: CUDA C++ that defines ``extern "C" __global__`` functions.
-        target: the device's architecture, as `compile_cubin` takes it.
-        kernel: the function's name.
-        shared_bytes: the dynamic shared memory of its launches.
-    """
-    import cupy
-
-    return _load(source, target, kernel, shared_bytes, cupy.cuda.Device().id)
-
-
-@lru_cache(maxsize=512)
-def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> Any:
-    import cupy
-
-    function = _module(source, target, device).get_function(kernel)
-    # More than 48 KB, static memory included, has to be asked for. Launches of one kernel may
-    # differ in it, so what was asked for is never lowered.
-    driver = cupy.cuda.driver
-    if shared_bytes > driver.funcGetAttribute(_DYNAMIC_SHARED_BYTES, function.ptr):
-        driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
-    return function
-
-
-@lru_cache(maxsize=512)
-def _module(source: str, target: str, device: int) -> Any:
-    """Load a source's module; the cache's key holds the device, to which a module belongs."""
-    from cupy.cuda.function import Module
-
-    module = Module()
-    module.load(compile_cubin(source, target).cubin)
-    return module
 
 
 def compile_all(jobs: Iterable[tuple[str, str]]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from cuda.bindings import driver as bindings
 
 from argand.runtime.arguments import Address, Arguments
+from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap
 
 
@@ -36,10 +37,11 @@ class ArgumentUpdate(NamedTuple):
 
 
 class BoundKernel:
-    """One launch of a kernel from `nvrtc.load`, for any addresses.
+    """One launch of a kernel from `argand.runtime.loading`, for any addresses.
 
     Args:
-        kernel: a function of the device that is current when it is called.
+        kernel: a function of the device that is current when it is called, or a `PendingKernel`,
+            which the first launch waits for.
         blocks, threads: the grid and the block, along x.
         arguments: the structure that is the kernel's last argument.
         maps: makes a tensor map of the array at an address, one for each tensor map argument.
@@ -60,7 +62,10 @@ class BoundKernel:
         cooperative: bool = False,
     ) -> None:
         self._kernel = kernel  # whose module must stay loaded
-        self._form = (kernel.ptr, blocks, 1, 1, threads, 1, 1, shared_bytes)
+        self._grid = (blocks, 1, 1, threads, 1, 1, shared_bytes)
+        self._form: tuple[int, ...] | None = None
+        if not isinstance(kernel, PendingKernel):
+            self._bind()
         self._arguments = arguments
         self._map_words = np.zeros((len(maps), WORDS), np.uint64)
         self._maps = [
@@ -106,16 +111,22 @@ class BoundKernel:
 
     def start(self, stream: int) -> None:
         """Launch on a stream with the arguments that were written last."""
+        form = self._form or self._bind()
         try:
-            self._call(*self._form, stream, *self._end)
+            self._call(*form, stream, *self._end)
         except cupy.cuda.driver.CUDADriverError:
             ensure_context()
-            self._call(*self._form, stream, *self._end)
+            self._call(*form, stream, *self._end)
+
+    def _bind(self) -> tuple[int, ...]:
+        """Return the launch's function and grid, kept from now on."""
+        self._form = (self._kernel.ptr, *self._grid)
+        return self._form
 
     def node(self) -> Any:
         """Return the same launch as a graph node, which reads the arguments whenever it is set."""
         found = bindings.CUDA_KERNEL_NODE_PARAMS()
-        function, *sizes, shared_bytes = self._form
+        function, *sizes, shared_bytes = self._form or self._bind()
         found.func = bindings.CUfunction(function)
         found.gridDimX, found.gridDimY, found.gridDimZ = sizes[:3]
         found.blockDimX, found.blockDimY, found.blockDimZ = sizes[3:]

@@ -138,12 +138,12 @@ class _Hold:
         import cupy
 
         from argand.device import gpu
-        from argand.runtime import compiler as nvrtc
+        from argand.runtime.loading import load
 
         self._memory: Any = cupy.cuda.alloc_pinned_memory(8)
         self._flag = np.frombuffer(self._memory, np.uint32, 2)
         self._flag[:] = 0
-        kernel = nvrtc.load(HOLD_SOURCE, gpu(cupy.cuda.Device().id).target, HOLD_KERNEL)
+        kernel = load(HOLD_SOURCE, gpu(cupy.cuda.Device().id).target, HOLD_KERNEL)
         kernel((1,), (1,), (np.uint64(self._memory.ptr), np.int64(1e9 * _LONGEST_SECONDS)))
 
     def release(self) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import cupy
 
 from argand.device import Device, gpu
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
 from argand.runtime.layout import clashes, device_of, row_stride
+from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned as softmax_tuning
@@ -110,7 +110,7 @@ class SoftmaxLaunch:
         )
         item_strides = (read.stride * x.dtype.itemsize, written.stride * out.dtype.itemsize)
         shared = self.plan.shared_bytes(form)
-        kernel = nvrtc.load(
+        kernel = load(
             softmax_source(form, self.plan), arch.target, kernel_name(form, self.plan), shared
         )
         if self.plan.cluster > PORTABLE_CLUSTER and not self.plan.ring:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from argand.device import Device
-from argand.runtime import compiler
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import PendingKernel
 from argand.solve.exchange_plan import (
     ITEM,
     MOVE_ARGUMENTS,
@@ -27,7 +27,7 @@ from argand.solve.exchange_plan import (
 def order_launch(rows: int, columns: int, device: Device) -> tuple[BoundKernel, bool]:
     """Return the launch for a panel of these sizes, and whether it needs scratch memory."""
     shared, fits = order_bytes(rows, columns, device.require_arch())
-    kernel = compiler.load(order_source(), device.target, ORDER_KERNEL, shared)
+    kernel = PendingKernel(order_source(), device.target, ORDER_KERNEL, shared)
     values = {"pivots": 0, "scratch": 0, "order": 0, "moves": 0, "columns": columns, "rows": rows}
     arguments = Arguments(arguments_dtype(ORDER_ARGUMENTS), values)
     return BoundKernel(kernel, 1, ORDER_THREADS, arguments, shared_bytes=shared), not fits
@@ -45,7 +45,7 @@ def move_launch(
     if not width:
         return None
     shared = moves * width * ITEM[dtype]
-    kernel = compiler.load(move_source(dtype), device.target, MOVE_KERNEL, shared)
+    kernel = PendingKernel(move_source(dtype), device.target, MOVE_KERNEL, shared)
     blocks = -(-first // width) + -(-(columns - last) // width)
     values = {
         "moves": 0, "rows": 0, "pitch": pitch, "count": moves, "first": first, "last": last,

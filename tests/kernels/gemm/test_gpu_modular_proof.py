@@ -11,6 +11,7 @@ import pytest
 from argand import gemm
 from argand.gemm.modular.kernel_sources import ENCODE_KERNEL, PRODUCT_KERNEL
 from argand.gemm.modular.proof import WrongProductError
+from argand.runtime import loading
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.gemm.test_gpu_modular import (
@@ -79,7 +80,7 @@ def plant(
     offset: int, bit: int = 1,
 ) -> None:  # fmt: skip
     """Flip a bit of what the first launch of a kernel leaves at an address of its arguments."""
-    runtime, make = cp.cuda.runtime, modular_launch.nvrtc.load
+    runtime, make = cp.cuda.runtime, loading.load
     functions = []
 
     def load(source: str, target: str, name: str, *rest: Any) -> Any:
@@ -88,7 +89,7 @@ def plant(
             functions.append(found.ptr)
         return found
 
-    monkeypatch.setattr(modular_launch.nvrtc, "load", load)
+    monkeypatch.setattr(loading, "load", load)
     launch = modular_launch.BoundKernel.start
     done: list[bool] = []
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 from argand.precision import TF32
 from argand.runtime import compiler as nvrtc
+from argand.runtime import loading
 from argand.runtime.compiler import CompileError, compile_cubin, parse_resources, parse_warnings
 from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.own_files import NotOwnFolderError
@@ -150,13 +151,13 @@ def test_the_bytes_that_were_checked_are_loaded(
         compiled.path.write_bytes(b"planted")  # by who is faster than the loading
         return compiled
 
-    monkeypatch.setattr(nvrtc, "compile_cubin", swapped)
+    monkeypatch.setattr(loading, "compile_cubin", swapped)
     source = SOURCE + "// of this test alone\n"
-    function = nvrtc.load(source, "sm_80", "f", 100_000)
+    function = loading.load(source, "sm_80", "f", 100_000)
     assert function.name == "f"
     assert function.module.loaded == compiled.cubin
     assert attributes == [(7, 8, 100_000)]
-    assert nvrtc.load(source, "sm_80", "g").module is function.module
+    assert loading.load(source, "sm_80", "g").module is function.module
 
 
 def test_a_cubin_described_by_an_older_version_is_compiled_again(folder: Path) -> None:

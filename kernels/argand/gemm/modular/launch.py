@@ -39,11 +39,11 @@ from argand.gemm.modular.product_plan import (
 )
 from argand.gemm.modular.proof_launch import PROOF, SUMS, ProofLaunch
 from argand.gemm.modular.steps import Step, dependencies
-from argand.runtime import compiler as nvrtc
 from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
+from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import TensorMap, tensor_map
 
 _DECODING_WARPS = 16
@@ -194,7 +194,7 @@ class ModularLaunch:
         a_lines, b_lines = rows, self._stored if problem.b_packed else piece.padded
         values |= {"a_plane": a_lines * problem.pitch, "b_plane": b_lines * problem.pitch}
         wgmma = plan.family == "wgmma"
-        kernel = nvrtc.load(
+        kernel = PendingKernel(
             product_source(plan), self._device.target, f"modular_{PRODUCT_KERNEL}",
             plan.shared_bytes,
         )  # fmt: skip

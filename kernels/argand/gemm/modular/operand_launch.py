@@ -31,10 +31,10 @@ from argand.gemm.modular.product_plan import (
 )
 from argand.gemm.modular.scaling import normal_limit
 from argand.gemm.modular.steps import Step
-from argand.runtime import compiler as nvrtc
 from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.loading import PendingKernel
 
 _ALIGNMENT = 16
 _FEW_BLOCKS = 32
@@ -57,7 +57,7 @@ def bound(
 ) -> BoundKernel:
     """Return a launch whose addresses are yet to be set."""
     pointers = {field: 0 for kind, field in fields if kind.endswith("*")}
-    kernel = nvrtc.load(source, device.target, f"modular_{name}", shared_bytes)
+    kernel = PendingKernel(source, device.target, f"modular_{name}", shared_bytes)
     arguments = Arguments(arguments_dtype(fields), pointers | values)
     return BoundKernel(kernel, blocks, threads, arguments, shared_bytes=shared_bytes)
 

@@ -1,0 +1,107 @@
+"""Kernels on a device: cubins are loaded, and those that one call needs are compiled together.
+
+A call prepares all its launches before it starts the first. A launch that needs no more than a
+kernel's name takes a `PendingKernel`, which another thread compiles, so that a first call takes as
+long as its slowest kernel and not as long as all of them one after another.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from functools import lru_cache
+from threading import Lock, Thread
+from typing import Any
+
+from argand.runtime.compiler import Compiled, compile_cubin
+
+_DYNAMIC_SHARED_BYTES = 8
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+_begun: dict[tuple[str, str], Future[Compiled] | None] = {}
+"""What `compile_later` began, by source and target; None once it was loaded."""
+_lock = Lock()
+
+
+def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
+    """Load a kernel (CuPy's `Function`), ready to launch on CuPy's current device.
+
+    Args:
+        source: CUDA C++ that defines ``extern "C" __global__`` functions.
+        target: the device's architecture, as `compile_cubin` takes it.
+        kernel: the function's name.
+        shared_bytes: the dynamic shared memory of its launches.
+    """
+    import cupy
+
+    return _load(source, target, kernel, shared_bytes, cupy.cuda.Device().id)
+
+
+class PendingKernel:
+    """A kernel as `load` takes it, which another thread compiles until its address is asked for."""
+
+    def __init__(self, source: str, target: str, kernel: str, shared_bytes: int = 0) -> None:
+        self._arguments = source, target, kernel, shared_bytes
+        self._function: Any = None
+        compile_later(source, target)
+
+    @property
+    def ptr(self) -> int:
+        """The function's address on CuPy's current device.
+
+        Waits for the compiler; raises CompileError where NVRTC is missing or reports an error.
+        """
+        if self._function is None:  # whose module must stay loaded
+            self._function = load(*self._arguments)
+        return int(self._function.ptr)
+
+
+def compile_later(source: str, target: str) -> None:
+    """Begin to compile a source in another thread; the first `load` of it waits for that.
+
+    A source is begun once in a process: what was loaded is at hand, or in the cache.
+    """
+    with _lock:
+        if (source, target) in _begun:
+            return
+        found: Future[Compiled] = Future()
+        _begun[source, target] = found
+    # No daemon: NVRTC must not be cut off while the interpreter ends.
+    Thread(target=_compile, args=(source, target, found), daemon=False).start()
+
+
+def _compile(source: str, target: str, found: Future[Compiled]) -> None:
+    try:
+        found.set_result(compile_cubin(source, target))
+    except BaseException as error:  # raised where the kernel is loaded
+        found.set_exception(error)
+
+
+def _compiled(source: str, target: str) -> Compiled:
+    """Return what another thread compiles, else compile."""
+    with _lock:
+        found = _begun.get((source, target))
+        if found is not None:
+            _begun[source, target] = None
+    return compile_cubin(source, target) if found is None else found.result()
+
+
+@lru_cache(maxsize=512)
+def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> Any:
+    import cupy
+
+    function = _module(source, target, device).get_function(kernel)
+    # More than 48 KB, static memory included, has to be asked for. Launches of one kernel may
+    # differ in it, so what was asked for is never lowered.
+    driver = cupy.cuda.driver
+    if shared_bytes > driver.funcGetAttribute(_DYNAMIC_SHARED_BYTES, function.ptr):
+        driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
+    return function
+
+
+@lru_cache(maxsize=512)
+def _module(source: str, target: str, device: int) -> Any:
+    """Load a source's module; the cache's key holds the device, to which a module belongs."""
+    from cupy.cuda.function import Module
+
+    module = Module()
+    module.load(_compiled(source, target).cubin)
+    return module

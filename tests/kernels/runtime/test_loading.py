@@ -1,0 +1,93 @@
+"""Kernels of one call are compiled together, by threads that its first launch waits for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Barrier
+from types import SimpleNamespace
+
+import pytest
+from argand.runtime import loading
+from argand.runtime.compiler import Compiled, CompileError
+from argand.runtime.loading import PendingKernel
+
+SOURCE = 'extern "C" __global__ void f(int* x) {{ *x = {}; }}'
+SECONDS = 20
+"""How long a test waits for another thread before it fails."""
+
+
+class Module:
+    """CuPy's, without a GPU: a kernel's address is what was loaded."""
+
+    def load(self, cubin: bytes) -> None:
+        self.loaded = cubin
+
+    def get_function(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(name=name, module=self, ptr=int(self.loaded))
+
+
+@pytest.fixture(autouse=True)
+def without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    driver = SimpleNamespace(funcGetAttribute=lambda *_: 0)
+    cuda = SimpleNamespace(driver=driver, Device=lambda: SimpleNamespace(id=0))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    monkeypatch.setitem(sys.modules, "cupy.cuda.function", SimpleNamespace(Module=Module))
+    monkeypatch.setattr(loading, "_begun", {})
+    yield
+    loading._load.cache_clear()
+    loading._module.cache_clear()
+
+
+def compiled(number: int) -> Compiled:
+    return Compiled(Path(), str(number).encode(), {}, (), cached=False)
+
+
+def test_kernels_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = Barrier(3)
+
+    def compile_cubin(source: str, target: str) -> Compiled:
+        together.wait(SECONDS)  # none goes on before all have begun
+        return compiled(len(source))
+
+    monkeypatch.setattr(loading, "compile_cubin", compile_cubin)
+    sources = ["a", "bb", "ccc"]
+    kernels = [PendingKernel(source, "sm_80", "f") for source in sources]
+    assert [kernel.ptr for kernel in kernels] == [1, 2, 3]
+
+
+def test_a_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def compile_cubin(source: str, target: str) -> Compiled:
+        asked.append(source)
+        return compiled(7)
+
+    monkeypatch.setattr(loading, "compile_cubin", compile_cubin)
+    first, second = (PendingKernel("a", "sm_80", "f") for _ in range(2))
+    assert (first.ptr, second.ptr, first.ptr) == (7, 7, 7)
+    assert PendingKernel("a", "sm_80", "g").ptr == 7
+    assert asked == ["a"]
+
+
+def test_an_error_is_raised_by_each_launch_that_needs_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def compile_cubin(source: str, target: str) -> Compiled:
+        raise CompileError("no such header")
+
+    monkeypatch.setattr(loading, "compile_cubin", compile_cubin)
+    kernel = PendingKernel("a", "sm_80", "f")
+    for _ in range(2):
+        with pytest.raises(CompileError, match="no such header"):
+            _ = kernel.ptr
+
+
+def test_what_is_compiled_is_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(Module, "get_function", lambda self, name: SimpleNamespace(ptr=1))
+    kernels = [PendingKernel(SOURCE.format(number), "sm_80", "f") for number in range(2)]
+    assert [kernel.ptr for kernel in kernels] == [1, 1]
+    assert len(list((tmp_path / "cache").glob("*.cubin"))) == 2
