@@ -1,0 +1,183 @@
+"""How long the first call of each operation takes in a new process, with and without compiling.
+
+    python -m benchmarks.first_call --csv docs/data/h200-first-call.csv
+
+Each call runs in a process of its own, which has imported Argand and holds its operands on the GPU:
+once with an empty cache of compiled kernels (cold), then with the one that it has left (warm). A
+row has the median of ``--repeats`` such pairs, each from a new cache, and how many kernels were
+compiled. CuPy's own cache stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from argand import apply_gate, dft, gemm, softmax, solve
+from argand.device import DeviceError, resolve
+
+from benchmarks.harness.rows import write_rows
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """A call of a public function at a precision, with the sizes of its operands.
+
+    The sizes are m, n, k of a product, rows and columns of softmax and dft, qubits of a state and
+    of a gate, and the order of a system with its right-hand sides.
+    """
+
+    operation: str
+    precision: str
+    sizes: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The call in one word, by which its process is told what to do."""
+        return "/".join([self.operation, self.precision, "x".join(map(str, self.sizes))])
+
+
+CALLS = (
+    *(
+        FirstCall("gemm", precision, (size, size, size))
+        for precision in ("fp32", "tf32", "3xtf32", "3xfp16", "fp16", "bf16", "7xint8", "16xint8")
+        for size in (512, 4096)
+    ),
+    FirstCall("gemm", "tf32", (512, 512, 131072)),
+    FirstCall("gemm", "3xfp16", (512, 512, 131072)),
+    *(FirstCall("softmax", precision, (4096, 4096)) for precision in ("fp32", "fp16")),
+    *(FirstCall("dft", "3xfp16", (4096, length)) for length in (127, 1000, 1024, 65536)),
+    *(FirstCall("gate", precision, (24, 5)) for precision in ("fp32", "3xfp16")),
+    FirstCall("solve", "fp64", (2048, 1)),
+)
+"""Each operation at sizes that take different kernels."""
+
+
+def prepared(call: FirstCall, xp: Any) -> Callable[[], Any]:
+    """The call with operands on the device of ``xp``; they are drawn on the host."""
+    rng = np.random.default_rng(20260101)
+
+    def draw(*shape: int, kind: str = "complex64") -> Any:
+        return xp.asarray((rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(kind))
+
+    precision, sizes = call.precision, call.sizes
+    if call.operation == "gemm":
+        m, n, k = sizes
+        # A row of moduli takes the place of fp64 from 12 moduli on, else of fp32.
+        kind = "complex128" if precision == "16xint8" else "complex64"
+        return partial(gemm, draw(m, k, kind=kind), draw(k, n, kind=kind), precision=precision)
+    if call.operation == "softmax":
+        x = xp.asarray(rng.normal(size=sizes).astype(np.float32))
+        return partial(softmax, x, precision=precision)
+    if call.operation == "dft":
+        return partial(dft, draw(*sizes), precision=precision)
+    if call.operation == "gate":
+        qubits, width = sizes
+        matrix = np.linalg.qr(rng.normal(size=(2**width, 2**width)))[0].astype(complex)
+        state, targets = draw(1 << qubits), tuple(range(3, 3 + width))
+        return partial(apply_gate, state, matrix, targets, precision=precision)
+    order, columns = sizes
+    return partial(
+        solve, draw(order, order, kind="complex128"), draw(order, columns, kind="complex128")
+    )
+
+
+def seconds_of(call: FirstCall) -> float:
+    """Seconds of the first call in this process, until its result is there."""
+    import cupy
+
+    compute = prepared(call, cupy)
+    cupy.cuda.Device().synchronize()
+    started = time.perf_counter()
+    compute()
+    cupy.cuda.Device().synchronize()
+    return time.perf_counter() - started
+
+
+def in_a_new_process(call: FirstCall, cache: Path) -> float:
+    """Seconds of a first call that keeps its kernels in a folder.
+
+    Raises subprocess.CalledProcessError where it fails; what it says goes to this one's stderr.
+    """
+    command = [sys.executable, "-m", "benchmarks.first_call", "--one", call.name]
+    environment = os.environ | {"ARGAND_CACHE": str(cache)}
+    run = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    return float(json.loads(run.stdout.splitlines()[-1]))
+
+
+def rows_of(
+    call: FirstCall,
+    device: str,
+    repeats: int,
+    measure: Callable[[FirstCall, Path], float] = in_a_new_process,
+) -> list[Row]:
+    """The rows of a call, cold and warm."""
+    seconds: dict[str, list[float]] = {"cold": [], "warm": []}
+    compiled: dict[str, int] = {}
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory(prefix="argand-first-call-") as folder:
+            cache, before = Path(folder) / "cache", 0
+            for state, found in seconds.items():
+                found.append(measure(call, cache))
+                kept = len(list(cache.glob("*.cubin")))
+                compiled[state], before = kept - before, kept
+    return [
+        {
+            "operation": call.operation, "precision": call.precision,
+            "sizes": "x".join(map(str, call.sizes)), "device": device, "cache": state,
+            "kernels_compiled": compiled[state], "repeats": repeats,
+            "seconds": statistics.median(found),
+        }
+        for state, found in seconds.items()
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Measure all and write the rows, or be one of the processes."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--csv", type=Path, help="a CSV file for the rows")
+    parser.add_argument("--repeats", type=int, default=3, help="new caches for each call")
+    parser.add_argument("--only", help="calls of this operation")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one is not None:
+        (call,) = (call for call in CALLS if call.name == given.one)
+        print(json.dumps(seconds_of(call)))
+        return
+    try:
+        device = resolve("cuda").name
+    except DeviceError as error:
+        parser.error(str(error))
+    chosen = [call for call in CALLS if given.only in (None, call.operation)]
+    if not chosen:
+        operations = list(dict.fromkeys(call.operation for call in CALLS))
+        parser.error(f"--only must be one of {operations}, got {given.only!r}")
+    found: list[Row] = []
+    for call in chosen:
+        found += rows_of(call, device, given.repeats)
+        cold, warm = found[-2:]
+        print(
+            f"{call.name:32} cold {cold['seconds']:6.2f} s, {cold['kernels_compiled']} compiled; "
+            f"warm {warm['seconds']:6.3f} s",
+            flush=True,
+        )
+    if given.csv is not None:
+        write_rows(given.csv, found)
+
+
+if __name__ == "__main__":
+    main()
