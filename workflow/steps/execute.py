@@ -17,6 +17,7 @@ from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.data import Implementation, NoResultError, Staged
 from workflow.shards import Shard
+from workflow.steps.compiling import compile_kernels
 from workflow.steps.in_turn import Measured, Ready, times_in_turn, with_times
 from workflow.steps.kept_times import MEASURED, KeptTimes
 from workflow.steps.resident import download, free, upload
@@ -41,9 +42,7 @@ def execute(
 ) -> str:
     """Compute and time a workload, or one shard, at each of its precisions, and its baselines.
 
-    The results go into a run file.
-
-    Returns a summary of one line.
+    The results go into a run file. Returns a summary of one line.
 
     ``ceilings`` measures what the device can do, right before and right after the workload, because
     times are compared with what was possible while they were taken; the better of both are written
@@ -62,6 +61,7 @@ def execute(
     ):
         job = _Job(workload, _Operands(file), device, writer, log)
         implementations = job.implementations()
+        job.compile(implementations)
         known = kept.cover(implementations)
         before = ceilings(device) if ceilings and not known else None
         with limited_device_memory(workload, device):
@@ -131,6 +131,14 @@ class _Job:
         """Bytes of the device, and of the host, that a result and all around it may take."""
         return min(memory_for(self.workload, self.device), machine_memory())
 
+    def compile(self, implementations: Sequence[Implementation]) -> None:
+        """Compile the kernels of those that are computed in one piece, together."""
+        whole = [one for one in implementations if not self._exceeds(one)]
+        compile_kernels(whole, self.operands.whole, self.device, self.log)
+
+    def _exceeds(self, one: Implementation) -> bool:
+        return exceeds(self.workload, self.operands.file.outline, one.precision, self._room)
+
     def attempt(self, one: Implementation) -> tuple[Result, Ready | None]:
         """Compute and write one result; it is returned without its data.
 
@@ -141,7 +149,7 @@ class _Job:
         needed = one.precision.min_sm
         if self.device.arch is not None and self.device.arch.sm < needed:
             return self._unable(blank, f"needs compute capability {needed / 10}"), None
-        if not exceeds(self.workload, self.operands.file.outline, one.precision, self._room):
+        if not self._exceeds(one):
             try:
                 staged = self.operands.whole()
                 with launched() as names:

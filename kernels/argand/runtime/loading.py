@@ -3,13 +3,21 @@
 A call prepares all its launches before it starts the first. A launch that needs no more than a
 kernel's name takes a `PendingKernel`, which another thread compiles, so that a first call takes as
 long as its slowest kernel and not as long as all of them one after another.
+
+Within `compiling_only` a call ends where it would launch, with its kernels on their way, so that
+those of several calls are compiled together.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import Any
 
 from argand.runtime.compiler import Compiled, compile_cubin
@@ -19,6 +27,54 @@ _DYNAMIC_SHARED_BYTES = 8
 _begun: dict[tuple[str, str], Future[Compiled] | None] = {}
 """What `compile_later` began, by source and target; None once it was loaded."""
 _lock = Lock()
+_at_once = BoundedSemaphore(os.cpu_count() or 1)
+"""Compilers that run at once: each takes a core and some hundred megabytes."""
+
+
+class NotLaunchedError(RuntimeError):
+    """A call within `compiling_only` needs a kernel that is being compiled."""
+
+
+@dataclass
+class Compilation:
+    """What `compiling_only` did: ``compiled`` kernels' sources, those ``cached``, and how long."""
+
+    compiled: int = 0
+    cached: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        kernels = "kernel" if self.compiled == 1 else "kernels"
+        return (
+            f"{self.compiled} {kernels} compiled in {self.seconds:.1f} s, "
+            f"{self.cached} from the cache"
+        )
+
+
+_only_compiles = False
+
+
+@contextmanager
+def compiling_only() -> Iterator[Compilation]:
+    """Within it a call raises NotLaunchedError where it needs a kernel that is not loaded yet.
+
+    The kernels that it has asked for until then are compiled by other threads, which the end of the
+    context waits for; it then says what was compiled. An error of the compiler is not raised here
+    but by the next call that needs the kernel. It is for one thread of a program, and never nested.
+    """
+    global _only_compiles
+    found, started, before = Compilation(), time.perf_counter(), set(_begun)
+    _only_compiles = True
+    try:
+        yield found
+    finally:
+        _only_compiles = False
+        mine = [one for key, one in _begun.items() if key not in before and one is not None]
+        wait(mine)
+        compiled = [one.result() for one in mine if one.exception() is None]
+        found.cached = sum(one.cached for one in compiled)
+        found.compiled = len(compiled) - found.cached
+        found.seconds = time.perf_counter() - started
 
 
 def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
@@ -29,7 +85,12 @@ def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
         target: the device's architecture, as `compile_cubin` takes it.
         kernel: the function's name.
         shared_bytes: the dynamic shared memory of its launches.
+
+    Raises CompileError where it does not compile, and NotLaunchedError within `compiling_only`.
     """
+    if _only_compiles:
+        compile_later(source, target)
+        raise NotLaunchedError(f"{kernel} is being compiled")
     import cupy
 
     return _load(source, target, kernel, shared_bytes, cupy.cuda.Device().id)
@@ -70,7 +131,8 @@ def compile_later(source: str, target: str) -> None:
 
 def _compile(source: str, target: str, found: Future[Compiled]) -> None:
     try:
-        found.set_result(compile_cubin(source, target))
+        with _at_once:
+            found.set_result(compile_cubin(source, target))
     except BaseException as error:  # raised where the kernel is loaded
         found.set_exception(error)
 

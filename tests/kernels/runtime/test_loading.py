@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from argand.runtime import loading
 from argand.runtime.compiler import Compiled, CompileError
-from argand.runtime.loading import PendingKernel
+from argand.runtime.loading import NotLaunchedError, PendingKernel, compiling_only, load
 
 SOURCE = 'extern "C" __global__ void f(int* x) {{ *x = {}; }}'
 SECONDS = 20
@@ -91,3 +91,39 @@ def test_what_is_compiled_is_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_p
     kernels = [PendingKernel(SOURCE.format(number), "sm_80", "f") for number in range(2)]
     assert [kernel.ptr for kernel in kernels] == [1, 1]
     assert len(list((tmp_path / "cache").glob("*.cubin"))) == 2
+
+
+def test_calls_that_only_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They end where they would launch; what they asked for is compiled when the context ends."""
+    together = Barrier(3)
+
+    def compile_cubin(source: str, target: str) -> Compiled:
+        together.wait(SECONDS)
+        if source == "ccc":
+            raise CompileError("no such header")
+        return Compiled(Path(), b"9", {}, (), cached=source == "bb")
+
+    monkeypatch.setattr(loading, "compile_cubin", compile_cubin)
+    with compiling_only() as found:
+        first, second = PendingKernel("a", "sm_80", "f"), PendingKernel("bb", "sm_80", "f")
+        with pytest.raises(NotLaunchedError, match="f is being compiled"):
+            _ = first.ptr
+        with pytest.raises(NotLaunchedError, match="g is being compiled"):
+            load("ccc", "sm_80", "g")
+    assert (found.compiled, found.cached) == (1, 1)
+    assert str(found).startswith("1 kernel compiled in ")
+    assert str(found).endswith(" s, 1 from the cache")
+    assert (first.ptr, second.ptr) == (9, 9)
+    with pytest.raises(CompileError, match="no such header"):
+        load("ccc", "sm_80", "g")
+
+
+def test_what_is_loaded_is_launched_also_where_others_only_compile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loading, "compile_cubin", lambda *_: compiled(7))
+    kernel = PendingKernel("a", "sm_80", "f")
+    assert kernel.ptr == 7
+    with compiling_only() as found:
+        assert kernel.ptr == 7
+    assert (found.compiled, found.cached) == (0, 0)

@@ -1,0 +1,38 @@
+"""Compiles the kernels of a workload's precisions together, before any of them is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from logging import Logger
+
+from argand import Device, DeviceError
+from argand.runtime.loading import NotLaunchedError, compiling_only
+
+from workflow.data import Implementation, NoResultError, Staged
+from workflow.steps.resident import free, upload
+
+
+def compile_kernels(
+    implementations: Iterable[Implementation],
+    staged: Callable[[], Staged],
+    device: Device,
+    log: Logger,
+) -> None:
+    """Call each of ours until it would launch a kernel, and wait for the compiler; log how much.
+
+    The CPU has no kernels, and nothing is logged where there are none. What cannot be computed is
+    left to its own turn, which says why. What a library computes is computed once more, and what
+    takes several steps is followed to the first kernel that is not loaded.
+    """
+    arch = device.arch
+    if arch is None:
+        return
+    ours = [x for x in implementations if x.name == "argand" and x.precision.min_sm <= arch.sm]
+    with compiling_only() as found:
+        for one in ours:
+            with suppress(NotLaunchedError, NoResultError, DeviceError, MemoryError):
+                one.compute(upload(one.prepare(staged().operands), device))
+            free(device)
+    if found.compiled or found.cached:
+        log.info("%s", found)
