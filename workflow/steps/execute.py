@@ -61,10 +61,10 @@ def execute(
     ):
         job = _Job(workload, _Operands(file), device, writer, log)
         implementations = job.implementations()
-        job.compile(implementations)
         known = kept.cover(implementations)
         before = ceilings(device) if ceilings and not known else None
         with limited_device_memory(workload, device):
+            job.compile(implementations)
             started = time.perf_counter()
             found, is_new = job.timed([job.attempt(one) for one in implementations], kept)
             computing = time.perf_counter() - started

@@ -142,6 +142,9 @@ _CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.8}
 _NUMBER_CYCLES = {(True, 1): 11.2, (False, 1): 9.5, (True, 2): 13.8, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms."""
+_TIES_TO_EVEN = 4.0
+"""Further cycles of each term of a number that is rounded to tf32 with ties to even: two operations
+of the integer units (25 drawn shapes on an H100)."""
 
 
 def estimate(
@@ -198,7 +201,10 @@ def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
     warps, mma_k = plan.threads / 32, precision.operand.mma_k
     rows, columns = plan.block_m / plan.warps_m / 8, plan.block_n / plan.warps_n / 8
     copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32
-    number = _NUMBER_CYCLES[precision.operand.bytes > 2, precision.terms]
+    wide = precision.operand.bytes > 2
+    number = _NUMBER_CYCLES[wide, precision.terms]
+    if wide:
+        number += _TIES_TO_EVEN * precision.roundings.count("nearest_even")
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mma_steps = warps * plan.block_k / plan.warps_k / mma_k
     cycles = copies * _COSTS.copy
