@@ -5,7 +5,6 @@
 #pragma once
 #include "device/complex.cuh"
 #include "device/scaling.cuh"
-#include "sm90_accumulator_memory.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 
@@ -53,21 +52,21 @@ __device__ __forceinline__ bool only_descales(const WgmmaArguments& args) {
            args.beta_im == 0.0f && !args.conjugate_result;
 }
 
-// The descale factors of `count` columns of a tile from `first` on. Each lane loads those of every
-// 32nd column, and lanes exchange them by shuffles, so that these columns wait for memory once and
-// not a few columns at a time.
-template <WgmmaPlan plan, int count = plan.block_n>
+// The descale factors of the columns of a tile. Each lane loads those of every 32nd column, and
+// lanes exchange them by shuffles, so that a tile waits for memory once and not before each few
+// columns.
+template <WgmmaPlan plan>
 struct ColumnDescales {
-    float2 own[(count + kWarp - 1) / kWarp];
+    float2 own[(plan.block_n + kWarp - 1) / kWarp];
 
     __device__ __forceinline__ ColumnDescales(const WgmmaArguments& args, const WgmmaTile& tile,
-                                              int lane, int first = 0) {
+                                              int lane) {
         if constexpr (plan.scaled) {
             const float2* descales =
                 args.y_descale + (args.y_batched ? int64(tile.batch) * args.n : 0);
 #pragma unroll
-            for (int i = 0; i < (count + kWarp - 1) / kWarp; ++i) {
-                own[i] = __ldg(descales + min(tile.n0 + first + kWarp * i + lane, args.n - 1));
+            for (int i = 0; i < (plan.block_n + kWarp - 1) / kWarp; ++i) {
+                own[i] = __ldg(descales + min(tile.n0 + kWarp * i + lane, args.n - 1));
             }
         }
     }
@@ -84,48 +83,3 @@ struct ColumnDescales {
         }
     }
 };
-
-// Columns that the general epilogue has code for; a loop brings the accumulators of the next ones
-// to the registers of these. Code for all columns would be four times as long for a tile of 128, to
-// compile and to fetch.
-template <WgmmaPlan plan>
-constexpr int kGeneralColumns = plan.block_n % kWarp == 0 ? kWarp : plan.block_n;
-
-// Moves accumulators `by` places to the front.
-template <int by, int Count>
-__device__ __forceinline__ void shift(float (&x)[Count]) {
-#pragma unroll
-    for (int i = 0; i + by < Count; ++i) x[i] = x[i + by];
-}
-
-// conjugate_and_combine() of the results of two rows and two columns, with one branch for all four.
-// C lies at `c`, its second row `c_row_stride` on; what is outside Z is not read.
-__device__ __forceinline__ void combine_square(const WgmmaArguments& args, float2 (&z)[2][2],
-                                               const float2* c, int64 c_row_stride, bool inside,
-                                               bool second_row, bool second_column) {
-    const float sign = args.conjugate_result ? -1.0f : 1.0f;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) z[i / 2][i % 2].y *= sign;
-    if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            float2& x = z[i / 2][i % 2];
-            x = complex_product({args.alpha_re, args.alpha_im}, x);
-        }
-    }
-    if (args.beta_re != 0.0f || args.beta_im != 0.0f) {
-        float2 addend[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            addend[i] = load_or_zero(c + i / 2 * c_row_stride + i % 2 * args.c_stride_n,
-                                     inside && (i / 2 == 0 || second_row) &&
-                                         (i % 2 == 0 || second_column));
-        }
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            float2& x = z[i / 2][i % 2];
-            const float2 y = complex_product({args.beta_re, args.beta_im}, addend[i]);
-            x = {x.x + y.x, x.y + y.y};
-        }
-    }
-}

@@ -5,56 +5,10 @@
 #pragma once
 #include "sm90_epilogue.cuh"
 
-// Writes the results of two rows and two columns to a box in shared memory: columns 8 j + 2 (lane %
-// 4) and the next of the lane's `rows`.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void write_to_box(uint32 box, int j, int lane, const int (&rows)[2],
-                                             const float2 (&z)[2][2]) {
-    if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
-        // Rows h of column 2 t + e; eight lanes with neighbouring rows write half of a 128-byte
-        // row.
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int h = i / 2, e = i % 2, row = 8 * j + 2 * (lane % 4) + e;
-            const int chunk = rows[h] / 2 ^ (row & 7);
-            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(
-                             box + row * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
-                         "f"(z[h][e].x), "f"(z[h][e].y)
-                         : "memory");
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            // Two neighbours along the contiguous axis: rows (m-major) of column 2 t + i, or
-            // columns of row i.
-            const int row = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
-            const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
-            const float2 first = z[plan.out_m_major ? 0 : i][plan.out_m_major ? i : 0];
-            const float2 second = z[plan.out_m_major ? 1 : i][plan.out_m_major ? i : 1];
-            asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
-                             box + row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4)),
-                         "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
-                         : "memory");
-        }
-    }
-}
-
-// Stores a box whose 16 rows and columns begin at `row0` and `column0`. All lanes of a warp.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void store_box(const WgmmaArguments& args, const TensorMap& out_map,
-                                          uint32 box, int row0, int column0, int product,
-                                          int lane) {
-    fence_proxy_async_shared();
-    __syncwarp();
-    tma_store(out_map, box, plan.out_m_major ? row0 : column0, plan.out_m_major ? column0 : row0,
-              product, lane == 0 && row0 < args.m && column0 < args.n);
-    tma_store_commit();
-}
-
 // Stores boxes `first_box` to `end_box` of a tile, for the 16 rows of a warp; the accumulators
-// given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory. Alpha
-// is 1 or has been applied, and C is not read.
-template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
+// given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory. With
+// `only_descale` alpha is 1 or has been applied, and C is not read.
+template <WgmmaPlan plan, bool only_descale, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const TensorMap& out_map,
                                                const WgmmaTile& tile, int row0, int lane,
                                                uint32 boxes, const float (&re)[kCount],
@@ -64,6 +18,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
     if (plan.overlapped_stages == 0 && __shfl_sync(~0u, int(row0 >= args.m), 0)) return;
     const int product = tile.batch + tile.slice * args.batches;
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
+    const int64 c_row0 = int64(tile.batch) * args.c_stride_batch + row0 * args.c_stride_m;
     const ColumnDescales<plan> descales(args, tile, lane);
     float2 x_descale[2];
     if constexpr (plan.scaled) {
@@ -85,17 +40,57 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
             float2 z[2][2];
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
+                const int column = min(column0 + 8 * j + 2 * (lane % 4) + e, args.n - 1);
                 const float2 y_descale =
                     descales.at(box * kStoreBoxSide + 8 * j, 2 * (lane % 4) + e);
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
-                    z[h][e] = descale<plan>({re[at], im[at]}, x_descale[h], y_descale);
+                    const float2 x = descale<plan>({re[at], im[at]}, x_descale[h], y_descale);
+                    if constexpr (only_descale) {
+                        z[h][e] = x;
+                    } else {
+                        const int row = min(rows[h], args.m - 1 - row0);
+                        z[h][e] = conjugate_and_combine(
+                            args, x,
+                            args.c + c_row0 + row * args.c_stride_m + column * args.c_stride_n);
+                    }
                 }
             }
-            write_to_box<plan>(target, j, lane, rows, z);
+            if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
+                // Rows h of column 2 t + e; eight lanes with neighbouring rows write half of a
+                // 128-byte row.
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const int h = i / 2, e = i % 2, row = 8 * j + 2 * (lane % 4) + e;
+                    const int chunk = rows[h] / 2 ^ (row & 7);
+                    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(
+                                     target + row * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
+                                 "f"(z[h][e].x), "f"(z[h][e].y)
+                                 : "memory");
+                }
+                continue;
+            }
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                // Two neighbours along the contiguous axis: rows (m-major) of column 2 t + i, or
+                // columns of row i.
+                const int row = plan.out_m_major ? 8 * j + 2 * (lane % 4) + i : rows[i];
+                const int chunk = plan.out_m_major ? lane / 4 : 4 * j + lane % 4;
+                const float2 first = z[plan.out_m_major ? 0 : i][plan.out_m_major ? i : 0];
+                const float2 second = z[plan.out_m_major ? 1 : i][plan.out_m_major ? i : 1];
+                asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
+                                 target + row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4)),
+                             "f"(first.x), "f"(first.y), "f"(second.x), "f"(second.y)
+                             : "memory");
+            }
         }
-        store_box<plan>(args, out_map, target, row0, column0, product, lane);
+        fence_proxy_async_shared();
+        __syncwarp();
+        tma_store(out_map, target, plan.out_m_major ? row0 : column0,
+                  plan.out_m_major ? column0 : row0, product,
+                  lane == 0 && row0 < args.m && column0 < args.n);
+        tma_store_commit();
     }
 }
 
@@ -103,81 +98,23 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
 template <WgmmaPlan plan>
 constexpr int kStoreBoxes = plan.block_n / kStoreBoxSide;
 
-// Stores all boxes of a tile, for the 16 rows of a warp, with any alpha, beta and conjugation. It
-// has code for two boxes, and a loop brings the accumulators of the next ones to their registers.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void tma_store_combined(const WgmmaArguments& args,
-                                                   const TensorMap& out_map, const WgmmaTile& tile,
-                                                   int row0, int lane, uint32 boxes,
-                                                   float (&re)[plan.block_n / 2],
-                                                   float (&im)[plan.block_n / 2]) {
-    if (__shfl_sync(~0u, int(row0 >= args.m), 0)) return;
-    constexpr int kBoxes = kGeneralColumns<plan> / kStoreBoxSide;
-    static_assert(kBoxes % 2 == 0 || kBoxes == kStoreBoxes<plan>, "boxes take turns in memory");
-    const int product = tile.batch + tile.slice * args.batches;
-    const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
-    float2 x_descale[2];
-    if constexpr (plan.scaled) {
-        const float2* x_descales =
-            args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
-#pragma unroll
-        for (int h = 0; h < 2; ++h)
-            x_descale[h] = __ldg(x_descales + min(row0 + rows[h], args.m - 1));
-    }
-    const float2* c = args.c + int64(tile.batch) * args.c_stride_batch +
-                      (row0 + rows[0]) * args.c_stride_m +
-                      (tile.n0 + 2 * (lane % 4)) * args.c_stride_n;
-#pragma unroll 1
-    for (int first = 0; first < plan.block_n; first += kGeneralColumns<plan>) {
-        const ColumnDescales<plan, kGeneralColumns<plan>> descales(args, tile, lane, first);
-#pragma unroll
-        for (int box = 0; box < kBoxes; ++box) {
-            const int column0 = tile.n0 + first + box * kStoreBoxSide;
-            const uint32 target = boxes + box % 2 * kStoreBoxBytes;
-            // TMA has read the box before the last, whose place this one takes.
-            tma_store_wait_read<1>();
-            __syncwarp();
-#pragma unroll
-            for (int j = 0; j < 2; ++j) {
-                float2 z[2][2];
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const int h = i / 2, e = i % 2, at = 4 * (2 * box + j) + i;
-                    const float2 y_descale =
-                        descales.at(box * kStoreBoxSide + 8 * j, 2 * (lane % 4) + e);
-                    z[h][e] = descale<plan>({re[at], im[at]}, x_descale[h], y_descale);
-                }
-                const int column = column0 + 8 * j + 2 * (lane % 4);
-                combine_square(args, z, c, (rows[1] - rows[0]) * args.c_stride_m,
-                               row0 + rows[0] < args.m && column < args.n,
-                               row0 + rows[1] < args.m, column + 1 < args.n);
-                c += 8 * args.c_stride_n;
-                write_to_box<plan>(target, j, lane, rows, z);
-            }
-            store_box<plan>(args, out_map, target, row0, column0, product, lane);
-        }
-        shift<kGeneralColumns<plan> / 2>(re);
-        shift<kGeneralColumns<plan> / 2>(im);
-    }
-}
-
 // Stores boxes of a tile with the code that its epilogue needs.
-template <WgmmaPlan plan, int first_box, int end_box, int from_box, typename Accumulators>
+template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void tma_store_boxes(const WgmmaArguments& args,
                                                 const TensorMap& out_map, const WgmmaTile& tile,
-                                                uint32 base, Accumulators& re, Accumulators& im) {
+                                                uint32 base, const float (&re)[kCount],
+                                                const float (&im)[kCount]) {
     const int thread = thread_index(), warp = thread / kWarp;
     const uint32 boxes =
         opaque(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBoxBytes;
     const int row0 = tile.m0 + warp * 16, lane = thread % kWarp;
-    if constexpr (plan.overlapped_stages == 0) {
-        if (!only_descales(args)) {
-            tma_store_combined<plan>(args, out_map, tile, row0, lane, boxes, re, im);
-            return;
-        }
+    if (plan.overlapped_stages > 0 || only_descales(args)) {
+        tma_store_rows<plan, true, first_box, end_box, from_box>(args, out_map, tile, row0, lane,
+                                                                 boxes, re, im);
+    } else {
+        tma_store_rows<plan, false, first_box, end_box, from_box>(args, out_map, tile, row0, lane,
+                                                                  boxes, re, im);
     }
-    tma_store_rows<plan, first_box, end_box, from_box>(args, out_map, tile, row0, lane, boxes, re,
-                                                       im);
 }
 
 // The second half of the columns of a tile, which is stored during the mainloop of the next tile.
