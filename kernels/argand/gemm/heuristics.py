@@ -35,7 +35,8 @@ def choose(
     """Return the candidate of the least estimated time on ``sm_count`` multiprocessors.
 
     ``family`` restricts the candidates, to those of the precision itself. Raises PlanError where
-    there is none, and for a precision that the architecture lacks.
+    there is none, and for a precision that the architecture lacks. Plans without scales are taken
+    where they are clearly faster.
     """
     require_precision(precision, arch)
     every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
@@ -47,7 +48,12 @@ def choose(
             f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}; mma.sync takes "
             "complex64 and gives it, on every card"
         )
-    return min(every, key=lambda choice: estimate(choice, precision, sm_count, sizes, a, b))
+
+    def seconds(choice: GemmChoice) -> float:
+        found = estimate(choice, precision, sm_count, sizes, a, b)
+        return found * NEAR if choice.unscaled else found
+
+    return min(every, key=seconds)
 
 
 # Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
@@ -110,6 +116,8 @@ _TILE_EFFICIENCY = {
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
 _EXPOSED = 0.13
 """Fraction of the shorter of products and traffic that the longer does not hide."""
+NEAR = 1.05
+"""Factor within which a plan without scales counts as no faster than one in the asked format."""
 _SPLITTING = 1.13
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""
 

@@ -27,8 +27,9 @@ _DYNAMIC_SHARED_BYTES = 8
 _begun: dict[tuple[str, str], Future[Compiled] | None] = {}
 """What `compile_later` began, by source and target; None once it was loaded."""
 _lock = Lock()
-_at_once = BoundedSemaphore(os.cpu_count() or 1)
-"""Compilers that run at once: each takes a core and some hundred megabytes."""
+_at_once = BoundedSemaphore(max(4, os.cpu_count() or 1))
+"""Compilers that run at once: each takes a core and some hundred megabytes. One call needs no more
+than four."""
 
 
 class NotLaunchedError(RuntimeError):
