@@ -10,6 +10,8 @@ from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
 """Files that `benchmarks.exact` wrote of its suite, and of shapes drawn at random."""
+WITH_GEMMUL8 = "h200-exact-gemmul8.csv"
+"""The suite again, with GEMMul8 beside."""
 _SIZES = ("batch", "m", "n", "k")
 
 
@@ -69,9 +71,40 @@ def _line(rows: Sequence[dict[str, str]], shape: str) -> dict[str, str]:
     return line
 
 
+_BESIDE = (
+    Column("shape", "m x n x k"),
+    Column("precision", "moduli"),
+    Column("ours", "argand, TFLOP/s", _number, numeric=True),
+    Column("theirs", "GEMMul8, TFLOP/s", _number, numeric=True),
+    Column("ratio", "× GEMMul8", numeric=True),
+    Column("our_error", "argand, error", _number, numeric=True),
+    Column("their_error", "GEMMul8, error", _number, numeric=True),
+)
+
+
+def gemmul8_table(data: Path) -> str:
+    """A line for each shape and number of moduli that both computed, in a row of calls."""
+    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for row in plain_rows(data / WITH_GEMMUL8):
+        found.setdefault((_shape(row), row["precision"]), {})[row["implementation"]] = row
+    lines = []
+    for (shape, precision), rows in found.items():
+        if {"argand", "gemmul8"} <= set(rows):
+            ours, theirs = rows["argand"], rows["gemmul8"]
+            ratio = float(ours["row_tflops"]) / float(theirs["row_tflops"])
+            lines.append({
+                "shape": shape, "precision": precision.removesuffix("xint8"),
+                "ours": ours["row_tflops"], "theirs": theirs["row_tflops"],
+                "ratio": f"{ratio:.2f}",
+                "our_error": ours["error_normal"], "their_error": theirs["error_normal"],
+            })  # fmt: skip
+    return markdown_table(_BESIDE, lines)
+
+
 EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-exact": exact_summary,
     "h200-exact-rows": exact_table(SUITE),
     "h200-exact-drawn": exact_table(DRAWN),
+    "h200-exact-gemmul8": gemmul8_table,
 }
 """By the names that pages call them."""
