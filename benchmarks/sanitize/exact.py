@@ -22,6 +22,7 @@ from argand.gemm.modular.moduli import FEWEST, MOST
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS
 
 from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.verdicts import exit_status
 
 TYPES = ("complex64", "complex128")
 SHAPES = ((7, 5, 3), (1, 1, 1), (33, 257, 77), (150, 141, 300))
@@ -45,14 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     import cupy
 
     cupy.cuda.set_allocator(None)
-    wrong = calls = 0
-    for name, equal in itertools.chain(products(dtype, cupy), overridden_products(dtype, cupy)):
-        calls += 1
-        if not equal:
-            wrong += 1
-            print(f"{dtype} {name}: not the CPU's bits")
-    print(f"{calls} calls, {wrong} wrong")
-    return int(wrong > 0)
+    results = itertools.chain(products(dtype, cupy), overridden_products(dtype, cupy))
+    return exit_status((name, "" if equal else "not the CPU's bits") for name, equal in results)
 
 
 def products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:

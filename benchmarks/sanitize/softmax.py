@@ -24,6 +24,7 @@ from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
 from argand.softmax.source import softmax_source
 
 from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.verdicts import exit_status
 from benchmarks.softmax.plans import PlannedCase, operands, right, run
 from workflow.accuracy import assess_softmax, softmax_reference
 
@@ -43,17 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     cupy.cuda.set_allocator(None)
     rounded = given.kind == "rounded"
-    results = (
+    return exit_status(
         every_rounding(cupy) if rounded else every_plan(given.kind, arrive_per_lane=given.watched)
     )
-    wrong = calls = 0
-    for name, reason in results:
-        calls += 1
-        if reason:
-            wrong += 1
-            print(f"{name}: {reason}")
-    print(f"{calls} calls, {wrong} wrong")
-    return int(wrong > 0)
 
 
 def every_plan(kind: str, *, arrive_per_lane: bool) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ import numpy as np
 from argand import solve
 
 from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.verdicts import exit_status
 from benchmarks.solve import accepted_error, backward_error
 
 SYSTEMS = ((1, 1), (33, 3), (150, 1), (301, 5))
@@ -33,14 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     import cupy
 
     cupy.cuda.set_allocator(None)
-    wrong = calls = 0
-    for name, ratio in solutions(dtype, cupy):
-        calls += 1
-        if not ratio <= 1:
-            wrong += 1
-            print(f"{dtype} {name}: backward error {ratio:.3g} times its bound")
-    print(f"{calls} calls, {wrong} wrong")
-    return int(wrong > 0)
+    return exit_status(
+        (name, "" if ratio <= 1 else f"backward error {ratio:.3g} times its bound")
+        for name, ratio in solutions(dtype, cupy)
+    )
 
 
 def solutions(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
