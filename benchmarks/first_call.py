@@ -47,7 +47,7 @@ class FirstCall:
 
     @property
     def name(self) -> str:
-        """The call in one word, by which its process is told what to do."""
+        """The call as the argument of its process."""
         return "/".join([self.operation, self.precision, "x".join(map(str, self.sizes))])
 
 

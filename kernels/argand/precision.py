@@ -92,7 +92,7 @@ class Precision:
     (`argand.gemm.modular`): its lines are rounded to integers, and sums are not rounded at all.
 
     ``unscaled`` names the precision of as many terms and significant bits that needs no scales,
-    where a scaled one has such a fellow: a product may be computed there (`without_scales`).
+    where a scaled one has such a counterpart: a product may be computed there (`without_scales`).
     """
 
     name: str

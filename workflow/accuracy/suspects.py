@@ -186,7 +186,7 @@ def _kept(a: Array, b: Array, precision: Precision) -> Array:
     A line's scale and a larger one, or none, round a component to the same bits where its terms are
     normal numbers, or hold all of fp32's 24 bits: within 2^28 of the line's largest in one term,
     2^15 in two, so within `Precision.full_range` less 2. Elsewhere either is within
-    `Precision.scaled_floor` of the largest of it (`bounds.underflow`), so both parts of a number
+    `Precision.scaled_floor` of the largest of it (`underflow`), so both parts of a number
     differ by at most 2 sqrt(2) of that together. Twice, for the products that are not kept.
     """
     assert precision.full_range is not None

@@ -93,7 +93,7 @@ class GemmChoice:
     def computed_at(self, precision: Precision) -> Precision:
         """Return the precision whose kernels compute a product at ``precision``.
 
-        Raises PlanError for ``unscaled`` at a precision that has no fellow without scales.
+        Raises PlanError for ``unscaled`` at a precision without such a counterpart.
         """
         if not self.unscaled:
             return precision

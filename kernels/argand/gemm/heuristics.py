@@ -51,7 +51,7 @@ def choose(
 
     def seconds(choice: GemmChoice) -> float:
         found = estimate(choice, precision, sm_count, sizes, a, b)
-        return found * NEAR if choice.unscaled else found
+        return found * UNSCALED_MARGIN if choice.unscaled else found
 
     return min(every, key=seconds)
 
@@ -116,7 +116,7 @@ _TILE_EFFICIENCY = {
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
 _EXPOSED = 0.13
 """Fraction of the shorter of products and traffic that the longer does not hide."""
-NEAR = 1.05
+UNSCALED_MARGIN = 1.05
 """Factor within which a plan without scales counts as no faster than one in the asked format."""
 _SPLITTING = 1.13
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""

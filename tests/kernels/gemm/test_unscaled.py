@@ -16,7 +16,7 @@ from argand.gemm.candidates import (
     candidates,
     unscaled_candidates,
 )
-from argand.gemm.heuristics import NEAR, choose, estimate
+from argand.gemm.heuristics import UNSCALED_MARGIN, choose, estimate
 from argand.gemm.names import computed_name
 from argand.rounding import scale_exponents, split
 from argand.runtime.plan import TARGET, PlanError
@@ -51,7 +51,7 @@ def test_the_estimates_decide(precision: str) -> None:
         plain = row.without_scales
         other = fastest(plain, candidates(plain, HOPPER, sizes, A, B), sizes)
         assert not (found.unscaled and other >= own)
-        assert found.unscaled or own < NEAR * other
+        assert found.unscaled or own < UNSCALED_MARGIN * other
         assert estimate(found, row, SM_COUNT, sizes, A, B) == (other if found.unscaled else own)
         seen.add(found.unscaled)
     assert seen == {False, True}

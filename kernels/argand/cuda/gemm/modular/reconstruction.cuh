@@ -28,8 +28,8 @@ __device__ __forceinline__ double round_integer(uint64 high, uint64 low, int exp
 }
 
 // The real or the imaginary part of C' 2^exponent. `residues` are those of the first plane; each
-// further one lies `plane` bytes on, in shared memory: one lane takes this way, and the kernel may
-// end with it.
+// further one lies `plane` bytes on. They are in shared memory: a single lane takes this path, and
+// the last one decides when the kernel ends.
 template <typename T>
 __device__ __noinline__ T exact_part(const signed char* residues, int plane, bool imaginary,
                                      int exponent) {
