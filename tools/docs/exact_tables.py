@@ -9,9 +9,7 @@ from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
-"""Files that `benchmarks.exact` wrote of its suite, and of shapes drawn at random."""
-WITH_GEMMUL8 = "h200-exact-gemmul8.csv"
-"""The suite again, with GEMMul8 beside."""
+"""Files that `benchmarks.exact` wrote of its suite and of shapes drawn at random."""
 _SIZES = ("batch", "m", "n", "k")
 
 
@@ -85,7 +83,7 @@ _BESIDE = (
 def gemmul8_table(data: Path) -> str:
     """A line for each shape and number of moduli that both computed, in a row of calls."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for row in plain_rows(data / WITH_GEMMUL8):
+    for row in plain_rows(data / SUITE):
         found.setdefault((_shape(row), row["precision"]), {})[row["implementation"]] = row
     lines = []
     for (shape, precision), rows in found.items():
