@@ -152,6 +152,7 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, help="a CSV file for the rows")
     parser.add_argument("--repeats", type=int, default=3, help="new caches for each call")
     parser.add_argument("--only", help="calls of this operation")
+    parser.add_argument("--precisions", nargs="+", help="calls at these precisions")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one is not None:
@@ -162,10 +163,14 @@ def main() -> None:
         device = resolve("cuda").name
     except DeviceError as error:
         parser.error(str(error))
-    chosen = [call for call in CALLS if given.only in (None, call.operation)]
+    chosen = [
+        call for call in CALLS
+        if given.only in (None, call.operation)
+        and (given.precisions is None or call.precision in given.precisions)
+    ]  # fmt: skip
     if not chosen:
-        operations = list(dict.fromkeys(call.operation for call in CALLS))
-        parser.error(f"--only must be one of {operations}, got {given.only!r}")
+        there = ", ".join(sorted({f"{call.operation} at {call.precision}" for call in CALLS}))
+        parser.error(f"no call of {given.only!r} at {given.precisions}; there are {there}")
     found: list[Row] = []
     for call in chosen:
         found += rows_of(call, device, given.repeats)
