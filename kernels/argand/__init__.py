@@ -14,6 +14,8 @@ from argand.gemm.packed import Packed, pack
 from argand.gemm.pairs import Pairs, pairs, to_pairs
 from argand.gemm.problem import GemmProblem
 from argand.gemm.tune import tune
+from argand.herk.api import herk
+from argand.herk.problem import HerkProblem
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.kernel_trace import launched
 from argand.softmax.api import log_softmax, logsumexp, softmax
@@ -34,6 +36,7 @@ __all__ = [
     "FftBackend",
     "Gate",
     "GemmProblem",
+    "HerkProblem",
     "Packed",
     "Pairs",
     "Precision",
@@ -45,6 +48,7 @@ __all__ = [
     "fft_backend",
     "gemm",
     "get_precision",
+    "herk",
     "launched",
     "log_softmax",
     "logsumexp",

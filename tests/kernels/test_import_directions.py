@@ -18,6 +18,7 @@ ALLOWED = {
     "softmax": {"", "runtime", "softmax"},
     "dft": {"", "runtime", "dft"},
     "gates": {"", "runtime", "gates", "gemm"},
+    "herk": {"", "runtime", "herk", "gemm"},
     "solve": {"", "runtime", "solve", "gemm"},
 }
 """By package ("" are the modules beside the packages) the packages that it may import."""

@@ -49,13 +49,22 @@ class OperandTraits:
 
 @dataclass(frozen=True)
 class GemmSizes:
-    """The sizes of a product and whether the result is pairs of 16 bits."""
+    """The sizes of a product and whether the result is pairs of 16 bits.
+
+    ``triangle`` says that only the tiles of its lower triangle are computed.
+    """
 
     batch: int
     m: int
     n: int
     k: int
     half_output: bool = False
+    triangle: bool = False
+
+    def tiles(self, block_m: int, block_n: int) -> int:
+        """Return how many tiles of this size are computed, in all products."""
+        rows, columns = -(-self.m // block_m), -(-self.n // block_n)
+        return self.batch * (rows * (rows + 1) // 2 if self.triangle else rows * columns)
 
 
 @dataclass(frozen=True)
@@ -115,16 +124,23 @@ def candidates(
     found = [] if wgmma_only else [GemmChoice()]
     if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found
-    for swapped in (False, True):
+    for swapped in (False, True)[: 1 if sizes.triangle else 2]:
         rows, columns = (b, a) if swapped else (a, b)
         for storage in _storages(precision, rows, columns):
             for plan in wgmma_tiles(precision, storage):
+                if sizes.triangle and plan.block_m != plan.block_n:
+                    continue
                 plan = replace(
                     plan, k_major=storage != "planar" and rows.k_major,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
+                    triangle=sizes.triangle,
+                    # Rows of A are the columns of A^H, conjugated: one set of planes is enough.
+                    conjugate_y=sizes.triangle and storage == "planar",
                 )  # fmt: skip
                 # A pack kernel that packs rows packs columns as well.
-                fusable = columns.fusable and (rows.packed or storage != "planar")
+                fusable = (
+                    not sizes.triangle and columns.fusable and (rows.packed or storage != "planar")
+                )
                 for fused in (False, True)[: 1 + fusable]:
                     one = replace(plan, fused_pack=fused)
                     if is_legal(one, precision, arch):
@@ -207,7 +223,7 @@ def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
     16-bit results are rounded once, from the sum over all of k, so theirs is not cut.
     """
     found = [1]
-    tiles = sizes.batch * -(-sizes.m // plan.block_m) * -(-sizes.n // plan.block_n)
+    tiles = sizes.tiles(plan.block_m, plan.block_n)
     while (
         not sizes.half_output and 2 * found[-1] * tiles <= 264
         and sizes.k // (2 * found[-1]) >= _MIN_SLICE_K

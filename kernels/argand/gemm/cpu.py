@@ -98,7 +98,7 @@ def gemm(
     else:
         left = a if isinstance(a, Terms) else terms_of(a, problem.op_a, precision, "a")
         right = b if isinstance(b, Terms) else terms_of(b, problem.op_b, precision, "b")
-        _product(left, right, precision, target)
+        multiply_terms(left, right, precision, target)
         if problem.alpha != 1:
             np.multiply(target, np.array(problem.alpha, precision.output), out=target)
     if addend is not None:
@@ -130,7 +130,7 @@ def _for_blas(x: Array) -> Array:
     return x if together else np.ascontiguousarray(x)
 
 
-def _product(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
+def multiply_terms(a: Terms, b: Terms, precision: Precision, out: Array) -> None:
     """Compute out, the sum of the products of terms that the precision keeps."""
     partial = np.empty_like(out) if len(precision.products) > 1 else None
     for index, (left, right) in enumerate(_factors(a, b, precision)):

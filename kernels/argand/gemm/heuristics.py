@@ -6,6 +6,8 @@ candidate of the least estimated time is taken.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from argand.device import Arch, arch_for
 from argand.gemm import sm80_heuristics
 from argand.gemm.candidates import (
@@ -147,6 +149,8 @@ def estimate(
     for operand_rows, traits, packs in (
         (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
+        if sizes.triangle and packing:
+            continue  # the planes of both operands are the same
         if packs and not traits.packed:
             item = (4 if traits.half else 8) + precision.planar_bytes
             copies = batch if traits.batched else 1
@@ -157,7 +161,8 @@ def estimate(
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     total += _ABSMAX_EXCHANGE if scaled else 0.0
     total += _FUSED_PACK_FILL if plan.fused_pack else 0.0
-    tiles = batch * choice.split_k_slices * -(-rows // plan.block_m) * -(-columns // plan.block_n)
+    turned = replace(sizes, m=rows, n=columns)
+    tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.block_n)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
     mainloop = num_k_tiles * plan.depth * _seconds_of_k(plan, precision, rows, k)
     store = plan.block_m * plan.block_n * (4 if sizes.half_output else 8) / _STORE_BYTES
@@ -222,7 +227,14 @@ def _mma_sync_estimate(
         precision, arch_for(90), sm_count=sm_count,
         batch=sizes.batch, m=sizes.m, n=sizes.n, k=sizes.k,
         a_k_major=a.k_major, b_k_major=b.k_major, vector=1 + (a.copyable and b.copyable),
-        tile=choice.tile,
+        tile=choice.tile, triangle=sizes.triangle,
     )  # fmt: skip
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
-    return 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers)
+    seconds = 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers)
+    if not sizes.triangle:
+        return seconds
+    return (
+        seconds
+        * sizes.tiles(plan.block_m, plan.block_n)
+        / replace(sizes, triangle=False).tiles(plan.block_m, plan.block_n)
+    )

@@ -97,7 +97,9 @@ def _prepared(
     device: int,
     _generation: int,
 ) -> GemmLaunch:
-    sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k, out.item == 4)
+    sizes = GemmSizes(
+        problem.batch, problem.m, problem.n, problem.k, out.item == 4, problem.triangle
+    )
     choice = choice_for(problem.precision, sizes, a.traits, b.traits, device, problem.kernels)
     return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
 
@@ -112,7 +114,8 @@ def choice_for(
 ) -> GemmChoice:
     """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
     found = gpu(device)
-    measured = tuning.lookup(precision, sizes, a, b, device)
+    # Tuned plans are of whole products.
+    measured = None if sizes.triangle else tuning.lookup(precision, sizes, a, b, device)
     if measured is not None and family in (None, measured.family):
         return measured
     return choose(precision, found.require_arch(), found.sm_count, sizes, a, b, family)
@@ -162,7 +165,11 @@ class GemmLaunch:
         flip_result = not planar and rows.conjugated
 
         self._packs_rows = planar and rows.layout is not None
-        self._packs_columns = columns.layout is not None and not plan.fused_pack
+        #: Whether the planes of the row operand are those of the column operand too.
+        self._one_operand = plan.conjugate_y
+        self._packs_columns = columns.layout is not None and not (
+            plan.fused_pack or self._one_operand
+        )
         packed_here = [(rows, False)] * planar + [(columns, flip_result)] * self._packs_columns
         sources = [
             PackSource(x.layout, x.half, x.conjugated != flip)
@@ -223,8 +230,8 @@ class GemmLaunch:
 
     def _own_planes(self, plan: WgmmaPlan, precision: Precision) -> tuple[OwnPlanes, ...]:
         """Return the planes that a call packs before it multiplies."""
-        if self._pack is None:
-            return ()
+        if self._pack is None or plan.triangle:
+            return ()  # the last tiles of a triangle read the first columns
         rows = [True] * self._packs_rows + [False] * self._packs_columns
         return tuple(
             OwnPlanes(
@@ -279,7 +286,7 @@ class GemmLaunch:
             packed = [[Address(BaseAddress.MEMORY, x) for x in of] for of in self._planes_offsets]
             if self._packs_rows:
                 rows, x_descale = packed[0]
-            if self._packs_columns:
+            if self._packs_columns or self._one_operand:
                 columns, y_descale = packed[-1]
         slices = Address(BaseAddress.MEMORY, self._slices_offset)
         if self._reduce is not None:

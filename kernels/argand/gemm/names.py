@@ -40,6 +40,8 @@ def wgmma_name(
         f"{row} {_source(rows, 'packed' if plan.storage == 'planar' else 'in place')}",
         f"{column} {_source(columns, 'by fused packing' if plan.fused_pack else 'packed')}",
     ]
+    if plan.triangle:
+        words.append("lower triangle")
     if plan.prescaled:
         words.append("unscaled")
     if choice.split_k_slices > 1:

@@ -36,7 +36,9 @@ class GemmProblem:
     op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C ``batch_shape + (m, n)``;
     leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the
     caller gave; ``kernels`` is the family of a GPU's kernels that is to compute it, None whichever
-    is fastest. Raises ValueError for an output or a family that the precision does not have.
+    is fastest. ``triangle`` says that B is A^H and that on a GPU the tiles of the lower triangle
+    alone are computed, for `argand.herk`. Raises ValueError for an output or a family that the
+    precision does not have.
     """
 
     batch_shape: tuple[int, ...]
@@ -52,6 +54,7 @@ class GemmProblem:
     a_format: OperandFormat = "complex"
     b_format: OperandFormat = "complex"
     kernels: Family | None = None
+    triangle: bool = False
 
     def __post_init__(self) -> None:
         check_family(self.kernels, self.precision)

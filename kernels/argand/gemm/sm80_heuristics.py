@@ -38,19 +38,26 @@ def plan_gemm(
     b_k_major: bool = False,
     vector: int = 1,
     tile: GemmPlan | None = None,
+    triangle: bool = False,
 ) -> GemmPlan:
     """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
 
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
-    operands' layout. Raises PlanError where none is legal.
+    operands' layout. Of a ``triangle`` tiles are square. Raises PlanError where none is legal.
     """
     sizes = (batch, m, n, k)
     tiles = [tile] if tile is not None else list(_sliced(candidates(precision, arch), arch, k))
     fitted = []
     for plan in tiles:
+        if triangle:
+            if plan.block_m != plan.block_n:
+                continue
+            plan = replace(plan, triangle=True)
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         plan = plan if whole_passes(plan) else replace(plan, vector=1)
         fitted.append(_with_absmax(plan, precision, arch, k))
+    if not fitted:
+        raise PlanError(f"tiles of a triangle must be square, got {tile}")
     best = min(fitted, key=lambda plan: estimate(plan, precision, sm_count, sizes))
     check_plan(best, precision, arch)
     return best

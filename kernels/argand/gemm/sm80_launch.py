@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device
+from argand.gemm.candidates import GemmSizes
 from argand.gemm.problem import GemmProblem
 from argand.gemm.scan_launch import ScanLaunch
 from argand.gemm.sm80_heuristics import plan_gemm
@@ -55,6 +56,7 @@ class MmaLaunch:
             batch=problem.batch, m=problem.m, n=problem.n, k=problem.k,
             a_k_major=is_k_major(left), b_k_major=is_k_major(right),
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
+            triangle=problem.triangle,
         )  # fmt: skip
         #: The kernel.
         self.plan = plan
@@ -64,8 +66,8 @@ class MmaLaunch:
         )  # fmt: skip
         scan = problem.precision.scaled and not plan.finds_absmax
         self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
-        blocks = -(-problem.m // plan.block_m) * -(-problem.n // plan.block_n)
-        blocks *= plan.split_k_slices
+        sizes = GemmSizes(1, problem.m, problem.n, problem.k, triangle=problem.triangle)
+        blocks = sizes.tiles(plan.block_m, plan.block_n) * plan.split_k_slices
         batches = max(1, _LARGEST_GRID // blocks)
         values = _values(problem, left, right, c, out)
         kernels = [

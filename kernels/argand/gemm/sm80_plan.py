@@ -33,7 +33,7 @@ class GemmPlan:
     precision that scales, ``finds_absmax`` has each block find its rows' absmax itself, in stages
     that hold all of the k of its slice, whose scales are then its own; else a launch before it
     does. Each of ``split_k_slices`` blocks of a cluster computes a slice of k, and stores a part of
-    the sum.
+    the sum. ``triangle`` computes the tiles of the lower triangle alone, which are square.
     """
 
     block_m: int
@@ -49,6 +49,7 @@ class GemmPlan:
     finds_absmax: bool = False
     warps_k: int = 1
     split_k_slices: int = 1
+    triangle: bool = False
 
     @property
     def threads(self) -> int:
@@ -67,7 +68,10 @@ class GemmPlan:
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
         slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
-        return f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages{slices}"
+        triangle = ", lower triangle" if self.triangle else ""
+        return (
+            f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages{slices}{triangle}"
+        )
 
 
 def _tile(rows: int, depth: int, k_major: bool) -> int:
@@ -92,6 +96,7 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
         (not plan.finds_absmax or precision.scaled,
          "only a precision that scales finds the absmax of rows"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
+        (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.split_k_slices in SPLIT_K_SLICES,
          f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
@@ -198,7 +203,8 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
     slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
-    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}"
+    triangle = "_t" if plan.triangle else ""
+    return f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}"
 
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_plan.cuh.
@@ -235,25 +241,29 @@ def precision_fields(precision: Precision) -> dict[str, object]:
 
 def gemm_source(precision: Precision, plan: GemmPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
-    fields = precision_fields(precision) | {
-        "products": len(precision.products),
-        "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
-        "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
-        "scaled": str(precision.scaled).lower(),
-        "finds_absmax": str(plan.finds_absmax).lower(),
-        "block_m": plan.block_m,
-        "block_n": plan.block_n,
-        "block_k": plan.block_k,
-        "warps_m": plan.warps_m,
-        "warps_n": plan.warps_n,
-        "warps_k": plan.warps_k,
-        "split_k_slices": plan.split_k_slices,
-        "stages": plan.stages,
-        "promotion_interval": plan.promotion_interval,
-        "a_k_major": str(plan.a_k_major).lower(),
-        "b_k_major": str(plan.b_k_major).lower(),
-        "vector": plan.vector,
-    }
+    fields = (
+        precision_fields(precision)
+        | {
+            "products": len(precision.products),
+            "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
+            "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+            "scaled": str(precision.scaled).lower(),
+            "finds_absmax": str(plan.finds_absmax).lower(),
+            "block_m": plan.block_m,
+            "block_n": plan.block_n,
+            "block_k": plan.block_k,
+            "warps_m": plan.warps_m,
+            "warps_n": plan.warps_n,
+            "warps_k": plan.warps_k,
+            "split_k_slices": plan.split_k_slices,
+            "stages": plan.stages,
+            "promotion_interval": plan.promotion_interval,
+            "a_k_major": str(plan.a_k_major).lower(),
+            "b_k_major": str(plan.b_k_major).lower(),
+            "vector": plan.vector,
+        }
+        | ({"triangle": "true"} if plan.triangle else {})
+    )
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     slices = plan.split_k_slices
     cluster = f"__cluster_dims__({slices}, 1, 1) " if slices > 1 else ""

@@ -68,7 +68,7 @@ class WgmmaLaunch:
         self._precision, self._problem, self._x, self._out = precision, problem, x, out
         tiles = Tiles(
             -(-problem.rows // plan.block_m), -(-problem.columns // plan.block_n),
-            problem.batch * problem.split_k_slices,
+            problem.batch * problem.split_k_slices, plan.triangle,
         )  # fmt: skip
         num_k_tiles = -(-problem.k // plan.depth)
         max_blocks = persistent_blocks(problem, plan, tiles, device)

@@ -48,7 +48,9 @@ class WgmmaPlan:
     16-bit numbers, which need no scaling. ``tma_epilogue`` stores results by TMA through shared
     memory; then ``out_m_major`` says whether rows are their contiguous axis. The epilogue overlaps
     ``overlapped_stages`` of the next tile's mainloop. ``fused_pack`` packs the column operand,
-    interleaved and k-major, in idle warps while the consumers multiply.
+    interleaved and k-major, in idle warps while the consumers multiply. ``triangle`` computes the
+    tiles of the lower triangle alone, which are square; ``conjugate_y`` multiplies by the conjugate
+    of the column operand, whose planes are then those of the row operand.
     """
 
     consumer_warpgroups: int
@@ -63,6 +65,8 @@ class WgmmaPlan:
     out_m_major: bool = False
     fused_pack: bool = False
     overlapped_stages: int = 0
+    triangle: bool = False
+    conjugate_y: bool = False
 
     @property
     def block_m(self) -> int:
@@ -163,6 +167,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "fused packing is for one term of tf32"),
         (not plan.half_output or precision.operand.bytes == 2,
          "16-bit results need a 16-bit operand format"),
+        (not plan.triangle or (plan.block_m == plan.block_n and not plan.fused_pack),
+         "tiles of a triangle are square, and its operands packed beforehand"),
+        (not plan.conjugate_y or plan.storage == "planar",
+         "planes that are those of the row operand need one in planes"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
          f"this one takes {plan.shared_bytes(precision)}"),
@@ -187,6 +195,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += "h" * plan.half_output + "p" * plan.prescaled
     layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
     layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
+    layout += "t" * plan.triangle + "c" * plan.conjugate_y
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
@@ -245,6 +254,9 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "spill_columns": SPILL_COLUMNS,
         "overlapped_stages": plan.overlapped_stages,
     }
+    for name in ("triangle", "conjugate_y"):
+        if getattr(plan, name):
+            fields[name] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     operand = precision.operand
     if precision.terms > 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import lcm
+from math import isqrt, lcm
 
 _MIN_K_PER_BLOCK = 128
 """Shortest stream-K work of a block, in elements of k: prologue and reduction outweigh less."""
@@ -103,16 +103,25 @@ def divide(
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of ``products``, ``rows`` by ``columns`` each, in the scheduler's order."""
+    """The tiles of ``products``, ``rows`` by ``columns`` each, in the scheduler's order.
+
+    ``triangle`` says that they are those of the lower triangle, as many rows as columns.
+    """
 
     rows: int
     columns: int
     products: int
+    triangle: bool = False
+
+    @property
+    def each(self) -> int:
+        """The tiles of one product."""
+        return self.rows * (self.rows + 1) // 2 if self.triangle else self.rows * self.columns
 
     @property
     def count(self) -> int:
         """All tiles."""
-        return self.rows * self.columns * self.products
+        return self.each * self.products
 
     def wave_rows(self, blocks: int, block_m: int, block_n: int) -> int:
         """Return how many rows of X and of Y one wave of ``blocks`` tiles of a product reads."""
@@ -122,8 +131,10 @@ class Tiles:
 
     def coordinates(self, index: int) -> tuple[int, int, int]:
         """Return product, row and column of tile ``index``, as wgmma_tile_at does in CUDA."""
-        product, tile = divmod(index, self.rows * self.columns)
+        product, tile = divmod(index, self.each)
         largest = tile_group(self.columns)
+        if self.triangle:
+            return product, *_triangle_tile(tile, self.rows, largest)
         group, inside = divmod(tile, largest * self.columns)
         height = min(self.rows - group * largest, largest)
         return product, group * largest + inside % height, inside // height
@@ -134,6 +145,23 @@ class Tiles:
         product = min(tile[0] for tile in found)
         inside = [tile for tile in found if tile[0] == product]
         return product, min(tile[1] for tile in inside), min(tile[2] for tile in inside)
+
+
+def _triangle_tile(index: int, rows: int, group_rows: int) -> tuple[int, int]:
+    """Return the row and the column of a tile, as triangle_tile_at does in CUDA."""
+    first = _triangle_row(index) // group_rows * group_rows
+    inside = index - first * (first + 1) // 2
+    height = min(rows - first, group_rows)
+    if inside < first * height:
+        return first + inside % height, inside // height
+    inside -= first * height
+    row = _triangle_row(inside)
+    return first + row, first + inside - row * (row + 1) // 2
+
+
+def _triangle_row(index: int) -> int:
+    """Return the row of an element of a triangle that is numbered row by row."""
+    return (isqrt(8 * index + 1) - 1) // 2
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-// Warpgroups of Hopper (sm_90a): synchronization of wgmma, its matrix descriptors, and setmaxnreg.
+// Warpgroups of Hopper (sm_90a): synchronization of wgmma, ping-pong, matrix descriptors, setmaxnreg.
 // The wgmma instruction itself is generated for a plan's format and width by
 // argand/runtime/wgmma.py.
 #pragma once
@@ -30,6 +30,15 @@ template <int Count>
 __device__ __forceinline__ void wgmma_fence_operand(int (&x)[Count]) {
 #pragma unroll
     for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(x[i])::"memory");
+}
+
+// Ping-pong: two consumer warpgroups issue their MMAs in turn, by named barriers 1 and 2.
+__device__ __forceinline__ void ping_pong_wait(int warpgroup) {
+    asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
+}
+
+__device__ __forceinline__ void ping_pong_arrive(int warpgroup) {
+    asm volatile("bar.arrive %0, 256;" ::"r"(2 - warpgroup) : "memory");
 }
 
 template <int Registers>

@@ -8,6 +8,7 @@
 // precision keeps.
 #pragma once
 #include "sm80_slices.cuh"
+#include "triangle.cuh"
 
 // Rasterization: tiles run in groups of so many tile rows, so that concurrent tiles share columns
 // of B in L2.
@@ -22,6 +23,14 @@ template <GemmPlan plan>
 __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
     // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
     const uint32 tiles_m = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
+    if constexpr (plan.triangle) {
+        static_assert(plan.block_m == plan.block_n, "tiles of a triangle must be square");
+        const uint32 tiles = tiles_m * (tiles_m + 1) / 2, block = blockIdx.x / plan.split_k_slices;
+        const uint32 batch = block < tiles ? 0 : block / tiles;
+        const TriangleTile tile = triangle_tile_at(block - batch * tiles, tiles_m, kRasterGroupM);
+        return {args.first_batch + batch, int64(tile.row) * plan.block_m,
+                int64(tile.column) * plan.block_n};
+    }
     const uint32 tiles_n = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
     // A division takes a small product longer than an MMA: those without a remainder are left out.
     const uint32 tiles = tiles_m * tiles_n, block = blockIdx.x / plan.split_k_slices;

@@ -27,6 +27,7 @@ struct GemmPlan {
     int promotion_interval;     // k between promotions into fp32 accumulators; 0: none
     bool a_k_major, b_k_major;  // k is contiguous, else m or n
     int vector;                 // complex numbers of one cp.async
+    bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
 
     // Whether several warps or blocks have sums of the same elements.
     constexpr bool sliced() const { return warps_k * split_k_slices > 1; }

@@ -1,5 +1,5 @@
-// The mainloop of one-term precisions, and what both mainloops share: ping-pong barriers, matrix
-// descriptors, and the promotion of accumulators. A consumer warpgroup runs it on the stages that
+// The mainloop of one-term precisions, and what both mainloops share: matrix descriptors and the
+// promotion of accumulators. A consumer warpgroup runs it on the stages that
 // the producer fills, for one tile; the epilogue follows.
 //
 // `wgmma<sign>(accumulators, X registers, Y descriptor, keep)` of one-term precisions, and
@@ -9,15 +9,6 @@
 #include "device/warpgroup.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_ring.cuh"
-
-// Ping-pong: two consumer warpgroups issue their MMAs in turn, by named barriers 1 and 2.
-__device__ __forceinline__ void ping_pong_wait(int warpgroup) {
-    asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
-}
-
-__device__ __forceinline__ void ping_pong_arrive(int warpgroup) {
-    asm volatile("bar.arrive %0, 256;" ::"r"(2 - warpgroup) : "memory");
-}
 
 // Synchronizes the threads of one warpgroup, by named barrier 3 or 4.
 __device__ __forceinline__ void sync_warpgroup(int warpgroup) {
@@ -182,6 +173,7 @@ struct JointMainloop {
     template <int columns>
     __device__ __forceinline__ void issue_mmas(const XFragment<plan>& x,
                                                const YDescriptors<plan>& y, int mma, int keep) {
+        constexpr int kYi = plan.conjugate_y ? -1 : 1;  // the sign of yi
 #pragma unroll
         for (int p = 0; p < plan.products; ++p) {
             const int s = plan.product_x[p], t = plan.product_y[p];
@@ -191,22 +183,22 @@ struct JointMainloop {
                 constexpr uint64 first = plan.y_plane_bytes() / 2 >> 4;
                 wgmma<1>(columns_of<0>(re), x.re[s], y.at(mma, t, 0), 1);
                 wgmma<1>(columns_of<1>(re), x.re[s], y.at(mma, t, 0) + first, 1);
-                wgmma<1>(columns_of<0>(im), x.re[s], y.at(mma, t, 1), 1);
-                wgmma<1>(columns_of<1>(im), x.re[s], y.at(mma, t, 1) + first, 1);
-                wgmma<-1>(columns_of<0>(re), x.im[s], y.at(mma, t, 1), 1);
-                wgmma<-1>(columns_of<1>(re), x.im[s], y.at(mma, t, 1) + first, 1);
+                wgmma<kYi>(columns_of<0>(im), x.re[s], y.at(mma, t, 1), 1);
+                wgmma<kYi>(columns_of<1>(im), x.re[s], y.at(mma, t, 1) + first, 1);
+                wgmma<-kYi>(columns_of<0>(re), x.im[s], y.at(mma, t, 1), 1);
+                wgmma<-kYi>(columns_of<1>(re), x.im[s], y.at(mma, t, 1) + first, 1);
                 wgmma<1>(columns_of<0>(im), x.im[s], y.at(mma, t, 0), 1);
                 wgmma<1>(columns_of<1>(im), x.im[s], y.at(mma, t, 0) + first, 1);
             } else if constexpr (columns == kAllColumns) {
                 wgmma<1>(re, x.re[s], y.at(mma, t, 0), 1);
-                wgmma<1>(im, x.re[s], y.at(mma, t, 1), 1);
-                wgmma<-1>(re, x.im[s], y.at(mma, t, 1), 1);
+                wgmma<kYi>(im, x.re[s], y.at(mma, t, 1), 1);
+                wgmma<-kYi>(re, x.im[s], y.at(mma, t, 1), 1);
                 wgmma<1>(im, x.im[s], y.at(mma, t, 0), 1);
             } else {
                 constexpr uint64 first = columns * (plan.y_plane_bytes() / 2 >> 4);
                 wgmma<1>(columns_of<columns>(re), x.re[s], y.at(mma, t, 0) + first, keep);
-                wgmma<1>(columns_of<columns>(im), x.re[s], y.at(mma, t, 1) + first, keep);
-                wgmma<-1>(columns_of<columns>(re), x.im[s], y.at(mma, t, 1) + first, 1);
+                wgmma<kYi>(columns_of<columns>(im), x.re[s], y.at(mma, t, 1) + first, keep);
+                wgmma<-kYi>(columns_of<columns>(re), x.im[s], y.at(mma, t, 1) + first, 1);
                 wgmma<1>(columns_of<columns>(im), x.im[s], y.at(mma, t, 0) + first, 1);
             }
         }

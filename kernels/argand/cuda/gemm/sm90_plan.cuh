@@ -51,6 +51,8 @@ struct WgmmaPlan {
     int spill_interval;            // k-tiles between two spills of the same accumulators
     int spill_columns;             // columns whose accumulators spill at once
     int overlapped_stages;         // k-tiles whose MMAs overlap the last epilogue; 0: none do
+    bool triangle = false;     // tiles of the lower triangle alone, in the order of triangle.cuh
+    bool conjugate_y = false;  // Z = X Y^H: the planes of Y are those of X
 
     constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
     constexpr int threads() const { return kWarpgroupThreads * (consumer_warpgroups + 1); }

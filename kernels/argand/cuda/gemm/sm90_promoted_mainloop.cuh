@@ -79,6 +79,23 @@ struct PromotedMainloop {
         multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup);
     }
 
+    // The same products with the conjugate of Y: re = xr yr + xi yi, im = xi yr - xr yi.
+    template <int component>
+    static __device__ __forceinline__ void multiply_conjugate(
+        float (&mma_accumulator)[plan.block_n / 2], const XFragment<plan>& x,
+        const XDescriptors<plan>& x_descriptors, const YDescriptors<plan>& y, int i, int s, int t,
+        int keep) {
+        if (s < plan.register_terms()) {
+            wgmma_pair<component ? -1 : 1>(mma_accumulator, component ? x.im[s] : x.re[s],
+                                           y.at(i, t, 0), keep, component ? x.re[s] : x.im[s],
+                                           y.at(i, t, 1));
+        } else {
+            wgmma_pair<component ? -1 : 1>(mma_accumulator, x_descriptors.at(i, s, component),
+                                           y.at(i, t, 0), keep,
+                                           x_descriptors.at(i, s, 1 - component), y.at(i, t, 1));
+        }
+    }
+
     // Computes one complex part of the k-tile in the MMA accumulator. The products of small terms
     // come first for all MMAs, because truncation then happens at a smaller magnitude.
     template <int component, int mmas>
@@ -93,7 +110,10 @@ struct PromotedMainloop {
 #pragma unroll
             for (int i = 0; i < mmas; ++i) {
                 const int s = plan.product_x[p], t = plan.product_y[p];
-                if (s < plan.register_terms()) {
+                if constexpr (plan.conjugate_y) {
+                    multiply_conjugate<component>(mma_accumulator, x[i], x_descriptors, y, i, s, t,
+                                                  i + p > 0);
+                } else if (s < plan.register_terms()) {
                     wgmma_pair<component ? 1 : -1>(mma_accumulator, x[i].re[s],
                                                    y.at(i, t, component), i + p > 0, x[i].im[s],
                                                    y.at(i, t, 1 - component));

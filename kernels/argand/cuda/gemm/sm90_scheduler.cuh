@@ -13,6 +13,7 @@
 #pragma once
 #include "device/shared.cuh"
 #include "sm90_plan.cuh"
+#include "triangle.cuh"
 
 // A tile of Z and the k-tiles of it that are computed: all of k, a split-K slice, or a stream-K
 // range.
@@ -50,6 +51,21 @@ template <WgmmaPlan plan>
 // Tile number `index` of the launch, in raster order; consecutive products, each with its slices.
 __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, uint32 index) {
     const uint32 tiles_m = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
+    if constexpr (plan.triangle) {
+        static_assert(plan.block_m() == plan.block_n, "tiles of a triangle must be square");
+        const uint32 tiles = tiles_m * (tiles_m + 1) / 2, product = index / tiles;
+        const TriangleTile tile =
+            triangle_tile_at(index - product * tiles, tiles_m, raster_group_m(tiles_m));
+        const int slices = opaque(args.split_k_slices), slice = product % slices;
+        const int first_k_tile = slice * args.k_tiles_per_slice;
+        const int num_k_tiles = (args.k + plan.block_k - 1) / plan.block_k;
+        return {int(product / slices),
+                slice,
+                int(tile.row) * plan.block_m(),
+                int(tile.column) * plan.block_n,
+                first_k_tile,
+                max(0, min(args.k_tiles_per_slice, num_k_tiles - first_k_tile))};
+    }
     const uint32 tiles_n = (opaque(args.n) + plan.block_n - 1) / plan.block_n;
     const uint32 product = index / (tiles_m * tiles_n), tile = index % (tiles_m * tiles_n);
     const uint32 group_m = raster_group_m(tiles_n);

@@ -1,0 +1,1 @@
+"""Hermitian rank-k products."""

@@ -1,0 +1,118 @@
+"""`herk`, the public Hermitian rank-k product. The operand decides where it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argand.device import cpu
+from argand.gemm.families import Family, require_family
+from argand.gemm.modular.exact import exact_moduli
+from argand.gemm.modular.moduli import EXACT
+from argand.gemm.operands import Op, as_operand, on_gpu
+from argand.gemm.packed import Packed
+from argand.gemm.pairs import Pairs
+from argand.herk import cpu as numpy_backend
+from argand.herk.problem import Form, HerkProblem, herk_problem
+from argand.precision import Precision, get_precision
+from argand.runtime.checks import check_out
+
+
+def herk(
+    a: Any,
+    c: Any = None,
+    *,
+    alpha: float = 1,
+    beta: float = 0,
+    op: Op = "N",
+    precision: str | Precision = "fp32",
+    rounding: Sequence[str] | str | None = None,
+    form: Form = "full",
+    out: Any = None,
+    kernels: Family | None = None,
+) -> Any:
+    """Compute alpha op(a) op(a)^H + beta c, of which the lower triangle alone is computed.
+
+    The result is Hermitian to the bit and its diagonal has an imaginary part of exactly zero.
+
+    Args:
+        a: ``(..., n, k)`` after its op; a NumPy array is computed on the CPU, a CuPy array on its
+            GPU. Any strides. Also `Pairs`, or a NumPy structured array of r and i.
+        c: of the result's shape; only its lower triangle is read, and the real part of its
+            diagonal; nothing where beta is 0.
+        alpha, beta: real scalars.
+        op: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
+        precision: a name of ``PRECISIONS`` or a row of it, or ``6xint8`` to ``17xint8``, as of
+            `argand.gemm`; for Pairs of int8, int16 and fp16 also ``exact``: sums of integers that
+            are rounded once, to the result's type (int8 up to k = 65535 in s32 on Hopper).
+        rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
+        form: ``full``, or ``triangle``: the lower triangle row by row, element (i, j) at
+            i (i + 1) / 2 + j, as in BLAS's packed storage by rows.
+        out: where the result goes; it may be c. Its type must be the result's; at exact complex64
+            or complex128.
+        kernels: the family of kernels that is to compute it on a GPU, as of `argand.gemm`.
+
+    Returns:
+        ``(..., n, n)``, or ``(..., n (n + 1) / 2)`` of a triangle; complex128 at fp64 and complex64
+        otherwise; at a number of moduli the operand's own of the two, at exact that of ``out``.
+
+    Raises:
+        ValueError: a shape, op, form, precision, rounding, scalar, c or out that does not fit; at
+            exact an operand of another kind or a k too long.
+        DeviceError: kernels that the device does not have.
+        TypeError: some of a, c and out on a GPU and others not.
+    """
+    if isinstance(a, Packed):
+        raise ValueError("a must be an array or Pairs, got a packed operand")
+    a = as_operand(a)
+    c = None if c is None else np.asarray(c) if not on_gpu(as_operand(c)) else c
+    if len({on_gpu(x) for x in (a, c, out) if x is not None}) > 1:
+        raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")
+    if op == "T" and a.ndim >= 2:  # A^T is a view of A
+        a, op = _transposed(a), "N"
+    problem = _problem(a, c, out, alpha, beta, op, precision, rounding, form, kernels)
+    check_out(out, problem.shape, problem.dtype)
+    if beta == 0:
+        c = None
+    if not on_gpu(a):
+        require_family(kernels, cpu())
+        found = numpy_backend.herk(problem, a, c)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+    from argand.herk import gpu
+
+    return gpu.herk(problem, a, c, out)
+
+
+def _transposed(a: Any) -> Any:
+    if isinstance(a, Pairs):
+        return Pairs(a.array.swapaxes(-2, -3), a.format)
+    return a.swapaxes(-1, -2)
+
+
+def _problem(
+    a: Any, c: Any, out: Any, alpha: float, beta: float, op: Op, precision: str | Precision,
+    rounding: Sequence[str] | str | None, form: Form, kernels: Family | None,
+) -> HerkProblem:  # fmt: skip
+    """Return the problem; raises ValueError for a precision that these operands do not have."""
+    narrow = np.dtype(np.complex64)
+    own = np.result_type(narrow if isinstance(a, Pairs) else a.dtype, narrow)
+    row: Precision | None = None
+    if precision == EXACT:
+        if rounding is not None:
+            raise ValueError(f"precision {EXACT} takes no rounding, got {rounding!r}")
+        dtype = np.result_type(own, getattr(out, "dtype", own))
+    else:
+        row = get_precision(precision, rounding, exact=True)
+        dtype = own if row.moduli else np.dtype(row.output)
+    problem = herk_problem(
+        a.shape, op=op, alpha=alpha, beta=beta, precision=row, dtype=str(dtype), form=form,
+        kernels=kernels, c_shape=None if c is None else tuple(c.shape),
+    )  # fmt: skip
+    if row is None:
+        exact_moduli(a, a, problem.k)  # raises ValueError for what cannot be exact
+    return problem

@@ -1,0 +1,153 @@
+"""Launches of the Hermitian product of complex int8 in s32 (Hopper): planes, then the product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import cupy
+
+from argand.device import Device
+from argand.gemm.candidates import GemmSizes
+from argand.herk.kernel_sources import (
+    INT8_ARGUMENTS,
+    INT8_HALF,
+    INT8_SHARED,
+    INT8_STAGES,
+    INT8_THREADS,
+    INT8_TILE,
+    INT8_TILE_K,
+    PACK_ROWS,
+    PACK_THREADS,
+    PLANE_ARGUMENTS,
+    int8_name,
+    int8_source,
+    planes_name,
+    planes_source,
+)
+from argand.herk.problem import Form
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.loading import PendingKernel
+from argand.runtime.tensor_map import TensorMap, tensor_map
+
+_VECTOR = 16
+"""Bytes of a load of the kernel that packs."""
+NAME = (
+    f"wgmma s8 {INT8_HALF}x{INT8_TILE}x{INT8_TILE_K} {INT8_STAGES} stages: "
+    "lower triangle, exact in s32"
+)
+"""The launch's name in records."""
+
+
+@dataclass(frozen=True)
+class Int8Problem:
+    """A call for operands at any address.
+
+    ``x`` is the layout of op(A) without its conjugation: rows by k, of numbers of 2 bytes. ``c`` is
+    None where beta is 0. Of a triangle ``c`` and ``out`` are one row each.
+    """
+
+    x: Layout
+    batch: int
+    conjugate: bool
+    alpha: float
+    beta: float
+    c: Layout | None
+    out: Layout
+    dtype: str
+    form: Form
+
+
+class Int8Launch:
+    """The launches of one problem; ``nbytes`` is the workspace of a call: both planes."""
+
+    def __init__(self, problem: Int8Problem, device: Device) -> None:
+        x = problem.x
+        self._pitch = -(-x.columns // INT8_TILE_K) * INT8_TILE_K
+        self._rows, self._batch = x.rows, problem.batch
+        self.nbytes = 2 * problem.batch * x.rows * self._pitch
+        pack, product = self._pack(problem, device), self._product(problem, device)
+        source, memory = Address(BaseAddress.ROWS), Address(BaseAddress.MEMORY)
+        results = {"c": Address(BaseAddress.C), "out": Address(BaseAddress.OUT)}
+        if problem.c is None:
+            del results["c"]  # stays null
+        self._launches = LaunchSequence(
+            [pack, product],
+            lambda addresses: [
+                pack.argument_update({"x": source, "planes": memory}, (), addresses),
+                product.argument_update(results, (memory, memory), addresses),
+            ],
+        )
+
+    def __call__(self, x: int, c: int, out: int) -> None:
+        """Launch on these addresses; c is not read where beta is 0."""
+        if launches.watching:
+            launches.note(NAME)
+        # Freed after the launches, it is reused in the stream's order.
+        memory = cupy.cuda.alloc(self.nbytes)
+        stream = cupy.cuda.get_current_stream().ptr
+        self._launches((x, x, c, out, memory.ptr, 0, 0, 0), stream)
+
+    def _pack(self, problem: Int8Problem, device: Device) -> BoundKernel:
+        x = problem.x
+        across = not is_k_major(x)
+        strides = (x.row_stride, x.batch_stride)
+        vectors = (
+            x.column_stride == 1 and x.aligned >= _VECTOR
+            and all(stride * x.item % _VECTOR == 0 for stride in strides)
+        )  # fmt: skip
+        row_blocks = -(-x.rows // PACK_ROWS)
+        kernel = PendingKernel(
+            planes_source(across=across), device.target, planes_name(across=across)
+        )
+        values = {
+            "x": 0, "planes": 0, "stride_row": x.row_stride, "stride_k": x.column_stride,
+            "stride_batch": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": self._pitch,
+            "row_blocks": row_blocks, "vectors": vectors,
+        }  # fmt: skip
+        blocks = problem.batch * row_blocks * (self._pitch // INT8_TILE_K)
+        arguments = Arguments(arguments_dtype(PLANE_ARGUMENTS), values)
+        return BoundKernel(kernel, blocks, PACK_THREADS, arguments)
+
+    def _product(self, problem: Int8Problem, device: Device) -> BoundKernel:
+        out, c, n = problem.out, problem.c or problem.out, problem.x.rows
+        tiles = GemmSizes(problem.batch, n, n, 0, triangle=True).tiles(INT8_TILE, INT8_TILE)
+        values = {
+            "c": 0, "out": 0,
+            "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
+            "c_stride_batch": c.batch_stride,
+            "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
+            "out_stride_batch": out.batch_stride,
+            "alpha": problem.alpha, "beta": problem.beta, "n": n,
+            "k_tiles": self._pitch // INT8_TILE_K, "tile_rows": -(-n // INT8_TILE), "tiles": tiles,
+            "conjugate": problem.conjugate, "pairs": out.in_pairs(along_columns=True),
+        }  # fmt: skip
+        kernel = PendingKernel(
+            int8_source(problem.dtype, problem.form), device.target,
+            int8_name(problem.dtype, problem.form), INT8_SHARED,
+        )  # fmt: skip
+        return BoundKernel(
+            kernel, min(tiles, device.sm_count), INT8_THREADS,
+            Arguments(arguments_dtype(INT8_ARGUMENTS), values),
+            maps=(self._map(INT8_HALF), self._map(INT8_TILE)), shared_bytes=INT8_SHARED,
+        )  # fmt: skip
+
+    def _map(self, box: int) -> Callable[[int], TensorMap]:
+        def make(address: int) -> TensorMap:
+            return tensor_map(
+                address, 1, (self._pitch, self._rows, 2 * self._batch),
+                (self._pitch, self._pitch * self._rows), (INT8_TILE_K, box, 1), INT8_TILE_K,
+            )  # fmt: skip
+
+        return make
+
+
+@lru_cache(maxsize=256)
+def prepared(problem: Int8Problem, device: Device) -> Int8Launch:
+    """Return the launches of a problem on a device, made once."""
+    return Int8Launch(problem, device)

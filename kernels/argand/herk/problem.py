@@ -1,0 +1,124 @@
+"""The problem of a call of `argand.herk`, without its data.
+
+C = alpha op(A) op(A)^H + beta C, batched over leading axes. C is Hermitian, so its lower triangle
+says all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from argand.gemm.families import Family, check_family
+from argand.gemm.modular.moduli import EXACT
+from argand.gemm.operands import Op, oriented_shape
+from argand.gemm.problem import GemmProblem
+from argand.precision import Precision
+
+Form = Literal["full", "triangle"]
+"""How a Hermitian result is written: as a matrix, or its lower triangle row by row."""
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+@dataclass(frozen=True)
+class HerkProblem:
+    """The problem of a call, without its data.
+
+    op(A) is ``batch_shape + (n, k)``. ``precision`` is a row, None at `EXACT`, whose integers are
+    not rounded. ``dtype`` is the result's type. Raises ValueError for a form or a family of kernels
+    that there is not.
+    """
+
+    batch_shape: tuple[int, ...]
+    n: int
+    k: int
+    op: Op
+    alpha: float
+    beta: float
+    precision: Precision | None
+    dtype: str
+    form: Form = "full"
+    kernels: Family | None = None
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise ValueError(f"form must be one of {list(FORMS)}, got {self.form!r}")
+        if self.precision is not None:
+            check_family(self.kernels, self.precision)
+        elif self.kernels is not None:
+            raise ValueError(f"kernels at {EXACT} must be None, got {self.kernels!r}")
+
+    @property
+    def batch(self) -> int:
+        """How many products there are."""
+        return int(np.prod(self.batch_shape, dtype=np.int64))
+
+    @property
+    def flops(self) -> int:
+        """4 batch n (n + 1) k: those of the lower triangle, 8 a complex multiply-add."""
+        return 4 * self.batch * self.n * (self.n + 1) * self.k
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return result_shape(self.batch_shape, self.n, self.form)
+
+    @property
+    def other_op(self) -> Op:
+        """The op that makes op(A)^H of A; op is N or C."""
+        return "C" if self.op == "N" else "N"
+
+    @property
+    def product(self) -> GemmProblem:
+        """The same as a product of A and A^H, of which the lower triangle is computed."""
+        assert self.precision is not None
+        return GemmProblem(
+            self.batch_shape, self.n, self.n, self.k, self.op, self.other_op, complex(self.alpha),
+            complex(self.beta), self.precision, self.precision.output, kernels=self.kernels,
+            triangle=True,
+        )  # fmt: skip
+
+
+def result_shape(batch_shape: tuple[int, ...], n: int, form: Form) -> tuple[int, ...]:
+    """Return the shape of a result: ``(..., n, n)``, or ``(..., n (n + 1) / 2)`` of a triangle."""
+    return (*batch_shape, n, n) if form == "full" else (*batch_shape, triangle_length(n))
+
+
+def triangle_length(n: int) -> int:
+    """Return how many elements the lower triangle of an n by n matrix has."""
+    return n * (n + 1) // 2
+
+
+def herk_problem(
+    shape: tuple[int, ...],
+    *,
+    op: Op = "N",
+    alpha: float = 1,
+    beta: float = 0,
+    precision: Precision | None,
+    dtype: str,
+    form: Form = "full",
+    kernels: Family | None = None,
+    c_shape: tuple[int, ...] | None = None,
+) -> HerkProblem:
+    """Return the problem of an operand of this shape.
+
+    Raises ValueError for a shape of fewer than two axes, an unknown op or form, scalars that are
+    not real, a beta without C, and a C of another shape than the result's.
+    """
+    n, k = oriented_shape(shape, op, name="a")
+    scalars = {"alpha": alpha, "beta": beta}
+    for name, value in scalars.items():
+        if complex(value).imag != 0:
+            raise ValueError(f"{name} must be real, as C is Hermitian, got {value}")
+    problem = HerkProblem(
+        tuple(shape[:-2]), n, k, op, complex(alpha).real, complex(beta).real, precision, dtype,
+        form, kernels,
+    )  # fmt: skip
+    if beta != 0 and c_shape is None:
+        raise ValueError(f"beta is {beta}, so c must be given")
+    if beta != 0 and c_shape != problem.shape:
+        raise ValueError(f"c must have shape {problem.shape}, got {c_shape}")
+    return problem

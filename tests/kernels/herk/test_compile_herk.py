@@ -1,0 +1,94 @@
+"""Every kernel of Hermitian products compiles without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS
+from argand.device import Arch
+from argand.gemm.candidates import GemmSizes, OperandTraits
+from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.sm80_heuristics import plan_gemm
+from argand.gemm.sm80_plan import gemm_source, kernel_name
+from argand.gemm.sm90_plan import is_legal, wgmma_kernel_name, wgmma_source
+from argand.herk.kernel_sources import (
+    FinishName,
+    finish_name,
+    finish_source,
+    int8_name,
+    int8_source,
+    planes_name,
+    planes_source,
+)
+from argand.herk.problem import FORMS, Form
+from argand.runtime.plan import TARGET
+
+from tests.kernels.compiled import ARCHS, LAYOUTS, Candidate, Kernels, assert_clean, offered
+from tests.kernels.precisions import TENSOR
+
+TYPES = ("complex64", "complex128")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", ["mirror_tile", "gather_row"])
+def test_what_finishes_results(arch: Arch, name: FinishName, dtype: str) -> None:
+    assert_clean(finish_source(name, dtype), arch.target, finish_name(name, dtype))
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_the_packing_of_int8(arch: Arch, across: bool) -> None:
+    assert_clean(planes_source(across=across), arch.target, planes_name(across=across))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_product_of_int8(dtype: str, form: Form) -> None:
+    assert_clean(int8_source(dtype, form), TARGET, int8_name(dtype, form))
+
+
+def triangles() -> Iterator[Candidate]:
+    """Plans of both families: mma.sync in every layout, wgmma with every epilogue."""
+    for precision, arch in offered(TENSOR):
+        row = PRECISIONS[precision]
+        for n in (64, 4096):
+            for layout in LAYOUTS:
+                plan = plan_gemm(
+                    row, arch, batch=1, m=n, n=n, k=512, sm_count=132, a_k_major=layout[0],
+                    b_k_major=layout[1], vector=2, triangle=True,
+                )  # fmt: skip
+                yield Candidate(precision, arch, plan, ignored=MMA_SIZES)
+    for precision in TENSOR:
+        row, arch = PRECISIONS[precision], ARCHS[TARGET]
+        for k_major in (False, True):
+            traits = OperandTraits(k_major=k_major)
+            sizes = GemmSizes(1, 4096, 4096, 4096, triangle=True)
+            for choice in gemm_choices(row, arch, sizes, traits, traits):
+                if choice.plan is None:
+                    continue
+                plans = [choice.plan, replace(choice.plan, tma_epilogue=True)]
+                plans.append(replace(plans[-1], overlapped_stages=choice.plan.stages - 1))
+                for plan in plans:
+                    if is_legal(plan, row, arch):
+                        yield Candidate(precision, arch, plan, ignored=WGMMA_SIZES)
+
+
+MMA_SIZES = frozenset({
+    "block_m", "block_n", "block_k", "stages", "promotion_interval", "warps_m", "warps_n",
+    "warps_k", "split_k_slices", "vector",
+})  # fmt: skip
+WGMMA_SIZES = frozenset({"stages", "depth", "block_n", "overlapped_stages"})
+TRIANGLES = Kernels(triangles)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", TENSOR)
+def test_products_of_the_lower_triangle(arch: Arch, precision: str) -> None:
+    row = PRECISIONS[precision]
+    for candidate in TRIANGLES.of(precision, arch):
+        plan = candidate.plan
+        wgmma = hasattr(plan, "conjugate_y")
+        source = wgmma_source(row, plan) if wgmma else gemm_source(row, plan)
+        name = wgmma_kernel_name(row, plan) if wgmma else kernel_name(row, plan)
+        assert_clean(source, arch.target, name)

@@ -1,0 +1,177 @@
+"""Hermitian products on the CPU: every element, every precision, and calls that are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
+from argand.herk import cpu as backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.covers import examples
+from tests.kernels.herk.herk_cases import (
+    OPS,
+    assert_hermitian,
+    expected,
+    normal,
+    oriented,
+    packed,
+    tolerance,
+)
+
+
+@pytest.fixture(autouse=True)
+def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows take several panels, and BLAS's herk."""
+    monkeypatch.setattr(backend, "_PANEL", 5)
+    monkeypatch.setattr(backend, "_BLAS_ROWS", 7)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@given(
+    n=st.integers(0, 14), k=st.integers(0, 20), batch=st.lists(st.integers(0, 3), max_size=2),
+    op=st.sampled_from(OPS), seed=st.integers(0, 99),
+    alpha=st.sampled_from([1.0, -0.5]), beta=st.sampled_from([0.0, 2.0]),
+)  # fmt: skip
+@settings(max_examples=examples(40), deadline=None)
+def test_random_shapes(
+    precision: str, n: int, k: int, batch: list[int], op: str, seed: int, alpha: float, beta: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    a = normal(rng, *batch, *((n, k) if op == "N" else (k, n)))
+    c = normal(rng, *batch, n, n)
+    lower = np.tril(c, -1)
+    hermitian = lower + lower.conj().swapaxes(-1, -2) + np.tril(np.triu(c)).real
+    c[..., ~np.tril(np.ones((n, n), bool))] = np.nan  # not read
+    value, size = expected(a, op)
+    found = herk(a, c, alpha=alpha, beta=beta, op=op, precision=precision)  # type: ignore[arg-type]
+    assert found.dtype == PRECISIONS[precision].output
+    assert_hermitian(found)
+    magnitude = abs(alpha) * size + abs(beta) * abs(hermitian)
+    error = abs(found - (alpha * value + beta * hermitian))
+    # Each of the two parts is within the bound.
+    limit = 2**0.5 * tolerance(precision, k, alpha=alpha, beta=beta)
+    assert (error <= limit * magnitude).all()
+    triangle = herk(
+        a, packed(c), alpha=alpha, beta=beta, op=op, precision=precision, form="triangle",  # type: ignore[arg-type]
+    )  # fmt: skip
+    np.testing.assert_array_equal(triangle, packed(found))
+
+
+def limits(kind: str) -> tuple[int, int]:
+    return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "fp16"])
+@pytest.mark.parametrize("op", OPS)
+def test_exact_integers(kind: str, op: Any) -> None:
+    rng = np.random.default_rng(1)
+    parts = (
+        rng.standard_normal((2, 9, 30, 2)).astype(np.float16) if kind == "fp16"
+        else rng.integers(*limits(kind), (2, 9, 30, 2), kind, endpoint=True)
+    )  # fmt: skip
+    if kind != "fp16":
+        parts[0] = np.iinfo(kind).min  # its negative is no number of the type
+    a = pairs(parts)
+    wide = oriented(parts[..., 0] + 1j * parts[..., 1].astype(np.float64), op)
+    value = wide @ wide.conj().swapaxes(-1, -2)
+    found = herk(a, op=op, precision="exact")
+    np.testing.assert_array_equal(found, value.astype(np.complex64))
+    assert_hermitian(found)
+    if kind != "fp16":
+        out = np.full(value.shape, np.nan, complex)
+        assert herk(a, op=op, precision="exact", out=out) is out
+        np.testing.assert_array_equal(out, value)
+    structured = parts.view([("r", parts.dtype), ("i", parts.dtype)])[..., 0]
+    np.testing.assert_array_equal(herk(structured, op=op, precision="exact"), found)
+
+
+@pytest.mark.parametrize("precision", ["7xint8", "15xint8"])
+def test_a_number_of_moduli(precision: str) -> None:
+    a = normal(np.random.default_rng(2), 9, 30).astype(complex)
+    found = herk(a, precision=precision)
+    assert_hermitian(found)
+    full = gemm(a, a, op_b="C", precision=precision)
+    np.testing.assert_array_equal(np.tril(found, -1), np.tril(full, -1))
+    assert found.dtype == full.dtype
+
+
+@pytest.mark.parametrize("precision", ["fp64", "3xfp16"])
+def test_views_give_the_same_bits(precision: str) -> None:
+    a = normal(np.random.default_rng(3), 2, 9, 30)
+    plain = herk(a, precision=precision)
+    wide = np.zeros((4, 18, 90), np.complex64)
+    wide[::2, ::2, ::3] = a
+    for view in (wide[::2, ::2, ::3], np.asfortranarray(a), a[:, ::-1, ::-1].copy()[:, ::-1, ::-1]):
+        found = herk(view, precision=precision)
+        limit = tolerance(precision, 30)
+        assert (abs(found - plain) <= 4 * limit * expected(a)[1]).all()
+        assert_hermitian(found)
+
+
+def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
+    for precision in PRECISIONS:
+        a = normal(np.random.default_rng(4), 9, 30)
+        a[3, 4], a[6, 0] = np.nan, np.inf
+        found = herk(a, precision=precision)
+        lost = np.zeros(9, bool)
+        lost[[3, 6]] = True
+        np.testing.assert_array_equal(np.isfinite(found), ~(lost[:, None] | lost))
+        assert not np.diagonal(found).imag.any()
+
+
+def test_out_may_be_c_and_overlap_a() -> None:
+    rng = np.random.default_rng(5)
+    a, c = normal(rng, 9, 9), normal(rng, 9, 9)
+    wanted = herk(a, c, beta=2)
+    in_place = c.copy()
+    assert herk(a, in_place, beta=2, out=in_place) is in_place
+    np.testing.assert_array_equal(in_place, wanted)
+    memory = np.zeros(200, np.complex64)
+    memory[:81] = a.ravel()
+    wanted = herk(a)
+    out = memory[17:98].reshape(9, 9)
+    herk(memory[:81].reshape(9, 9), out=out)
+    np.testing.assert_array_equal(out, wanted)
+
+
+A = np.ones((3, 4), np.complex64)
+BYTES = pairs(np.ones((3, 4, 2), np.int8))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: herk(A[0]), ValueError, "a must have at least 2 axes, got shape"),
+        (lambda: herk(A, op="H"), ValueError, r"op must be one of \['N', 'T', 'C'\], got 'H'"),  # type: ignore[arg-type]
+        (lambda: herk(A, precision="fp8"), ValueError, "precision must be one of"),
+        (lambda: herk(A, precision="exact"), ValueError, "takes Pairs of .*got complex64"),
+        (lambda: herk(BYTES, precision="exact", rounding="toward_zero"), ValueError, "no rounding"),
+        (lambda: herk(A, alpha=1j), ValueError, "alpha must be real, as C is Hermitian"),  # type: ignore[arg-type]
+        (lambda: herk(A, beta=1), ValueError, "beta is 1, so c must be given"),
+        (lambda: herk(A, A, beta=1), ValueError, r"c must have shape \(3, 3\), got \(3, 4\)"),
+        (lambda: herk(A, form="upper"), ValueError, r"form must be one of \['full', 'triangle'\]"),  # type: ignore[arg-type]
+        (lambda: herk(A, out=A), ValueError, r"out must have shape \(3, 3\) and type complex64"),
+        (
+            lambda: herk(A, form="triangle", out=np.zeros((3, 3), "c8")),
+            ValueError,
+            r"out must have shape \(6,\)",
+        ),
+        (lambda: herk(A, kernels="cublas", precision="tf32"), ValueError, "kernels at tf32 must"),
+        (lambda: herk(BYTES, kernels="wgmma", precision="exact"), ValueError, "kernels at exact"),
+        (lambda: herk(pack(A, "tf32", side="a")), ValueError, "got a packed operand"),
+        (
+            lambda: herk(Pairs(np.zeros((3, 4, 2), np.uint16), "bf16"), precision="exact"),
+            ValueError,
+            "got Pairs of bf16",
+        ),
+    ],
+)
+def test_wrong_calls_say_what_was_found_and_what_is_allowed(
+    call: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        call()

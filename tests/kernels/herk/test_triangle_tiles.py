@@ -1,0 +1,57 @@
+"""The tiles of a triangle: each once, none above the diagonal, in groups that share operands."""
+
+from __future__ import annotations
+
+import pytest
+from argand import PRECISIONS
+from argand.device import arch_for
+from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
+from argand.gemm.heuristics import choose
+from argand.gemm.sm80_heuristics import plan_gemm
+from argand.gemm.sm80_plan import GemmPlan
+from argand.gemm.sm90_scheduler import Tiles, tile_group
+from argand.runtime.plan import PlanError
+
+from tests.kernels.precisions import TENSOR
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 15, 16, 17, 31, 40])
+def test_every_tile_once(rows: int) -> None:
+    tiles = Tiles(rows, rows, 2, triangle=True)
+    found = [tiles.coordinates(index) for index in range(tiles.count)]
+    wanted = {(p, i, j) for p in range(2) for i in range(rows) for j in range(i + 1)}
+    assert len(found) == len(wanted)
+    assert set(found) == wanted
+    groups = [(product, row // tile_group(rows)) for product, row, _ in found]
+    assert groups == sorted(groups)
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("sm", [80, 90])
+def test_chosen_tiles_are_square_and_half_as_many(precision: str, sm: int) -> None:
+    row, arch = PRECISIONS[precision], arch_for(sm)
+    for n, k in ((64, 10_000), (2048, 4096), (2050, 77)):
+        sizes = GemmSizes(4, n, n, k, triangle=True)
+        traits = OperandTraits(), OperandTraits(conjugated=True)
+        for one in candidates(row, arch, sizes, *traits):
+            if one.plan is not None:
+                assert one.plan.triangle
+                assert one.plan.block_m == one.plan.block_n
+                assert one.plan.conjugate_y == (one.plan.storage == "planar")
+                assert not one.swapped
+        assert choose(row, arch, 132, sizes, *traits) is not None
+        plan = plan_gemm(row, arch, batch=4, m=n, n=n, k=k, sm_count=132, triangle=True)
+        assert plan.triangle
+        assert plan.block_m == plan.block_n
+        assert "lower triangle" in plan.name
+    assert GemmSizes(1, 300, 300, 1, triangle=True).tiles(128, 128) == 6
+    assert GemmSizes(1, 300, 300, 1).tiles(128, 128) == 9
+
+
+def test_a_tile_that_is_not_square_is_refused() -> None:
+    tile = GemmPlan(128, 64, 16, 4, 2, 3)
+    with pytest.raises(PlanError, match="tiles of a triangle must be square"):
+        plan_gemm(
+            PRECISIONS["tf32"], arch_for(80), batch=1, m=64, n=64, k=64, sm_count=132, tile=tile,
+            triangle=True,
+        )  # fmt: skip
