@@ -11,8 +11,8 @@ from argand.device import Arch
 from argand.gemm.candidates import GemmSizes, OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.sm80_heuristics import plan_gemm
-from argand.gemm.sm80_plan import gemm_source, kernel_name
-from argand.gemm.sm90_plan import is_legal, wgmma_kernel_name, wgmma_source
+from argand.gemm.sm80_plan import GemmPlan, gemm_source, kernel_name
+from argand.gemm.sm90_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source
 from argand.herk.kernel_sources import (
     FinishName,
     finish_name,
@@ -83,12 +83,29 @@ TRIANGLES = Kernels(triangles)
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("precision", TENSOR)
 def test_products_of_the_lower_triangle(arch: Arch, precision: str) -> None:
-    row = PRECISIONS[precision]
     for candidate in TRIANGLES.of(precision, arch):
-        plan = candidate.plan
-        wgmma = hasattr(plan, "conjugate_y")
-        source = wgmma_source(row, plan) if wgmma else gemm_source(row, plan)
-        name = wgmma_kernel_name(row, plan) if wgmma else kernel_name(row, plan)
-        assert_clean(source, arch.target, name)
+        compile_triangle(precision, candidate.plan, arch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
+def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
+    """Of the rest `test_compile` has all but the order of tiles."""
+    row, sizes = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, triangle=True)
+    traits = OperandTraits(), OperandTraits(conjugated=True)
+    plan = gemm_choices(row, arch, sizes, *traits)[-1 if arch.target == TARGET else 0].plan
+    tile = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, triangle=True)
+    for one in (tile, plan):
+        if one is not None:
+            compile_triangle(precision, one, arch)
+
+
+def compile_triangle(precision: str, plan: GemmPlan | WgmmaPlan, arch: Arch) -> None:
+    row = PRECISIONS[precision]
+    if isinstance(plan, WgmmaPlan):
+        assert_clean(wgmma_source(row, plan), arch.target, wgmma_kernel_name(row, plan))
+    else:
+        assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
