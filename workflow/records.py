@@ -56,6 +56,8 @@ class Record:
             what a right result exceeds with a probability of 1e-9.
         backward_error: of solutions, the largest ||b - A x|| / (||A|| ||x|| + ||b||).
         expected_error: of solutions, ||X^ - X||_F / ||X||_F with X known otherwise, as by a series.
+        coherence_error: of correlations, the largest error of V_ij / sqrt(V_ii V_jj).
+        snr_error_db: of correlations, that of a planted source's ratio of signal to noise, in dB.
         worst_bound: the worst case.
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
@@ -115,6 +117,8 @@ class Record:
     fidelity: float | None = None
     backward_error: float | None = None
     expected_error: float | None = None
+    coherence_error: float | None = None
+    snr_error_db: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

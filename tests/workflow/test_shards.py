@@ -41,6 +41,14 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "beamforming", "channels": 2, "beams": 5, "antennas": 6, "samples": 40},
         "time",
     ),
+    "visibilities": (
+        {"kind": "correlate", "channels": 7, "antennas": 6, "samples": 24, "integrate": 8},
+        "frequency",
+    ),
+    "pairs": (
+        {"kind": "correlate", "channels": 5, "antennas": 6, "samples": 24, "form": "triangle"},
+        "frequency",
+    ),
     "batch": ({"kind": "gemm", "batch": 5, "m": 6, "n": 7, "k": 8, "op_a": "C"}, "batch"),
     "rows": ({"kind": "gemm", "m": 23, "n": 7, "k": 8, "op_a": "T", "beta": 0.5}, "m"),
     "spectra": ({"kind": "dft", "length": 24, "batch": 11, "window": "hann"}, "batch"),

@@ -8,6 +8,11 @@ beyond which it is suspect. The bounds decide; no tolerance widens them.
 
 from __future__ import annotations
 
+from workflow.accuracy.correlation_accuracy import (
+    CorrelationReference,
+    assess_correlation,
+    correlation_reference,
+)
 from workflow.accuracy.judgement import Accuracy, worst_of
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import (
@@ -30,17 +35,20 @@ from workflow.accuracy.vector_accuracy import assess_spectrum, assess_state
 
 __all__ = [
     "Accuracy",
+    "CorrelationReference",
     "ProductReference",
     "Rounded",
     "SoftmaxReference",
     "SolutionReference",
     "SpectrumReference",
     "StateReference",
+    "assess_correlation",
     "assess_product",
     "assess_softmax",
     "assess_solution",
     "assess_spectrum",
     "assess_state",
+    "correlation_reference",
     "product_reference",
     "softmax_reference",
     "solution_reference",

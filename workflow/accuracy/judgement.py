@@ -39,6 +39,9 @@ class Accuracy:
             right-hand side, in the maximum norm.
         expected_error: of solutions, ||X^ - X||_F / ||X||_F with X known otherwise, as by a series:
             what the system itself is off by, beside its arithmetic.
+        coherence_error: of correlations, the largest |error| of V_ij / sqrt(V_ii V_jj).
+        snr_error_db: of correlations, the largest error of a planted source's ratio of signal to
+            noise, in dB.
         fidelity: |<psi|psi^>|^2 over both squared norms.
         error_limit: what rel_frobenius of the whole result is at most: itself with a full
             reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
@@ -69,6 +72,8 @@ class Accuracy:
     fidelity: float | None = None
     backward_error: float | None = None
     expected_error: float | None = None
+    coherence_error: float | None = None
+    snr_error_db: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

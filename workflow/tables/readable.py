@@ -122,6 +122,8 @@ ACCURACY = (
     _number("fidelity", "1 − fidelity", lambda value: _error(1 - value)),
     _number("backward_error", "backward error", _error),
     _number("expected_error", "error against the expected", _error),
+    _number("coherence_error", "coherence error", _error),
+    _number("snr_error_db", "SNR error (dB)", _error),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),

@@ -20,6 +20,7 @@ from workflow.workloads.base import Workload
 GENERATED = {
     "gemm": {"m": 5, "n": 6, "k": 7, "batch": 2, "op_a": "C", "op_b": "T", "beta": 1.0},
     "beamforming": {"channels": 2, "polarizations": 2, "beams": 9, "antennas": 4, "samples": 8},
+    "correlate": {"channels": 2, "antennas": 5, "samples": 36, "integrate": 12, "form": "triangle"},
     "dft": {"length": 12, "batch": 3, "window": "hann"},
     "softmax": {"rows": 3, "columns": 5},
     "solve": {"source": "cylinder", "ka": 2.0, "n": 20, "rhs": 3},
@@ -56,6 +57,7 @@ def test_the_outline_is_what_is_staged(kind: str, case: dict[str, object]) -> No
         ("beamforming", ("weights", "samples"), (4, 4)),
         ("dft", ("samples",), (1, 1, 3, 8)),
         ("softmax", ("x",), (3, 8)),
+        ("correlate", ("voltages",), (1, 2, 3, 8)),
     ],
 )
 def test_the_outline_of_a_file_is_what_is_staged(
@@ -132,10 +134,10 @@ def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_ta
 ) -> None:
     """By `benchmarks.pipeline.job_memory`; the Snakemakes around a job take 224 MiB each.
 
-    Systems of equations are not recorded yet.
+    Systems of equations and correlations are not recorded yet.
     """
     seen = json.loads((root / "docs" / "data" / "h200-job-memory.json").read_text())
-    assert seen["host_peak_mib"].keys() == set(KINDS) - {"solve"}
+    assert seen["host_peak_mib"].keys() == set(KINDS) - {"solve", "correlate"}
     study = load_study({"workloads": {"x": {"kind": "softmax", "rows": 1, "columns": 8}}})
     asked = needs(study, "x", "run", gpu=True).memory_mb * 1e6 / 2**20
     for kind, steps in seen["host_peak_mib"].items():

@@ -15,6 +15,7 @@ SMALL = {
     "statevector": {"circuit": {"name": "random", "qubits": 7, "depth": 6}, "fuse": 3},
     "dft": {"length": 130, "batch": 5, "window": "hann"},
     "softmax": {"rows": 7, "columns": 129, "scale": 5},
+    "correlate": {"channels": 2, "polarizations": 2, "antennas": 5, "samples": 36, "integrate": 12},
     "solve": {"n": 19, "rhs": 3, "batch": 2},
 }
 

@@ -1,0 +1,158 @@
+"""Correlation: visibilities of drawn sources and of files, and what is measured of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS, get_precision
+from argand.device import cpu
+from matplotlib.figure import Figure
+from pydantic import ValidationError
+
+from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
+from workflow.arrays import antennas
+from workflow.config.loading import load_study
+from workflow.storage.inputs import InputError
+from workflow.workloads.correlate import Correlate, CorrelateCase, unfolded
+
+SIZES = {"antennas": 16, "samples": 600, "channels": 2, "polarizations": 2, "integrate": 200}
+EAST, NORTH = {"l": 0.3, "m": 0.1}, {"l": -0.2, "m": 0.25}
+
+
+def correlate(**parameters: Any) -> Correlate:
+    case = CorrelateCase.model_validate({"kind": "correlate", **parameters})
+    return Correlate("v", case, 11)
+
+
+def computed(one: Correlate, precision: str = "fp64") -> Any:
+    staged = one.stage()
+    implementation = one.argand(staged, get_precision(precision, exact=True), cpu())
+    return staged, implementation.compute(implementation.prepare(staged.operands))
+
+
+def test_every_visibility_is_that_of_its_inputs_and_integration() -> None:
+    one = correlate(**SIZES)
+    staged, found = computed(one)
+    x = staged.operands["voltages"].astype(complex)
+    assert found.shape == (2, 3, 32, 32)
+    for integration in range(3):
+        part = x[..., 200 * integration : 200 * (integration + 1)]
+        wanted = np.einsum("fpat,fqbt->fpaqb", part, part.conj()).reshape(2, 32, 32)
+        np.testing.assert_allclose(found[:, integration], wanted, atol=1e-10)
+    _, triangle = computed(correlate(**SIZES, form="triangle"))
+    np.testing.assert_array_equal(unfolded(triangle, 32), found)
+
+
+def test_coordinates_say_which_antennas_make_a_pair() -> None:
+    for form in ("full", "triangle"):
+        one = correlate(**SIZES, form=form)
+        staged, found = computed(one)
+        product = one.product(staged, found)
+        assert product.data.shape == one.result_shape(one.outline())
+        steps = np.diff(product.coordinates["integration"].values)
+        np.testing.assert_allclose(steps, 200 / 200e3)
+        assert product.coordinates["integration"].units == "s"
+        first, second = (
+            product.coordinates[f"{side}_antenna"].values for side in ("input", "conjugated_input")
+        )
+        polarization = product.coordinates["input_polarization"].values
+        if form == "full":
+            np.testing.assert_array_equal(first, [*range(16), *range(16)])
+            np.testing.assert_array_equal(polarization, [0] * 16 + [1] * 16)
+        else:
+            assert len(first) == len(second) == 32 * 33 // 2
+            assert (first[3], second[3]) == (2, 0)
+
+
+def test_a_planted_source_has_its_phases_and_its_signal_to_noise() -> None:
+    sources = [{**EAST, "power": 4.0}]
+    one = correlate(antennas=16, samples=20000, sources=sources, noise=2.0)
+    _, found = computed(one)
+    steering = antennas.phases(one.frequencies_hz(), one.positions(), np.array([[0.3, 0.1]]))[0]
+    # Of n t samples a power is known to 1 / sqrt(t) of itself: five standard errors.
+    (ratio,) = signal_to_noise(found[0, 0], steering)
+    assert abs(ratio / (4 / 2) - 1) < 5 * 2 / 20000**0.5
+    pair = coherence(found[0, 0])[5, 2]
+    assert abs(abs(pair) - 4 / 6) < 5 / 20000**0.5
+    wanted = np.angle(steering[0, 5] * steering[0, 2].conj())
+    assert abs(np.angle(pair * np.exp(-1j * wanted))) < 5 / 20000**0.5
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("form", ["full", "triangle"])
+def test_every_precision_is_verified_and_measured(precision: str, form: str) -> None:
+    one = correlate(**SIZES, form=form, sources=[EAST, NORTH])
+    staged, found = computed(one, precision)
+    row = PRECISIONS[precision]
+    accuracy = one.assess(staged, one.reference(staged), found, row, "cpu")
+    assert accuracy.verified, accuracy.reason
+    assert accuracy.coherence_error is not None
+    assert accuracy.coherence_error <= 4 * row.u + 1e-6
+    assert accuracy.snr_error_db is not None
+    assert accuracy.snr_error_db < 0.2
+    wrong = found.copy()
+    wrong[0, 0, ..., 3] *= 1.5
+    assert not one.assess(staged, one.reference(staged), wrong, row, "cpu").verified
+
+
+def in_file(folder: Path, axes: str, values: Any, **more: Any) -> Correlate:
+    with h5py.File(folder / "v.h5", "w") as file:
+        file["v"] = values
+    order = ["time", "channel", "polarization", "antenna"]
+    named = [order[int(axis)] for axis in axes]
+    given = {"file": str(folder / "v.h5"), "voltages": "v", "axes": {"voltages": named}}
+    return correlate(input=given, **more)
+
+
+@pytest.mark.parametrize("order", ["0123", "3210", "1302"])
+def test_axes_of_a_file_in_any_order(tmp_path: Path, order: str) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.standard_normal((12, 2, 2, 3, 2)).view(complex)[..., 0]  # (time, ...)
+    one = in_file(tmp_path, order, values.transpose([int(axis) for axis in order]), integrate=6)
+    one.check()
+    staged, found = computed(one)
+    part = values[6:].transpose(1, 2, 3, 0).reshape(2, 6, 6)
+    np.testing.assert_allclose(found[:, 1], part @ part.conj().swapaxes(-1, -2), atol=1e-12)
+    product = one.product(staged, found)
+    assert "integration" not in product.coordinates
+    assert product.axes == ("frequency", "integration", "input", "conjugated_input")
+
+
+def test_mistakes_are_told_before_a_job_starts(tmp_path: Path) -> None:
+    values = np.ones((10, 1, 1, 3), np.complex64)
+    with pytest.raises(InputError, match="integrate must divide the 10 samples along time, got 3"):
+        in_file(tmp_path, "0123", values, integrate=3).check()
+    values[4, 0, 0, 1] = np.nan
+    with pytest.raises(InputError, match="voltages"):
+        in_file(tmp_path, "0123", values).stage()
+    for parameters, message in (
+        ({"antennas": 3}, "samples must be given"),
+        ({**SIZES, "integrate": 7}, "integrate must divide the 600 samples along time, got 7"),
+        ({**SIZES, "form": "upper"}, "form"),
+        ({**SIZES, "integrate": 0}, "integrate"),
+        ({**SIZES, "sources": [{"l": 0.9, "m": 0.9}]}, "must be at most 1"),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            correlate(**parameters)
+
+
+def test_the_picture_has_amplitude_and_phase() -> None:
+    for form in ("full", "triangle"):
+        one = correlate(**SIZES, form=form)
+        figure = Figure()
+        axes = figure.subplots()
+        one.picture(one.product(*computed(one, "fp32")), axes)
+        assert len(axes.images) == 2
+        amplitude, phase = (np.ma.filled(image.get_array(), np.nan) for image in axes.images)
+        assert np.isfinite(amplitude[np.tril_indices(32)]).all()
+        assert np.isfinite(phase[np.triu_indices(32, 1)]).all()
+        assert np.isnan(phase[np.tril_indices(32)]).all()
+
+
+def test_the_kind_in_a_study() -> None:
+    study = load_study({"workloads": {"v": {"kind": "correlate", **SIZES, "shards": 2}}})
+    assert isinstance(study.workload("v"), Correlate)

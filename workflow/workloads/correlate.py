@@ -1,0 +1,356 @@
+"""Correlation: V = sum over t of x(t) x(t)^H, for each channel and integration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from argand import Device, HerkProblem, Precision, herk
+from argand.herk import cpu as numpy_backend
+from argand.herk.problem import Form, herk_problem, result_shape
+from pydantic import Field, model_validator
+
+from workflow import accuracy
+from workflow.arrays import antennas
+from workflow.arrays.plane_waves import Wave, received
+from workflow.config.antenna_array import AntennaArray, Frequencies, Source
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.product_case import ProductCase
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.figures import pictures
+from workflow.storage import operands
+from workflow.storage.drawn import Drawn
+from workflow.storage.inputs import InputError
+from workflow.storage.operands import Operand
+from workflow.workloads.base import NOTHING, Case, Workload, register
+from workflow.workloads.baselines import implementations
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+VOLTAGES = Operand("voltages", ("frequency", "polarization", "antenna", "time"))
+AXES: Mapping[Form, tuple[str, ...]] = {
+    "full": ("frequency", "integration", "input", "conjugated_input"),
+    "triangle": ("frequency", "integration", "pair"),
+}
+"""Of the result. An input is an antenna in a polarization, all antennas of one after another."""
+
+
+class CorrelateInput(FileInput):
+    """Voltages of antennas in a file."""
+
+    voltages: DatasetRef
+
+
+class CorrelateCase(ProductCase):
+    """Visibilities of all pairs of inputs, averaged over nothing: sums over each integration."""
+
+    kind: Literal["correlate"]
+    channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
+    polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
+    antennas: int | None = Field(None, ge=1, le=1 << 20, description="Antennas of the array.")
+    samples: int | None = Field(None, ge=1, le=1 << 28, description="Time samples of a channel.")
+    integrate: int | None = Field(
+        None,
+        ge=1,
+        le=1 << 28,
+        description="Samples of an integration, which divides theirs; all of them where not given.",
+    )
+    form: Form = Field(
+        "full",
+        description="Matrices of all inputs by all inputs, or the lower triangle alone: each pair "
+        "once, (i, j) at i (i + 1) / 2 + j.",
+    )
+    array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
+    frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
+    sources: tuple[Source, ...] = Field(
+        (Source(l=0.25, m=0.125, power=1.0), Source(l=-0.3, m=0.2, power=0.25)),
+        description="Plane waves that arrive.",
+    )
+    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    input: CorrelateInput | None = Field(None, description="Voltages from a file.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> CorrelateCase:
+        operands.sizes_or_input(
+            self, ("antennas", "samples", "channels", "polarizations"),
+            ("array", "frequencies", "sources", "noise"),
+        )  # fmt: skip
+        if self.samples is not None:
+            integrated(self.samples, self.integrate)
+        return self
+
+
+def integrated(samples: int, integrate: int | None) -> tuple[int, int]:
+    """How many integrations there are, and the samples of each.
+
+    Raises ValueError where samples are left over.
+    """
+    each = samples if integrate is None else integrate
+    if each == 0 or samples % each:
+        raise ValueError(f"integrate must divide the {samples} samples along time, got {each}")
+    return samples // each, each
+
+
+@register
+class Correlate(Workload):
+    """Visibilities of an array as batched Hermitian products."""
+
+    kind: ClassVar[str] = "correlate"
+    operation: ClassVar[str] = "herk"
+    seen: ClassVar[str] = (
+        "Visibilities of the first channel and integration: on and below the diagonal their "
+        "amplitude in dB below the largest, above it their phase. A source is a pattern of phases "
+        "that repeats with the distance of two inputs; noise is the diagonal alone."
+    )
+    case_type: ClassVar[type[Case]] = CorrelateCase
+    splits: ClassVar[tuple[str, ...]] = ("frequency",)
+    case: CorrelateCase
+
+    def frequencies_hz(self) -> Array:
+        """(channels,) centres of the channels."""
+        given = self.case.frequencies
+        return given.start_hz + given.step_hz * np.arange(self.case.channels)
+
+    def positions(self) -> Array:
+        """(antennas, 2) in metres."""
+        array = self.case.array
+        half_wave = antennas.SPEED_OF_LIGHT / (2 * float(self.frequencies_hz()[-1]))
+        spacing = half_wave if array.spacing_m is None else array.spacing_m
+        return antennas.positions(array.geometry, self.case.antennas or 0, spacing)
+
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError where an integration does not divide the file's samples."""
+        if self.case.input is not None:
+            found = operands.headers(self.case.input, (VOLTAGES,), upstream)
+            self._integrations(found["voltages"].shape[-1])
+
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
+        """Operand voltages; complex64 when drawn."""
+        case = self.case
+        if case.input is not None:
+            self.check_again(upstream)
+            return operands.staged(
+                case.input, (VOLTAGES,), upstream, allow_nonfinite=case.allow_nonfinite
+            )
+        waves = [Wave(source.direction, source.power) for source in case.sources]
+        make = received(self.frequencies_hz(), self.positions(), waves, case.noise, self.rng)
+        wanted = self.outline().operands["voltages"]
+        drawn = {"voltages": Drawn(wanted.shape, wanted.dtype, make)}
+        time = np.arange(case.samples or 0) / case.frequencies.step_hz
+        return Staged({}, _axes(), self._coordinates(time), {"seed": self.seed}, drawn)
+
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            return operands.outline(case.input, (VOLTAGES,), upstream)
+        shape = (case.channels, case.polarizations, case.antennas or 0, case.samples or 0)
+        time = blank((case.samples or 0,), np.float64)
+        data = {"voltages": blank(shape, np.complex64)}
+        return Staged(data, _axes(), self._coordinates(time))
+
+    def _coordinates(self, time: Array) -> dict[str, Coordinate]:
+        return {
+            "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
+            "time": Coordinate(time, "s", "time"),
+            "antenna_position": Coordinate(
+                self.positions(), "m", "east and north of an antenna", ("antenna", "east_north")
+            ),
+        }
+
+    def _integrations(self, samples: int) -> tuple[int, int]:
+        """How many there are, and the samples of each; raises InputError where some are left."""
+        try:
+            return integrated(samples, self.case.integrate)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """(frequency, integration, input, input), or (frequency, integration, pair)."""
+        channels, polarizations, elements, samples = outline.operands["voltages"].shape
+        count, _ = self._integrations(samples)
+        return result_shape((channels, count), polarizations * elements, self.case.form)
+
+    def _problem(self, staged: Staged, precision: Precision) -> HerkProblem:
+        channels, polarizations, elements, samples = staged.operands["voltages"].shape
+        count, each = self._integrations(samples)
+        return herk_problem(
+            (channels, count, polarizations * elements, each), precision=precision,
+            dtype=precision.output, form=self.case.form,
+        )  # fmt: skip
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """4 n (n + 1) k operations a matrix; voltages read and visibilities written once."""
+        problem = self._problem(staged, precision)
+        values = staged.operands["voltages"].size + int(np.prod(problem.shape, dtype=np.int64))
+        return Shape(
+            flops=problem.flops, bytes_moved=values * operands.complex_bytes(precision),
+            batch=problem.batch, m=problem.n, n=problem.n, k=problem.k,
+        )  # fmt: skip
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.herk`."""
+        how = {
+            "precision": precision, "form": self.case.form,
+            "kernels": self.case.kernels.get(precision.name),
+        }  # fmt: skip
+        return Implementation(
+            "argand", precision, _algorithm(precision, device), partial(_correlated, how),
+            partial(self._prepared, precision=precision),
+        )  # fmt: skip
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """NumPy on the CPU, cuBLAS on a GPU: the full product."""
+        call = partial(_multiplied, self.case.form)
+        return implementations(self.case, device, "gemm", call, self._prepared)
+
+    def _prepared(self, given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
+        """Voltages as (frequency, integration, input, sample) in the precision's type."""
+        found = operands.cast(given, precision)
+        return {"voltages": np.ascontiguousarray(self._inputs(found["voltages"]))}
+
+    def _inputs(self, voltages: Array) -> Array:
+        """(frequency, integration, input, sample), a view where it can be."""
+        channels, polarizations, elements, samples = voltages.shape
+        count, each = self._integrations(samples)
+        found = voltages.reshape(channels, polarizations * elements, count, each)
+        return np.asarray(found.swapaxes(1, 2))
+
+    def reference(self, staged: Staged) -> accuracy.CorrelationReference:
+        """SciPy's zgemm, sampled where it is large, and zherk of the first matrix."""
+        voltages = staged.operands["voltages"]
+        return accuracy.correlation_reference(
+            self._inputs(voltages), self._steering(staged), seed=self.seed
+        )
+
+    def _steering(self, staged: Staged) -> Array | None:
+        """(sources, inputs): the phases of each planted source, in the first polarization."""
+        case, frequency = self.case, staged.coordinates["frequency"].values
+        if case.input is not None or not len(frequency):
+            return None
+        toward = np.array([source.direction for source in case.sources]).reshape(-1, 2)
+        phases = antennas.phases(frequency[:1], self.positions(), toward)[0]
+        return np.pad(phases, ((0, 0), (0, (case.polarizations - 1) * (case.antennas or 0))))
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.CorrelationReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_correlation`."""
+        n = self._problem(staged, precision).n
+        if self.case.form == "triangle":
+            result = unfolded(result, n)
+        return accuracy.assess_correlation(reference, result, precision, backend=device)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """Visibilities with frequency, the middle of each integration, and the inputs' antennas."""
+        found = {
+            name: one for name, one in staged.coordinates.items()
+            if "time" not in one.of(name) and "antenna" not in one.of(name)[1:]
+            and name not in ("antenna", "polarization")
+        }  # fmt: skip
+        _, polarizations, elements, samples = staged.operands["voltages"].shape
+        count, each = self._integrations(samples)
+        time = staged.coordinates.get("time")
+        if time is not None:
+            middle = time.values.reshape(count, each).mean(axis=1)
+            name = "middle of the integration"
+            found["integration"] = Coordinate(middle, time.units, name)
+        found |= _inputs_of(self.case.form, polarizations, elements, staged.coordinates)
+        units = staged.units.get("voltages", "")
+        return Product(
+            "visibilities", result, AXES[self.case.form], found, f"{self.name}: visibilities",
+            f"({units})^2" if units else "",
+        )  # fmt: skip
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Amplitude below the diagonal, phase above it, of the first channel and integration."""
+        first = product.data[0, 0]
+        if self.case.form == "triangle":
+            first = unfolded(first, _side(len(first)))
+        n = len(first)
+        above = np.triu(np.ones((n, n), bool), 1)
+        amplitude = np.where(above, np.nan, pictures.decibels(np.square(np.abs(first))))
+        phase = np.where(above, np.angle(first, deg=True), np.nan)
+        extent = (-0.5, n - 0.5, n - 0.5, -0.5)
+        below = axes.imshow(amplitude, cmap="viridis", interpolation="nearest", extent=extent)
+        over = axes.imshow(
+            phase, cmap="twilight", interpolation="nearest", extent=extent, vmin=-180, vmax=180
+        )
+        axes.set_xlabel("input, conjugated")
+        axes.set_ylabel("input")
+        axes.figure.colorbar(below, ax=axes, label="amplitude, dB relative to the largest")
+        axes.figure.colorbar(over, ax=axes, label="phase, degrees")
+
+
+def _axes() -> dict[str, tuple[str, ...]]:
+    return {VOLTAGES.name: VOLTAGES.axes}
+
+
+def _algorithm(precision: Precision, device: Device) -> str:
+    if device.backend == "cuda":
+        from argand.herk import gpu
+
+        return gpu.herk_algorithm(precision)
+    return numpy_backend.herk_algorithm(precision)
+
+
+def _correlated(how: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    return herk(given["voltages"], **how)
+
+
+def _multiplied(form: Form, multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """The full product by a peer, of which a triangle is taken where that is asked."""
+    x = given["voltages"]
+    found = multiply(x, x, op_b="C")
+    if form == "full":
+        return found
+    rows, columns = np.tril_indices(found.shape[-1])
+    return found[..., rows, columns]
+
+
+def unfolded(triangle: Array, n: int) -> Array:
+    """(..., n, n) Hermitian matrices from their lower triangles row by row."""
+    found = np.empty((*triangle.shape[:-1], n, n), triangle.dtype)
+    rows, columns = np.tril_indices(n)
+    found[..., columns, rows] = np.conj(triangle)
+    found[..., rows, columns] = triangle
+    return found
+
+
+def _side(pairs: int) -> int:
+    """Inputs of so many pairs."""
+    return int((np.sqrt(8 * pairs + 1) - 1) / 2 + 0.5)
+
+
+def _inputs_of(
+    form: Form, polarizations: int, elements: int, known: Mapping[str, Coordinate]
+) -> dict[str, Coordinate]:
+    """Which antenna in which polarization each input, or each input of a pair, is.
+
+    They are told by what stands along these axes (``known``), else by numbers.
+    """
+    number = np.arange(polarizations * elements)
+    places = {"antenna": number % max(1, elements), "polarization": number // max(1, elements)}
+    if form == "full":
+        sides = {"input": ("input", number), "conjugated_input": ("conjugated_input", number)}
+    else:
+        rows, columns = np.tril_indices(len(number))
+        sides = {"input": ("pair", rows), "conjugated_input": ("pair", columns)}
+    found = {}
+    for side, (axis, chosen) in sides.items():
+        for what, values in places.items():
+            one = known.get(what, Coordinate(np.arange(max(polarizations, elements))))
+            long_name = f"{what} of the {side.replace('_', ' ')}"
+            found[f"{side}_{what}"] = Coordinate(
+                one.values[values[chosen]], one.units, long_name, (axis,)
+            )
+    return found
