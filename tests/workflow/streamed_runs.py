@@ -35,6 +35,11 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
          "polarizations": 2, "device_memory": "90 KiB"},
         "time",
     ),
+    "pairs": (
+        {"kind": "correlate", "channels": 37, "antennas": 6, "samples": 96, "integrate": 32,
+         "form": "triangle", "device_memory": "60 KiB"},
+        "frequency",
+    ),
     "batch": (
         {"kind": "gemm", "batch": 33, "m": 6, "n": 7, "k": 8, "op_a": "C", "beta": 2,
          "device_memory": "20 KiB"},

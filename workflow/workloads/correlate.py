@@ -199,26 +199,26 @@ class Correlate(Workload):
             "kernels": self.case.kernels.get(precision.name),
         }  # fmt: skip
         return Implementation(
-            "argand", precision, _algorithm(precision, device), partial(_correlated, how),
-            partial(self._prepared, precision=precision),
+            "argand", precision, _algorithm(precision, device),
+            lambda given: herk(self._inputs(given["voltages"]), **how),
+            partial(operands.cast, precision=precision),
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """NumPy on the CPU, cuBLAS on a GPU: the full product."""
-        call = partial(_multiplied, self.case.form)
-        return implementations(self.case, device, "gemm", call, self._prepared)
 
-    def _prepared(self, given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
-        """Voltages as (frequency, integration, input, sample) in the precision's type."""
-        found = operands.cast(given, precision)
-        return {"voltages": np.ascontiguousarray(self._inputs(found["voltages"]))}
+        def call(multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            x = self._inputs(given["voltages"])
+            return _in_form(self.case.form, multiply(x, x, op_b="C"))
 
-    def _inputs(self, voltages: Array) -> Array:
-        """(frequency, integration, input, sample), a view where it can be."""
+        return implementations(self.case, device, "gemm", call)
+
+    def _inputs(self, voltages: Any) -> Any:
+        """(frequency, integration, input, sample): a view, whatever device holds them."""
         channels, polarizations, elements, samples = voltages.shape
         count, each = self._integrations(samples)
         found = voltages.reshape(channels, polarizations * elements, count, each)
-        return np.asarray(found.swapaxes(1, 2))
+        return found.swapaxes(1, 2)
 
     def reference(self, staged: Staged) -> accuracy.CorrelationReference:
         """SciPy's zgemm, sampled where it is large, and zherk of the first matrix."""
@@ -303,18 +303,12 @@ def _algorithm(precision: Precision, device: Device) -> str:
     return numpy_backend.herk_algorithm(precision)
 
 
-def _correlated(how: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
-    return herk(given["voltages"], **how)
-
-
-def _multiplied(form: Form, multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """The full product by a peer, of which a triangle is taken where that is asked."""
-    x = given["voltages"]
-    found = multiply(x, x, op_b="C")
+def _in_form(form: Form, full: Any) -> Any:
+    """A peer's full product, or the triangle of it that is asked for."""
     if form == "full":
-        return found
-    rows, columns = np.tril_indices(found.shape[-1])
-    return found[..., rows, columns]
+        return full
+    rows, columns = np.tril_indices(full.shape[-1])
+    return full[..., rows, columns]
 
 
 def unfolded(triangle: Array, n: int) -> Array:

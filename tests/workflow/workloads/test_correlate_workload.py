@@ -12,9 +12,12 @@ from argand import PRECISIONS, get_precision
 from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
+from test_chains import run
 
+from tests.workflow.chained_cases import study_of
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
 from workflow.arrays import antennas
+from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.storage.inputs import InputError
 from workflow.workloads.correlate import Correlate, CorrelateCase, unfolded
@@ -151,6 +154,24 @@ def test_the_picture_has_amplitude_and_phase() -> None:
         assert np.isfinite(amplitude[np.tril_indices(32)]).all()
         assert np.isfinite(phase[np.triu_indices(32, 1)]).all()
         assert np.isnan(phase[np.tril_indices(32)]).all()
+
+
+def test_beams_of_another_workload_are_correlated(tmp_path: Path) -> None:
+    beams = {"kind": "beamforming", "channels": 2, "beams": 4, "antennas": 5, "samples": 12}
+    source = {
+        "voltages": {"workload": "beams"},
+        "axes": {"voltages": ["frequency", "polarization", "antenna", "time"]},
+    }
+    chain = {"beams": beams, "v": {"kind": "correlate", "integrate": 6, "input": source}}
+    study = study_of(chain)
+    check_study(study)
+    found = run(study, tmp_path)
+    x = found["beams"].data.reshape(2, 4, 2, 6).swapaxes(1, 2)
+    wanted = x @ x.conj().swapaxes(-1, -2)
+    np.testing.assert_allclose(found["v"].data, wanted, rtol=1e-10)
+    time = found["beams"].coordinates["time"].values
+    middle = found["v"].coordinates["integration"].values
+    np.testing.assert_allclose(middle, time.reshape(2, 6).mean(axis=1))
 
 
 def test_the_kind_in_a_study() -> None:
