@@ -1,0 +1,296 @@
+"""Hermitian products: ours, our own full product, cuBLAS's cherk and full product, in one run.
+
+    python -m benchmarks.herk --shape 64x2048x4096 --csv out.csv
+    python -m benchmarks.herk --shape 64x2048x4096 --precisions exact --form triangle
+
+A shape is batch x inputs x samples: V = X X^H of X (batch, inputs, samples). Every call is a public
+function of argand: `herk`, and `gemm` with ``op_b="C"`` for the full product; that of cuBLAS is
+`gemm` at fp32, its cherk `herk` at fp32. ``tflops`` count the useful half, 4 n (n + 1) k a matrix,
+for all of them alike. On a GPU ``fraction_of_real`` is that rate, times the products of terms, over
+that of cuBLAS's real product of the operand format at 8192^3, measured in the same run. Sampled rows of two matrices are compared with fp64, those of integers exactly, and with the
+columns that mirror them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from argand import Device, gemm, herk, launched, pairs
+from argand.herk.problem import FORMS, Form
+from argand.precision import PRECISIONS
+from argand.runtime.ceilings import real_product
+from argand.runtime.kernel_digest import kernel_digest
+
+from benchmarks.harness.conditions import Monitor, monitor
+from benchmarks.harness.measuring import array_module, chosen_device
+from benchmarks.harness.tables import Table, median_seconds, parser
+from workflow.accuracy import bounds
+from workflow.timing import measure
+from workflow.versions import timestamp, versions
+
+EXACT = "exact"
+_INT8_SIDE = 8192
+_SAMPLED_ROWS = 5
+_CUBLAS_INT8 = (3, 10, 72)
+"""library_types.h, cublas_api.h: CUDA_R_8I, CUDA_R_32I and CUBLAS_COMPUTE_32I."""
+
+
+@dataclass(frozen=True)
+class HerkRow:
+    """One implementation at one precision.
+
+    Attributes:
+        batch, n, k: of X.
+        form: of the result; of full products ``full``.
+        implementation: ``argand``, ``argand full``, ``cublas`` (cherk) or ``cublas full``.
+        input: ``complex64``, or ``int8`` pairs.
+        tflops: 4 n (n + 1) k of every matrix over the median time, for all alike.
+        fraction_of_real: see the module; None on the CPU.
+        speedup: the time of the full product of the same library and precision over this one's.
+        error: the largest of sampled elements, over |x_i| |x_j| summed; 0 where exact.
+        verified: whether it is within the worst-case bound, and columns are conjugates of rows.
+    """
+
+    batch: int
+    n: int
+    k: int
+    form: str
+    implementation: str
+    precision: str
+    input: str
+    algorithm: str
+    device: str
+    backend: str
+    time_us_p20: float
+    time_us_p50: float
+    time_us_p80: float
+    iterations: int
+    tflops: float
+    fraction_of_real: float | None
+    speedup: float | None
+    error: float
+    verified: bool
+    clock_mhz: float | None
+    power_w: float | None
+    temperature_c: float | None
+    seed: int
+    kernel_digest: str
+    versions: str
+    timestamp: str
+
+
+@dataclass(frozen=True)
+class _Case:
+    implementation: str
+    precision: str
+    form: Form
+    call: Callable[[Any, Any], Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; the exit status is 1 where a result of ours was wrong."""
+    arguments = _parser().parse_args(argv)
+    device = chosen_device(arguments.device)
+    table, watch = Table(arguments.csv), monitor(device)
+    rates: dict[str, float] = {}
+    for batch, n, k in arguments.shape:
+        for precision in arguments.precisions:
+            x = _operand(device, (batch, n, k), precision, arguments.seed)
+            full: dict[str, float] = {}
+            for case in _cases(precision, arguments.form, device):
+                row = _measured(case, x, (batch, n, k), arguments, device, watch, rates, full)
+                table.add([row], _line(row))
+            del x
+            _free(device)
+    ours = [row for row in table.rows if str(row["implementation"]).startswith("argand")]
+    return int(not all(row["verified"] for row in ours))
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = parser(__doc__)
+    found.add_argument("--shape", type=_shape, nargs="+", default=[(64, 2048, 4096)])
+    found.add_argument(
+        "--precisions", nargs="+", choices=[EXACT, *PRECISIONS],
+        default=[EXACT, "fp32", "tf32", "3xfp16"],
+    )  # fmt: skip
+    found.add_argument("--form", choices=FORMS, default="full", help="of the results of herk")
+    found.add_argument("--repeats", type=int, default=5, help="calls to time")
+    found.add_argument("--seconds", type=float, default=1.0, help="or until this much is spent")
+    found.add_argument("--rest", type=float, default=0.3, help="seconds before each on a GPU")
+    found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    found.add_argument("--seed", type=int, default=1)
+    return found
+
+
+def _shape(text: str) -> tuple[int, int, int]:
+    batch, n, k = (int(part) for part in text.split("x"))
+    return batch, n, k
+
+
+def _cases(precision: str, form: Form, device: Device) -> Iterator[_Case]:
+    """The full product first, over whose time the others' speedups are."""
+    library = "cublas" if device.backend == "cuda" else "blas"
+    name = library if precision in ("fp32", "fp64") else "argand"
+
+    def whole(x: Any, out: Any) -> Any:
+        return gemm(x, x, op_b="C", precision=precision, out=out)
+
+    def half(x: Any, out: Any) -> Any:
+        return herk(x, precision=precision, form=form, out=out)
+
+    yield _Case(f"{name} full", precision, "full", whole)
+    yield _Case(name, precision, form, half)
+
+
+def _operand(device: Device, shape: tuple[int, int, int], precision: str, seed: int) -> Any:
+    """Normal numbers, or integers of all 8 bits as receivers give them, drawn matrix by matrix."""
+    arrays = array_module(device)
+    rng = arrays.random.default_rng(seed)
+    if precision == EXACT:
+        parts = arrays.empty((*shape, 2), np.int8)
+        for matrix in parts:
+            matrix[...] = rng.integers(-128, 128, matrix.shape)
+        return pairs(parts)
+    found = arrays.empty(shape, PRECISIONS[precision].output)
+    for matrix in found:
+        drawn = rng.standard_normal((*matrix.shape, 2), dtype=np.float32)
+        matrix[...] = drawn.view(np.complex64)[..., 0]
+    return found
+
+
+def _measured(
+    case: _Case, x: Any, shape: tuple[int, int, int], arguments: argparse.Namespace,
+    device: Device, watch: Monitor, rates: dict[str, float], full: dict[str, float],
+) -> HerkRow:  # fmt: skip
+    batch, n, k = shape
+    arrays, exact = array_module(device), case.precision == EXACT
+    dtype = "complex64" if exact else PRECISIONS[case.precision].output
+    size = (batch, n, n) if case.form == "full" else (batch, n * (n + 1) // 2)
+    out = arrays.full(size, complex(np.nan, np.nan), dtype)
+    with launched() as names:
+        case.call(x, out)
+    error, verified = _checked(case, x, out, device)
+    if device.backend == "cuda":
+        time.sleep(arguments.rest)
+    with watch.watching() as samples:
+        timing = measure(
+            [lambda: case.call(x, out)], device, repeats=arguments.repeats,
+            seconds=arguments.seconds, max_seconds=arguments.seconds,
+        )  # fmt: skip
+    conditions = samples.conditions
+    tflops = 4 * batch * n * (n + 1) * k / timing.time_us_p50 / 1e6
+    whole = full.setdefault("time", timing.time_us_p50)
+    ours = case.implementation.startswith("argand")
+    return HerkRow(
+        batch, n, k, case.form, case.implementation, case.precision,
+        "int8" if exact else dtype, "; ".join(names), device.name, device.backend,
+        timing.time_us_p20, timing.time_us_p50, timing.time_us_p80, timing.iterations, tflops,
+        _fraction(case.precision, tflops, device, rates),
+        None if case.implementation.endswith("full") else whole / timing.time_us_p50,
+        error, verified, conditions.clock_mhz, conditions.power_w, conditions.temperature_c,
+        arguments.seed, kernel_digest("herk") if ours else "", versions(), timestamp(),
+    )  # fmt: skip
+
+
+def _fraction(
+    precision: str, tflops: float, device: Device, rates: dict[str, float]
+) -> float | None:
+    """The rate over that of a real product, all products of terms counted."""
+    if device.backend == "cpu":
+        return None
+    row = None if precision == EXACT else PRECISIONS[precision]
+    name = "int8" if row is None else row.operand.name
+    if name not in rates:
+        multiply, flops = _int8_product() if row is None else real_product(name)
+        multiply()
+        rates[name] = flops / median_seconds(multiply, 10) / 1e12
+        del multiply
+        _free(device)
+    return tflops * (1 if row is None else len(row.products)) / rates[name]
+
+
+def _int8_product() -> tuple[Callable[[], None], float]:
+    """A call of cuBLAS's real product m = n = k = 8192 of int8 in s32, and its operations."""
+    import cupy
+    from cupy.cuda import cublas
+
+    side, (kind, result, compute) = _INT8_SIDE, _CUBLAS_INT8
+    a = cupy.random.default_rng(1).integers(-128, 128, (side, side)).astype(np.int8)
+    out = cupy.empty((side, side), np.int32)
+    scalars = np.array([1, 0], np.int32)
+
+    def multiply() -> None:
+        cublas.gemmEx(
+            cupy.cuda.device.get_cublas_handle(), 1, 0, side, side, side, scalars.ctypes.data,
+            a.data.ptr, kind, side, a.data.ptr, kind, side, scalars.ctypes.data + out.itemsize,
+            out.data.ptr, result, side, compute, -1,
+        )  # fmt: skip
+
+    return multiply, 2.0 * side**3
+
+
+def _checked(case: _Case, x: Any, out: Any, device: Device) -> tuple[float, bool]:
+    """The largest error of sampled rows of the first and the last matrix, and the verdict."""
+    exact = case.precision == EXACT
+    parts = x.array if exact else x
+    batch, n = parts.shape[:2]
+    arrays = array_module(device)
+    rows = arrays.asarray(np.unique(np.linspace(0, n - 1, _SAMPLED_ROWS).astype(int)))
+    worst, verified = 0.0, True
+    for index in dict.fromkeys((0, batch - 1)):
+        matrix = parts[index]
+        matrix = matrix[..., 0] + 1j * matrix[..., 1].astype(np.float64) if exact else matrix
+        wide = matrix.astype(np.complex128)
+        wanted = wide[rows] @ wide.conj().T
+        size = abs(wide[rows]) @ abs(wide).T
+        found, mirrored = _rows(out[index], rows, arrays.arange(n), case.form)
+        if exact:
+            verified &= bool((found == wanted.astype(found.dtype)).all())
+        worst = max(worst, float((abs(found - wanted) / size).max()))
+        if case.form == "full" and not case.implementation.endswith("full"):
+            verified &= bool((mirrored == found.conj()).all())
+    if exact:
+        return (0.0, True) if verified else (worst, False)
+    row = PRECISIONS[case.precision]
+    # The bound is of each part; a scaled line of normal numbers loses less than 2^-20 of it.
+    bound = bounds.product_bound(row, parts.shape[2], device.backend) + 2.0**-20 * row.scaled
+    return worst, verified and worst <= 2**0.5 * bound
+
+
+def _rows(matrix: Any, rows: Any, columns: Any, form: Form) -> tuple[Any, Any]:
+    """Rows of a result, and the columns of these numbers as rows; ``columns`` are all of them."""
+    if form == "full":
+        return matrix[rows], matrix[:, rows].T
+    above = rows[:, None] < columns
+    high = rows[:, None] * ~above + columns * above
+    low = rows[:, None] + columns - high
+    at = high * (high + 1) // 2 + low
+    found = matrix[at.ravel()].reshape(at.shape)
+    found[above] = found[above].conj()
+    return found, found
+
+
+def _free(device: Device) -> None:
+    if device.backend == "cuda":
+        array_module(device).get_default_memory_pool().free_all_blocks()
+
+
+def _line(row: HerkRow) -> str:
+    faster = "" if row.speedup is None else f" x {row.speedup:.2f} of full"
+    real = "" if row.fraction_of_real is None else f" {row.fraction_of_real:6.1%} of real"
+    verdict = "" if row.verified else "  WRONG"
+    return (
+        f"{row.batch:4} x {row.n} x {row.k} {row.form:8} {row.implementation:12} "
+        f"{row.precision:7} {1e-3 * row.time_us_p50:9.3f} ms {row.tflops:8.2f} TFLOP/s{real}"
+        f"{faster}  error {row.error:.1e}{verdict}  {row.algorithm}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
