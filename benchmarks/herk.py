@@ -7,8 +7,9 @@ A shape is batch x inputs x samples: V = X X^H of X (batch, inputs, samples). Ev
 function of argand: `herk`, and `gemm` with ``op_b="C"`` for the full product; that of cuBLAS is
 `gemm` at fp32, its cherk `herk` at fp32. ``tflops`` count the useful half, 4 n (n + 1) k a matrix,
 for all of them alike. On a GPU ``fraction_of_real`` is that rate, times the products of terms, over
-that of cuBLAS's real product of the operand format at 8192^3, measured in the same run. Sampled rows of two matrices are compared with fp64, those of integers exactly, and with the
-columns that mirror them.
+that of cuBLAS's real product of the operand format at 8192^3, measured in the same run. Sampled
+rows of two matrices are compared with fp64, those of integers exactly, and with the columns that
+mirror them.
 """
 
 from __future__ import annotations

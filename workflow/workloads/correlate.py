@@ -194,7 +194,7 @@ class Correlate(Workload):
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """`argand.herk`."""
-        how = {
+        how: dict[str, Any] = {
             "precision": precision, "form": self.case.form,
             "kernels": self.case.kernels.get(precision.name),
         }  # fmt: skip

@@ -190,6 +190,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "storage": ("half", "planar"),
     "k_major": (True,), "half_output": (True,), "prescaled": (True,), "tma_epilogue": (True,),
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
+    "triangle": (True,), "conjugate_y": (True,),
 }  # fmt: skip
 """Other values of every field of a plan."""
 
