@@ -16,6 +16,7 @@ from argand.gemm.problem import GemmProblem
 from argand.gemm.tune import tune
 from argand.herk.api import herk
 from argand.herk.problem import HerkProblem
+from argand.image.api import image
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.kernel_trace import launched
 from argand.softmax.api import log_softmax, logsumexp, softmax
@@ -49,6 +50,7 @@ __all__ = [
     "gemm",
     "get_precision",
     "herk",
+    "image",
     "launched",
     "log_softmax",
     "logsumexp",

@@ -20,6 +20,7 @@ ALLOWED = {
     "gates": {"", "runtime", "gates", "gemm"},
     "herk": {"", "runtime", "herk", "gemm"},
     "solve": {"", "runtime", "solve", "gemm"},
+    "image": {"", "runtime", "image"},
 }
 """By package ("" are the modules beside the packages) the packages that it may import."""
 

@@ -1,0 +1,153 @@
+"""`image`, the public call: power over directions. The covariances decide where it computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argand.device import is_cuda_array
+from argand.image.blocks import image_in_blocks, require_hermitian
+from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
+from argand.precision import Precision, get_precision
+from argand.runtime.checks import check_out
+
+_BEYOND = 1e-12
+"""By which |direction|^2 may be beyond 1: what rounding of unit vectors leaves."""
+
+
+def image(
+    covariances: Any,
+    positions: Any,
+    frequencies: Any,
+    directions: Any,
+    *,
+    precision: str | Precision = "3xtf32",
+    sign: int = 1,
+    out: Any = None,
+) -> Any:
+    """Power over directions, P(d) = sum over channels c of w_c(d)^H R_c w_c(d).
+
+    The weights are w_ca(d) = exp(sign 2 pi i f_c x_a . s(d) / c): those of
+    Bartlett's beamformer (Krim and Viberg, "Two decades of array signal processing research", 1996,
+    section III). With R the mean of v v^H, and v_a = exp(2 pi i f / c x_a . s) of a wave from s,
+    sign 1 adds a source coherently: a wave of power p at each antenna has the power antennas^2 p.
+    Weights and R w are made in blocks and never whole (docs/kernels/image.md).
+
+    Args:
+        covariances: ``(..., channel, antenna, antenna)``, Hermitian, complex or real, of any
+            strides. NumPy arrays are computed on the CPU, CuPy arrays on their GPU. P is linear in
+            them: those of several times or polarizations that are to be added are best added first.
+        positions: ``(antenna, 3)`` or ``(antenna, 2)`` (in the plane of l and m), in metres, of any
+            origin.
+        frequencies: ``(channel,)`` in Hz, positive.
+        directions: ``(direction, 2)`` of l and m, with n = sqrt(1 - l^2 - m^2), or
+            ``(direction, 3)`` vectors of l, m and n, no longer than 1. They are along the axes of
+            the positions: east, north and up, say.
+        precision: a name of ``PRECISIONS``. R (after scaling each matrix by a power of two where
+            the precision scales) and the weights are rounded to its operand; phases are reduced in
+            fp64. On a GPU fp64 and fp32 are cuBLAS's, the others our kernel's.
+        sign: 1 or -1, of the exponent of the weights.
+        out: where the result goes, C-contiguous, of its shape and type.
+
+    Positions, frequencies and directions are read as float64; NumPy arrays will do beside CuPy's
+    covariances. Positions and frequencies are small and read on the host, so a call on a GPU waits
+    for it.
+
+    Returns:
+        ``(..., direction)``, float64 at fp64, else float32: in the unit of the covariances, with
+        no division. A channel that is not finite leaves no finite power; without channels or
+        antennas it is 0.
+
+    Raises:
+        ValueError: shapes that do not fit, an unknown precision or sign, positions, frequencies or
+            directions that are not finite, a frequency that is not positive, a direction longer
+            than 1, an antenna more than 2^20 wavelengths from the array's centre, or a covariance
+            that is not Hermitian within rounding (2^-6 of its largest entry).
+        TypeError: arrays that hold no numbers, or complex ones where real ones are needed.
+        DeviceError: the device does not have the kernel.
+    """
+    row = get_precision(precision)
+    gpu = is_cuda_array(covariances)
+    r = covariances if gpu else np.asarray(covariances)
+    if r.dtype.kind not in "fciu":
+        raise TypeError(f"covariances must be numbers, got {r.dtype}")
+    if r.ndim < 3 or r.shape[-1] != r.shape[-2]:
+        raise ValueError(
+            f"covariances must have shape (..., channel, antenna, antenna), got {r.shape}"
+        )
+    if sign not in (1, -1):
+        raise ValueError(f"sign must be 1 or -1, got {sign!r}")
+    channels, antennas = r.shape[-3], r.shape[-1]
+    x = _numbers(positions, "positions", antennas, (2, 3), "metres")
+    f = _frequencies(frequencies, channels)
+    s = _numbers(directions, "directions", None, (2, 3), "direction cosines")
+    length = (s * s).sum(axis=1)
+    if (length > 1 + _BEYOND).any():
+        worst = int(length.argmax())
+        raise ValueError(
+            f"directions must not be longer than 1 (below the horizon l^2 + m^2 > 1), but "
+            f"directions[{worst}] is {s[worst].tolist()}"
+        )
+    if s.shape[1] == 2:
+        s = np.column_stack([s, np.sqrt(np.maximum(0.0, 1 - length))])
+    x = _centred(x, f)
+    problem = ImageProblem(r.shape[:-3], channels, antennas, len(s), row, sign)
+    check_out(out, problem.shape, problem.dtype)
+    if out is not None and is_cuda_array(out) != gpu:
+        raise TypeError("out and covariances must both be NumPy arrays or both be CuPy arrays")
+    if out is not None and not out.flags.c_contiguous:
+        raise ValueError("out must be C-contiguous")
+    if gpu:
+        from argand.image.gpu import image as on_gpu
+
+        return on_gpu(problem, r, x, f, s, out)
+    require_hermitian(r, np)
+    return image_in_blocks(problem, r, x, f, s, out, np)
+
+
+def _numbers(
+    given: Any, name: str, rows: int | None, columns: tuple[int, ...], what: str
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """An array of finite real numbers on the host, (rows, one of columns)."""
+    values = _on_host(given, name)
+    if values.ndim != 2 or values.shape[1] not in columns or rows not in (None, len(values)):
+        wanted = "(direction, 2 or 3)" if rows is None else f"({rows} antennas, 2 or 3)"
+        raise ValueError(f"{name} must have shape {wanted}, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite {what}")
+    return values
+
+
+def _frequencies(given: Any, channels: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    values = _on_host(given, "frequencies")
+    if values.shape != (channels,):
+        raise ValueError(f"frequencies must have shape ({channels} channels,), got {values.shape}")
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError("frequencies must be finite and positive, in Hz")
+    return values
+
+
+def _on_host(given: Any, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    values = given.get() if is_cuda_array(given) else np.asarray(given)
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be real numbers, got {values.dtype}")
+    return np.ascontiguousarray(values, np.float64)
+
+
+def _centred(
+    x: np.ndarray[Any, np.dtype[np.float64]], f: np.ndarray[Any, np.dtype[np.float64]]
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Positions about their centre, (antennas, 3): a common shift changes no power."""
+    if x.shape[1] == 2:
+        x = np.column_stack([x, np.zeros(len(x))])
+    if not len(x) or not len(f):
+        return x
+    x = x - (x.min(axis=0) / 2 + x.max(axis=0) / 2)
+    turns = float(np.sqrt((x * x).sum(axis=1).max()) * f.max()) / SPEED_OF_LIGHT
+    if not turns <= MOST_TURNS:
+        raise ValueError(
+            f"positions must be within 2^20 wavelengths of the array's centre, in metres, with "
+            f"frequencies in Hz, got one at {turns:.3g} wavelengths"
+        )
+    return x

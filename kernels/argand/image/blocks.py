@@ -1,0 +1,152 @@
+"""Images in blocks of directions through BLAS: NumPy's at every precision, cuBLAS at fp64 and fp32.
+
+With R = X + i Y and w = c + i s, all real, X symmetric and Y antisymmetric,
+
+    w^H R w = c^T X c + s^T (X s + 2 Y c),
+
+three real products of antennas^2, where a complex one has four. Operands are rounded and split as
+the kernel does it, so what a precision costs in accuracy can be seen without a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, ImageProblem
+from argand.precision import Precision
+from argand.rounding import power_of_two, scale_exponents, split
+
+_BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
+"""Weights made at a time: on the CPU they and their products stay in the last-level cache."""
+
+
+def image_in_blocks(
+    problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any, arrays: Any
+) -> Any:
+    """Return the power (..., direction) of a problem, whose arguments are checked.
+
+    Args:
+        problem: the sizes and the precision.
+        r: (..., channel, antenna, antenna).
+        x, f, s: positions about the centre (antenna, 3), frequencies, and directions (direction,
+            3), in float64 on the host.
+        out: where the result goes, or None.
+        arrays: NumPy or CuPy, which holds ``r``.
+
+    Memory beside the result: the covariances of one channel, and some tens of MiB of weights.
+    """
+    kind = problem.dtype
+    found = arrays.empty(problem.shape, kind) if out is None else out
+    total = arrays.zeros((problem.matrices, problem.directions), kind)
+    if problem.matrices:
+        r = r.reshape(problem.matrices, *r.shape[-3:])
+    step = max(1, _BLOCK_VALUES[arrays.__name__] // max(1, problem.antennas))
+    place, toward = arrays.asarray(x), arrays.asarray(s.T)
+    for channel in range(problem.channels if total.size and problem.antennas else 0):
+        matrices = [_RealForm(matrix[channel], problem.precision, arrays) for matrix in r]
+        turns = problem.sign * (float(f[channel]) / SPEED_OF_LIGHT)
+        for start in range(0, problem.directions, step):
+            some = slice(start, min(start + step, problem.directions))
+            parts = _weights(place, toward[:, some], turns, kind, arrays)
+            c, s_terms = (_terms(part, problem.precision) for part in parts)
+            for index, matrix in enumerate(matrices):
+                total[index, some] += matrix.power(c, s_terms)
+    found[...] = total.reshape(problem.shape)
+    return found
+
+
+def require_hermitian(r: Any, arrays: Any) -> None:
+    """Raise ValueError where a finite covariance differs from its conjugate transpose.
+
+    It may by `HERMITIAN` of its largest entry, for what rounding leaves.
+    """
+    if not r.size:
+        return
+    for channel in range(r.shape[-3]):
+        some = as_complex(r[..., channel, :, :])
+        with np.errstate(all="ignore"):
+            apart = arrays.abs(some - some.swapaxes(-1, -2).conj()).max(axis=(-1, -2))
+            size = arrays.abs(some).max(axis=(-1, -2))
+            bad = arrays.isfinite(size) & (apart > HERMITIAN * size)
+        if bad.any():
+            raise not_hermitian(channel)
+
+
+def as_complex(r: Any) -> Any:
+    """Return real and integer covariances as complex ones, others as they are."""
+    return r.astype(np.result_type(r.dtype, np.complex64), copy=False)
+
+
+def not_hermitian(channel: int) -> ValueError:
+    """Return the error of a covariance that is none."""
+    return ValueError(
+        f"covariances must be Hermitian, R[a, b] = conj(R[b, a]), but one of channel {channel} "
+        f"differs from its conjugate transpose by more than {HERMITIAN:g} of its largest entry"
+    )
+
+
+class _RealForm:
+    """One covariance as X and 2 Y in the terms of a precision."""
+
+    def __init__(self, r: Any, precision: Precision, arrays: Any) -> None:
+        kind = precision.real_output
+        with np.errstate(all="ignore"):
+            r = as_complex(r)
+            half = 0.5 * (r + r.T.conj())
+            parts = (half.real, 2 * half.imag)
+            self._descale: Any = None
+            if precision.scaled:
+                # The kernel's matrix has twice the real parts, too: one scale for all of it.
+                both = 2 * np.stack([half.real, half.imag]).reshape(1, -1).astype(kind)
+                exponent = scale_exponents(both, -1, precision.operand)
+                self._descale = power_of_two(-exponent)[0, 0]
+                self._terms = [split(part, precision, exponent) for part in parts]
+            else:
+                own = [arrays.ascontiguousarray(part, kind) for part in parts]
+                self._terms = [_terms(part, precision) for part in own]
+        self._products = precision.products
+
+    def power(self, c: list[Any], s: list[Any]) -> Any:
+        """The power (direction,) of weights c + i s, each in terms of (antenna, direction)."""
+        x, y = self._terms
+        with np.errstate(all="ignore"):
+            left, right = self._product(x, c), self._product(x, s)
+            right += self._product(y, c)
+            left *= _sum(c)
+            right *= _sum(s)
+            left += right
+            found = left.sum(axis=0)
+            return found if self._descale is None else found * self._descale
+
+    def _product(self, matrix: list[Any], weights: list[Any]) -> Any:
+        pairs = iter(self._products)
+        i, j = next(pairs)
+        found = matrix[i] @ weights[j]
+        for i, j in pairs:
+            found += matrix[i] @ weights[j]
+        return found
+
+
+def _terms(x: Any, precision: Precision) -> list[Any]:
+    return [x] if precision.exact_operands else split(x, precision)
+
+
+def _sum(terms: list[Any]) -> Any:
+    total = terms[-1]
+    for term in reversed(terms[:-1]):
+        total = total + term
+    return total
+
+
+def _weights(place: Any, toward: Any, turns: float, kind: str, arrays: Any) -> Iterator[Any]:
+    """Cosines and sines (antenna, direction) of the phases, reduced to half a turn in fp64."""
+    phase = place @ toward
+    phase *= turns
+    phase -= arrays.rint(phase)
+    phase *= 2 * math.pi
+    phase = phase.astype(kind, copy=False)
+    return iter((arrays.cos(phase), arrays.sin(phase)))

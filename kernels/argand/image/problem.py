@@ -1,0 +1,87 @@
+"""A call of `argand.image` as one value, without its data, and what its weights are off by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from argand.precision import Precision
+
+SPEED_OF_LIGHT = 299_792_458.0
+"""In m/s, exactly (SI)."""
+MOST_TURNS = 2.0**20
+"""Wavelengths from the array's centre to an antenna, at most.
+
+The kernel takes the phase from the low bits of a sum in fp64 that begins at 1.5 2^52, in units of
+`TURN` of a turn: it stays in that binade where the phase is below 2^21 turns.
+"""
+TURN = 2.0**-30
+"""Unit of the kernel's phases, in turns."""
+HERMITIAN = 2.0**-6
+"""Largest |R_ab - conj(R_ba)| of a covariance, over the largest modulus of its entries.
+
+Two entries that products of bf16 operands made are each off by at most 2 u = 2^-7 of what they sum.
+What is within it is rounding, and the power is that of the Hermitian part, which is exact: the rest
+contributes to the imaginary part of w^H R w alone. What is beyond is no covariance.
+"""
+
+
+@dataclass(frozen=True)
+class ImageProblem:
+    """Power over directions: P(d) = sum over channels of w^H R w.
+
+    Attributes:
+        leading: the axes of the covariances before channels, which the result has too.
+        channels, antennas, directions: how many.
+        precision: R and the weights are rounded to its operand, and its products are summed.
+        sign: of the exponent of the weights.
+    """
+
+    leading: tuple[int, ...]
+    channels: int
+    antennas: int
+    directions: int
+    precision: Precision
+    sign: int
+
+    @property
+    def matrices(self) -> int:
+        """Covariances of one channel."""
+        return math.prod(self.leading)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the result."""
+        return (*self.leading, self.directions)
+
+    @property
+    def dtype(self) -> str:
+        """Of the result, and of weights before they are rounded."""
+        return self.precision.real_output
+
+    @property
+    def flops(self) -> float:
+        """Nominal operations: a complex product of each covariance with each weight vector."""
+        return 8.0 * self.matrices * self.channels * self.antennas**2 * self.directions
+
+
+def weight_error(precision: Precision, turns: float) -> float:
+    """Return a bound on the error of each part of a weight, before it is rounded to an operand.
+
+    Args:
+        precision: of the image.
+        turns: largest distance of an antenna from the array's centre, in wavelengths.
+
+    In fp64 a phase of t turns is off by at most four roundings of t, on any device: of the position
+    about the centre, of f / c, of their product and of the sum over x, y, z. Reduced to half a turn
+    it is rounded to fp32 and to radians: on the CPU by at most 2^-23 and the cosine by two units in
+    the last place, 2^-23 together. The kernel's sums are rounded to `TURN` three times, a phase in
+    half turns to 2^-25, and ``sincospif`` errs by at most 2 units: less than 2^-22 too. With one
+    term to an operand it takes ``sin.approx`` and ``cos.approx``, off by at most 2^-21.19 between
+    -pi and pi (CUDA C++ Programming Guide, intrinsic functions), and rounds the phase twice by
+    2^-23 (in radians): below 2^-20. At fp64 cosines are off by two units of 2^-53.
+    """
+    phase = 2 * math.pi * turns * 4 * 2.0**-53
+    if precision.real_output == "float64":
+        return phase + 2.0**-50
+    return phase + (2.0**-20 if precision.terms == 1 and not precision.exact_operands else 2.0**-22)

@@ -1,0 +1,163 @@
+"""Images on the CPU: against a direct sum in fp64, properties, and arguments that are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, image
+from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
+
+from tests.kernels.image.arrays import Sky, sky
+
+SKIES = {
+    "one antenna": sky(1, 1, 3),
+    "one direction": sky(5, 2, 1, seed=1),
+    "odd": sky(37, 3, 211, leading=(2,), seed=2),
+    "in a plane": sky(20, 2, 70, dimensions=2, kind="complex128", seed=3),
+    "wide": sky(131, 1, 90, seed=4, extent=3e5),
+}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", SKIES)
+def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> None:
+    one = SKIES[name]
+    out = np.full((*one.covariances.shape[:-3], len(one.directions)), np.nan)
+    out = out.astype(PRECISIONS[precision].real_output)
+    found = image(*one.arguments, precision=precision, out=out)
+    assert found is out
+    assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
+
+
+def test_a_coarse_precision_is_rounded() -> None:
+    """Else the bounds above would hold for one that computes in fp64 whatever is asked."""
+    one = SKIES["odd"]
+    truth = one.power()
+    errors = [
+        np.abs(image(*one.arguments, precision=name) - truth).max()
+        for name in ("bf16", "tf32", "3xtf32", "fp64")
+    ]
+    assert errors[0] > 2 * errors[1] > 2e2 * errors[2] > 2e4 * errors[3]
+
+
+def test_signs_are_mirror_images() -> None:
+    one = SKIES["odd"]
+    found = image(*one.arguments, precision="fp64", sign=-1)
+    assert np.all(np.abs(found - one.power(-1)) <= one.allowed("fp64", "cpu"))
+    assert np.abs(found - one.power()).max() > 1e-3
+
+
+def test_a_wave_adds_coherently() -> None:
+    """Power antennas^2 p in its direction, for v = exp(2 pi i f x . s / c)."""
+    one = sky(12, 1, 5)
+    l, m = one.directions[3]  # noqa: E741
+    toward = np.array([l, m, np.sqrt(1 - l**2 - m**2)])
+    v = np.exp(2j * np.pi * one.frequencies[0] / SPEED_OF_LIGHT * one.positions @ toward)
+    wave = Sky(2.0 * np.outer(v, v.conj())[None], *one.arguments[1:])
+    found = image(*wave.arguments, precision="fp64")
+    assert found.argmax() == 3
+    assert found[3] == pytest.approx(2 * 144, rel=1e-9)
+
+
+def test_a_common_shift_of_positions_changes_nothing() -> None:
+    one = SKIES["odd"]
+    away = one.positions + np.array([6.4e6, -1e6, 3e5])
+    shifted = (one.covariances, away, *one.arguments[2:])
+    assert np.all(np.abs(image(*shifted) - one.power()) <= one.allowed("3xtf32", "cpu"))
+
+
+def test_phases_hold_far_from_the_centre() -> None:
+    """At 2^19 wavelengths a phase in fp32 alone would be off by whole radians."""
+    one = sky(6, 1, 40, seed=5)
+    far = MOST_TURNS / 2 * SPEED_OF_LIGHT / one.frequencies[0]
+    x = one.positions / np.abs(one.positions).max() * far / 2
+    one = Sky(one.covariances, x, *one.arguments[2:])
+    for name in ("fp64", "fp32", "3xfp16"):
+        found = image(*one.arguments, precision=name)
+        assert np.all(np.abs(found - one.power()) <= one.allowed(name, "cpu"))
+
+
+def test_layouts_and_types_are_read_as_they_are() -> None:
+    one = sky(9, 2, 11, kind="complex128")
+    truth = image(*one.arguments, precision="fp64")
+    r, x, f, s = one.arguments
+    turned = np.ascontiguousarray(r.transpose(2, 1, 0)).transpose(2, 1, 0)
+    for same in (turned, r.astype(">c16"), np.asfortranarray(r)):
+        np.testing.assert_array_equal(image(same, x, f, s, precision="fp64"), truth)
+    whole = np.eye(9, dtype=np.int8)[None] * 27 + 100
+    two = image(whole, x, f[:1], s)
+    np.testing.assert_allclose(
+        two, image(whole.astype(float), x, f[:1], s, precision="fp64"), rtol=1e-4
+    )
+    assert np.all(two >= 240)  # 27 |w|^2 and what is not negative
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, complex(0, np.nan)])
+@pytest.mark.parametrize("precision", ["fp64", "3xtf32", "fp16"])
+def test_what_is_not_finite_leaves_no_finite_power(bad: complex, precision: str) -> None:
+    one = sky(7, 2, 5, leading=(2,))
+    one.covariances[1, 0, 3, 4] = one.covariances[1, 0, 4, 3] = bad
+    found = image(*one.arguments, precision=precision)
+    assert np.isfinite(found[0]).all()
+    assert not np.isfinite(found[1]).any()
+
+
+@pytest.mark.parametrize(
+    ("antennas", "channels", "directions"), [(0, 2, 3), (4, 0, 3), (4, 2, 0), (0, 0, 0)]
+)
+def test_empty_arguments_have_no_power(antennas: int, channels: int, directions: int) -> None:
+    r = np.zeros((3, channels, antennas, antennas), complex)
+    arguments = r, np.zeros((antennas, 3)), np.ones(channels), np.zeros((directions, 2))
+    np.testing.assert_array_equal(image(*arguments), np.zeros((3, directions)))
+
+
+R, X, F, S = sky(4, 2, 3).arguments
+LEANING = R + np.triu(np.ones((4, 4)), 1)
+REFUSED = {
+    "R of one axis": ((R[0, 0], X, F, S), ValueError, r"covariances must have shape"),
+    "R not square": ((R[:, :3], X, F, S), ValueError, r"covariances must have shape"),
+    "R of text": ((np.full(R.shape, "a"), X, F, S), TypeError, "covariances must be numbers"),
+    "R not Hermitian": ((LEANING, X, F, S), ValueError, "must be Hermitian"),
+    "transposed imaginary": ((R.real + 1j * np.abs(R), X, F, S), ValueError, "must be Hermitian"),
+    "too few positions": ((R, X[:3], F, S), ValueError, r"positions must have shape \(4 antennas"),
+    "positions of one axis": ((R, X[:, :1], F, S), ValueError, "positions must have shape"),
+    "complex positions": ((R, X + 0j, F, S), TypeError, "positions must be real"),
+    "infinite positions": ((R, X * np.inf, F, S), ValueError, "positions must be finite metres"),
+    "positions in nm": ((R, X * 1e9, F, S), ValueError, r"within 2\^20 wavelengths"),
+    "frequencies of others": ((R, X, F[:1], S), ValueError, r"frequencies must have shape \(2"),
+    "no frequency": ((R, X, 0 * F, S), ValueError, "frequencies must be finite and positive"),
+    "NaN frequency": ((R, X, np.nan * F, S), ValueError, "frequencies must be finite"),
+    "frequencies in THz": ((R, X, F * 1e12, S), ValueError, r"within 2\^20 wavelengths"),
+    "directions in degrees": ((R, X, F, S * 57), ValueError, "must not be longer than 1"),
+    "below the horizon": ((R, X, F, [[0.8, 0.7]]), ValueError, r"directions\[0\] is \[0.8, 0.7\]"),
+    "long vector": ((R, X, F, [[0.8, 0.7, 0.1]]), ValueError, "must not be longer than 1"),
+    "NaN direction": ((R, X, F, [[np.nan, 0]]), ValueError, "directions must be finite"),
+    "flat directions": ((R, X, F, S.ravel()), ValueError, "directions must have shape"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_wrong_arguments_are_refused(name: str) -> None:
+    arguments, error, said = REFUSED[name]
+    with pytest.raises(error, match=said):
+        image(*arguments)
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(ValueError, match="precision must be one of"):
+        image(R, X, F, S, precision="7xint8")
+    with pytest.raises(ValueError, match="sign must be 1 or -1, got 2"):
+        image(R, X, F, S, sign=2)
+    for out in (np.zeros(4, "f4"), np.zeros(3, "f8"), np.zeros(3, "c8")):
+        with pytest.raises(ValueError, match=r"out must have shape \(3,\) and type float32"):
+            image(R, X, F, S, out=out)
+    with pytest.raises(ValueError, match="out must be C-contiguous"):
+        image(R, X, F, S, out=np.zeros(6, "f4")[::2])
+
+
+def test_rounding_is_no_reason_to_refuse() -> None:
+    rough = R + 1e-3 * np.triu(np.ones((4, 4)), 1)
+    np.testing.assert_allclose(
+        image(rough, X, F, S, precision="fp64"),
+        image((rough + rough.conj().swapaxes(-1, -2)) / 2, X, F, S, precision="fp64"), rtol=1e-12,
+    )  # fmt: skip
