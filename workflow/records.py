@@ -58,6 +58,8 @@ class Record:
         expected_error: of solutions, ||X^ - X||_F / ||X||_F with X known otherwise, as by a series.
         coherence_error: of correlations, the largest error of V_ij / sqrt(V_ii V_jj).
         snr_error_db: of correlations, that of a planted source's ratio of signal to noise, in dB.
+        dynamic_range_db: of images, the brightest power over the rms of the error, in dB.
+        peak_shift: of images, how many cells the brightest local maxima have moved.
         worst_bound: the worst case.
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
@@ -119,6 +121,8 @@ class Record:
     expected_error: float | None = None
     coherence_error: float | None = None
     snr_error_db: float | None = None
+    dynamic_range_db: float | None = None
+    peak_shift: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

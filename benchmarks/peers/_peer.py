@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from argand import PRECISIONS, Precision
 
-Operation = Literal["gemm", "dft", "softmax", "gates", "solve"]
+Operation = Literal["gemm", "dft", "softmax", "gates", "solve", "image"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 Backend = Literal["cpu", "cuda"]
 
@@ -77,13 +77,15 @@ class Peer:
     - gemm: ``(precision, a, b, c=None, *, alpha=1, beta=0, op_a="N", op_b="N")``, as `argand.gemm`;
     - dft: ``(precision, x, *, inverse=False, norm="backward")``, along the last axis;
     - softmax: ``(precision, x)``, real x, over the last axis;
-    - solve: ``(precision, a, b)`` of (n, n) and (n, r).
+    - solve: ``(precision, a, b)`` of (n, n) and (n, r);
+    - image: ``(precision, covariances, positions, frequencies, directions)``, as `argand.image`
+      with unit vectors; the covariances in the precision's type.
 
     Studies measure every peer that has it. ``prepared(...)`` gives a benchmark's candidates, with
     whatever the library makes once (plans, planes, a place for the result) made before the clock
     starts:
 
-    - gemm, dft: ``()``;
+    - gemm, dft, image: ``()``;
     - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
       fp16, and the function's name;
     - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.

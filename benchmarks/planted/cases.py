@@ -62,11 +62,17 @@ def _solve(rng: np.random.Generator) -> dict[str, Any]:
     return {"n": _size(rng, 2, 80), "rhs": _size(rng, 1, 8), "batch": int(rng.integers(1, 3))}
 
 
+def _image(rng: np.random.Generator) -> dict[str, Any]:
+    grid = {"n": _size(rng, 1, 24), "field_of_view_deg": 30}
+    return {"antennas": _size(rng, 1, 40), "channels": int(rng.integers(1, 4)), "directions": grid}
+
+
 DRAWN: dict[str, Callable[[np.random.Generator], dict[str, Any]]] = {
     "gemm": _gemm,
     "beamforming": _beamforming,
     "softmax": _softmax,
     "dft": _dft,
+    "image": _image,
     "solve": _solve,
     "statevector": _statevector,
 }

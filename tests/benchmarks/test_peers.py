@@ -102,16 +102,27 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
     """In studies and in benchmarks alike, at each precision, in that precision's type."""
     peer = EVERY[module]
     x, y = rng.standard_normal((2, 4, 4)) + 1j * rng.standard_normal((2, 4, 4))
+    r, where, toward = (
+        x @ x.conj().T / 8,
+        x.real[:, :3],
+        np.array([[0.6, 0.0, 0.8], [0.0, 0.0, 1.0]]),
+    )
+    w = np.exp(2j * np.pi * 3e8 / 299792458 * where @ toward.T)
+    power = np.einsum("ad,ab,bd->d", w.conj(), r, w).real
     given, exact, how = {
         "gemm": ((x, y), 2 * x.conj().T @ y, {"alpha": 2, "op_a": "C"}),
         "dft": ((x,), fft.ifft(x, norm="ortho"), {"inverse": True, "norm": "ortho"}),
         "softmax": ((x.real,), special.softmax(x.real, axis=-1), {}),
+        "image": ((r[None], where, np.full(1, 3e8), toward), power, {}),
         "solve": ((x + 6 * np.eye(4), y), np.linalg.inv(x + 6 * np.eye(4)) @ y, {}),
     }[peer.operation]
     for name in peer.precisions:
         row = PRECISIONS[name]
         dtype = row.output if exact.dtype.kind == "c" else row.real_output
-        found = peer.computation(name)(*(one.astype(dtype) for one in given), **how)  # type: ignore[attr-defined]
+        # Where antennas stand is fp64 at every precision: phases are reduced from it.
+        real = "float64" if peer.operation == "image" else row.real_output
+        typed = (one.astype(row.output if one.dtype.kind == "c" else real) for one in given)  # type: ignore[attr-defined]
+        found = peer.computation(name)(*typed, **how)
         assert found.dtype == dtype
         np.testing.assert_allclose(found, exact, rtol=0, atol=64 * np.finfo(dtype).eps)
     plain = {"gemm": x @ y, "dft": fft.fft(x)}.get(peer.operation, exact)

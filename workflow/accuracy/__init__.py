@@ -13,6 +13,7 @@ from workflow.accuracy.correlation_accuracy import (
     assess_correlation,
     correlation_reference,
 )
+from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.accuracy.judgement import Accuracy, worst_of
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import (
@@ -36,6 +37,7 @@ from workflow.accuracy.vector_accuracy import assess_spectrum, assess_state
 __all__ = [
     "Accuracy",
     "CorrelationReference",
+    "ImageReference",
     "ProductReference",
     "Rounded",
     "SoftmaxReference",
@@ -43,12 +45,14 @@ __all__ = [
     "SpectrumReference",
     "StateReference",
     "assess_correlation",
+    "assess_image",
     "assess_product",
     "assess_softmax",
     "assess_solution",
     "assess_spectrum",
     "assess_state",
     "correlation_reference",
+    "image_reference",
     "product_reference",
     "softmax_reference",
     "solution_reference",

@@ -42,6 +42,8 @@ class Accuracy:
         coherence_error: of correlations, the largest |error| of V_ij / sqrt(V_ii V_jj).
         snr_error_db: of correlations, the largest error of a planted source's ratio of signal to
             noise, in dB.
+        dynamic_range_db: of images, the brightest power over the rms of the error, in dB.
+        peak_shift: of images, how many cells the brightest local maxima have moved.
         fidelity: |<psi|psi^>|^2 over both squared norms.
         error_limit: what rel_frobenius of the whole result is at most: itself with a full
             reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
@@ -74,6 +76,8 @@ class Accuracy:
     expected_error: float | None = None
     coherence_error: float | None = None
     snr_error_db: float | None = None
+    dynamic_range_db: float | None = None
+    peak_shift: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None
@@ -86,7 +90,7 @@ class Accuracy:
     reference_rows: int
 
 
-_SMALLEST = ("fidelity", "ratio")
+_SMALLEST = ("fidelity", "ratio", "dynamic_range_db")
 _SUMS = ("lines_out_of_range", "reference_rows")
 _SAID = ("verdict", "verified", "reason", "reference")
 

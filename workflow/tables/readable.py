@@ -124,6 +124,8 @@ ACCURACY = (
     _number("expected_error", "error against the expected", _error),
     _number("coherence_error", "coherence error", _error),
     _number("snr_error_db", "SNR error (dB)", _error),
+    _number("dynamic_range_db", "dynamic range (dB)"),
+    _number("peak_shift", "peaks moved (cells)"),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),

@@ -48,11 +48,13 @@ class TestConfigs:
 
 
 def test_the_default_study_has_every_kind_at_every_precision():
-    """But for systems of equations, which an example has instead."""
+    """But for systems of equations and images, which examples have instead."""
     cases = load_study(ROOT / "config" / "config.yaml").workloads.values()
     found = {c.kind for c in cases if set(c.precisions or ()) == set(PRECISIONS)}
-    (example,) = load_study(ROOT / "examples" / "cylinder.yaml").workloads.values()
-    assert {*found, example.kind} == set(KINDS)
+    for name in ("cylinder", "mwa"):
+        (example,) = load_study(ROOT / "examples" / f"{name}.yaml").workloads.values()
+        found.add(example.kind)
+    assert found == set(KINDS)
 
 
 def models_of(model: type[BaseModel]) -> set[type[BaseModel]]:

@@ -19,6 +19,7 @@ CASES = [
     {"kind": "dft", "length": 97, "batch": 5, "inverse": True},
     {"kind": "softmax", "rows": 7, "columns": 129, "scale": 5},
     {"kind": "solve", "n": 70, "rhs": 3, "batch": 2},
+    {"kind": "image", "antennas": 9, "directions": {"n": 11, "field_of_view_deg": 30}},
     {"kind": "solve", "n": 120, "rhs": 2, "source": "cylinder", "ka": 8},
 ]
 

@@ -17,6 +17,7 @@ SMALL = {
     "softmax": {"rows": 7, "columns": 129, "scale": 5},
     "correlate": {"channels": 2, "polarizations": 2, "antennas": 5, "samples": 36, "integrate": 12},
     "solve": {"n": 19, "rhs": 3, "batch": 2},
+    "image": {"antennas": 5, "directions": {"n": 9, "field_of_view_deg": 30}},
 }
 
 
@@ -114,7 +115,7 @@ def test_peers_by_name(kind):
     # A list for a whole study names peers that other kinds have; those of a GPU are not here.
     everyone = workload(kind, baselines=["numpy", "scipy"]).baselines(staged, cpu())
     assert {peer.name for peer in everyone} == {name}
-    others = {"dft": "cufft", "softmax": "cupy", "solve": "cusolver"}
+    others = {"dft": "cufft", "softmax": "cupy", "solve": "cusolver", "image": "cupy"}
     other = others.get(kind, "cublas")
     with pytest.raises(ValueError, match=f"got '{other}'"):
         workload(kind, baselines=[other]).baselines(staged, cpu())

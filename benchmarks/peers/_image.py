@@ -1,0 +1,53 @@
+"""An image as NumPy and CuPy users write it: all weights of a channel, R w, and conj(w) (R w)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Precision
+from argand.image.problem import SPEED_OF_LIGHT
+
+from benchmarks.peers._peer import Candidate
+
+ALGORITHM = "weights in memory, two products"
+
+
+def image_by(
+    arrays: Any, precision: str, covariances: Any, positions: Any, frequencies: Any, directions: Any
+) -> Any:
+    """Power (..., direction) by NumPy or CuPy.
+
+    The phases are reduced in fp64, or fp32's would be off by more than its unit roundoff.
+    """
+    kind = np.dtype(PRECISIONS[precision].output)
+    delays = arrays.asarray(positions) @ arrays.asarray(directions).T / SPEED_OF_LIGHT
+    total = arrays.zeros(
+        (*covariances.shape[:-3], len(directions)), PRECISIONS[precision].real_output
+    )
+    for channel, frequency in enumerate(np.asarray(frequencies)):
+        turns = float(frequency) * delays
+        weights = arrays.exp((2j * np.pi) * (turns - arrays.rint(turns))).astype(kind)
+        formed = arrays.matmul(covariances[..., channel, :, :].astype(kind, copy=False), weights)
+        formed *= weights.conj()
+        total += formed.real.sum(axis=-2)
+    return total
+
+
+def candidates(
+    name: str, compute: Callable[..., Any], precisions: tuple[str, ...]
+) -> list[Candidate]:
+    """The candidates of a benchmark: covariances in the precision's type, places in fp64."""
+
+    def prepare(row: Precision, covariances: Any, *place: Any) -> tuple[Any, ...]:
+        return covariances.astype(row.output), *place
+
+    return [
+        Candidate(
+            name, row, ALGORITHM, partial(prepare, row), partial(compute, row.name),
+            input=row.output, output="real",
+        )
+        for row in map(PRECISIONS.__getitem__, precisions)
+    ]  # fmt: skip

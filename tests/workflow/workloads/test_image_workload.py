@@ -1,0 +1,199 @@
+"""Images as a workload: what is staged, computed, verified, delivered, drawn and refused."""
+
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from matplotlib.figure import Figure
+from pydantic import ValidationError
+
+from workflow.arrays.antennas import SPEED_OF_LIGHT, direction_cosines
+from workflow.storage.inputs import InputError
+from workflow.storage.products import check_product
+from workflow.workloads.image import Image, ImageCase
+
+GRID = {"n": 21, "field_of_view_deg": 40}
+DRAWN = {"antennas": 30, "directions": GRID, "radius_m": 12.0, "channels": 2, "noise": 0.3}
+
+
+def imaged(**parameters):
+    return Image("i", ImageCase.model_validate({"kind": "image", **parameters}), 11)
+
+
+def computed(one, precision="fp64"):
+    staged = one.stage()
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return staged, implementation.compute(implementation.prepare(staged.operands))
+
+
+def assessed(one, precision, change=lambda result: result):
+    staged, result = computed(one, precision)
+    return one.assess(staged, one.reference(staged), change(result), PRECISIONS[precision], "cpu")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Covariances of two times in a file, with where the antennas stand."""
+    rng = np.random.default_rng(0)
+    v = rng.standard_normal((2, 1, 3, 6, 8)) + 1j * rng.standard_normal((2, 1, 3, 6, 8))
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["r"] = v @ v.conj().swapaxes(-1, -2) / 8
+        file["f"] = 1e8 + 1e6 * np.arange(3)
+        for name in ("east", "north", "up"):
+            file[name] = rng.uniform(-20, 20, 6)
+    return tmp_path / "own.h5"
+
+
+def source(path, **changes):
+    places = {n: {"dataset": n, "units": "m", "axis": "antenna"} for n in ("east", "north", "up")}
+    given = {
+        "file": path, "covariances": "r",
+        "axes": ["time", "polarization", "frequency", "antenna", "column"],
+        "coordinates": {**places, "frequency": {"dataset": "f", "units": "Hz"}},
+    }  # fmt: skip
+    return given | changes
+
+
+def test_planted_sources_are_the_peaks():
+    one = imaged(**DRAWN, sources=[{"l": 0.1, "m": -0.2}, {"l": -0.2, "m": 0.1, "power": 0.5}])
+    l, m = one.case.directions.axes  # noqa: E741
+    power = computed(one)[1][0, 0]
+    row, column = np.unravel_index(power.argmax(), power.shape)
+    cell = one.case.directions.cell
+    assert abs(l[column] - 0.1) <= cell / 2
+    assert abs(m[row] + 0.2) <= cell / 2
+    # The wave of power 1, of that of half as much at its side lobes, and noise: within a quarter.
+    assert power.max() == pytest.approx(2 * 30**2, rel=0.25)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_dynamic_range_and_peaks_are_measured(precision):
+    judged = assessed(imaged(**DRAWN), precision)
+    assert judged.verdict in ("verified", "unproven"), judged.reason
+    least = {"fp64": 130, "bf16": 25}.get(precision, 65 if PRECISIONS[precision].u < 1e-6 else 40)
+    assert judged.dynamic_range_db > least
+    assert judged.peak_shift == 0
+
+
+def test_a_wrong_direction_is_wrong_and_a_moved_peak_is_told():
+    def spoilt(result):
+        result[0, 0, 3, 4] *= 1.01
+        return result
+
+    assert assessed(imaged(**DRAWN), "fp32", spoilt).verdict == "wrong"
+    moved = assessed(imaged(**DRAWN), "fp32", lambda result: np.roll(result, 1, axis=-1))
+    assert (moved.verdict, moved.peak_shift >= 1) == ("wrong", True)
+
+
+def test_the_grid_has_its_centre_and_cells():
+    grid = imaged(**DRAWN | {"directions": {
+        "n": 4, "cell_arcmin": 60, "phase_centre": {"azimuth_deg": 90, "elevation_deg": 60},
+    }}).case.directions  # fmt: skip
+    l, m = grid.axes  # noqa: E741
+    assert np.diff(l) == pytest.approx(np.sin(np.radians(1)))
+    assert (l.mean(), m.mean()) == pytest.approx(direction_cosines(90, 60))
+    np.testing.assert_allclose((grid.cosines**2).sum(axis=1), 1)
+    wide = imaged(**DRAWN).case.directions
+    assert wide.axes[0][[0, -1]] == pytest.approx([-np.sin(np.radians(20)), np.sin(np.radians(20))])
+
+
+def test_the_product_has_directions_and_is_drawn():
+    one = imaged(**DRAWN)
+    product = one.product(*computed(one, "fp32"))
+    check_product(product)
+    assert product.axes == ("time", "polarization", "m", "l")
+    azimuth, elevation = (product.coordinates[name] for name in ("azimuth", "elevation"))
+    assert azimuth.of("azimuth") == ("m", "l")
+    l, m = direction_cosines(azimuth.values[3, 5], elevation.values[3, 5])  # noqa: E741
+    assert (l, m) == pytest.approx((product.coordinates["l"].values[5],
+                                    product.coordinates["m"].values[3]))  # fmt: skip
+    axes = Figure().subplots()
+    one.picture(product, axes)
+    assert len(axes.lines) == 2  # circles at the sources
+    outline = one.product_outline(one.outline())
+    assert (outline.data.shape, outline.data.dtype) == (product.data.shape, np.float64)
+
+
+def test_a_file_of_ones_own_is_imaged_by_time_or_in_all(own):
+    apart = imaged(directions=GRID, input=source(own))
+    staged, each = computed(apart)
+    assert each.shape == (2, 1, 21, 21)
+    w = apart.case.directions.cosines[7] @ np.stack(
+        [staged.coordinates[name].values for name in ("east", "north", "up")]
+    )
+    r, f = staged.operands["covariances"], staged.coordinates["frequency"].values
+    v = np.exp(2j * np.pi / SPEED_OF_LIGHT * f[:, None] * w)
+    direct = np.einsum("fa,tfab,fb->t", v.conj(), r[:, 0], v).real
+    np.testing.assert_allclose(each.reshape(2, -1)[:, 7], direct, rtol=1e-10)
+    together = imaged(directions=GRID, sum=["time"], input=source(own))
+    np.testing.assert_allclose(computed(together)[1], each.sum(axis=0, keepdims=True), rtol=1e-10)
+    assert together.split_axes({}) == ("polarization",)
+    assert assessed(together, "fp32").verified
+    without = imaged(directions=GRID, autocorrelations=False, input=source(own))
+    trace = np.einsum("tpfaa->tp", r).real[..., None, None]
+    np.testing.assert_allclose(computed(without)[1], each - trace, atol=1e-10)
+    assert assessed(without, "fp32").verified
+
+
+def test_covariances_of_another_workload_are_not_imaged_without_places(own):
+    with h5py.File(own, "a") as file:
+        file["upper"] = np.triu(file["r"][...])
+    for changes, said in (
+        ({"coordinates": {"frequency": {"dataset": "f", "units": "Hz"}}}, "no east and no north"),
+        ({"select": {"covariances": [0, 0, ":", ":", "0:3"]}}, "must be square, got 6 antennas"),
+        ({"coordinates": {**source(own)["coordinates"], "frequency": {"dataset": "f",
+          "units": "MHz"}}}, "frequency must be in Hz, got 'MHz'"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            imaged(directions=GRID, input=source(own, **changes)).check()
+    with pytest.raises(ValueError, match="must be Hermitian"):
+        computed(imaged(directions=GRID, input=source(own, covariances="upper")))
+
+
+def test_nan_is_refused_or_let_through(own):
+    with h5py.File(own, "a") as file:
+        file["r"][1, 0, 2, 3, 3] = np.nan
+    with pytest.raises(InputError, match="1 NaN"):
+        imaged(directions=GRID, input=source(own)).stage()
+    one = imaged(directions=GRID, input=source(own), allow_nonfinite=True)
+    found = computed(one, "3xtf32")[1]
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1]).all()
+    assert assessed(one, "3xtf32").verified
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"directions": {"n": 5}}, "either field_of_view_deg or cell_arcmin"),
+        ({"directions": {**GRID, "cell_arcmin": 3}}, "either field_of_view_deg or cell_arcmin"),
+        ({"directions": {"n": 5, "field_of_view_deg": 100}}, "corners must stay above the horizon"),
+        ({"directions": {**GRID, "phase_centre": {"l": 0.9, "m": 0}}}, "stay above the horizon"),
+        ({"directions": {**GRID, "phase_centre": {"l": 0.9}}}, "must have either l and m, or azim"),
+        ({"directions": {**GRID, "phase_centre": {"l": 0.9, "m": 0.9}}}, "must be at most 1"),
+        ({"antennas": None}, "antennas must be given where there is no input"),
+        ({"sum": ["time", "time"]}, "each axis once"),
+        ({"rounding": {"tf32": "toward_zero"}}, "rounding must not be given"),
+    ],
+)
+def test_mistakes_are_told(changes, said):
+    with pytest.raises(ValidationError, match=said):
+        imaged(**DRAWN | changes)
+
+
+def test_the_mwa_is_imaged(real_data):
+    path = real_data / "vis" / "mwa128_1061315448_mini.uvh5"
+    given = {"file": path, "format": "uvh5", "covariances": "covariance"}
+    with pytest.raises(InputError, match="polarization xy and yx is of two feeds and no power"):
+        imaged(directions=GRID, input=given).check()
+    select = {"covariances": {"polarization": "0:2"}}
+    one = imaged(
+        directions=GRID, sum=["polarization"], autocorrelations=False,
+        input={**given, "select": select},
+    )  # fmt: skip
+    one.check()
+    judged = assessed(one, "3xtf32")
+    assert judged.verified, judged.reason
+    assert judged.dynamic_range_db > 65
+    assert judged.peak_shift == 0

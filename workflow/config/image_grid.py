@@ -1,0 +1,99 @@
+"""The directions of an image and the array of a simulated one, as a config describes them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from workflow.arrays import antennas
+from workflow.config.model import Model
+
+Array = npt.NDArray[np.float64]
+
+
+class PhaseCentre(Model):
+    """The direction in the middle of an image: by l and m, or by azimuth and elevation."""
+
+    l: float | None = Field(default=None, ge=-1, le=1, description="Direction cosine towards east.")  # noqa: E741
+    m: float | None = Field(
+        default=None, ge=-1, le=1, description="Direction cosine towards north."
+    )
+    azimuth_deg: float | None = Field(
+        default=None, ge=-360, le=360, description="From north through east, in degrees."
+    )
+    elevation_deg: float | None = Field(
+        default=None, ge=0, le=90, description="Above the horizon, in degrees."
+    )
+
+    @model_validator(mode="after")
+    def _one_direction(self) -> PhaseCentre:
+        values = (self.l, self.m, self.azimuth_deg, self.elevation_deg)
+        given = tuple(value is not None for value in values)
+        if given not in ((True, True, False, False), (False, False, True, True)):
+            raise ValueError(
+                "phase_centre must have either l and m, or azimuth_deg and elevation_deg"
+            )
+        if np.hypot(*self.direction) > 1:
+            raise ValueError(f"l^2 + m^2 must be at most 1, got l {self.l} and m {self.m}")
+        return self
+
+    @property
+    def direction(self) -> tuple[float, float]:
+        """(l, m)."""
+        if self.l is not None and self.m is not None:
+            return self.l, self.m
+        return antennas.direction_cosines(self.azimuth_deg or 0.0, self.elevation_deg or 0.0)
+
+
+class Directions(Model):
+    """A square grid of direction cosines l (east) and m (north)."""
+
+    n: int = Field(ge=1, le=1 << 13, description="Directions along l, and along m.")
+    field_of_view_deg: float | None = Field(
+        default=None, gt=0, le=180, description="From the first l to the last, about the zenith."
+    )
+    cell_arcmin: float | None = Field(
+        default=None, gt=0, le=5400, description="Distance of neighbours at the zenith, instead."
+    )
+    phase_centre: PhaseCentre = Field(
+        default=PhaseCentre(l=0.0, m=0.0), description="The middle of the grid; the zenith."
+    )
+
+    @model_validator(mode="after")
+    def _is_above_the_horizon(self) -> Directions:
+        if (self.field_of_view_deg is None) == (self.cell_arcmin is None):
+            raise ValueError("directions must have either field_of_view_deg or cell_arcmin")
+        l, m = self.axes  # noqa: E741
+        far = float(np.hypot(np.abs(l).max(), np.abs(m).max()))
+        if far > 1:
+            raise ValueError(
+                "directions: the grid's corners must stay above the horizon, l^2 + m^2 <= 1, but "
+                f"one has a distance of {far:.4g} from the zenith; about the zenith the field of "
+                "view is at most 90 degrees"
+            )
+        return self
+
+    @property
+    def cell(self) -> float:
+        """Distance of neighbours in direction cosines."""
+        if self.cell_arcmin is not None:
+            return math.sin(math.radians(self.cell_arcmin / 60))
+        half = math.sin(math.radians(self.field_of_view_deg or 0.0) / 2)
+        return 2 * half / max(1, self.n - 1)
+
+    @property
+    def axes(self) -> tuple[Array, Array]:
+        """(n,) l and (n,) m, ascending."""
+        steps = (np.arange(self.n) - (self.n - 1) / 2) * self.cell
+        l, m = self.phase_centre.direction  # noqa: E741
+        return np.asarray(l + steps, float), np.asarray(m + steps, float)
+
+    @property
+    def cosines(self) -> Array:
+        """(n^2, 3) l, m and n of each direction, l the faster one."""
+        m, l = np.meshgrid(*self.axes[::-1], indexing="ij")  # noqa: E741
+        height = np.sqrt(np.maximum(0.0, 1 - l**2 - m**2))
+        return np.stack([l.ravel(), m.ravel(), height.ravel()], axis=-1)

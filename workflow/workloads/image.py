@@ -1,0 +1,338 @@
+"""Images: power over a grid of directions, from covariances of an antenna array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from argand import Device, Precision, image
+from pydantic import Field, model_validator
+
+from workflow import accuracy
+from workflow.arrays import sky
+from workflow.arrays.plane_waves import Wave
+from workflow.config.antenna_array import Frequencies, Source
+from workflow.config.case import Case
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.image_grid import Directions
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.figures import pictures
+from workflow.storage import operands
+from workflow.storage.inputs import InputError
+from workflow.storage.operands import Operand
+from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.baselines import implementations
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
+AXES = ("time", "polarization", "m", "l")
+"""Of the image."""
+CROSSED = ("xy", "yx", "rl", "lr")
+"""Polarizations whose visibilities are no power."""
+FAINTEST_DB = 30
+"""Range of a picture's colours."""
+
+
+class ImageInput(FileInput):
+    """Covariances in a file, or of another workload."""
+
+    covariances: DatasetRef = Field(
+        description="(time, polarization, frequency, antenna, column), leading axes missing or "
+        "not: `covariance` of `format: uvh5`, a dataset's path, or {workload: name}. What stands "
+        "along it must have frequency in Hz, and east and north of the antennas in m (up where "
+        "they are not in one plane)."
+    )
+
+
+class ImageCase(Case):
+    """Power P(d) = w(d)^H R w(d) over a grid of directions d, channels summed.
+
+    The weights w are those of a plane wave from d at the antennas. Times and polarizations have an
+    image each, but for the axes that `sum` names.
+    """
+
+    kind: Literal["image"]
+    directions: Directions = Field(description="The grid of directions.")
+    sum: tuple[Literal["time", "polarization"], ...] = Field(
+        (), description="Axes along which covariances are added up first."
+    )
+    autocorrelations: bool = Field(
+        True,
+        description="Whether the power of each antenna alone counts, the diagonal of R. Without it "
+        "directions without a source have a power about zero, of either sign.",
+    )
+    antennas: int | None = Field(
+        None, ge=1, le=1 << 14, description="Antennas, scattered over a disc."
+    )
+    radius_m: float = Field(100.0, gt=0, le=1e6, description="Radius of the disc in m.")
+    channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
+    samples: int = Field(
+        256, ge=1, le=1 << 24, description="Time samples of the mean that a covariance is."
+    )
+    frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
+    sources: tuple[Source, ...] = Field(
+        (Source(l=0.1, m=0.2, power=1.0), Source(l=-0.15, m=-0.05, power=0.5)),
+        description="Plane waves that arrive.",
+    )
+    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    input: ImageInput | None = Field(None, description="Covariances from a file instead.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ImageCase:
+        operands.sizes_or_input(
+            self, ("antennas",),
+            ("radius_m", "channels", "samples", "frequencies", "sources", "noise"),
+        )  # fmt: skip
+        if len(set(self.sum)) != len(self.sum):
+            raise ValueError(f"sum: each axis once, got {list(self.sum)}")
+        if self.rounding:
+            raise ValueError("rounding must not be given: argand.image rounds each precision alike")
+        return self
+
+
+@register
+class Image(Workload):
+    """Images of an array's sky, one for each time and polarization."""
+
+    kind: ClassVar[str] = "image"
+    operation: ClassVar[str] = "image"
+    seen: ClassVar[str] = (
+        "Power of the first image over the direction cosines l (east) and m (north), in dB below "
+        "the brightest direction; circles are the sources of a simulation. A source is a peak as "
+        "wide as the array resolves, with side lobes about it. Without autocorrelations directions "
+        "of no positive power are blank."
+    )
+    case_type: ClassVar[type[Case]] = ImageCase
+    splits: ClassVar[tuple[str, ...]] = ("time", "polarization")
+    reference_flops: ClassVar[float | None] = 1.5
+    case: ImageCase
+
+    def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Times and polarizations, but for those that are added up."""
+        return tuple(axis for axis in self.splits if axis not in self.case.sum)
+
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError where the covariances are none, or nothing says where antennas are."""
+        if self.case.input is not None:
+            check_covariances(operands.outline(self.case.input, (COVARIANCES,), upstream))
+
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
+        """The operand covariances; complex64 where it is simulated."""
+        case = self.case
+        if case.input is not None:
+            self.check_again(upstream)
+            return operands.staged(
+                case.input, (COVARIANCES,), upstream, allow_nonfinite=case.allow_nonfinite
+            )
+        waves = [Wave(source.direction, source.power) for source in case.sources]
+        frequencies, where = self._frequencies(), self._places()
+        found = sky.covariances(frequencies, where, waves, case.noise, case.samples, self.rng)
+        return replace(
+            self.outline(), operands={"covariances": found}, attributes={"seed": self.seed}
+        )
+
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            return operands.outline(case.input, (COVARIANCES,), upstream)
+        shape = (1, 1, case.channels, case.antennas or 0, case.antennas or 0)
+        where = self._places()
+        coordinates = {
+            "frequency": Coordinate(self._frequencies(), "Hz", "centre of the channel"),
+            "east": Coordinate(where[:, 0], "m", "east of the array's centre", ("antenna",)),
+            "north": Coordinate(where[:, 1], "m", "north of the array's centre", ("antenna",)),
+        }
+        axes = {"covariances": COVARIANCES.axes}
+        return Staged({"covariances": blank(shape, np.complex64)}, axes, coordinates)
+
+    def _frequencies(self) -> Array:
+        given = self.case.frequencies
+        return given.start_hz + given.step_hz * np.arange(self.case.channels)
+
+    def _places(self) -> Array:
+        case = self.case
+        return sky.scattered(case.antennas or 0, case.radius_m, self.rng(1 << 20))
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """(time, polarization, m, l)."""
+        shape = outline.operands["covariances"].shape
+        n = self.case.directions.n
+        kept = (1 if axis in self.case.sum else shape[at] for at, axis in enumerate(AXES[:2]))
+        return (*kept, n, n)
+
+    def product_outline(self, outline: Staged) -> Product:
+        """See `Workload.product_outline`; power is real."""
+        return self.product(outline, blank(self.result_shape(outline), np.float64))
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """8 antennas^2 operations a channel, direction and image: m antennas, n directions."""
+        r = staged.operands["covariances"]
+        found = self.result_shape(staged)
+        images, directions = found[0] * found[1], found[2] * found[3]
+        channels, antennas = r.shape[2:4]
+        real = np.dtype(precision.real_output).itemsize
+        return Shape(
+            flops=8.0 * images * channels * antennas**2 * directions,
+            bytes_moved=float(2 * real * r.size + real * images * directions),
+            batch=images * channels,
+            m=antennas,
+            n=directions,
+            k=antennas,
+        )
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.image`."""
+        own = device.backend == "cuda" and not precision.exact_operands
+        how = "weights made in the kernel, mma.sync" if own else "weights in blocks, real products"
+        return Implementation(
+            "argand", precision, how,
+            partial(self._imaged, partial(image, precision=precision.name), self._place(staged)),
+            partial(operands.cast, precision=precision),
+        )  # fmt: skip
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """NumPy on the CPU, CuPy on a GPU, with the weights in memory."""
+        place = self._place(staged)
+
+        def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            return self._imaged(compute, place, given)
+
+        return implementations(self.case, device, "image", call)
+
+    def _imaged(
+        self, function: Callable[..., Any], place: tuple[Array, Array], given: Mapping[str, Any]
+    ) -> Any:
+        r, n = given["covariances"], self.case.directions.n
+        for axis in self.case.sum:
+            r = r.sum(axis=AXES.index(axis), keepdims=True)
+        if not self.case.autocorrelations:
+            r = r.copy()
+            r.reshape(-1, r.shape[-1] ** 2)[:, :: r.shape[-1] + 1] = 0
+        return function(r, *place, self.case.directions.cosines).reshape(*r.shape[:2], n, n)
+
+    def _place(self, staged: Staged) -> tuple[Array, Array]:
+        """Positions (antenna, 3) about their centre in m, and frequencies in Hz."""
+        there, antennas = staged.coordinates, staged.operands["covariances"].shape[3]
+        east, north, up = (
+            there[name].values if name in there else np.zeros(antennas)
+            for name in ("east", "north", "up")
+        )
+        where = np.stack([east, north, up], axis=-1).astype(float)
+        if len(where):
+            where = where - (where.min(axis=0) + where.max(axis=0)) / 2
+        return where, np.asarray(there["frequency"].values, float)
+
+    def reference(self, staged: Staged) -> accuracy.ImageReference:
+        """NumPy's zgemm with complex weights."""
+        r = staged.operands["covariances"]
+        summed = [AXES.index(axis) for axis in self.case.sum]
+        kept = [axis for axis in (0, 1) if axis not in summed]
+        shape = [int(np.prod([r.shape[axis] for axis in axes])) for axes in (kept, summed)]
+        terms = r.transpose(*kept, *summed, 2, 3, 4).reshape(*shape, *r.shape[2:])
+        n = self.case.directions.n
+        if not self.case.autocorrelations:
+            terms = np.where(np.eye(r.shape[-1], dtype=bool), 0, terms)
+        return accuracy.image_reference(
+            terms, *self._place(staged), self.case.directions.cosines, (n, n)
+        )
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.ImageReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_image`."""
+        return accuracy.assess_image(
+            reference, result.reshape(-1, *result.shape[2:]), precision, backend=device
+        )
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The images over m and l, with azimuth and elevation beside them."""
+        grid = self.case.directions
+        cosines = grid.cosines.reshape(grid.n, grid.n, 3)
+        azimuth = np.degrees(np.arctan2(cosines[..., 0], cosines[..., 1])) % 360
+        elevation = np.degrees(np.arcsin(cosines[..., 2]))
+        l, m = grid.axes  # noqa: E741
+        kept = {
+            name: one
+            for name, one in staged.coordinates.items()
+            if set(one.of(name)) <= set(AXES[:2]) - set(self.case.sum)
+        }
+        coordinates = {
+            **kept,
+            "m": Coordinate(m, "", "direction cosine m (north)"),
+            "l": Coordinate(l, "", "direction cosine l (east)"),
+            "azimuth": Coordinate(azimuth, "deg", "from north through east", ("m", "l")),
+            "elevation": Coordinate(elevation, "deg", "above the horizon", ("m", "l")),
+            "antenna_position": Coordinate(
+                self._place(staged)[0], "m", "east, north and up of the array's centre",
+                ("antenna", "east_north_up"),
+            ),
+        }  # fmt: skip
+        units = staged.units.get("covariances", "")
+        title = f"{self.name}: power over directions"
+        return Product("power", result, AXES, coordinates, title, units)
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """The first image over l and m, in dB, with its grid."""
+        l, m = (product.coordinates[name].values for name in ("l", "m"))  # noqa: E741
+        half = self.case.directions.cell / 2 or 0.5
+        shown_db = pictures.decibels(product.data[0, 0])
+        faintest = np.min(shown_db, initial=0, where=np.isfinite(shown_db))
+        shown = axes.imshow(
+            shown_db, origin="lower", cmap="viridis", aspect="equal", interpolation="nearest",
+            vmin=max(float(faintest), -FAINTEST_DB) or -1.0, vmax=0,
+            extent=(l[0] - half, l[-1] + half, m[0] - half, m[-1] + half),
+        )  # fmt: skip
+        for source in self.case.sources if self.case.input is None else ():
+            at = source.direction
+            if l[0] <= at[0] <= l[-1] and m[0] <= at[1] <= m[-1]:
+                axes.plot(*at, marker="o", ms=10, mfc="none", mec="white", mew=1.5)
+        axes.grid(alpha=0.3, color="white", lw=0.5)
+        axes.set_xlabel("l (east)")
+        axes.set_ylabel("m (north)")
+        axes.figure.colorbar(shown, ax=axes, label="power, dB relative to the brightest")
+
+
+def check_covariances(outline: Staged) -> None:
+    """Raise InputError where the operand is no covariance of antennas whose places are known."""
+    shape, there = outline.operands["covariances"].shape, outline.coordinates
+    if shape[3] != shape[4]:
+        raise InputError(
+            f"input.covariances must be square, got {shape[3]} antennas and {shape[4]} columns"
+        )
+    wanted = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
+    lacking = [
+        name for name, axis in wanted.items()
+        if name not in there or there[name].of(name) != (axis,)
+    ]  # fmt: skip
+    if lacking:
+        raise InputError(
+            "input.covariances: directions need frequency, east and north of the antennas, but "
+            f"there is no {' and no '.join(lacking)}, only {sorted(there)}; give "
+            "input.coordinates, for east as {dataset: path, units: m, axis: antenna}"
+        )
+    for name, unit in (("frequency", "Hz"), ("east", "m"), ("north", "m"), ("up", "m")):
+        if name in there and there[name].units != unit:
+            raise InputError(
+                f"input.coordinates.{name} must be in {unit}, got {there[name].units!r}"
+            )
+    polarizations = there.get("polarization")
+    crossed = (
+        [] if polarizations is None else sorted({*CROSSED} & {*map(str, polarizations.values)})
+    )
+    if crossed:
+        raise InputError(
+            f"input.select.covariances: polarization {' and '.join(crossed)} is of two feeds and "
+            "no power; take those of one, such as polarization: 0"
+        )
