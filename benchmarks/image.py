@@ -1,0 +1,189 @@
+"""Images: ours, and the peer with the weights of a channel in memory, in one run.
+
+    python -m benchmarks.image --csv image.csv
+    python -m benchmarks.image --antennas 128 --channels 64 --grid 512 --precisions 3xtf32 fp16
+
+Times are those of whole calls of `argand.image` on operands of the device, checks included. The
+peer is NumPy or CuPy with the matrices as a user writes them: all weights of a channel, R w
+and its product with the conjugate. Sampled directions of every image are compared with fp64.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Device, image
+from argand.image.problem import SPEED_OF_LIGHT
+from argand.runtime.kernel_digest import kernel_digest
+
+from benchmarks.harness.conditions import Monitor, monitor
+from benchmarks.harness.measuring import array_module, chosen_device
+from benchmarks.harness.samples import on_host, sampled_rows
+from benchmarks.harness.tables import Table, parser
+from benchmarks.peers import study_peers
+from workflow.accuracy.image_bounds import image_bound
+from workflow.timing import measure
+from workflow.versions import timestamp, versions
+
+RADIUS_M = 500.0
+SAMPLED = 2048
+"""Directions that are compared with fp64."""
+_Call = Callable[[Any, Any, Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class ImageRow:
+    """One way to compute one image.
+
+    Attributes:
+        antennas, channels, directions: sizes.
+        tflops: 8 channels antennas^2 directions over the median time: a complex product in full.
+        speedup: the fastest peer's median time of the same run over this one's.
+        componentwise: largest error of a sampled direction over the sum of |Re R| + |Im R|.
+        bound: what it may be (`workflow.accuracy.image_bounds`).
+        verified: whether it is at most that.
+        input: type of the covariances.
+    """
+
+    antennas: int
+    channels: int
+    directions: int
+    implementation: str
+    precision: str
+    input: str
+    device: str
+    backend: str
+    time_us_p20: float
+    time_us_p50: float
+    time_us_p80: float
+    iterations: int
+    tflops: float
+    speedup: float | None
+    componentwise: float
+    bound: float
+    verified: bool
+    clock_mhz: float | None
+    power_w: float | None
+    temperature_c: float | None
+    seed: int
+    kernel_digest: str
+    versions: str
+    timestamp: str
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; the exit status is 1 where an image of ours was not accurate."""
+    arguments = _parser().parse_args(argv)
+    device = chosen_device(arguments.device)
+    table, watch = Table(arguments.csv), monitor(device)
+    operands = _operands(arguments, device)
+    peer: float | None = None
+    for name, precision, call in _ways(arguments, device):
+        row = _measured(name, precision, call, operands, arguments, device, watch, peer)
+        if name != "argand" and row.verified:
+            peer = row.time_us_p50 if peer is None else min(peer, row.time_us_p50)
+        table.add([row], _line(row))
+    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = parser(__doc__)
+    found.add_argument("--antennas", type=int, default=128)
+    found.add_argument("--channels", type=int, default=64)
+    found.add_argument("--grid", type=int, default=512, help="directions along l, and along m")
+    found.add_argument(
+        "--precisions", nargs="+", choices=list(PRECISIONS), default=list(PRECISIONS)
+    )
+    found.add_argument("--no-peer", action="store_true", help="ours alone")
+    found.add_argument("--repeats", type=int, default=5, help="calls to time")
+    found.add_argument("--seconds", type=float, default=1.0, help="or until this much is spent")
+    found.add_argument("--rest", type=float, default=0.2, help="seconds before each on a GPU")
+    found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    found.add_argument("--seed", type=int, default=1)
+    return found
+
+
+def _ways(arguments: argparse.Namespace, device: Device) -> Iterator[tuple[str, str, _Call]]:
+    if not arguments.no_peer:
+        for peer in study_peers("image", device.backend):
+            yield peer.name, "fp32", peer.computation("fp32")
+    for precision in arguments.precisions:
+        yield "argand", precision, partial(image, precision=precision)
+
+
+def _operands(arguments: argparse.Namespace, device: Device) -> tuple[Any, Any, Any, Any]:
+    """Covariances on the device; positions, frequencies and unit vectors."""
+    arrays = array_module(device)
+    rng = np.random.default_rng(arguments.seed)
+    antennas, channels, n = arguments.antennas, arguments.channels, arguments.grid
+    v = rng.standard_normal((channels, antennas, 2 * antennas, 2)).view(complex)[..., 0]
+    r = (v @ v.conj().swapaxes(-1, -2) / (2 * antennas)).astype(np.complex64)
+    axis = np.linspace(-0.5, 0.5, n)
+    l, m = (x.ravel() for x in np.meshgrid(axis, axis))  # noqa: E741
+    s = np.stack([l, m, np.sqrt(1 - l**2 - m**2)], axis=-1)
+    x = RADIUS_M * rng.uniform(-1, 1, (antennas, 3))
+    return arrays.asarray(r), x, 150e6 + 200e3 * np.arange(channels), s
+
+
+def _error(found: Any, operands: tuple[Any, Any, Any, Any]) -> float:
+    """The largest error of sampled directions over T, against complex products in fp64."""
+    r, (x, f, s) = on_host(operands[0]).astype(complex), operands[1:]
+    rows = sampled_rows(len(s), SAMPLED)
+    truth = np.zeros(len(rows))
+    for matrix, frequency in zip(r, f, strict=True):
+        w = np.exp(2j * np.pi * frequency / SPEED_OF_LIGHT * (x @ s[rows].T))
+        truth += (w.conj() * (matrix @ w)).real.sum(axis=0)
+    size = float((np.abs(r.real) + np.abs(r.imag)).sum())
+    return float(np.abs(on_host(found)[rows] - truth).max() / size)
+
+
+def _measured(
+    name: str, precision: str, call: _Call, operands: tuple[Any, Any, Any, Any],
+    arguments: argparse.Namespace, device: Device, watch: Monitor, peer: float | None,
+) -> ImageRow:  # fmt: skip
+    r, x, f, s = operands
+    row = PRECISIONS[precision]
+    given = (r.astype(row.output, copy=False), x, f, s)
+    error = _error(call(*given), operands)
+    if device.backend == "cuda":
+        time.sleep(arguments.rest)
+    with watch.watching() as samples:
+        timing = measure(
+            [partial(call, *given)], device, repeats=arguments.repeats,
+            seconds=arguments.seconds, max_seconds=arguments.seconds,
+        )  # fmt: skip
+    conditions, antennas, channels = samples.conditions, len(x), len(f)
+    turns = float(2 * np.sqrt((x**2).sum(axis=1)).max() * f.max() / SPEED_OF_LIGHT)
+    bound = image_bound(row, antennas, channels, turns, device.backend)
+    if device.backend == "cuda":
+        array_module(device).get_default_memory_pool().free_all_blocks()
+    flops = 8.0 * channels * antennas**2 * len(s)
+    return ImageRow(
+        antennas, channels, len(s), name, precision, str(given[0].dtype), device.name,
+        device.backend, timing.time_us_p20, timing.time_us_p50, timing.time_us_p80,
+        timing.iterations, flops / timing.time_us_p50 / 1e6,
+        peer / timing.time_us_p50 if peer else None, error, bound, error <= bound,
+        conditions.clock_mhz, conditions.power_w, conditions.temperature_c, arguments.seed,
+        kernel_digest("image") if name == "argand" else "", versions(), timestamp(),
+    )  # fmt: skip
+
+
+def _line(row: ImageRow) -> str:
+    faster = "" if row.speedup is None else f" x {row.speedup:.2f}"
+    verdict = "" if row.verified else "  NOT ACCURATE"
+    return (
+        f"{row.antennas:5} x {row.channels} channels x {row.directions:7} directions "
+        f"{row.implementation:7} {row.precision:7} {1e-3 * row.time_us_p50:10.2f} ms "
+        f"{row.tflops:7.2f} TFLOP/s{faster}  error {row.componentwise:.1e}{verdict}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
