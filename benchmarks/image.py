@@ -129,12 +129,13 @@ def _operands(arguments: argparse.Namespace, device: Device) -> tuple[Any, Any, 
     l, m = (x.ravel() for x in np.meshgrid(axis, axis))  # noqa: E741
     s = np.stack([l, m, np.sqrt(1 - l**2 - m**2)], axis=-1)
     x = RADIUS_M * rng.uniform(-1, 1, (antennas, 3))
-    return arrays.asarray(r), x, 150e6 + 200e3 * np.arange(channels), s
+    return arrays.asarray(r), x, 150e6 + 200e3 * np.arange(channels), arrays.asarray(s)
 
 
 def _error(found: Any, operands: tuple[Any, Any, Any, Any]) -> float:
     """The largest error of sampled directions over T, against complex products in fp64."""
-    r, (x, f, s) = on_host(operands[0]).astype(complex), operands[1:]
+    x, f = operands[1:3]
+    r, s = on_host(operands[0]).astype(complex), on_host(operands[3])
     rows = sampled_rows(len(s), SAMPLED)
     truth = np.zeros(len(rows))
     for matrix, frequency in zip(r, f, strict=True):

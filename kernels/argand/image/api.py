@@ -51,8 +51,7 @@ def image(
         out: where the result goes, C-contiguous, of its shape and type.
 
     Positions, frequencies and directions are read as float64; NumPy arrays will do beside CuPy's
-    covariances. Positions and frequencies are small and read on the host, so a call on a GPU waits
-    for it.
+    covariances. A call on a GPU waits for it: directions and covariances are looked at there.
 
     Returns:
         ``(..., direction)``, float64 at fp64, else float32: in the unit of the covariances, with
@@ -81,7 +80,10 @@ def image(
     channels, antennas = r.shape[-3], r.shape[-1]
     x = _numbers(positions, "positions", antennas, (2, 3), "metres")
     f = _frequencies(frequencies, channels)
-    s = _numbers(directions, "directions", None, (2, 3), "direction cosines")
+    arrays: Any = np
+    if gpu and is_cuda_array(directions):
+        import cupy as arrays
+    s = _numbers(directions, "directions", None, (2, 3), "direction cosines", arrays)
     length = (s * s).sum(axis=1)
     if (length > 1 + _BEYOND).any():
         worst = int(length.argmax())
@@ -90,7 +92,7 @@ def image(
             f"directions[{worst}] is {s[worst].tolist()}"
         )
     if s.shape[1] == 2:
-        s = np.column_stack([s, np.sqrt(np.maximum(0.0, 1 - length))])
+        s = arrays.column_stack([s, arrays.sqrt(arrays.maximum(0.0, 1 - length))])
     x = _centred(x, f)
     problem = ImageProblem(r.shape[:-3], channels, antennas, len(s), row, sign)
     check_out(out, problem.shape, problem.dtype)
@@ -107,20 +109,20 @@ def image(
 
 
 def _numbers(
-    given: Any, name: str, rows: int | None, columns: tuple[int, ...], what: str
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """An array of finite real numbers on the host, (rows, one of columns)."""
-    values = _on_host(given, name)
+    given: Any, name: str, rows: int | None, columns: tuple[int, ...], what: str, arrays: Any = np
+) -> Any:
+    """An array of finite real numbers, (rows, one of columns); on the host for NumPy."""
+    values = _typed(given, name, arrays)
     if values.ndim != 2 or values.shape[1] not in columns or rows not in (None, len(values)):
         wanted = "(direction, 2 or 3)" if rows is None else f"({rows} antennas, 2 or 3)"
         raise ValueError(f"{name} must have shape {wanted}, got {values.shape}")
-    if not np.isfinite(values).all():
+    if not arrays.isfinite(values).all():
         raise ValueError(f"{name} must be finite {what}")
     return values
 
 
 def _frequencies(given: Any, channels: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    values = _on_host(given, "frequencies")
+    values = _typed(given, "frequencies")
     if values.shape != (channels,):
         raise ValueError(f"frequencies must have shape ({channels} channels,), got {values.shape}")
     if not (np.isfinite(values) & (values > 0)).all():
@@ -128,11 +130,11 @@ def _frequencies(given: Any, channels: int) -> np.ndarray[Any, np.dtype[np.float
     return values
 
 
-def _on_host(given: Any, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    values = given.get() if is_cuda_array(given) else np.asarray(given)
+def _typed(given: Any, name: str, arrays: Any = np) -> Any:
+    values = given.get() if arrays is np and is_cuda_array(given) else arrays.asarray(given)
     if values.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be real numbers, got {values.dtype}")
-    return np.ascontiguousarray(values, np.float64)
+    return arrays.ascontiguousarray(values, np.float64)
 
 
 def _centred(

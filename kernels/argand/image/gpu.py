@@ -1,26 +1,174 @@
-"""Images on a GPU: fp64 and fp32 in blocks of directions through cuBLAS."""
+"""Images on a GPU: our kernel, and blocks of directions through cuBLAS at fp64 and fp32."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import cupy
+import numpy as np
 
-from argand.image.blocks import image_in_blocks, require_hermitian
-from argand.image.problem import ImageProblem
+from argand.device import Device, gpu
+from argand.image.blocks import as_complex, image_in_blocks, not_hermitian, require_hermitian
+from argand.image.plan import (
+    IMAGE_ARGUMENTS,
+    PACK_ARGUMENTS,
+    PACK_THREADS,
+    PANEL,
+    SCAN_KERNEL,
+    ImagePlan,
+    check_plan,
+    choose_plan,
+    fragment_bytes,
+    image_source,
+    kernel_name,
+    pack_name,
+    pack_source,
+    panels_of,
+    row_tiles,
+    scan_source,
+    shared_bytes,
+)
+from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, TURN, ImageProblem
+from argand.precision import Precision
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel_trace import note
 from argand.runtime.layout import device_of
+from argand.runtime.loading import PendingKernel
+from argand.runtime.plan_override import PlanOverride
+
+PLAN_OVERRIDE: PlanOverride[ImagePlan] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use(plan)`` every image takes this plan."""
+_LARGEST_GRID = 2**31 - 1
+_PACK_BLOCKS = 16
+"""Of a multiprocessor, at most: more threads loop."""
+_WAVES = 4
+"""Blocks for each that the device holds, at least, where channels can be split for them."""
 
 
 def image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
     """Return the power of a problem whose arguments are checked, on the GPU that holds ``r``.
 
-    ``x``, ``f`` and ``s`` are as in `image_in_blocks`. Raises ValueError for a precision that has
-    no kernel, and for covariances that are not Hermitian.
+    ``x``, ``f`` and ``s`` are as in `image_in_blocks`. Raises ValueError for covariances that are
+    not Hermitian, PlanError for a plan override that is not legal, and CompileError where NVRTC
+    fails.
+
+    Memory beside the operands: packed covariances, (1 + 64 / antennas) 2 antennas^2 numbers of the
+    operand for each term, a copy where ``r`` is not contiguous complex64, and the power of each
+    split of the channels.
     """
-    if not problem.precision.exact_operands:
-        raise ValueError(
-            f"precision must be one of ['fp64', 'fp32'] on a GPU, got {problem.precision.name!r}"
-        )
     with device_of(r):
-        require_hermitian(r, cupy)
-        return image_in_blocks(problem, r, x, f, s, out, cupy)
+        if problem.precision.exact_operands:
+            require_hermitian(r, cupy)
+            return image_in_blocks(problem, r, x, f, s, out, cupy)
+        target = cupy.empty(problem.shape, problem.dtype) if out is None else out
+        if not (target.size and problem.channels and problem.antennas):
+            target[...] = 0
+            return target
+        _computed(problem, r, x, f, s, target, gpu(cupy.cuda.Device().id))
+        return target
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Sizes that launches depend on."""
+
+    precision: Precision
+    plan: ImagePlan
+    matrices: int
+    images: int
+    channels: int
+    antennas: int
+    directions: int
+    splits: int
+
+
+def _computed(
+    problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, target: Any, device: Device
+) -> None:
+    precision, arch = problem.precision, device.require_arch()
+    plan = PLAN_OVERRIDE.value if PLAN_OVERRIDE.value else choose_plan(precision, arch)
+    check_plan(plan, precision, arch)
+    blocks = -(-problem.directions // plan.directions) * problem.matrices
+    wanted = _WAVES * plan.blocks * device.sm_count
+    splits = min(problem.channels, max(1, -(-wanted // blocks)))
+    if blocks * splits > _LARGEST_GRID:
+        raise ValueError(f"directions and leading axes take {blocks * splits} blocks, too many")
+    matrices = problem.matrices * problem.channels
+    form = _Form(
+        precision, plan, matrices, problem.matrices, problem.channels, problem.antennas,
+        problem.directions, splits,
+    )  # fmt: skip
+    scan, pack, power_of = _launches(form, device)
+    with np.errstate(over="ignore"):
+        given = cupy.ascontiguousarray(as_complex(r), np.complex64)
+    scans = cupy.empty((matrices, 3), np.uint32)
+    packed = cupy.empty(matrices * fragment_bytes(problem.antennas, precision), np.uint8)
+    descales = cupy.empty(matrices, np.float32)
+    places = np.zeros((PANEL * panels_of(problem.antennas), 3))
+    places[: len(x)] = x
+    positions = cupy.asarray(places)
+    scales = cupy.asarray(problem.sign / TURN * (f / SPEED_OF_LIGHT))
+    directions = cupy.ascontiguousarray(cupy.asarray(s), np.float64)
+    parts = cupy.empty((splits, *target.shape), np.float32) if splits > 1 else target
+    members = {
+        "covariances": given.data.ptr, "scans": scans.data.ptr, "fragments": packed.data.ptr,
+        "descales": descales.data.ptr,
+    }  # fmt: skip
+    scan(members)
+    pack(members)
+    power_of({
+        "fragments": packed.data.ptr, "descales": descales.data.ptr,
+        "positions": positions.data.ptr, "scales": scales.data.ptr,
+        "directions": directions.data.ptr, "power": parts.data.ptr,
+    })  # fmt: skip
+    note(f"{kernel_name(plan, precision)}, {splits} splits of channels")
+    if parts is not target:
+        cupy.sum(parts, axis=0, out=target)
+    _require_hermitian(scans, problem.channels)
+
+
+def _require_hermitian(scans: Any, channels: int) -> None:
+    """Raise ValueError as `blocks.require_hermitian`, by what the kernel found."""
+    found = scans.get()[:, 1:].view(np.float32)
+    entry, apart = found[:, 0].astype(float), found[:, 1].astype(float)
+    bad = np.isfinite(entry) & (apart > HERMITIAN * entry)
+    if bad.any():
+        raise not_hermitian(int(bad.argmax()) % channels)
+
+
+@lru_cache(maxsize=256)
+def _launches(form: _Form, device: Device) -> tuple[BoundKernel, BoundKernel, BoundKernel]:
+    """Return the launches that scan, pack and image."""
+    precision, plan, target = form.precision, form.plan, device.target
+    tiles, shared = row_tiles(form.antennas), shared_bytes(plan, precision)
+    kernels = (
+        PendingKernel(scan_source(), target, SCAN_KERNEL),
+        PendingKernel(pack_source(precision), target, pack_name(precision)),
+        PendingKernel(
+            image_source(plan, precision), target, kernel_name(plan, precision), shared
+        ),
+    )  # fmt: skip
+    pointers = {"covariances": 0, "scans": 0, "fragments": 0, "descales": 0}
+    sizes = {"matrices": form.matrices, "antennas": form.antennas, "row_tiles": tiles}
+    packing = arguments_dtype(PACK_ARGUMENTS)
+    words = form.matrices * fragment_bytes(form.antennas, precision) // 16 // precision.terms
+    packs = min(-(-words // PACK_THREADS), _PACK_BLOCKS * device.sm_count)
+    values = {
+        "fragments": 0, "descales": 0, "positions": 0, "scales": 0, "directions": 0, "power": 0,
+        "images": form.images, "channels": form.channels, "panels": panels_of(form.antennas),
+        "row_tiles": tiles, "direction_count": form.directions, "splits": form.splits,
+    }  # fmt: skip
+    blocks = -(-form.directions // plan.directions) * form.images * form.splits
+    return (
+        BoundKernel(
+            kernels[0], form.matrices, PACK_THREADS, Arguments(packing, {**pointers, **sizes})
+        ),
+        BoundKernel(kernels[1], packs, PACK_THREADS, Arguments(packing, {**pointers, **sizes})),
+        BoundKernel(
+            kernels[2], blocks, plan.threads, Arguments(arguments_dtype(IMAGE_ARGUMENTS), values),
+            shared_bytes=shared,
+        ),
+    )  # fmt: skip

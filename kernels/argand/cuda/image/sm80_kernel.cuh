@@ -1,0 +1,185 @@
+// Power over directions by mma.sync: blocks of directions, whose weights are made panel by panel in
+// shared memory and multiplied with the packed matrices, channel after channel. L z is multiplied
+// with z and added up in registers: neither leaves the multiprocessor.
+#pragma once
+#include "weights.cuh"
+
+template <Operand operand, int Terms, Rounding first, Rounding second, int Directions>
+struct ImageKernel {
+    using Panel = WeightPanel<operand, Terms, first, second, Directions>;
+    static constexpr int kThreads = Panel::kThreads;
+    static constexpr int kWarpRows = 4;     // warps side by side along the rows of L
+    static constexpr int kWarpGroups = 4;   // groups of eight directions of a warp
+    static constexpr int kSharedBytes = 2 * Panel::kBytes;
+    static constexpr int kFragments = kUnitFragments<operand, Terms>;
+    static_assert(kThreads / kWarp * 8 == Directions && Directions % 32 == 0,
+                  "each warp makes the weights of eight directions");
+
+    struct Unit {
+        uint4 a[kUnitSteps<operand>][Terms];
+    };
+
+    __device__ __forceinline__ static void load_unit(const uint4* matrix, int64 unit, int lane,
+                                                     Unit& found) {
+        const uint4* from = matrix + unit * kFragments + lane;
+#pragma unroll
+        for (int step = 0; step < kUnitSteps<operand>; ++step) {
+#pragma unroll
+            for (int term = 0; term < Terms; ++term)
+                found.a[step][term] = __ldg(from + (step * Terms + term) * kWarp);
+        }
+    }
+
+    __device__ __forceinline__ static void multiply(
+        const Unit& unit, int step, const uint32 (&b)[kWarpGroups][Terms][2],
+        float (&sums)[kWarpGroups][4]) {
+        // Smallest products first; the last is that of both high-order terms.
+#pragma unroll
+        for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
+            const int left = Terms == 2 && product == 0 ? 1 : 0;
+            const int right = Terms == 2 && product == 1 ? 1 : 0;
+            const uint4 a = unit.a[step][left];
+            const uint32 upper[2] = {a.x, a.y}, lower[2] = {a.z, a.w};
+#pragma unroll
+            for (int group = 0; group < kWarpGroups; ++group)
+                mma<operand>(sums[group], upper, lower, b[group][right]);
+        }
+    }
+
+    // Adds z^T L z of one row tile's sums to the power of each direction.
+    __device__ __forceinline__ static void reduce(uint32 rows, int tile, int first_group, int lane,
+                                                  const float (&sums)[kWarpGroups][4],
+                                                  float (&power)[kWarpGroups][2]) {
+#pragma unroll
+        for (int group = 0; group < kWarpGroups; ++group) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int row = tile * kTile + lane / 4 + i / 2 * 8;
+                const int direction = (first_group + group) * 8 + lane % 4 * 2 + i % 2;
+                power[group][i % 2] += sums[group][i] * Panel::value(rows, row, direction);
+            }
+        }
+    }
+
+    // One panel of rows times one of k. A warp has the row tiles i and 7 - i of a panel, so that
+    // warps have equally many units on the diagonal, too.
+    __device__ __forceinline__ static void multiply_panels(const ImageArguments& args,
+                                                           const uint4* matrix, uint32 rows,
+                                                           uint32 columns, int row_panel,
+                                                           int k_panel,
+                                                           float (&power)[kWarpGroups][2]) {
+        const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+        const int first_group = warp / kWarpRows * kWarpGroups;
+#pragma unroll 1
+        for (int half = 0; half < 2; ++half) {
+            const int i = warp % kWarpRows, tile = half ? i : kPanelTiles - 1 - i;
+            const int row_tile = row_panel * kPanelTiles + tile;
+            const int units = row_panel == k_panel ? tile + 1 : kPanelTiles;
+            const int64 first_unit = unit_of(row_tile, k_panel * kPanelTiles);
+            float sums[kWarpGroups][4] = {};
+            Unit next;
+            load_unit(matrix, first_unit, lane, next);
+#pragma unroll 1
+            for (int k = 0; k < units; ++k) {
+                const Unit unit = next;
+                if (k + 1 < units) load_unit(matrix, first_unit + k + 1, lane, next);
+#pragma unroll
+                for (int step = 0; step < kUnitSteps<operand>; ++step) {
+                    uint32 b[kWarpGroups][Terms][2];
+#pragma unroll
+                    for (int group = 0; group < kWarpGroups; ++group)
+                        Panel::load(columns, k * kUnitSteps<operand> + step, first_group + group,
+                                    lane, b[group]);
+                    multiply(unit, step, b, sums);
+                }
+            }
+            reduce(rows, tile, first_group, lane, sums, power);
+        }
+    }
+
+    __device__ __forceinline__ static void run(const ImageArguments& args) {
+        extern __shared__ __align__(16) unsigned char memory[];
+        __shared__ double places[kPanelAntennas][3];
+        __shared__ float partial[kWarpRows][Directions];
+        const uint32 slots = shared_address(memory);
+        const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+        const int blocks = (args.direction_count + Directions - 1) / Directions;
+        const int first_direction = static_cast<int>(blockIdx.x % blocks) * Directions;
+        const int image = static_cast<int>(blockIdx.x / blocks % args.images);
+        const int split = static_cast<int>(blockIdx.x / blocks / args.images);
+        const int own = min(first_direction + warp * 8 + lane / 4, args.direction_count - 1);
+        const double direction[3] = {args.directions[3 * int64(own)],
+                                     args.directions[3 * int64(own) + 1],
+                                     args.directions[3 * int64(own) + 2]};
+        const int64 units = unit_of(args.row_tiles, 0);
+
+        float total[kWarpGroups][2] = {};
+        const int begin = static_cast<int>(int64(args.channels) * split / args.splits),
+                  end = static_cast<int>(int64(args.channels) * (split + 1) / args.splits);
+#pragma unroll 1
+        for (int channel = begin; channel < end; ++channel) {
+            int other = 0;  // the panel in the slot that does not hold the rows
+            const auto make = [&](int slot, int panel) {
+                __syncthreads();  // the slot and the places are free
+                for (int i = threadIdx.x; i < 3 * kPanelAntennas; i += kThreads) {
+                    places[i / 3][i % 3] =
+                        args.positions[3 * kPanelAntennas * panel + i] * args.scales[channel];
+                }
+                __syncthreads();
+                Panel::store(slots + slot * Panel::kBytes, places, direction);
+                __syncthreads();
+            };
+            const int64 index = int64(image) * args.channels + channel;
+            const uint4* matrix = args.fragments + index * units * kFragments;
+            float power[kWarpGroups][2] = {};
+#pragma unroll 1
+            for (int row_panel = 0; row_panel < args.panels; ++row_panel) {
+                // The panel of the rows stays; the other slot begins with what it holds.
+                const int at = row_panel % 2, kept = other;
+                make(at, row_panel);
+#pragma unroll 1
+                for (int k = 0; k <= row_panel; ++k) {
+                    const int k_panel = k == 0 ? min(kept, row_panel)
+                                               : k <= kept ? k - 1 : k;
+                    int slot = at;
+                    if (k_panel != row_panel) {
+                        slot = 1 - at;
+                        if (k_panel != other) make(slot, k_panel);
+                        other = k_panel;
+                    }
+                    multiply_panels(args, matrix, slots + at * Panel::kBytes,
+                                    slots + slot * Panel::kBytes, row_panel, k_panel, power);
+                }
+                other = row_panel;
+            }
+            const float descale = args.descales[index];
+#pragma unroll
+            for (int group = 0; group < kWarpGroups; ++group) {
+                total[group][0] += power[group][0] * descale;
+                total[group][1] += power[group][1] * descale;
+            }
+        }
+
+#pragma unroll
+        for (int group = 0; group < kWarpGroups; ++group) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                float sum = total[group][i];
+                sum += __shfl_xor_sync(0xffffffffu, sum, 4);
+                sum += __shfl_xor_sync(0xffffffffu, sum, 8);
+                sum += __shfl_xor_sync(0xffffffffu, sum, 16);
+                const int column = (warp / kWarpRows * kWarpGroups + group) * 8 + lane * 2 + i;
+                if (lane < 4) partial[warp % kWarpRows][column] = sum;
+            }
+        }
+        __syncthreads();
+        const int mine = first_direction + static_cast<int>(threadIdx.x);
+        if (threadIdx.x < Directions && mine < args.direction_count) {
+            float sum = 0.0f;
+#pragma unroll
+            for (int row = 0; row < kWarpRows; ++row) sum += partial[row][threadIdx.x];
+            const int64 to = (int64(split) * args.images + image) * args.direction_count + mine;
+            args.power[to] = sum;
+        }
+    }
+};

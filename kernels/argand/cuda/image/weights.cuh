@@ -1,0 +1,125 @@
+// Weights from positions and directions: phases in fixed point, their cosines and sines, rounded to
+// terms and stored in shared memory as B fragments of mma.sync.
+#pragma once
+#include "device/cp_async.cuh"
+#include "device/shared.cuh"
+#include "plan.cuh"
+
+// 1.5 2^52: a sum in fp64 that begins here has units of 1, and its low word is the sum modulo 2^32.
+constexpr double kFixedPoint = 6755399441055744.0;
+
+// The fraction of the phase in half turns, within [-1, 1). Positions have units of 2^-30 turns, so
+// two bits above the fraction are shifted out.
+__device__ __forceinline__ float half_turns(const double* place, const double (&direction)[3]) {
+    const double sum = fma(place[2], direction[2],
+                           fma(place[1], direction[1], fma(place[0], direction[0], kFixedPoint)));
+    return static_cast<float>(static_cast<int>(static_cast<uint32>(__double2loint(sum)) << 2)) * 0x1p-31f;
+}
+
+// A panel of weights for the directions of a block: [k of an MMA][term][8 directions][lane] of two
+// registers each. Two terms of tf32 are split where they are read: the panel holds fp32.
+template <Operand operand, int Terms, Rounding first, Rounding second, int Directions>
+struct WeightPanel {
+    static constexpr bool kSplitOnLoad = operand == Operand::tf32 && Terms == 2;
+    static constexpr int kStoredTerms = kSplitOnLoad ? 1 : Terms;
+    static constexpr int kGroups = Directions / 8;
+    static constexpr int kThreads = kGroups * kWarp;
+    static constexpr int kNumbers = kNumbersPerRegister<operand>;
+    static constexpr int kSteps = kPanelRows / kMmaK<operand>;
+    static constexpr int kBytes = kSteps * kStoredTerms * kGroups * kWarp * 8;
+
+    __device__ __forceinline__ static uint32 fragment(uint32 panel, int step, int term, int group,
+                                                      int lane) {
+        return panel + (((step * kStoredTerms + term) * kGroups + group) * kWarp + lane) * 8;
+    }
+
+    // Each warp makes the weights of eight directions, each thread those of one. `places` are the
+    // panel's antennas in shared memory.
+    __device__ __forceinline__ static void store(uint32 panel, const double (*places)[3],
+                                                 const double (&direction)[3]) {
+        const int lane = threadIdx.x % kWarp, group = threadIdx.x / kWarp;
+#pragma unroll 2
+        for (int step = 0; step < kSteps / 2; ++step) {
+            float parts[2][2 * kNumbers];
+#pragma unroll
+            for (int n = 0; n < 2 * kNumbers; ++n) {
+                const int antenna = step * kMmaK<operand> + lane % 4 + 4 * n;
+                const float phase = half_turns(places[antenna], direction);
+                if constexpr (Terms == 1) {
+                    const float angle = phase * 3.14159265358979f;
+                    parts[0][n] = __cosf(angle);
+                    parts[1][n] = __sinf(angle);
+                } else {
+                    sincospif(phase, &parts[1][n], &parts[0][n]);
+                }
+            }
+#pragma unroll
+            for (int part = 0; part < 2; ++part) {
+                uint32 words[2][kStoredTerms];
+#pragma unroll
+                for (int word = 0; word < 2; ++word) {
+                    if constexpr (kSplitOnLoad) {
+                        words[word][0] = __float_as_uint(parts[part][word]);
+                    } else {
+                        split<operand, Terms, first, second>(parts[part] + word * kNumbers,
+                                                             words[word]);
+                    }
+                }
+#pragma unroll
+                for (int term = 0; term < kStoredTerms; ++term) {
+                    const uint32 at = fragment(panel, step + part * (kSteps / 2), term, group, lane);
+                    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(words[0][term]),
+                                 "r"(words[1][term])
+                                 : "memory");
+                }
+            }
+        }
+    }
+
+    // The terms of a B fragment.
+    __device__ __forceinline__ static void load(uint32 panel, int step, int group, int lane,
+                                                uint32 (&b)[Terms][2]) {
+        if constexpr (kSplitOnLoad) {
+            const float2 x = load_shared_8(fragment(panel, step, 0, group, lane));
+            uint32 words[2][Terms];
+            split<operand, Terms, first, second>(&x.x, words[0]);
+            split<operand, Terms, first, second>(&x.y, words[1]);
+#pragma unroll
+            for (int term = 0; term < Terms; ++term) {
+                b[term][0] = words[0][term];
+                b[term][1] = words[1][term];
+            }
+        } else {
+#pragma unroll
+            for (int term = 0; term < Terms; ++term) {
+                const float2 x = load_shared_8(fragment(panel, step, term, group, lane));
+                b[term][0] = __float_as_uint(x.x);
+                b[term][1] = __float_as_uint(x.y);
+            }
+        }
+    }
+
+    // The weight in a row of the panel toward a direction, as the sum of its terms.
+    __device__ __forceinline__ static float value(uint32 panel, int row, int direction) {
+        const int step = row / kMmaK<operand>, slot = row % kMmaK<operand> / 4;
+        const int lane = direction % 8 * 4 + row % 4;
+        float sum = 0.0f;
+#pragma unroll
+        for (int term = kStoredTerms - 1; term >= 0; --term) {
+            const uint32 at = fragment(panel, step, term, direction / 8, lane);
+            uint32 word;
+            asm volatile("ld.shared.b32 %0, [%1];"
+                         : "=r"(word)
+                         : "r"(at + slot / kNumbers * 4)
+                         : "memory");
+            if constexpr (operand == Operand::tf32) {
+                sum += __uint_as_float(kSplitOnLoad ? word : word & kTf32KeptMask);
+            } else {
+                float x[2];
+                OperandFormat<operand>::unpack(word, x);
+                sum += slot % 2 ? x[1] : x[0];
+            }
+        }
+        return sum;
+    }
+};

@@ -1,0 +1,162 @@
+"""Kernels of images: their plans, sources and sizes. Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.device import Arch
+from argand.precision import TF32, Precision
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import PlanError, require_precision
+
+PANEL = 64
+"""Antennas of a panel (`kPanelAntennas` of cuda/image/plan.cuh)."""
+PANEL_ROWS = 2 * PANEL
+_TILE = 16
+"""Rows and k of a unit of packed covariances."""
+PACK_THREADS = 256
+_WARP = 32
+_STATIC_BYTES = 4 << 10
+"""Shared memory beside the panels, rounded up."""
+SCAN_KERNEL = "image_scan_kernel"
+# PackArguments and ImageArguments of cuda/image/plan.cuh.
+PACK_ARGUMENTS = (
+    ("const float2*", "covariances"), ("MatrixScan*", "scans"), ("uint4*", "fragments"),
+    ("float*", "descales"), ("int64", "matrices"), ("int", "antennas"), ("int", "row_tiles"),
+)  # fmt: skip
+IMAGE_ARGUMENTS = (
+    ("const uint4*", "fragments"), ("const float*", "descales"), ("const double*", "positions"),
+    ("const double*", "scales"), ("const double*", "directions"), ("float*", "power"),
+    ("int", "images"), ("int", "channels"), ("int", "panels"), ("int", "row_tiles"),
+    ("int", "direction_count"), ("int", "splits"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImagePlan:
+    """How the kernel computes an image.
+
+    Attributes:
+        directions: of a block, a multiple of 32; a warp makes the weights of 8 of them.
+        blocks: of a multiprocessor, at least, which limits a thread's registers.
+    """
+
+    directions: int = 64
+    blocks: int = 2
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.directions // 8 * _WARP
+
+
+def stored_bytes(precision: Precision) -> int:
+    """Return the bytes of a weight in a panel: its terms, or fp32 where they are split later."""
+    if precision.operand is TF32:
+        return 4
+    return precision.terms * precision.operand.bytes
+
+
+def shared_bytes(plan: ImagePlan, precision: Precision) -> int:
+    """Return the dynamic shared memory of a block: two panels of weights."""
+    return 2 * PANEL_ROWS * plan.directions * stored_bytes(precision)
+
+
+def check_plan(plan: ImagePlan, precision: Precision, arch: Arch) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    require_precision(precision, arch)
+    if precision.operand.ptx is None:
+        raise PlanError(f"tensor cores have no operands of {precision.name}")
+    if plan.directions not in (32, 64, 128):
+        raise PlanError(f"directions must be 32, 64 or 128, got {plan.directions}")
+    if plan.blocks < 1 or plan.blocks * plan.threads > 1024:
+        raise PlanError(f"blocks of {plan.threads} threads leave too few registers: {plan.blocks}")
+    wanted = plan.blocks * (shared_bytes(plan, precision) + _STATIC_BYTES)
+    if wanted > arch.shared_bytes + 1024:
+        raise PlanError(f"{plan} takes {wanted} bytes of shared memory, more than there are")
+
+
+def choose_plan(precision: Precision, arch: Arch) -> ImagePlan:
+    """Return the plan for a precision: two blocks of a multiprocessor, or one where two spill.
+
+    While one block makes weights the other multiplies.
+    """
+    for plan in (ImagePlan(64, 2 if precision.terms == 1 else 1), ImagePlan(64, 1)):
+        try:
+            check_plan(plan, precision, arch)
+        except PlanError:
+            continue
+        return plan
+    return ImagePlan(32, 1)
+
+
+def panels_of(antennas: int) -> int:
+    """Return how many panels hold so many antennas."""
+    return -(-antennas // PANEL)
+
+
+def fragment_bytes(antennas: int, precision: Precision) -> int:
+    """Return the bytes of one packed covariance."""
+    tiles = panels_of(antennas) * PANEL_ROWS // _TILE
+    return tiles * (tiles + 1) // 2 * _TILE**2 * precision.terms * precision.operand.bytes
+
+
+def row_tiles(antennas: int) -> int:
+    """Return the row tiles of a packed covariance."""
+    return panels_of(antennas) * PANEL_ROWS // _TILE
+
+
+def kernel_name(plan: ImagePlan, precision: Precision) -> str:
+    """Return the name of the kernel that computes the power."""
+    return f"sm80_image_{precision.symbol}_{plan.directions}x{plan.blocks}"
+
+
+def pack_name(precision: Precision) -> str:
+    """Return the name of the kernel that packs covariances."""
+    return f"image_pack_{precision.symbol}"
+
+
+def scan_source() -> str:
+    """Return the CUDA C++ of the kernel that looks at covariances."""
+    return (
+        '#include "image/pack_kernel.cuh"\n'
+        f"{size_check('PackArguments', PACK_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
+        f"{SCAN_KERNEL}(const __grid_constant__ PackArguments args) {{\n"
+        "    scan_covariance(args);\n"
+        "}\n"
+    )
+
+
+def pack_source(precision: Precision) -> str:
+    """Return the CUDA C++ of the kernel that packs covariances."""
+    return (
+        '#include "image/pack_kernel.cuh"\n'
+        f"{size_check('PackArguments', PACK_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
+        f"{pack_name(precision)}(const __grid_constant__ PackArguments args) {{\n"
+        f"    pack_covariance<{_form(precision)}>(args);\n"
+        "}\n"
+    )
+
+
+def image_source(plan: ImagePlan, precision: Precision) -> str:
+    """Return the CUDA C++ of the kernel that computes the power."""
+    kernel = f"ImageKernel<{_form(precision)}, {plan.directions}>"
+    return (
+        '#include "image/sm80_kernel.cuh"\n'
+        f"{size_check('ImageArguments', IMAGE_ARGUMENTS)}"
+        f"static_assert({kernel}::kSharedBytes == {shared_bytes(plan, precision)});\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
+        f"{kernel_name(plan, precision)}(const __grid_constant__ ImageArguments args) {{\n"
+        f"    {kernel}::run(args);\n"
+        "}\n"
+    )
+
+
+def _form(precision: Precision) -> str:
+    first, second = (precision.roundings * 2)[:2]
+    return (
+        f"Operand::{precision.operand.name}, {precision.terms}, Rounding::{first}, "
+        f"Rounding::{second}"
+    )

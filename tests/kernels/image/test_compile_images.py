@@ -1,0 +1,55 @@
+"""The kernels of images, without a GPU: they compile without spills, and their blocks fit."""
+
+from __future__ import annotations
+
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES, Arch
+from argand.image.plan import (
+    SCAN_KERNEL,
+    ImagePlan,
+    check_plan,
+    choose_plan,
+    image_source,
+    kernel_name,
+    pack_name,
+    pack_source,
+    scan_source,
+)
+from argand.runtime.plan import PlanError
+
+from tests.kernels.compiled import assert_clean
+
+ON_TENSOR_CORES = [name for name, row in PRECISIONS.items() if row.operand.ptx]
+
+
+def test_the_scan_compiles(arch: Arch) -> None:
+    assert_clean(scan_source(), arch.target, SCAN_KERNEL)
+
+
+@pytest.mark.parametrize("name", ON_TENSOR_CORES)
+def test_kernels_compile(arch: Arch, name: str) -> None:
+    row = PRECISIONS[name]
+    assert_clean(pack_source(row), arch.target, pack_name(row))
+    plan = choose_plan(row, arch)
+    assert_clean(image_source(plan, row), arch.target, kernel_name(plan, row))
+
+
+@pytest.mark.parametrize("name", ON_TENSOR_CORES)
+def test_plans_fit_every_architecture(name: str) -> None:
+    for arch in ARCHITECTURES:
+        check_plan(choose_plan(PRECISIONS[name], arch), PRECISIONS[name], arch)
+
+
+@pytest.mark.parametrize(
+    ("plan", "name", "said"),
+    [
+        (ImagePlan(48, 1), "tf32", "directions must be 32, 64 or 128"),
+        (ImagePlan(128, 4), "fp16", "too few registers"),
+        (ImagePlan(128, 2), "3xtf32", "bytes of shared memory"),
+        (ImagePlan(64, 1), "fp32", "tensor cores have no operands of fp32"),
+    ],
+)
+def test_other_plans_are_refused(plan: ImagePlan, name: str, said: str) -> None:
+    with pytest.raises(PlanError, match=said):
+        check_plan(plan, PRECISIONS[name], ARCHITECTURES[0])
