@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from argand import PRECISIONS, Precision
+from argand.image.plan import PANEL
 from argand.image.problem import weight_error
 
 from workflow.accuracy.bounds import (
@@ -24,9 +25,6 @@ from workflow.accuracy.bounds import (
 )
 from workflow.accuracy.underflow import underflow
 
-PANEL = 64
-"""Antennas of a panel of the kernel: its tensor cores sum over one panel's cosines and sines, and
-the fp32 sums of a pair of panels are then added up."""
 _ROWS_OF_A_THREAD = 4
 """Of a panel's cosines and sines, whose products with the weights one thread adds."""
 _THREADS = 12
@@ -76,6 +74,7 @@ def _sums(precision: Precision, antennas: int, channels: int, backend: str) -> f
     u, count = accumulator_roundoff(precision), len(precision.products)
     if not on_tensor_cores(precision, backend):
         return gamma(3 * antennas + count + channels + 6, u)
+    # Tensor cores sum over a panel's cosines and sines; fp32 adds the sums of pairs of panels.
     # `truncations` counts both real products of a complex one: a panel's 128 reals are 64 of them.
     inner = gamma(count * truncations(PANEL), 2 * u)
     panels = math.ceil(antennas / PANEL)

@@ -16,6 +16,7 @@ _TILE = 16
 """Rows and k of a unit of packed covariances."""
 PACK_THREADS = 256
 _WARP = 32
+HOPPER = 90
 _STATIC_BYTES = 4 << 10
 """Shared memory beside the panels, rounded up."""
 SCAN_KERNEL = "image_scan_kernel"
@@ -77,11 +78,14 @@ def check_plan(plan: ImagePlan, precision: Precision, arch: Arch) -> None:
 
 
 def choose_plan(precision: Precision, arch: Arch) -> ImagePlan:
-    """Return the plan for a precision: two blocks of a multiprocessor, or one where two spill.
+    """Return the plan for a precision: two blocks of a multiprocessor where they fit, else one.
 
-    While one block makes weights the other multiplies.
+    While one block makes weights the other multiplies. 3xtf32 splits weights where it reads them,
+    and with half of the registers spills but on Hopper.
     """
-    for plan in (ImagePlan(64, 2 if precision.terms == 1 else 1), ImagePlan(64, 1)):
+    spills = precision.operand is TF32 and precision.terms == 2 and arch.sm < HOPPER
+    for blocks in (2, 1)[spills:]:
+        plan = ImagePlan(64, blocks)
         try:
             check_plan(plan, precision, arch)
         except PlanError:
