@@ -204,7 +204,8 @@ def _takes_int8(problem: HerkProblem, a: Any, device: Device) -> bool:
 def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -> None:
     shape = problem.batch_shape
     # Real and imaginary part of a number are read as one of 16 bits.
-    parts = a.array if _in_words(a.array) else cupy.ascontiguousarray(a.array)
+    # A copy even of contiguous parts, which may begin at an odd address.
+    parts = a.array if _in_words(a.array) else a.array.copy(order="C")
     view = batched(parts.view("uint16")[..., 0], shape)
     rows = view if problem.op == "N" else view.transposed
     result = _as_rows(problem, target)
