@@ -35,6 +35,7 @@ CASES: dict[str, dict[str, object]] = {
     "beamforming": {"channels": 2, "beams": 64, "antennas": 96, "samples": 1024},
     "dft": {"length": 1009, "batch": 256},
     "softmax": {"rows": 512, "columns": 1000},
+    "image": {"antennas": 64, "directions": {"n": 64, "field_of_view_deg": 60}},
     "solve": {"n": 512, "rhs": 4},
     "statevector": {"circuit": {"name": "qft", "qubits": 12}},
 }

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from argand import Precision
+from argand.image.problem import SPEED_OF_LIGHT
 
 from workflow.accuracy.bounds import accumulator_roundoff, gamma
 from workflow.accuracy.image_bounds import image_bound
 from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.underflow import underflow
-from workflow.arrays.antennas import SPEED_OF_LIGHT
 from workflow.threads import each, stretches
 
 Array = npt.NDArray[np.float64]

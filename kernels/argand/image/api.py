@@ -80,9 +80,7 @@ def image(
     channels, antennas = r.shape[-3], r.shape[-1]
     x = _numbers(positions, "positions", antennas, (2, 3), "metres")
     f = _frequencies(frequencies, channels)
-    arrays: Any = np
-    if gpu and is_cuda_array(directions):
-        import cupy as arrays
+    arrays = _arrays_of(directions) if gpu else np
     s = _numbers(directions, "directions", None, (2, 3), "direction cosines", arrays)
     length = (s * s).sum(axis=1)
     if (length > 1 + _BEYOND).any():
@@ -121,8 +119,16 @@ def _numbers(
     return values
 
 
+def _arrays_of(x: Any) -> Any:
+    if not is_cuda_array(x):
+        return np
+    import cupy
+
+    return cupy
+
+
 def _frequencies(given: Any, channels: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    values = _typed(given, "frequencies")
+    values: np.ndarray[Any, np.dtype[np.float64]] = _typed(given, "frequencies")
     if values.shape != (channels,):
         raise ValueError(f"frequencies must have shape ({channels} channels,), got {values.shape}")
     if not (np.isfinite(values) & (values > 0)).all():

@@ -136,7 +136,7 @@ def test_a_file_of_ones_own_is_imaged_by_time_or_in_all(own):
     assert assessed(without, "fp32").verified
 
 
-def test_covariances_of_another_workload_are_not_imaged_without_places(own):
+def test_covariances_that_are_none_are_refused(own):
     with h5py.File(own, "a") as file:
         file["upper"] = np.triu(file["r"][...])
     for changes, said in (
