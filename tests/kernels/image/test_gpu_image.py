@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, image, launched
-from argand.image.gpu import PLAN_OVERRIDE
 from argand.image.plan import ImagePlan
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
 
@@ -47,6 +46,8 @@ def test_power_is_the_direct_sum_within_the_bound(cp: Any, name: str, precision:
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32", "3xfp16", "fp16", "bf16"])
 @pytest.mark.parametrize("directions", [32, 64, 128])
 def test_every_plan_computes_the_same(cp: Any, precision: str, directions: int) -> None:
+    from argand.image.gpu import PLAN_OVERRIDE
+
     one = SKIES["an odd array"]
     with PLAN_OVERRIDE.use(ImagePlan(directions, 1)), launched() as names:
         found = imaged(cp, one, precision)
