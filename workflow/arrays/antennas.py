@@ -14,13 +14,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from argand.image.problem import SPEED_OF_LIGHT
 
 Array = npt.NDArray[Any]
 Geometry = Literal["linear", "planar"]
 GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
-
-SPEED_OF_LIGHT = 299_792_458.0
-"""In m/s, exactly (SI)."""
 
 
 def positions(geometry: Geometry, antennas: int, spacing_m: float) -> Array:

@@ -1,51 +1,24 @@
-"""The directions of an image and the array of a simulated one, as a config describes them."""
+"""The directions of an image, as a config describes them."""
 
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from workflow.arrays import antennas
+from workflow.config.antenna_array import Direction
 from workflow.config.model import Model
 
 Array = npt.NDArray[np.float64]
 
 
-class PhaseCentre(Model):
+class PhaseCentre(Direction):
     """The direction in the middle of an image: by l and m, or by azimuth and elevation."""
 
-    l: float | None = Field(default=None, ge=-1, le=1, description="Direction cosine towards east.")  # noqa: E741
-    m: float | None = Field(
-        default=None, ge=-1, le=1, description="Direction cosine towards north."
-    )
-    azimuth_deg: float | None = Field(
-        default=None, ge=-360, le=360, description="From north through east, in degrees."
-    )
-    elevation_deg: float | None = Field(
-        default=None, ge=0, le=90, description="Above the horizon, in degrees."
-    )
-
-    @model_validator(mode="after")
-    def _one_direction(self) -> PhaseCentre:
-        values = (self.l, self.m, self.azimuth_deg, self.elevation_deg)
-        given = tuple(value is not None for value in values)
-        if given not in ((True, True, False, False), (False, False, True, True)):
-            raise ValueError(
-                "phase_centre must have either l and m, or azimuth_deg and elevation_deg"
-            )
-        if np.hypot(*self.direction) > 1:
-            raise ValueError(f"l^2 + m^2 must be at most 1, got l {self.l} and m {self.m}")
-        return self
-
-    @property
-    def direction(self) -> tuple[float, float]:
-        """(l, m)."""
-        if self.l is not None and self.m is not None:
-            return self.l, self.m
-        return antennas.direction_cosines(self.azimuth_deg or 0.0, self.elevation_deg or 0.0)
+    what: ClassVar[str] = "phase_centre"
 
 
 class Directions(Model):

@@ -118,15 +118,12 @@ class Beamforming(Workload):
 
     def frequencies_hz(self) -> Array:
         """(channels,) centres of the channels."""
-        given = self.case.frequencies
-        return given.start_hz + given.step_hz * np.arange(self.case.channels)
+        return self.case.frequencies.centres(self.case.channels)
 
     def positions(self) -> Array:
         """(antennas, 2) in metres."""
-        array = self.case.array
-        half_wave = antennas.SPEED_OF_LIGHT / (2 * float(self.frequencies_hz()[-1]))
-        spacing = half_wave if array.spacing_m is None else array.spacing_m
-        return antennas.positions(array.geometry, self.case.antennas or 0, spacing)
+        highest_hz = float(self.frequencies_hz()[-1])
+        return self.case.array.positions(self.case.antennas or 0, highest_hz)
 
     def directions(self) -> Array:
         """(beams, 2) direction cosines of the beams."""
