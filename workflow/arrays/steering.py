@@ -13,7 +13,15 @@ from workflow.storage.drawn import Drawn
 from workflow.storage.input_operand import InputError
 
 WANTED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
-"""What must stand along the samples, and along which axis."""
+"""The coordinates that say where antennas are, and the axis of each."""
+
+
+def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
+    """The names of `WANTED` that are not there, or not along their axis."""
+    return [
+        name for name, axis in WANTED.items()
+        if name not in there or there[name].of(name) != (axis,)
+    ]  # fmt: skip
 
 
 def steered(
@@ -33,11 +41,7 @@ def steered(
     Raises InputError where the coordinates do not say where the antennas are.
     """
     there = samples.coordinates
-    lacking = [
-        name for name, axis in WANTED.items()
-        if name not in there or there[name].of(name) != (axis,)
-    ]  # fmt: skip
-    if lacking:
+    if lacking := lacking_places(there):
         raise InputError(
             "input.weights: missing; beams are steered by frequency, east and north of the "
             f"antennas, but the samples have no {' and no '.join(lacking)}, only {sorted(there)}"

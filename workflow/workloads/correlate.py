@@ -14,7 +14,7 @@ from argand.herk.problem import Form, herk_problem, result_shape
 from pydantic import Field, model_validator
 
 from workflow import accuracy
-from workflow.arrays import antennas
+from workflow.arrays import antennas, visibilities
 from workflow.arrays.plane_waves import Wave, received
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
@@ -112,15 +112,12 @@ class Correlate(Workload):
 
     def frequencies_hz(self) -> Array:
         """(channels,) centres of the channels."""
-        given = self.case.frequencies
-        return given.start_hz + given.step_hz * np.arange(self.case.channels)
+        return self.case.frequencies.centres(self.case.channels)
 
     def positions(self) -> Array:
         """(antennas, 2) in metres."""
-        array = self.case.array
-        half_wave = antennas.SPEED_OF_LIGHT / (2 * float(self.frequencies_hz()[-1]))
-        spacing = half_wave if array.spacing_m is None else array.spacing_m
-        return antennas.positions(array.geometry, self.case.antennas or 0, spacing)
+        highest_hz = float(self.frequencies_hz()[-1])
+        return self.case.array.positions(self.case.antennas or 0, highest_hz)
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where an integration does not divide the file's samples."""
@@ -209,7 +206,7 @@ class Correlate(Workload):
 
         def call(multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
             x = self._inputs(given["voltages"])
-            return _in_form(self.case.form, multiply(x, x, op_b="C"))
+            return visibilities.in_form(self.case.form, multiply(x, x, op_b="C"))
 
         return implementations(self.case, device, "gemm", call)
 
@@ -245,9 +242,8 @@ class Correlate(Workload):
         device: str,
     ) -> accuracy.Accuracy:
         """See `accuracy.assess_correlation`."""
-        n = self._problem(staged, precision).n
         if self.case.form == "triangle":
-            result = unfolded(result, n)
+            result = visibilities.unfolded(result)
         return accuracy.assess_correlation(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
@@ -264,7 +260,9 @@ class Correlate(Workload):
             middle = time.values.reshape(count, each).mean(axis=1)
             name = "middle of the integration"
             found["integration"] = Coordinate(middle, time.units, name)
-        found |= _inputs_of(self.case.form, polarizations, elements, staged.coordinates)
+        found |= visibilities.coordinates_of(
+            self.case.form, polarizations, elements, staged.coordinates
+        )
         units = staged.units.get("voltages", "")
         return Product(
             "visibilities", result, AXES[self.case.form], found, f"{self.name}: visibilities",
@@ -275,7 +273,7 @@ class Correlate(Workload):
         """Amplitude below the diagonal, phase above it, of the first channel and integration."""
         first = product.data[0, 0]
         if self.case.form == "triangle":
-            first = unfolded(first, _side(len(first)))
+            first = visibilities.unfolded(first)
         n = len(first)
         above = np.triu(np.ones((n, n), bool), 1)
         amplitude = np.where(above, np.nan, pictures.decibels(np.square(np.abs(first))))
@@ -301,50 +299,3 @@ def _algorithm(precision: Precision, device: Device) -> str:
 
         return gpu.herk_algorithm(precision)
     return numpy_backend.herk_algorithm(precision)
-
-
-def _in_form(form: Form, full: Any) -> Any:
-    """A peer's full product, or the triangle of it that is asked for."""
-    if form == "full":
-        return full
-    rows, columns = np.tril_indices(full.shape[-1])
-    return full[..., rows, columns]
-
-
-def unfolded(triangle: Array, n: int) -> Array:
-    """(..., n, n) Hermitian matrices from their lower triangles row by row."""
-    found = np.empty((*triangle.shape[:-1], n, n), triangle.dtype)
-    rows, columns = np.tril_indices(n)
-    found[..., columns, rows] = np.conj(triangle)
-    found[..., rows, columns] = triangle
-    return found
-
-
-def _side(pairs: int) -> int:
-    """Inputs of so many pairs."""
-    return int((np.sqrt(8 * pairs + 1) - 1) / 2 + 0.5)
-
-
-def _inputs_of(
-    form: Form, polarizations: int, elements: int, known: Mapping[str, Coordinate]
-) -> dict[str, Coordinate]:
-    """Which antenna in which polarization each input, or each input of a pair, is.
-
-    They are told by what stands along these axes (``known``), else by numbers.
-    """
-    number = np.arange(polarizations * elements)
-    places = {"antenna": number % max(1, elements), "polarization": number // max(1, elements)}
-    if form == "full":
-        sides = {"input": ("input", number), "conjugated_input": ("conjugated_input", number)}
-    else:
-        rows, columns = np.tril_indices(len(number))
-        sides = {"input": ("pair", rows), "conjugated_input": ("pair", columns)}
-    found = {}
-    for side, (axis, chosen) in sides.items():
-        for what, values in places.items():
-            one = known.get(what, Coordinate(np.arange(max(polarizations, elements))))
-            long_name = f"{what} of the {side.replace('_', ' ')}"
-            found[f"{side}_{what}"] = Coordinate(
-                one.values[values[chosen]], one.units, long_name, (axis,)
-            )
-    return found

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from workflow import accuracy
 from workflow.arrays import sky
+from workflow.arrays.covariances import check_covariances
 from workflow.arrays.plane_waves import Wave
 from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.case import Case
@@ -22,7 +23,6 @@ from workflow.config.image_grid import Directions
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
-from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
 from workflow.workloads.base import NOTHING, Workload, register
 from workflow.workloads.baselines import implementations
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 AXES = ("time", "polarization", "m", "l")
 """Of the image."""
-CROSSED = ("xy", "yx", "rl", "lr")
-"""Polarizations whose visibilities are no power."""
 FAINTEST_DB = 30
 """Range of a picture's colours."""
 
@@ -131,7 +129,7 @@ class Image(Workload):
                 case.input, (COVARIANCES,), upstream, allow_nonfinite=case.allow_nonfinite
             )
         waves = [Wave(source.direction, source.power) for source in case.sources]
-        frequencies, where = self._frequencies(), self._places()
+        frequencies, where = self.case.frequencies.centres(self.case.channels), self._places()
         found = sky.covariances(frequencies, where, waves, case.noise, case.samples, self.rng)
         return replace(
             self.outline(), operands={"covariances": found}, attributes={"seed": self.seed}
@@ -145,16 +143,14 @@ class Image(Workload):
         shape = (1, 1, case.channels, case.antennas or 0, case.antennas or 0)
         where = self._places()
         coordinates = {
-            "frequency": Coordinate(self._frequencies(), "Hz", "centre of the channel"),
+            "frequency": Coordinate(
+                self.case.frequencies.centres(self.case.channels), "Hz", "centre of the channel"
+            ),
             "east": Coordinate(where[:, 0], "m", "east of the array's centre", ("antenna",)),
             "north": Coordinate(where[:, 1], "m", "north of the array's centre", ("antenna",)),
         }
         axes = {"covariances": COVARIANCES.axes}
         return Staged({"covariances": blank(shape, np.complex64)}, axes, coordinates)
-
-    def _frequencies(self) -> Array:
-        given = self.case.frequencies
-        return given.start_hz + given.step_hz * np.arange(self.case.channels)
 
     def _places(self) -> Array:
         case = self.case
@@ -302,37 +298,3 @@ class Image(Workload):
         axes.set_xlabel("l (east)")
         axes.set_ylabel("m (north)")
         axes.figure.colorbar(shown, ax=axes, label="power, dB relative to the brightest")
-
-
-def check_covariances(outline: Staged) -> None:
-    """Raise InputError where the operand is no covariance of antennas whose places are known."""
-    shape, there = outline.operands["covariances"].shape, outline.coordinates
-    if shape[3] != shape[4]:
-        raise InputError(
-            f"input.covariances must be square, got {shape[3]} antennas and {shape[4]} columns"
-        )
-    wanted = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
-    lacking = [
-        name for name, axis in wanted.items()
-        if name not in there or there[name].of(name) != (axis,)
-    ]  # fmt: skip
-    if lacking:
-        raise InputError(
-            "input.covariances: directions need frequency, east and north of the antennas, but "
-            f"there is no {' and no '.join(lacking)}, only {sorted(there)}; give "
-            "input.coordinates, for east as {dataset: path, units: m, axis: antenna}"
-        )
-    for name, unit in (("frequency", "Hz"), ("east", "m"), ("north", "m"), ("up", "m")):
-        if name in there and there[name].units != unit:
-            raise InputError(
-                f"input.coordinates.{name} must be in {unit}, got {there[name].units!r}"
-            )
-    polarizations = there.get("polarization")
-    crossed = (
-        [] if polarizations is None else sorted({*CROSSED} & {*map(str, polarizations.values)})
-    )
-    if crossed:
-        raise InputError(
-            f"input.select.covariances: polarization {' and '.join(crossed)} is of two feeds and "
-            "no power; take those of one, such as polarization: 0"
-        )

@@ -149,17 +149,17 @@ class Tiles:
 
 def _triangle_tile(index: int, rows: int, group_rows: int) -> tuple[int, int]:
     """Return the row and the column of a tile, as triangle_tile_at does in CUDA."""
-    first = _triangle_row(index) // group_rows * group_rows
+    first = triangle_row(index) // group_rows * group_rows
     inside = index - first * (first + 1) // 2
     height = min(rows - first, group_rows)
     if inside < first * height:
         return first + inside % height, inside // height
     inside -= first * height
-    row = _triangle_row(inside)
+    row = triangle_row(inside)
     return first + row, first + inside - row * (row + 1) // 2
 
 
-def _triangle_row(index: int) -> int:
+def triangle_row(index: int) -> int:
     """Return the row of an element of a triangle that is numbered row by row."""
     return (isqrt(8 * index + 1) - 1) // 2
 

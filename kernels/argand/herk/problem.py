@@ -15,6 +15,7 @@ from argand.gemm.families import Family, check_family
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.operands import Op, oriented_shape
 from argand.gemm.problem import GemmProblem
+from argand.gemm.sm90_scheduler import triangle_row
 from argand.precision import Precision
 
 Form = Literal["full", "triangle"]
@@ -89,6 +90,11 @@ def result_shape(batch_shape: tuple[int, ...], n: int, form: Form) -> tuple[int,
 def triangle_length(n: int) -> int:
     """Return how many elements the lower triangle of an n by n matrix has."""
     return n * (n + 1) // 2
+
+
+def triangle_side(length: int) -> int:
+    """Return n of a lower triangle of ``length`` elements."""
+    return triangle_row(length)
 
 
 def herk_problem(

@@ -16,11 +16,11 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
-from workflow.arrays import antennas
+from workflow.arrays import antennas, visibilities
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.storage.inputs import InputError
-from workflow.workloads.correlate import Correlate, CorrelateCase, unfolded
+from workflow.workloads.correlate import Correlate, CorrelateCase
 
 SIZES = {"antennas": 16, "samples": 600, "channels": 2, "polarizations": 2, "integrate": 200}
 EAST, NORTH = {"l": 0.3, "m": 0.1}, {"l": -0.2, "m": 0.25}
@@ -47,7 +47,7 @@ def test_every_visibility_is_that_of_its_inputs_and_integration() -> None:
         wanted = np.einsum("fpat,fqbt->fpaqb", part, part.conj()).reshape(2, 32, 32)
         np.testing.assert_allclose(found[:, integration], wanted, atol=1e-10)
     _, triangle = computed(correlate(**SIZES, form="triangle"))
-    np.testing.assert_array_equal(unfolded(triangle, 32), found)
+    np.testing.assert_array_equal(visibilities.unfolded(triangle), found)
 
 
 def test_coordinates_say_which_antennas_make_a_pair() -> None:

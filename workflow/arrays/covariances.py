@@ -1,0 +1,39 @@
+"""Covariances of an array as an image needs them: square, of one feed, at known places."""
+
+from __future__ import annotations
+
+from workflow.arrays.steering import lacking_places
+from workflow.data import Staged
+from workflow.storage.inputs import InputError
+
+CROSSED = ("xy", "yx", "rl", "lr")
+"""Polarizations whose visibilities are no power."""
+
+
+def check_covariances(outline: Staged) -> None:
+    """Raise InputError where the operand is no covariance of antennas whose places are known."""
+    shape, there = outline.operands["covariances"].shape, outline.coordinates
+    if shape[3] != shape[4]:
+        raise InputError(
+            f"input.covariances must be square, got {shape[3]} antennas and {shape[4]} columns"
+        )
+    if lacking := lacking_places(there):
+        raise InputError(
+            "input.covariances: directions need frequency, east and north of the antennas, but "
+            f"there is no {' and no '.join(lacking)}, only {sorted(there)}; give "
+            "input.coordinates, for east as {dataset: path, units: m, axis: antenna}"
+        )
+    for name, unit in (("frequency", "Hz"), ("east", "m"), ("north", "m"), ("up", "m")):
+        if name in there and there[name].units != unit:
+            raise InputError(
+                f"input.coordinates.{name} must be in {unit}, got {there[name].units!r}"
+            )
+    polarizations = there.get("polarization")
+    crossed = (
+        [] if polarizations is None else sorted({*CROSSED} & {*map(str, polarizations.values)})
+    )
+    if crossed:
+        raise InputError(
+            f"input.select.covariances: polarization {' and '.join(crossed)} is of two feeds and "
+            "no power; take those of one, such as polarization: 0"
+        )

@@ -1,0 +1,63 @@
+"""Visibilities of all pairs of inputs: whole matrices, their lower triangles, and whose they are.
+
+An input is an antenna in a polarization, all antennas of one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand.herk.problem import Form, triangle_side
+
+from workflow.data import Coordinate
+
+Array = npt.NDArray[Any]
+
+
+def in_form(form: Form, full: Any) -> Any:
+    """Matrices (..., n, n) as they are, or their lower triangles row by row.
+
+    They are NumPy's or CuPy's.
+    """
+    if form == "full":
+        return full
+    rows, columns = np.tril_indices(full.shape[-1])
+    return full[..., rows, columns]
+
+
+def unfolded(triangle: Array) -> Array:
+    """(..., n, n) Hermitian matrices from their lower triangles row by row."""
+    n = triangle_side(triangle.shape[-1])
+    found = np.empty((*triangle.shape[:-1], n, n), triangle.dtype)
+    rows, columns = np.tril_indices(n)
+    found[..., columns, rows] = np.conj(triangle)
+    found[..., rows, columns] = triangle
+    return found
+
+
+def coordinates_of(
+    form: Form, polarizations: int, elements: int, known: Mapping[str, Coordinate]
+) -> dict[str, Coordinate]:
+    """Which antenna in which polarization each input, or each input of a pair, is.
+
+    They are told by what stands along these axes (``known``), else by numbers.
+    """
+    number = np.arange(polarizations * elements)
+    places = {"antenna": number % max(1, elements), "polarization": number // max(1, elements)}
+    if form == "full":
+        sides = {"input": ("input", number), "conjugated_input": ("conjugated_input", number)}
+    else:
+        rows, columns = np.tril_indices(len(number))
+        sides = {"input": ("pair", rows), "conjugated_input": ("pair", columns)}
+    found = {}
+    for side, (axis, chosen) in sides.items():
+        for what, values in places.items():
+            one = known.get(what, Coordinate(np.arange(max(polarizations, elements))))
+            long_name = f"{what} of the {side.replace('_', ' ')}"
+            found[f"{side}_{what}"] = Coordinate(
+                one.values[values[chosen]], one.units, long_name, (axis,)
+            )
+    return found
