@@ -7,16 +7,15 @@ A shape is batch x inputs x samples: V = X X^H of X (batch, inputs, samples). Ev
 function of argand: `herk`, and `gemm` with ``op_b="C"`` for the full product; that of cuBLAS is
 `gemm` at fp32, its cherk `herk` at fp32. ``tflops`` count the useful half, 4 n (n + 1) k a matrix,
 for all of them alike. On a GPU ``fraction_of_real`` is that rate, times the products of terms, over
-that of cuBLAS's real product of the operand format at 8192^3, measured in the same run. Sampled
-rows of two matrices are compared with fp64, those of integers exactly, and with the columns that
-mirror them.
+that of cuBLAS's real product of the operand format at 8192^3, measured right after the call.
+Sampled rows of two matrices are compared with fp64, those of integers exactly, and with the columns
+that mirror them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,25 +24,19 @@ import numpy as np
 from argand import Device, gemm, herk, launched, pairs
 from argand.herk.problem import FORMS, Form
 from argand.precision import PRECISIONS
-from argand.runtime.ceilings import real_product
-from argand.runtime.kernel_digest import kernel_digest
 
-from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import array_module, chosen_device
-from benchmarks.harness.tables import Table, median_seconds, parser
+from benchmarks.harness.conditions import Monitor, RealRates, monitor
+from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.tables import Table, parser
+from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
 from workflow.accuracy import bounds
-from workflow.timing import measure
-from workflow.versions import timestamp, versions
 
 EXACT = "exact"
-_INT8_SIDE = 8192
 _SAMPLED_ROWS = 5
-_CUBLAS_INT8 = (3, 10, 72)
-"""library_types.h, cublas_api.h: CUDA_R_8I, CUDA_R_32I and CUBLAS_COMPUTE_32I."""
 
 
-@dataclass(frozen=True)
-class HerkRow:
+@dataclass(frozen=True, kw_only=True)
+class HerkRow(WholeCall):
     """One implementation at one precision.
 
     Attributes:
@@ -66,24 +59,11 @@ class HerkRow:
     precision: str
     input: str
     algorithm: str
-    device: str
-    backend: str
-    time_us_p20: float
-    time_us_p50: float
-    time_us_p80: float
-    iterations: int
     tflops: float
     fraction_of_real: float | None
     speedup: float | None
     error: float
     verified: bool
-    clock_mhz: float | None
-    power_w: float | None
-    temperature_c: float | None
-    seed: int
-    kernel_digest: str
-    versions: str
-    timestamp: str
 
 
 @dataclass(frozen=True)
@@ -99,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     device = chosen_device(arguments.device)
     table, watch = Table(arguments.csv), monitor(device)
-    rates: dict[str, float] = {}
+    rates = RealRates(device)
     for batch, n, k in arguments.shape:
         for precision in arguments.precisions:
             x = _operand(device, (batch, n, k), precision, arguments.seed)
@@ -108,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 row = _measured(case, x, (batch, n, k), arguments, device, watch, rates, full)
                 table.add([row], _line(row))
             del x
-            _free(device)
+            release(device)
     ours = [row for row in table.rows if str(row["implementation"]).startswith("argand")]
     return int(not all(row["verified"] for row in ours))
 
@@ -121,11 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[EXACT, "fp32", "tf32", "3xfp16"],
     )  # fmt: skip
     found.add_argument("--form", choices=FORMS, default="full", help="of the results of herk")
-    found.add_argument("--repeats", type=int, default=5, help="calls to time")
-    found.add_argument("--seconds", type=float, default=1.0, help="or until this much is spent")
-    found.add_argument("--rest", type=float, default=0.3, help="seconds before each on a GPU")
-    found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
-    found.add_argument("--seed", type=int, default=1)
+    add_arguments(found, seconds=1.0, rest=0.3)
     return found
 
 
@@ -167,7 +143,7 @@ def _operand(device: Device, shape: tuple[int, int, int], precision: str, seed: 
 
 def _measured(
     case: _Case, x: Any, shape: tuple[int, int, int], arguments: argparse.Namespace,
-    device: Device, watch: Monitor, rates: dict[str, float], full: dict[str, float],
+    device: Device, watch: Monitor, rates: RealRates, full: dict[str, float],
 ) -> HerkRow:  # fmt: skip
     batch, n, k = shape
     arrays, exact = array_module(device), case.precision == EXACT
@@ -177,63 +153,21 @@ def _measured(
     with launched() as names:
         case.call(x, out)
     error, verified = _checked(case, x, out, device)
-    if device.backend == "cuda":
-        time.sleep(arguments.rest)
-    with watch.watching() as samples:
-        timing = measure(
-            [lambda: case.call(x, out)], device, repeats=arguments.repeats,
-            seconds=arguments.seconds, max_seconds=arguments.seconds,
-        )  # fmt: skip
-    conditions = samples.conditions
-    tflops = 4 * batch * n * (n + 1) * k / timing.time_us_p50 / 1e6
-    whole = full.setdefault("time", timing.time_us_p50)
-    ours = case.implementation.startswith("argand")
+    ours = "herk" if case.implementation.startswith("argand") else None
+    columns = timed(lambda: case.call(x, out), arguments, device, watch, ours)
+    time_us = columns["time_us_p50"]
+    tflops = 4 * batch * n * (n + 1) * k / time_us / 1e6
+    whole = full.setdefault("time", time_us)
+    row = None if exact else PRECISIONS[case.precision]
+    real = rates.tflops("int8" if row is None else row.operand.name, arguments.seconds)
+    products = 1 if row is None else len(row.products)
     return HerkRow(
-        batch, n, k, case.form, case.implementation, case.precision,
-        "int8" if exact else dtype, "; ".join(names), device.name, device.backend,
-        timing.time_us_p20, timing.time_us_p50, timing.time_us_p80, timing.iterations, tflops,
-        _fraction(case.precision, tflops, device, rates),
-        None if case.implementation.endswith("full") else whole / timing.time_us_p50,
-        error, verified, conditions.clock_mhz, conditions.power_w, conditions.temperature_c,
-        arguments.seed, kernel_digest("herk") if ours else "", versions(), timestamp(),
+        batch=batch, n=n, k=k, form=case.form, implementation=case.implementation,
+        precision=case.precision, input="int8" if exact else dtype, algorithm="; ".join(names),
+        tflops=tflops, fraction_of_real=tflops * products / real if real else None,
+        speedup=None if case.implementation.endswith("full") else whole / time_us,
+        error=error, verified=verified, **columns,
     )  # fmt: skip
-
-
-def _fraction(
-    precision: str, tflops: float, device: Device, rates: dict[str, float]
-) -> float | None:
-    """The rate over that of a real product, all products of terms counted."""
-    if device.backend == "cpu":
-        return None
-    row = None if precision == EXACT else PRECISIONS[precision]
-    name = "int8" if row is None else row.operand.name
-    if name not in rates:
-        multiply, flops = _int8_product() if row is None else real_product(name)
-        multiply()
-        rates[name] = flops / median_seconds(multiply, 10) / 1e12
-        del multiply
-        _free(device)
-    return tflops * (1 if row is None else len(row.products)) / rates[name]
-
-
-def _int8_product() -> tuple[Callable[[], None], float]:
-    """A call of cuBLAS's real product m = n = k = 8192 of int8 in s32, and its operations."""
-    import cupy
-    from cupy.cuda import cublas
-
-    side, (kind, result, compute) = _INT8_SIDE, _CUBLAS_INT8
-    a = cupy.random.default_rng(1).integers(-128, 128, (side, side)).astype(np.int8)
-    out = cupy.empty((side, side), np.int32)
-    scalars = np.array([1, 0], np.int32)
-
-    def multiply() -> None:
-        cublas.gemmEx(
-            cupy.cuda.device.get_cublas_handle(), 1, 0, side, side, side, scalars.ctypes.data,
-            a.data.ptr, kind, side, a.data.ptr, kind, side, scalars.ctypes.data + out.itemsize,
-            out.data.ptr, result, side, compute, -1,
-        )  # fmt: skip
-
-    return multiply, 2.0 * side**3
 
 
 def _checked(case: _Case, x: Any, out: Any, device: Device) -> tuple[float, bool]:
@@ -275,11 +209,6 @@ def _rows(matrix: Any, rows: Any, columns: Any, form: Form) -> tuple[Any, Any]:
     found = matrix[at.ravel()].reshape(at.shape)
     found[above] = found[above].conj()
     return found, found
-
-
-def _free(device: Device) -> None:
-    if device.backend == "cuda":
-        array_module(device).get_default_memory_pool().free_all_blocks()
 
 
 def _line(row: HerkRow) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,16 +20,14 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, image
 from argand.image.problem import SPEED_OF_LIGHT
-from argand.runtime.kernel_digest import kernel_digest
 
 from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import array_module, chosen_device
+from benchmarks.harness.measuring import array_module, chosen_device, release
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.harness.tables import Table, parser
+from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
 from benchmarks.peers import study_peers
 from workflow.accuracy.image_bounds import image_bound
-from workflow.timing import measure
-from workflow.versions import timestamp, versions
 
 RADIUS_M = 500.0
 SAMPLED = 2048
@@ -38,8 +35,8 @@ SAMPLED = 2048
 _Call = Callable[[Any, Any, Any, Any], Any]
 
 
-@dataclass(frozen=True)
-class ImageRow:
+@dataclass(frozen=True, kw_only=True)
+class ImageRow(WholeCall):
     """One way to compute one image.
 
     Attributes:
@@ -58,24 +55,11 @@ class ImageRow:
     implementation: str
     precision: str
     input: str
-    device: str
-    backend: str
-    time_us_p20: float
-    time_us_p50: float
-    time_us_p80: float
-    iterations: int
     tflops: float
     speedup: float | None
     componentwise: float
     bound: float
     verified: bool
-    clock_mhz: float | None
-    power_w: float | None
-    temperature_c: float | None
-    seed: int
-    kernel_digest: str
-    versions: str
-    timestamp: str
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -102,11 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         "--precisions", nargs="+", choices=list(PRECISIONS), default=list(PRECISIONS)
     )
     found.add_argument("--no-peer", action="store_true", help="ours alone")
-    found.add_argument("--repeats", type=int, default=5, help="calls to time")
-    found.add_argument("--seconds", type=float, default=1.0, help="or until this much is spent")
-    found.add_argument("--rest", type=float, default=0.2, help="seconds before each on a GPU")
-    found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
-    found.add_argument("--seed", type=int, default=1)
+    add_arguments(found, seconds=1.0, rest=0.2)
     return found
 
 
@@ -137,12 +117,26 @@ def _error(found: Any, operands: tuple[Any, Any, Any, Any]) -> float:
     x, f = operands[1:3]
     r, s = on_host(operands[0]).astype(complex), on_host(operands[3])
     rows = sampled_rows(len(s), SAMPLED)
-    truth = np.zeros(len(rows))
-    for matrix, frequency in zip(r, f, strict=True):
-        w = np.exp(2j * np.pi * frequency / SPEED_OF_LIGHT * (x @ s[rows].T))
-        truth += (w.conj() * (matrix @ w)).real.sum(axis=0)
+    truth = direct_power(r, x, f, s[rows])
     size = float((np.abs(r.real) + np.abs(r.imag)).sum())
     return float(np.abs(on_host(found)[rows] - truth).max() / size)
+
+
+def direct_power(r: Any, x: Any, f: Any, s: Any) -> Any:
+    """Power (direction,) of (channel, antenna, antenna) covariances by a direct sum in fp64.
+
+    ``x`` are positions in m, ``f`` frequencies in Hz and ``s`` unit vectors, all of them NumPy's.
+    """
+    total = np.zeros(len(s))
+    for matrix, frequency in zip(r, f, strict=True):
+        w = np.exp(2j * np.pi * frequency / SPEED_OF_LIGHT * (x @ s.T))
+        total += (w.conj() * (matrix @ w)).real.sum(axis=0)
+    return total
+
+
+def most_turns(x: Any, f: Any) -> float:
+    """A bound on the wavelengths from the centre to an antenna, of positions about the origin."""
+    return float(2 * np.sqrt((x**2).sum(axis=1)).max() * f.max() / SPEED_OF_LIGHT)
 
 
 def _measured(
@@ -153,26 +147,18 @@ def _measured(
     row = PRECISIONS[precision]
     given = (r.astype(row.output, copy=False), x, f, s)
     error = _error(call(*given), operands)
-    if device.backend == "cuda":
-        time.sleep(arguments.rest)
-    with watch.watching() as samples:
-        timing = measure(
-            [partial(call, *given)], device, repeats=arguments.repeats,
-            seconds=arguments.seconds, max_seconds=arguments.seconds,
-        )  # fmt: skip
-    conditions, antennas, channels = samples.conditions, len(x), len(f)
-    turns = float(2 * np.sqrt((x**2).sum(axis=1)).max() * f.max() / SPEED_OF_LIGHT)
-    bound = image_bound(row, antennas, channels, turns, device.backend)
-    if device.backend == "cuda":
-        array_module(device).get_default_memory_pool().free_all_blocks()
+    columns = timed(
+        partial(call, *given), arguments, device, watch, "image" if name == "argand" else None
+    )
+    time_us, antennas, channels = columns["time_us_p50"], len(x), len(f)
+    bound = image_bound(row, antennas, channels, most_turns(x, f), device.backend)
+    release(device)
     flops = 8.0 * channels * antennas**2 * len(s)
     return ImageRow(
-        antennas, channels, len(s), name, precision, str(given[0].dtype), device.name,
-        device.backend, timing.time_us_p20, timing.time_us_p50, timing.time_us_p80,
-        timing.iterations, flops / timing.time_us_p50 / 1e6,
-        peer / timing.time_us_p50 if peer else None, error, bound, error <= bound,
-        conditions.clock_mhz, conditions.power_w, conditions.temperature_c, arguments.seed,
-        kernel_digest("image") if name == "argand" else "", versions(), timestamp(),
+        antennas=antennas, channels=channels, directions=len(s), implementation=name,
+        precision=precision, input=str(given[0].dtype), tflops=flops / time_us / 1e6,
+        speedup=peer / time_us if peer else None, componentwise=error, bound=bound,
+        verified=error <= bound, **columns,
     )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,16 +25,14 @@ from typing import Any
 
 import numpy as np
 from argand import Device, solve
-from argand.runtime.kernel_digest import kernel_digest
 from argand.solve.problem import UNIT_ROUNDOFF, solve_problem
 
 from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import array_module, chosen_device
+from benchmarks.harness.measuring import array_module, chosen_device, release
 from benchmarks.harness.tables import Table, parser
+from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
 from benchmarks.peers import study_peers
 from benchmarks.solve_parts import parts_of
-from workflow.timing import measure
-from workflow.versions import timestamp, versions
 
 _Setting = tuple[str, int, int]
 _DEFAULT = "default"
@@ -43,8 +40,8 @@ _ROWS = 1024
 """Rows that are drawn, and residuals that are computed, at a time."""
 
 
-@dataclass(frozen=True)
-class SolveRow:
+@dataclass(frozen=True, kw_only=True)
+class SolveRow(WholeCall):
     """One solver on one system.
 
     Attributes:
@@ -64,24 +61,11 @@ class SolveRow:
     block: int | None
     panel: int | None
     input: str
-    device: str
-    backend: str
-    time_us_p20: float
-    time_us_p50: float
-    time_us_p80: float
-    iterations: int
     tflops: float
     speedup: float | None
     backward_error: float
     steps: int | None
     verified: bool
-    clock_mhz: float | None
-    power_w: float | None
-    temperature_c: float | None
-    seed: int
-    kernel_digest: str
-    versions: str
-    timestamp: str
 
 
 @dataclass(frozen=True)
@@ -131,14 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--panels", type=int, nargs="+", help="columns of panels")
     found.add_argument("--no-peer", action="store_true", help="ours alone")
     found.add_argument("--parts", action="store_true", help="what a call of ours spends where")
-    found.add_argument("--repeats", type=int, default=5, help="calls to time")
-    found.add_argument("--seconds", type=float, default=5.0, help="or until this much is spent")
-    found.add_argument(
-        "--sustain", type=float, default=0.0, help="seconds of calls before the clock starts"
-    )
-    found.add_argument("--rest", type=float, default=0.5, help="seconds before each on a GPU")
-    found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
-    found.add_argument("--seed", type=int, default=1)
+    add_arguments(found, seconds=5.0, rest=0.5)
     return found
 
 
@@ -207,27 +184,19 @@ def _measured(
     left, right = solver.prepare(a, b)
     error = backward_error(a, solver.call(left, right), b)
     steps = solver.steps(left, right)
-    if device.backend == "cuda":
-        time.sleep(arguments.rest)
-    with watch.watching() as samples:
-        timing = measure(
-            [partial(solver.call, left, right)], device, repeats=arguments.repeats,
-            seconds=arguments.seconds, sustain=arguments.sustain, max_seconds=arguments.seconds,
-        )  # fmt: skip
-    conditions = samples.conditions
+    columns_of_call = timed(
+        partial(solver.call, left, right), arguments, device, watch, "solve" if ours else None
+    )
+    time_us = columns_of_call["time_us_p50"]
     del left, right
-    if device.backend == "cuda":
-        array_module(device).get_default_memory_pool().free_all_blocks()
+    release(device)
     flops = 8 / 3 * n**3 + 8 * n**2 * columns
-    accepted = accepted_error(n, arguments.input)
     return SolveRow(
-        n, columns, solver.implementation, solver.precision, solver.block, solver.panel,
-        arguments.input, device.name, device.backend,
-        timing.time_us_p20, timing.time_us_p50, timing.time_us_p80, timing.iterations,
-        flops / timing.time_us_p50 / 1e6, peer / timing.time_us_p50 if peer else None,
-        error, steps, error <= accepted,
-        conditions.clock_mhz, conditions.power_w, conditions.temperature_c, arguments.seed,
-        kernel_digest("solve") if ours else "", versions(), timestamp(),
+        n=n, columns=columns, implementation=solver.implementation, precision=solver.precision,
+        block=solver.block, panel=solver.panel, input=arguments.input,
+        tflops=flops / time_us / 1e6, speedup=peer / time_us if peer else None,
+        backward_error=error, steps=steps, verified=error <= accepted_error(n, arguments.input),
+        **columns_of_call,
     )  # fmt: skip
 
 

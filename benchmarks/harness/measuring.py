@@ -161,7 +161,7 @@ class Bench:
             reason = f"failed: {type(error).__name__}: {error}"
             return _row(candidate, work, self.device, reason=reason)
         finally:
-            _release(self.device)
+            release(self.device)
 
     def _measured(
         self, candidate: Candidate, work: Work, operands: Sequence[Any],
@@ -228,7 +228,7 @@ def _row(
     )  # fmt: skip
 
 
-def _release(device: Device) -> None:
+def release(device: Device) -> None:
     """Give back what the pools of CuPy and PyTorch hold: neither sees the other's."""
     if device.backend == "cuda":
         import cupy

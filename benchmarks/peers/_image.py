@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Precision
 from argand.image.problem import SPEED_OF_LIGHT
 
-from benchmarks.peers._peer import Candidate
+from benchmarks.peers._peer import Backend, Candidate, Peer
 
 ALGORITHM = "weights in memory, two products"
+_PRECISIONS = ("fp64", "fp32")
 
 
 def image_by(
@@ -36,9 +38,20 @@ def image_by(
     return total
 
 
-def candidates(
-    name: str, compute: Callable[..., Any], precisions: tuple[str, ...]
-) -> list[Candidate]:
+def image_peer(name: str, backend: Backend) -> Peer:
+    """The peer of NumPy or CuPy, whose module has the peer's name."""
+
+    def compute(precision: str, covariances: Any, *place: Any) -> Any:
+        return image_by(import_module(name), precision, covariances, *place)
+
+    return Peer(
+        name=name, operation="image", backends=(backend,), precisions=_PRECISIONS,
+        algorithm=lambda precision: ALGORITHM, modules=(name,), compute=compute,
+        prepared=lambda: _candidates(name, compute),
+    )  # fmt: skip
+
+
+def _candidates(name: str, compute: Callable[..., Any]) -> list[Candidate]:
     """The candidates of a benchmark: covariances in the precision's type, places in fp64."""
 
     def prepare(row: Precision, covariances: Any, *place: Any) -> tuple[Any, ...]:
@@ -49,5 +62,5 @@ def candidates(
             name, row, ALGORITHM, partial(prepare, row), partial(compute, row.name),
             input=row.output, output="real",
         )
-        for row in map(PRECISIONS.__getitem__, precisions)
+        for row in map(PRECISIONS.__getitem__, _PRECISIONS)
     ]  # fmt: skip

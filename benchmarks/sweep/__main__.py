@@ -26,12 +26,12 @@ from pathlib import Path
 
 from argand import Device
 
-from benchmarks.harness.measuring import chosen_device
+from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.rows import write_rows
 from benchmarks.sweep.case import Row
 from benchmarks.sweep.compiling import compile_all, with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
-from benchmarks.sweep.measuring import Copies, plan_rows, release, row_of, with_ratios
+from benchmarks.sweep.measuring import Copies, plan_rows, row_of, with_ratios
 from benchmarks.sweep.summary import summary
 
 _WRITTEN_EVERY = 10

@@ -8,9 +8,8 @@ from multiprocessing import get_context
 
 from argand.device import available_cores
 
-from benchmarks.harness.measuring import chosen_device
+from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.sweep.draws import drawn
-from benchmarks.sweep.measuring import release
 
 _COMPILERS = 12
 """Processes that compile: each has a context and one case in the device's memory."""

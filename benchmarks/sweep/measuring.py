@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -133,13 +132,3 @@ def plan_rows(case: Case, mine: Row, candidate: Candidate) -> list[Row]:
             for plan, time in plans
         ),
     ]  # fmt: skip
-
-
-def release(device: Device) -> None:
-    """Give the pools of CuPy and PyTorch back to the device."""
-    if device.backend == "cuda":
-        import cupy
-
-        cupy.get_default_memory_pool().free_all_blocks()
-        if torch := sys.modules.get("torch"):
-            torch.cuda.empty_cache()

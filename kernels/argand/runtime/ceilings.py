@@ -120,6 +120,8 @@ def _best(call: Callable[[], object], repeats: int, seconds: float) -> float:
 
 _GPU_COPY_BYTES = 2 << 30
 _GPU_SIDE = 8192
+_CUBLAS_INT8 = (3, 10, 72)
+"""library_types.h, cublas_api.h: CUDA_R_8I, CUDA_R_32I and CUBLAS_COMPUTE_32I."""
 
 
 def _measure_gpu(device: Device) -> Ceilings:
@@ -141,15 +143,16 @@ def _gpu_rate(cupy: Any, name: str) -> float:
 def real_product(name: str) -> tuple[Callable[[], None], float]:
     """Return a call of cuBLAS's real product m = n = k = 8192 of a format, and its operations.
 
-    On the current GPU, on random values: on zeros the card draws less power and runs faster.
+    On the current GPU, on random values: on zeros the card draws less power and runs faster. The
+    format is that of a precision, or ``int8``, whose sums are s32.
     """
     import cupy
     from cupy.cuda import cublas
 
-    kind, result, compute = _format(name).cublas
+    kind, result, compute = _CUBLAS_INT8 if name == "int8" else _format(name).cublas
     side = _GPU_SIDE
     a = _operand(cupy, name, side)
-    out = cupy.empty((side, side), "float64" if name == "fp64" else "float32")
+    out = cupy.empty((side, side), {"fp64": "float64", "int8": "int32"}.get(name, "float32"))
     scalars = np.array([1, 0], out.dtype)
 
     def multiply() -> None:
@@ -163,6 +166,8 @@ def real_product(name: str) -> tuple[Callable[[], None], float]:
 
 
 def _operand(cupy: Any, name: str, side: int) -> Any:
+    if name == "int8":
+        return cupy.random.default_rng(1).integers(-128, 128, (side, side)).astype(cupy.int8)
     values = cupy.random.default_rng(1).standard_normal((side, side), dtype=cupy.float32)
     if name == "bf16":  # CuPy has no such type: its bits are the upper half of fp32's
         return (values.view(cupy.uint32) >> 16).astype(cupy.uint16)
