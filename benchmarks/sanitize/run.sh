@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged products, transforms and gates of every precision that our
-# kernels compute, exact products, systems and every kind of softmax, on a machine with a GPU. The
-# exit status is 0 only where every tool ran and found nothing.
+# compute-sanitizer over small ragged products, Hermitian ones, images, transforms and gates of every
+# precision that our kernels compute, exact products, systems and every kind of softmax, on a machine
+# with a GPU. The exit status is 0 only where every tool ran and found nothing.
 #
 #   benchmarks/sanitize/run.sh [memcheck racecheck ...]
 set -euo pipefail
@@ -15,9 +15,9 @@ from argand import PRECISIONS
 print(*(row.name for row in PRECISIONS.values() if not row.exact_operands))')
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-programs=()
+programs=("herk exact")
 for precision in $precisions; do
-  programs+=("gemm $precision" "dft $precision")
+  programs+=("gemm $precision" "herk $precision" "image $precision" "dft $precision")
 done
 for kind in fp32 fp16 bf16 complex64 rounded; do
   programs+=("softmax $kind")

@@ -1,0 +1,20 @@
+"""The sanitizer's Hermitian products and images, on the CPU: all of them are right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+
+from benchmarks.sanitize.herk import EXACT, products
+from benchmarks.sanitize.image import images
+
+
+@pytest.mark.parametrize("precision", [EXACT, *PRECISIONS])
+def test_every_hermitian_product_is_within_its_bound(precision: str) -> None:
+    assert {name: ratio for name, ratio in products(precision, np) if not ratio <= 1} == {}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_image_is_within_its_bound(precision: str) -> None:
+    assert {name: ratio for name, ratio in images(precision, np) if not ratio <= 1} == {}
