@@ -241,29 +241,27 @@ def precision_fields(precision: Precision) -> dict[str, object]:
 
 def gemm_source(precision: Precision, plan: GemmPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
-    fields = (
-        precision_fields(precision)
-        | {
-            "products": len(precision.products),
-            "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
-            "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
-            "scaled": str(precision.scaled).lower(),
-            "finds_absmax": str(plan.finds_absmax).lower(),
-            "block_m": plan.block_m,
-            "block_n": plan.block_n,
-            "block_k": plan.block_k,
-            "warps_m": plan.warps_m,
-            "warps_n": plan.warps_n,
-            "warps_k": plan.warps_k,
-            "split_k_slices": plan.split_k_slices,
-            "stages": plan.stages,
-            "promotion_interval": plan.promotion_interval,
-            "a_k_major": str(plan.a_k_major).lower(),
-            "b_k_major": str(plan.b_k_major).lower(),
-            "vector": plan.vector,
-        }
-        | ({"triangle": "true"} if plan.triangle else {})
-    )
+    fields = precision_fields(precision) | {
+        "products": len(precision.products),
+        "product_a": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
+        "product_b": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+        "scaled": str(precision.scaled).lower(),
+        "finds_absmax": str(plan.finds_absmax).lower(),
+        "block_m": plan.block_m,
+        "block_n": plan.block_n,
+        "block_k": plan.block_k,
+        "warps_m": plan.warps_m,
+        "warps_n": plan.warps_n,
+        "warps_k": plan.warps_k,
+        "split_k_slices": plan.split_k_slices,
+        "stages": plan.stages,
+        "promotion_interval": plan.promotion_interval,
+        "a_k_major": str(plan.a_k_major).lower(),
+        "b_k_major": str(plan.b_k_major).lower(),
+        "vector": plan.vector,
+    }
+    if plan.triangle:
+        fields["triangle"] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     slices = plan.split_k_slices
     cluster = f"__cluster_dims__({slices}, 1, 1) " if slices > 1 else ""

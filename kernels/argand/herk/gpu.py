@@ -179,7 +179,7 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
 def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
     """Compute lower triangles by cuBLAS, in a matrix of contiguous rows."""
     if launches.watching:
-        launches.note(f"{cublas.algorithm('fp32' if problem.dtype == 'complex64' else 'fp64')}")
+        launches.note(cublas.algorithm("fp32" if problem.dtype == "complex64" else "fp64"))
     whole = target
     if target.strides[-1] != target.itemsize or target.strides[-2] < (
         target.shape[-1] * target.itemsize
@@ -203,8 +203,8 @@ def _takes_int8(problem: HerkProblem, a: Any, device: Device) -> bool:
 
 def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -> None:
     shape = problem.batch_shape
-    # Real and imaginary part of a number are read as one of 16 bits.
-    # A copy even of contiguous parts, which may begin at an odd address.
+    # The kernel reads both parts of a number as one of 16 bits, so parts that begin at an odd
+    # address are copied even where they are contiguous.
     parts = a.array if _in_words(a.array) else a.array.copy(order="C")
     view = batched(parts.view("uint16")[..., 0], shape)
     rows = view if problem.op == "N" else view.transposed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -31,10 +30,9 @@ from argand.image.plan import (
     shared_bytes,
 )
 from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, TURN, ImageProblem
-from argand.precision import Precision
+from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
-from argand.runtime.kernel_trace import note
 from argand.runtime.layout import device_of
 from argand.runtime.loading import PendingKernel
 from argand.runtime.plan_override import PlanOverride
@@ -43,9 +41,9 @@ PLAN_OVERRIDE: PlanOverride[ImagePlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every image takes this plan."""
 _LARGEST_GRID = 2**31 - 1
 _PACK_BLOCKS = 16
-"""Of a multiprocessor, at most: more threads loop."""
+"""Largest grid of the kernel that packs, in blocks of a multiprocessor; threads loop beyond."""
 _WAVES = 4
-"""Blocks for each that the device holds, at least, where channels can be split for them."""
+"""Fewest waves of blocks, where channels can be split to have them."""
 
 
 def image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
@@ -71,20 +69,6 @@ def image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> An
         return target
 
 
-@dataclass(frozen=True)
-class _Form:
-    """Sizes that launches depend on."""
-
-    precision: Precision
-    plan: ImagePlan
-    matrices: int
-    images: int
-    channels: int
-    antennas: int
-    directions: int
-    splits: int
-
-
 def _computed(
     problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, target: Any, device: Device
 ) -> None:
@@ -97,11 +81,7 @@ def _computed(
     if blocks * splits > _LARGEST_GRID:
         raise ValueError(f"directions and leading axes take {blocks * splits} blocks, too many")
     matrices = problem.matrices * problem.channels
-    form = _Form(
-        precision, plan, matrices, problem.matrices, problem.channels, problem.antennas,
-        problem.directions, splits,
-    )  # fmt: skip
-    scan, pack, power_of = _launches(form, device)
+    scan, pack, power_of = _launches(problem, plan, splits, device)
     with np.errstate(over="ignore"):
         given = cupy.ascontiguousarray(as_complex(r), np.complex64)
     scans = cupy.empty((matrices, 3), np.uint32)
@@ -124,7 +104,8 @@ def _computed(
         "positions": positions.data.ptr, "scales": scales.data.ptr,
         "directions": directions.data.ptr, "power": parts.data.ptr,
     })  # fmt: skip
-    note(f"{kernel_name(plan, precision)}, {splits} splits of channels")
+    if launches.watching:
+        launches.note(f"{kernel_name(plan, precision)}, {splits} splits of channels")
     if parts is not target:
         cupy.sum(parts, axis=0, out=target)
     _require_hermitian(scans, problem.channels)
@@ -140,10 +121,13 @@ def _require_hermitian(scans: Any, channels: int) -> None:
 
 
 @lru_cache(maxsize=256)
-def _launches(form: _Form, device: Device) -> tuple[BoundKernel, BoundKernel, BoundKernel]:
+def _launches(
+    problem: ImageProblem, plan: ImagePlan, splits: int, device: Device
+) -> tuple[BoundKernel, BoundKernel, BoundKernel]:
     """Return the launches that scan, pack and image."""
-    precision, plan, target = form.precision, form.plan, device.target
-    tiles, shared = row_tiles(form.antennas), shared_bytes(plan, precision)
+    precision, target = problem.precision, device.target
+    matrices = problem.matrices * problem.channels
+    tiles, shared = row_tiles(problem.antennas), shared_bytes(plan, precision)
     kernels = (
         PendingKernel(scan_source(), target, SCAN_KERNEL),
         PendingKernel(pack_source(precision), target, pack_name(precision)),
@@ -152,19 +136,20 @@ def _launches(form: _Form, device: Device) -> tuple[BoundKernel, BoundKernel, Bo
         ),
     )  # fmt: skip
     pointers = {"covariances": 0, "scans": 0, "fragments": 0, "descales": 0}
-    sizes = {"matrices": form.matrices, "antennas": form.antennas, "row_tiles": tiles}
+    sizes = {"matrices": matrices, "antennas": problem.antennas, "row_tiles": tiles}
     packing = arguments_dtype(PACK_ARGUMENTS)
-    words = form.matrices * fragment_bytes(form.antennas, precision) // 16 // precision.terms
+    words = matrices * fragment_bytes(problem.antennas, precision) // 16 // precision.terms
     packs = min(-(-words // PACK_THREADS), _PACK_BLOCKS * device.sm_count)
     values = {
         "fragments": 0, "descales": 0, "positions": 0, "scales": 0, "directions": 0, "power": 0,
-        "images": form.images, "channels": form.channels, "panels": panels_of(form.antennas),
-        "row_tiles": tiles, "direction_count": form.directions, "splits": form.splits,
+        "images": problem.matrices, "channels": problem.channels,
+        "panels": panels_of(problem.antennas), "row_tiles": tiles,
+        "direction_count": problem.directions, "splits": splits,
     }  # fmt: skip
-    blocks = -(-form.directions // plan.directions) * form.images * form.splits
+    blocks = -(-problem.directions // plan.directions) * problem.matrices * splits
     return (
         BoundKernel(
-            kernels[0], form.matrices, PACK_THREADS, Arguments(packing, {**pointers, **sizes})
+            kernels[0], matrices, PACK_THREADS, Arguments(packing, {**pointers, **sizes})
         ),
         BoundKernel(kernels[1], packs, PACK_THREADS, Arguments(packing, {**pointers, **sizes})),
         BoundKernel(

@@ -38,8 +38,8 @@ class ImagePlan:
     """How the kernel computes an image.
 
     Attributes:
-        directions: of a block, a multiple of 32; a warp makes the weights of 8 of them.
-        blocks: of a multiprocessor, at least, which limits a thread's registers.
+        directions: directions of a block, a multiple of 32; a warp makes the weights of 8 of them.
+        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
     """
 
     directions: int = 64
@@ -47,7 +47,7 @@ class ImagePlan:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.directions // 8 * _WARP
 
 
@@ -101,7 +101,7 @@ def panels_of(antennas: int) -> int:
 
 def fragment_bytes(antennas: int, precision: Precision) -> int:
     """Return the bytes of one packed covariance."""
-    tiles = panels_of(antennas) * PANEL_ROWS // _TILE
+    tiles = row_tiles(antennas)
     return tiles * (tiles + 1) // 2 * _TILE**2 * precision.terms * precision.operand.bytes
 
 

@@ -51,18 +51,13 @@ class ImageProblem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the result."""
+        """Shape of the result."""
         return (*self.leading, self.directions)
 
     @property
     def dtype(self) -> str:
-        """Of the result, and of weights before they are rounded."""
+        """Type of the result, and of weights before they are rounded."""
         return self.precision.real_output
-
-    @property
-    def flops(self) -> float:
-        """Nominal operations: a complex product of each covariance with each weight vector."""
-        return 8.0 * self.matrices * self.channels * self.antennas**2 * self.directions
 
 
 def weight_error(precision: Precision, turns: float) -> float:

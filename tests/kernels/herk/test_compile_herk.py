@@ -93,7 +93,7 @@ def test_products_of_the_lower_triangle(arch: Arch, precision: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
 def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
-    """Of the rest `test_compile` has all but the order of tiles."""
+    """The order of tiles is new; `test_compile` compiles everything else of these plans."""
     row, sizes = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, triangle=True)
     traits = OperandTraits(), OperandTraits(conjugated=True)
     plan = gemm_choices(row, arch, sizes, *traits)[-1 if arch.target == TARGET else 0].plan

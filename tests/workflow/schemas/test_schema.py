@@ -48,7 +48,7 @@ class TestConfigs:
 
 
 def test_the_default_study_has_every_kind_at_every_precision():
-    """But for systems of equations and images, which examples have instead."""
+    """Systems of equations and images are in the examples instead."""
     cases = load_study(ROOT / "config" / "config.yaml").workloads.values()
     found = {c.kind for c in cases if set(c.precisions or ()) == set(PRECISIONS)}
     for name in ("cylinder", "mwa"):

@@ -1,6 +1,19 @@
-// Complex arithmetic, and the epilogue of a product for one element: alpha x + beta C.
+// Complex types and arithmetic, and the epilogue of a product for one element: alpha x + beta C.
 #pragma once
 #include "types.cuh"
+
+template <typename T>
+struct ComplexOf;
+template <>
+struct ComplexOf<float> {
+    using Type = float2;
+};
+template <>
+struct ComplexOf<double> {
+    using Type = double2;
+};
+template <typename T>
+using Complex = typename ComplexOf<T>::Type;
 
 __device__ __forceinline__ float2 complex_product(float2 x, float2 y) {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};

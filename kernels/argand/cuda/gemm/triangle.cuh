@@ -2,16 +2,7 @@
 // families compute them alone where a plan says `triangle`: for a Hermitian result, whose upper
 // triangle is the conjugate of the lower one (argand/herk).
 #pragma once
-#include "device/types.cuh"
-
-// The largest i with i (i + 1) / 2 <= index: the row of an element of a triangle that is numbered
-// row by row. The root is off by less than one for as many tiles as a grid has.
-__device__ __forceinline__ uint32 triangle_row(uint32 index) {
-    uint32 row = static_cast<uint32>((__fsqrt_rn(8.0f * float(index) + 1.0f) - 1.0f) * 0.5f);
-    if (row * (row + 1) / 2 > index) --row;
-    if ((row + 1) * (row + 2) / 2 <= index) ++row;
-    return row;
-}
+#include "device/triangle.cuh"
 
 struct TriangleTile {
     uint32 row, column;

@@ -1,7 +1,7 @@
 // What a Hermitian product still needs once the tiles of its lower triangle are computed: the upper
 // triangle of a full result, or the lower one row by row, and a diagonal that is real.
 #pragma once
-#include "gemm/triangle.cuh"
+#include "device/triangle.cuh"
 
 // Arguments of both kernels. Strides count complex numbers.
 struct FinishArguments {

@@ -13,6 +13,7 @@
 //
 // `wgmma_s8(sums, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
 #pragma once
+#include "device/complex.cuh"
 #include "device/tma.cuh"
 #include "device/warpgroup.cuh"
 #include "gemm/triangle.cuh"
@@ -144,25 +145,14 @@ __device__ __forceinline__ void multiply_int8(Int8Sums& sums, Int8Ring& ring, in
     sums.each([](auto& x) { wgmma_fence_operand(x); });
 }
 
-template <typename Real>
-struct ComplexOf;
-template <>
-struct ComplexOf<float> {
-    using Type = float2;
-};
-template <>
-struct ComplexOf<double> {
-    using Type = double2;
-};
-
 // Stores the 16 rows of a warp, and with `full` what mirrors them. Of each eight columns a lane
 // holds columns 2 (lane % 4) and the next, of rows lane / 4 and lane / 4 + 8.
 template <typename Real, bool full>
 __device__ __forceinline__ void store_int8(const Int8Arguments& args, const Int8Sums& sums,
                                            int batch, int row0, int column0, int lane) {
-    using Complex = typename ComplexOf<Real>::Type;
-    Complex* out = static_cast<Complex*>(args.out) + batch * args.out_stride_batch;
-    const Complex* c = static_cast<const Complex*>(args.c) + batch * args.c_stride_batch;
+    using Number = Complex<Real>;
+    Number* out = static_cast<Number*>(args.out) + batch * args.out_stride_batch;
+    const Number* c = static_cast<const Number*>(args.c) + batch * args.c_stride_batch;
     const Real alpha = Real(args.alpha), beta = Real(args.beta);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -176,19 +166,19 @@ __device__ __forceinline__ void store_int8(const Int8Arguments& args, const Int8
             const int column = column0 + 8 * j + 2 * (lane % 4);
             if (column > row) continue;
             const bool second = column < row;
-            Complex z[2];
+            Number z[2];
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int i = 4 * j + 2 * h + e;
                 const int im = sums.xi_yr[i] - sums.xr_yi[i];
                 z[e] = {Real(sums.re[i]) * alpha, Real(args.conjugate ? -im : im) * alpha};
                 if (args.c && column + e <= row) {
-                    const Complex addend = c[c_row + (column + e) * args.c_stride_n];
+                    const Number addend = c[c_row + (column + e) * args.c_stride_n];
                     z[e].x += beta * addend.x;
                     if (column + e < row) z[e].y += beta * addend.y;
                 }
             }
-            Complex* at = out + out_row + column * args.out_stride_n;
+            Number* at = out + out_row + column * args.out_stride_n;
             if (sizeof(Real) == 4 && full && args.pairs && second) {
                 *reinterpret_cast<float4*>(at) = {float(z[0].x), float(z[0].y), float(z[1].x),
                                                   float(z[1].y)};
@@ -197,7 +187,7 @@ __device__ __forceinline__ void store_int8(const Int8Arguments& args, const Int8
                 if (second) at[args.out_stride_n] = z[1];
             }
             if constexpr (full) {
-                Complex* mirrored = out + column * args.out_stride_m + row * args.out_stride_n;
+                Number* mirrored = out + column * args.out_stride_m + row * args.out_stride_n;
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
                     if (column + e < row)

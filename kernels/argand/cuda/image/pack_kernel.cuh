@@ -1,6 +1,7 @@
-// Covariances looked at, then packed: the lower triangle of the real form, rounded to terms, in the
-// order in which lanes of the image kernel read it.
+// Finds the largest magnitudes of covariances, and packs them: the lower triangle of the real form,
+// rounded to terms, in the order in which lanes of the image kernel read it.
 #pragma once
+#include "device/triangle.cuh"
 #include "plan.cuh"
 
 constexpr int kPackThreads = 256;
@@ -23,7 +24,8 @@ __device__ __forceinline__ void scan_covariance(const PackArguments& args) {
         const float2 x = entry_of(args, matrix, row, column),
                      y = entry_of(args, matrix, column, row);
         component = max(component, component_absmax_bits(x));
-        // NaN, which has larger bits, is left out: such a matrix is not told from a Hermitian one.
+        // The bits of NaN are larger than those of any number, so NaN is not compared: a matrix with
+        // NaN passes the check of symmetry.
         const float size = hypotf(x.x, x.y), off = hypotf(x.x - y.x, x.y + y.y);
         if (!is_nan(size)) entry = max(entry, __float_as_uint(size));
         if (!is_nan(off)) apart = max(apart, __float_as_uint(off));
@@ -61,10 +63,7 @@ __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
         const int within = static_cast<int>(i % per_matrix), lane = within % kWarp,
                   step = within / kWarp % kUnitSteps<operand>,
                   unit = within / (kWarp * kUnitSteps<operand>);
-        // The row tile t of a unit: t (t + 1) / 2 <= unit < (t + 1) (t + 2) / 2.
-        int tile = static_cast<int>((sqrtf(8.0f * unit + 1.0f) - 1.0f) / 2.0f);
-        while (unit_of(tile, 0) > unit) --tile;
-        while (unit_of(tile + 1, 0) <= unit) ++tile;
+        const int tile = static_cast<int>(triangle_row(unit));
         const int k_first = (unit - static_cast<int>(unit_of(tile, 0))) * kTile +
                             step * kMmaK<operand> + lane % 4;
         int exponent = 0;

@@ -3,6 +3,7 @@
 // quotient z / p, one integer multiply-add the residue. argand/gemm/modular/constants.py makes the
 // constants, and proves their ranges.
 #pragma once
+#include "device/complex.cuh"
 #include "device/scaling.cuh"
 
 // How an operand's integers become residues. Digits are signed bytes to base 256; each constant
@@ -90,19 +91,6 @@ struct PowerOfTwo {
     }
     __device__ __forceinline__ T operator()(T x) const { return x * first * second; }
 };
-
-template <typename T>
-struct ComplexOf;
-template <>
-struct ComplexOf<float> {
-    using Type = float2;
-};
-template <>
-struct ComplexOf<double> {
-    using Type = double2;
-};
-template <typename T>
-using Complex = typename ComplexOf<T>::Type;
 
 // Columns of residues are a multiple of this.
 constexpr int kColumnBlock = 128;
