@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from tools.docs.array_tables import ARRAY_TABLES
 from tools.docs.attack_tables import attack_table, exceedances_table, planted_table
 from tools.docs.code_tables import devices_table, precisions_table
 from tools.docs.cpu_tables import ratios_table
@@ -68,5 +69,6 @@ TABLES: dict[str, Callable[[Path], str]] = {
     **SCALE_TABLES,
     **SUMMARIES,
     **SWEEP_TABLES,
+    **ARRAY_TABLES,
 }
 """Every table that a page may name."""

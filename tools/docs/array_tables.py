@@ -1,0 +1,45 @@
+"""The tables of Hermitian products and of images, as their benchmarks recorded them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.harness.recorded import plain_rows
+from workflow.tables.readable import Column, markdown_table, number
+
+
+def _number(text: str) -> str:
+    return number(float(text)) if text else "–"
+
+
+def _milliseconds(text: str) -> str:
+    return number(1e-3 * float(text))
+
+
+def _table(file: str, *own: Column) -> Callable[[Path], str]:
+    """Every row of a file, in the columns of all whole calls and these."""
+    columns: Sequence[Column] = (
+        Column("implementation", "who"),
+        Column("precision", "precision"),
+        Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
+        Column("tflops", "TFLOP/s", _number, numeric=True),
+        *own,
+    )
+    return lambda data: markdown_table(columns, plain_rows(data / file))
+
+
+ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
+    "h200-herk": _table(
+        "h200-herk.csv",
+        Column("fraction_of_real", "of cuBLAS's real product", _number, numeric=True),
+        Column("speedup", "× full product", _number, numeric=True),
+        Column("error", "error", _number, numeric=True),
+    ),
+    "h200-image": _table(
+        "h200-image.csv",
+        Column("speedup", "× CuPy", _number, numeric=True),
+        Column("componentwise", "error", _number, numeric=True),
+    ),
+}
+"""By the names that pages call them."""
