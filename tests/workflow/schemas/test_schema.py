@@ -48,10 +48,10 @@ class TestConfigs:
 
 
 def test_the_default_study_has_every_kind_at_every_precision():
-    """Systems of equations and images are in the examples instead."""
+    """Systems of equations, images and correlations are in the examples instead."""
     cases = load_study(ROOT / "config" / "config.yaml").workloads.values()
     found = {c.kind for c in cases if set(c.precisions or ()) == set(PRECISIONS)}
-    for name in ("cylinder", "mwa"):
+    for name in ("cylinder", "mwa", "visibilities"):
         (example,) = load_study(ROOT / "examples" / f"{name}.yaml").workloads.values()
         found.add(example.kind)
     assert found == set(KINDS)
