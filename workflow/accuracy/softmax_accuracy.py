@@ -27,6 +27,8 @@ TILE_ROUNDINGS = 3
 """Roundings of joining a tile beside two exponentials: two products and a sum."""
 _LONGEST_CHAIN = 128
 """Most values that a lane of a GPU holds in its registers."""
+_LANE_VALUES = 64
+"""Most values that a lane holds of a row that has less than a warp."""
 _SMALLEST_TILE = 256
 """No implementation of ours has narrower tiles."""
 
@@ -75,11 +77,12 @@ def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[fl
     terms inherits their error weighted by their share: the mean of d over a row is at most its
     entropy, log(columns); besides it has the depth of its tree, and for each tile on the way
     two exponentials and ``TILE_ROUNDINGS``. The depth on the CPU is that of NumPy's pairwise sum
-    (blocks of 128 in 8 chains), and on a GPU at most columns / 32: a row has at least a warp.
+    (blocks of 128 in 8 chains), and on a GPU at most columns / 32 where a row has a warp, and the
+    values that a lane holds, ``_LANE_VALUES``, where it has fewer lanes.
     """
     u = bounds.accumulator_roundoff(precision)
     if backend == "cuda":
-        depth = math.ceil(columns / 32) + 10
+        depth = max(math.ceil(columns / 32), min(columns, _LANE_VALUES)) + 10
     else:
         depth = 128 // 8 + 3 + math.ceil(math.log2(max(2, columns)))
     tiles = math.ceil(columns / _SMALLEST_TILE) if backend == "cuda" else math.ceil(columns / 16384)

@@ -91,7 +91,8 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
     if not plan.resident or plan.staged:
         raise PlanError("a ring must be resident, and copies by TMA in place of cp.async")
-    most = _MOST_RING_WORDS if form.precision.exact_operands else _MOST_ROUNDED_RING_WORDS
+    whole = form.precision.exact_operands or form.approximate
+    most = _MOST_RING_WORDS if whole else _MOST_ROUNDED_RING_WORDS
     if plan.values * form.value_bytes > most * 4:
         raise PlanError(f"reduce threads of a ring hold at most {most} registers of values")
     if plan.slice_columns > plan.row_threads * plan.values or plan.slice_columns % ring_line(form):
@@ -125,7 +126,7 @@ def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
     elif plan.ring:
         line = ring_line(form) if form.edges or ring_grain(form) != form.vector else 1
         held = plan.slice_columns * plan.cluster
-    elif plan.rows_a_block == 1:
+    else:
         # The kernel tests for the end of a row in the last two accesses only.
         least = held - 2 * plan.row_threads * plan.cluster * form.vector
     most = held - (line - 1)
@@ -181,11 +182,11 @@ def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     if plan.ring:
         if form.packed:
             return 44 if form.output in HALF_KINDS else 58
-        return 42 if form.precision.exact_operands else 54
-    plain = form.precision.exact_operands and form.operation == "softmax"
+        return 42 if form.precision.exact_operands or form.approximate else 54
+    exact = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64
-    elif plain and form.input not in COMPLEX_KINDS:
+    elif (exact or form.approximate) and form.input not in COMPLEX_KINDS:
         found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
     else:
         found = 44

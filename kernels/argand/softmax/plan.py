@@ -55,6 +55,14 @@ class SoftmaxForm:
         return self.input in HALF_KINDS and self.precision.exact_operands and not self.wide
 
     @property
+    def approximate(self) -> bool:
+        """Whether exponentials are those of `ex2.approx`, as ``cuda/softmax/plan.cuh`` says."""
+        rounded = not self.precision.exact_operands and self.precision.terms == 1
+        return not self.wide and (
+            rounded or self.operation != "softmax" or self.output in HALF_KINDS
+        )
+
+    @property
     def value_bytes(self) -> int:
         """Bytes of a value in registers."""
         return 8 if self.wide else 2 if self.packed else 4

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from argand import PRECISIONS, SoftmaxProblem, log_softmax, logsumexp, softmax
+from argand.rounding import round_operand
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import REAL_KINDS
 from scipy import special
@@ -106,3 +107,15 @@ def test_a_precision_that_holds_the_data_rounds_nothing(kind, precision):
     if held:
         expected = softmax(x, precision="fp32", **given)
         np.testing.assert_array_equal(softmax(x, precision=precision, **given), expected)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_rounding_keeps_order(precision):
+    """So the maximum of rounded values is the rounded maximum, which kernels round alone."""
+    bits = np.random.default_rng(11).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
+    near = (bits[:4096, None] & np.uint32(0xFFFFE000)) + np.uint32([0, 0xFFF, 0x1000, 0x1001])
+    x = np.concatenate([bits, near.reshape(-1)]).view(np.float32)
+    x = np.sort(np.append(x[~np.isnan(x)], np.float32([np.inf, -np.inf, 0, 3.4028235e38])))
+    row = SoftmaxProblem((1, 1), "softmax", PRECISIONS[precision], "fp32", "fp32").rounding
+    held = round_operand(x, row)
+    assert (held[1:] >= held[:-1]).all()

@@ -95,15 +95,15 @@ struct Normalizer {
 };
 
 template <>
-struct Normalizer<Accuracy::to_half> {
+struct Normalizer<Accuracy::approximate> {
     float factor;
     __device__ __forceinline__ Normalizer(float sum, float maximum)
         : factor(is_finite(maximum) ? 1.0f / sum : not_a_number()) {}
     __device__ __forceinline__ float operator()(float e) const { return e * factor; }
 };
 template <>
-struct Normalizer<Accuracy::half_to_half> : Normalizer<Accuracy::to_half> {
-    using Normalizer<Accuracy::to_half>::Normalizer;
+struct Normalizer<Accuracy::approximate_11_bit> : Normalizer<Accuracy::approximate> {
+    using Normalizer<Accuracy::approximate>::Normalizer;
 };
 
 // 1 / sum as the sum of two floats, so that the product with it is rounded once.
@@ -166,7 +166,7 @@ struct Epilogue {
     // A term that was rounded up may exceed the more exact sum, and above 1 an ulp is twice as
     // large.
     __device__ __forceinline__ static R clamp_to_one(R result) {
-        if constexpr (plan.ulp_accurate()) return min_nan(result, 1.0f);
+        if constexpr (plan.fp32_results()) return min_nan(result, 1.0f);
         return result;
     }
 

@@ -25,14 +25,14 @@ __device__ __forceinline__ float min_nan(float x, float y) {
 
 __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 
-// Accuracy of exponentials: fp64; fp32 within an ulp; fp32 for 16-bit results, of 16-bit values or
-// of any others.
-enum class Accuracy { fp64, fp32_ulp, half_to_half, to_half };
+// Accuracy of exponentials: fp64; fp32 within an ulp; fp32 by ex2.approx, of values of 11 significant
+// bits or of any others.
+enum class Accuracy { fp64, fp32_ulp, approximate_11_bit, approximate };
 template <SoftmaxPlan plan>
 constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64
-                               : plan.ulp_accurate() ? Accuracy::fp32_ulp
-                               : plan.has_16bit_values() ? Accuracy::half_to_half
-                                                     : Accuracy::to_half;
+                               : plan.ulp_accurate()      ? Accuracy::fp32_ulp
+                               : plan.has_11_bit_values() ? Accuracy::approximate_11_bit
+                                                          : Accuracy::approximate;
 
 // Exponentials of a row relative to a maximum. All of them may carry one common factor, which
 // cancels in the quotients of `Normalizer`. `unit_scale`: the scale s is 1.
@@ -72,7 +72,7 @@ struct Exponentials<Accuracy::fp64, unit_scale> {
 };
 
 template <bool unit_scale>
-struct Exponentials<Accuracy::to_half, unit_scale> {
+struct Exponentials<Accuracy::approximate, unit_scale> {
     static constexpr float origin = 0.0f;
     float maximum;
 
@@ -100,10 +100,11 @@ struct Exponentials<Accuracy::to_half, unit_scale> {
 
 // 2^(p x - shift) in one fma with p = s log2(e) and shift = p maximum. Rounding of the shift is a
 // factor that all terms have in common. From |shift| = 2^20 on that factor could be far from 1; but
-// then every 16-bit value is the maximum or so far below it that its exponential is 0. Any p that
-// keeps it there gives the same result, and with a power of two the shift is exact.
+// then every value of 11 significant bits is the maximum or at least 2^-11 of it below, so that its
+// exponential is 0. Any p that keeps it there gives the same result, and with a power of two the
+// shift is exact.
 template <bool unit_scale>
-struct Exponentials<Accuracy::half_to_half, unit_scale> {
+struct Exponentials<Accuracy::approximate_11_bit, unit_scale> {
     static constexpr float origin = 0.0f;
     static constexpr float kMaxShift = 1048576.0f;  // 2^20: the factor is within 2^(1/32) of 1
     float maximum, scale_log2, shift;

@@ -18,8 +18,7 @@ template <SoftmaxPlan plan, typename Next>
 __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragment<plan>& fragment,
                                                      ReduceStorage<plan>& storage, int buffer,
                                                      const SoftmaxArguments& args, Next next) {
-    round_fragment<plan>(fragment);
-    const ComputeType<plan> thread_max = fragment_max<plan>(fragment);
+    const ComputeType<plan> thread_max = round_and_max<plan>(fragment);
     next();
     const ComputeType<plan> maximum = block_reduce<plan>(thread_max, MaxOp{}, storage.warp_maxima);
     const ExponentialsOf<plan> exponentials(finite_maximum(maximum), args);
@@ -45,8 +44,7 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
     for (int tile = 0; tile < tiles; ++tile) {
         const auto from = row.view(row.x, tile);
         load_row<plan>(from, fragment, args);
-        round_fragment<plan>(fragment);
-        const R new_maximum = max_nan(fragment_max<plan>(fragment), maximum);
+        const R new_maximum = max_nan(round_and_max<plan>(fragment), maximum);
         if (new_maximum != maximum) {
             const E raised(new_maximum, args);
             // As long as all values were -inf, the sum is empty.

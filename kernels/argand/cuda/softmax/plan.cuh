@@ -63,13 +63,17 @@ struct SoftmaxPlan {
     // Whether a row may begin or end in this access. A tile that holds a whole row has no more
     // accesses than it needs, so only the first and the last two can lie at its ends.
     constexpr bool needs_predicate(int access) const {
-        return !resident || ring || rows_per_block() > 1 || predicate_every_vector() ||
-               access == 0 || access + 2 >= vectors_per_thread();
+        return !resident || ring || predicate_every_vector() || access == 0 ||
+               access + 2 >= vectors_per_thread();
     }
     // Warps or blocks that share a row subtract local maxima, so their exponentials are rescaled.
     constexpr bool has_local_maxima() const { return ring || blocks_per_row > 1; }
     constexpr bool is_16bit(DataType dtype) const {
         return dtype == DataType::fp16 || dtype == DataType::bf16;
+    }
+    // Values are rounded to one number of tf32, fp16 or bf16.
+    constexpr bool rounds_to_one_term() const {
+        return input_rounding != InputRounding::exact && terms == 1;
     }
     // Values that the 16 bits of an element hold.
     constexpr bool has_16bit_values() const {
@@ -78,8 +82,17 @@ struct SoftmaxPlan {
     constexpr bool slab() const { return slab_stages > 0; }
     // 16-bit values stay packed, two per register. Lanes of a slab load them one by one.
     constexpr bool packed() const { return has_16bit_values() && !slab(); }
-    // Exponentials within an ulp of fp32; results of 16 bits do not need them.
-    constexpr bool ulp_accurate() const { return !compute_fp64 && !is_16bit(output); }
+    // Values of no more than 11 significant bits.
+    constexpr bool has_11_bit_values() const {
+        return !compute_fp64 && (has_16bit_values() || rounds_to_one_term());
+    }
+    constexpr bool fp32_results() const { return !compute_fp64 && !is_16bit(output); }
+    // Exponentials within an ulp of fp32. Results of 16 bits do not need them, nor do those of
+    // values that are off by 2^-12 already, nor logarithms, whose absolute error is the relative
+    // one of the sum.
+    constexpr bool ulp_accurate() const {
+        return fp32_results() && operation == Operation::softmax && !rounds_to_one_term();
+    }
     // Exponentials overwrite the values in the fragment and are not computed again in the epilogue.
     constexpr bool keeps_exponentials() const {
         return operation == Operation::softmax && resident && !packed();
@@ -154,6 +167,6 @@ struct SelectReal<true> {
 template <SoftmaxPlan plan>
 using ComputeType = typename SelectReal<plan.compute_fp64>::type;
 
-// Results within an ulp of fp32 need a sum in fp64.
+// Exponentials within an ulp of fp32 need a sum in fp64.
 template <SoftmaxPlan plan>
 using AccumulatorType = typename SelectReal<plan.compute_fp64 || plan.ulp_accurate()>::type;

@@ -89,14 +89,13 @@ class RingKernel {
             slice.load_vector(from, i, staged, fragment);
         arrive(storage.empty[stage.index]);
         if constexpr (plan.partial_vectors()) slice.mask_slice(row, fragment);
-        round_fragment<plan>(fragment);
     }
 
     // Reduces the warp's fragment, and stores it with the warp's partial to an epilogue stage.
     __device__ __forceinline__ void reduce_row(const RowView<const In>& from, int iteration,
                                                const PipelineState& slot, In* pending,
                                                Fragment<plan>& fragment) const {
-        const float thread_max = fragment_max<plan>(fragment);
+        const float thread_max = round_and_max<plan>(fragment);
         const float maximum = warp_reduce<kWarp>(thread_max, MaxOp{});
         const E exponentials(finite_maximum(maximum), args);
         AccumulatorType<plan> sum{};

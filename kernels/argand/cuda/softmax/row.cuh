@@ -12,12 +12,14 @@ struct Row {
 
     const In* x;
     Out* out;
-    int64 columns;     // 0 beyond the last row: its threads take part in warp reductions
+    // 0 beyond the last row: its threads load from that and take part in warp reductions.
+    int64 columns;
     int misalignment;  // elements from the last aligned address to the row's first element
     int thread_rank;
 
     __device__ __forceinline__ Row(const SoftmaxArguments& args, int64 row, int thread_rank)
-        : x(static_cast<const In*>(args.x) + row * args.x_stride),
+        : x(static_cast<const In*>(args.x) +
+            (plan.rows_per_block() > 1 && row >= args.rows ? args.rows - 1 : row) * args.x_stride),
           out(static_cast<Out*>(args.out) + row * args.out_stride),
           columns(row < args.rows ? args.columns : 0),
           misalignment(0),
@@ -44,12 +46,13 @@ struct Row {
     }
 };
 
+// Rounds a fragment whose maximum has been taken: NaN may become any number (`round_number`).
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void round_fragment(Fragment<plan>& fragment) {
     if constexpr (plan.input_rounding != InputRounding::exact) {
 #pragma unroll
         for (int i = 0; i < plan.values_per_thread; ++i)
-            fragment.words[i] = round_input<plan>(fragment.words[i]);
+            fragment.words[i] = round_number<plan>(fragment.words[i]);
     }
 }
 
@@ -70,6 +73,16 @@ __device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& 
     }
 }
 
+// Rounds a fragment and returns the maximum of its rounded values, NaN where one of them is NaN.
+// Rounding keeps order, so the maximum is rounded alone.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ ComputeType<plan> round_and_max(Fragment<plan>& fragment) {
+    const ComputeType<plan> maximum = fragment_max<plan>(fragment);
+    if constexpr (plan.input_rounding == InputRounding::exact) return maximum;
+    round_fragment<plan>(fragment);
+    return round_input<plan>(maximum);
+}
+
 // Adds e^(s x) of a fragment, of which `end` elements belong to the row, to a sum. Where the plan
 // keeps exponentials, they overwrite the values. A branch skips what lies beyond the row; it also
 // keeps ptxas from computing more exponentials at a time than there are registers.
@@ -81,7 +94,7 @@ __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment
     // With few threads per row one thread may have several of the largest terms, which
     // `with_rounding_correction` cannot correct.
     constexpr bool kExactSum = plan.row_threads < kWarp;
-    constexpr int kStep = plan.slab() ? 4 : plan.vector_width;
+    constexpr int kStep = plan.vector_width > 4 ? plan.vector_width : 4;
     if constexpr (plan.keeps_exponentials()) {
         if (exponentials.origin != 0) {  // seldom, so subtracted here and not in the loop below
 #pragma unroll
@@ -124,6 +137,7 @@ __device__ __forceinline__ void write_tile(const Row<plan>& row, int tile,
     if constexpr (plan.operation == Operation::logsumexp) {
         if (row.thread_rank == 0 && row.columns != 0) epilogue.write_logsumexp(row.out);
     } else {
+        if (plan.rows_per_block() > 1 && row.columns == 0) return;
         const auto rescale = static_cast<ComputeType<plan>>(statistics.rescale);
         write_row<plan>(row.view(row.out, tile),
                         [&](int i) { return epilogue.apply(fragment.value(i), rescale, args); });

@@ -182,8 +182,7 @@ class SlabKernel {
                 }
             }
         }
-        round_fragment<plan>(fragment);
-        const R thread_max = fragment_max<plan>(fragment);
+        const R thread_max = round_and_max<plan>(fragment);
         const R maximum = block_reduce<plan>(thread_max, MaxOp{}, storage.warp_maxima);
         const ExponentialsOf<plan> exponentials(finite_maximum(maximum), args);
         AccumulatorType<plan> sum{};

@@ -1,0 +1,119 @@
+"""Softmax on a GPU where exponentials are approximate: rounded values, and logarithms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
+from scipy import special
+
+from workflow.accuracy import assess_softmax, softmax_reference
+
+pytestmark = pytest.mark.gpu
+Array = npt.NDArray[Any]
+
+ROUNDED = tuple(
+    name for name, row in PRECISIONS.items() if row.terms == 1 and not row.exact_operands
+)
+NARROW = (1, 3, 17, 40, 66, 89, 113, 128, 166, 171, 255, 502)
+WIDE = (727, 2807, 25_640, 69_363, 300_001)
+
+
+def rows_of(columns: int) -> int:
+    """Rows that end within a block of any plan, and are no multiple of the rows of a block."""
+    return 67 if columns < 1000 else 5
+
+
+def log_bound(x: Array, logs: Array) -> Array:
+    """The largest absolute error of log_softmax at fp32.
+
+    With u = 2^-24 and d = max(x) - x: d and the last difference are off by u of their sizes, log z
+    by 2 u (logf has an ulp) of its own and by the relative error of the sum z. Its terms are off by
+    3 u d and 4 u (ex2.approx has 2 ulp); the mean of d by share is at most log n. Additions make a
+    chain of the 64 values of a thread at most, a tree, and a chain of blocks.
+    """
+    wide = x.astype(np.float64)
+    below = wide.max(axis=-1, keepdims=True) - wide
+    size = np.log(x.shape[-1])
+    chain = min(x.shape[-1], 64) + np.log2(x.shape[-1] + 1) + x.shape[-1] / 4096
+    of_sum = 4 + 3 * size + chain
+    return np.asarray(2.0**-24 * (below + np.abs(logs) + 2 * size + of_sum))
+
+
+@pytest.mark.parametrize("columns", NARROW + WIDE)
+@pytest.mark.parametrize("precision", ROUNDED)
+def test_rounded_values_are_within_their_bound(
+    cp: Any, rng: np.random.Generator, precision: str, columns: int
+) -> None:
+    rows = rows_of(columns)
+    for scale in (1, 4, 30):
+        x = (scale * rng.standard_normal((rows, columns))).astype(np.float32)
+        x[1, ::2] = -np.inf
+        x[2] = 7e5
+        x[2, -1] = 7.1e5
+        whole = cp.full((rows + 3, columns), 17, cp.float32)
+        assert softmax(cp.asarray(x), precision=precision, out=whole[:rows]) is not None
+        assert bool((whole[rows:] == 17).all())
+        found = whole[:rows].get()
+        row = PRECISIONS[precision]
+        # Whatever its exponent a value keeps its bits here, as at the precision without scales.
+        held = row.without_scales if row.scaled else row
+        assert held is not None
+        accuracy = assess_softmax(softmax_reference(x), found, held, backend="cuda")
+        assert accuracy.verdict != "wrong", accuracy.reason
+        assert found.max() <= 1
+
+
+@pytest.mark.parametrize("columns", [3, 40, 97, 171, 1134, 69_363])
+@pytest.mark.parametrize("precision", ROUNDED)
+@pytest.mark.parametrize("operation", [softmax, log_softmax, logsumexp])
+def test_every_nan_makes_its_row_nan(cp: Any, precision: str, columns: int, operation: Any) -> None:
+    """NaN whose low bits a rounding carries over the exponent too, of both signs."""
+    patterns = np.array([0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0xFFC00000, 0x7FFFF000], np.uint32)
+    for place in (0, columns // 2, columns - 1):
+        x = np.zeros((7, columns), np.float32)
+        x[1:6, place] = patterns.view(np.float32)
+        found = operation(cp.asarray(x), precision=precision).get()
+        assert np.isnan(found[1:6]).all()
+        assert np.isfinite(found[[0, 6]]).all()
+
+
+@pytest.mark.parametrize("columns", NARROW + WIDE)
+@pytest.mark.parametrize("shift", [0, 1000, -3e6])
+def test_logarithms_of_fp32_are_within_their_bound(
+    cp: Any, rng: np.random.Generator, columns: int, shift: float
+) -> None:
+    rows = rows_of(columns)
+    x = (4 * rng.standard_normal((rows, columns)) + shift).astype(np.float32)
+    x[1] = shift  # n equal terms
+    x[2, 0] = shift + 64  # a term that is nearly the whole sum
+    exact = special.log_softmax(x.astype(np.float64), axis=-1)
+    whole = cp.full((rows + 3, columns), 17, cp.float32)
+    log_softmax(cp.asarray(x), out=whole[:rows])
+    assert bool((whole[rows:] == 17).all())
+    assert (np.abs(whole[:rows].get() - exact) <= log_bound(x, exact)).all()
+    total = special.logsumexp(x.astype(np.float64), axis=-1)
+    found = logsumexp(cp.asarray(x)).get()
+    bound = log_bound(x, exact).min(axis=-1) + 2.0**-24 * np.abs(total)
+    assert (np.abs(found - total) <= bound).all()
+
+
+@pytest.mark.parametrize("columns", [33, 97, 171, 300])
+@pytest.mark.parametrize("rows", [1, 3, 67, 129])
+def test_rows_that_end_within_a_block_in_place(
+    cp: Any, rng: np.random.Generator, rows: int, columns: int
+) -> None:
+    """Threads beyond the last row read it, and must write nothing."""
+    x = rng.standard_normal((rows, columns)).astype(np.float32)
+    for operation in (softmax, log_softmax):
+        for precision in ("fp32", "fp16"):
+            expected = operation(cp.asarray(x), precision=precision).get()
+            whole = cp.full((rows + 9, columns), 17, cp.float32)
+            view = whole[:rows]
+            view[...] = cp.asarray(x)
+            assert operation(view, precision=precision, out=view) is view
+            np.testing.assert_array_equal(view.get(), expected)
+            assert bool((whole[rows:] == 17).all())
