@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from argand.device import Arch
 from argand.runtime.plan import PlanError, require_precision
-from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, HALF_KINDS
+from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS
 from argand.softmax.plan import (
     CLUSTER_SM,
     LARGEST_BLOCK,
@@ -186,7 +186,7 @@ def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     exact = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64
-    elif (exact or form.approximate) and form.input not in COMPLEX_KINDS:
+    elif (exact or form.approximate) and ELEMENT_BYTES[form.input] <= 4:
         found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
     else:
         found = 44

@@ -67,23 +67,74 @@ __device__ __forceinline__ void mask_outside_row(const RowView<const Element<pla
     }
 }
 
+// The elements of a vector that no access may load whole, and -inf beside them.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void load_elements(const RowView<const Element<plan.input>>& row,
+                                              int index, Fragment<plan>& fragment) {
+#pragma unroll
+    for (int e = 0; e < plan.vector_width; ++e) {
+        const int at = vector_offset<plan>(index) + e;
+        if (plan.partial_vectors() && at >= row.begin && at < row.end) {
+            fragment.set(index * plan.vector_width + e, row.base[at]);
+        } else {
+            fragment.set_minus_infinity(index * plan.vector_width + e);
+        }
+    }
+}
+
+// Loads elements that are larger than their values: `kVectorsInFlight` vectors at a time, of which
+// all are requested before the first becomes values. A branch parts the groups, because ptxas would
+// otherwise have more vectors in flight than there are registers.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ void load_wide_row(const RowView<const Element<plan.input>>& row,
+                                              Fragment<plan>& fragment,
+                                              const SoftmaxArguments& args) {
+    using Vector = AlignedVector<Element<plan.input>, plan.vector_width>;
+    constexpr int kVectorsInFlight = 8;
+#pragma unroll
+    for (int group = 0; group < plan.vectors_per_thread(); group += kVectorsInFlight) {
+        const int count = plan.vectors_per_thread() - group < kVectorsInFlight
+                              ? plan.vectors_per_thread() - group
+                              : kVectorsInFlight;
+        if (vector_offset<plan>(group) >= row.end) {
+#pragma unroll
+            for (int i = group; i < group + count; ++i) load_elements<plan>(row, i, fragment);
+            continue;
+        }
+        Vector vectors[kVectorsInFlight] = {};
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            if (can_load_vector<plan>(row, group + i, args)) {
+                vectors[i] = *reinterpret_cast<const Vector*>(row.base +
+                                                              vector_offset<plan>(group + i));
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            const int first = (group + i) * plan.vector_width;
+            if (can_load_vector<plan>(row, group + i, args)) {
+#pragma unroll
+                for (int e = 0; e < plan.vector_width; ++e)
+                    fragment.set(first + e, vectors[i].data[e]);
+            } else {
+                load_elements<plan>(row, group + i, fragment);
+            }
+        }
+    }
+}
+
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void load_row(const RowView<const Element<plan.input>>& row,
                                          Fragment<plan>& fragment, const SoftmaxArguments& args) {
+    if constexpr (plan.has_wide_elements()) {
+        load_wide_row<plan>(row, fragment, args);
+    } else {
 #pragma unroll
-    for (int i = 0; i < plan.vectors_per_thread(); ++i) {
-        const int offset = vector_offset<plan>(i), first = i * plan.vector_width;
-        if (can_load_vector<plan>(row, i, args)) {
-            fragment.load_vector(first, row.base + offset);
-        } else {
-#pragma unroll
-            for (int e = 0; e < plan.vector_width; ++e) {
-                const int at = offset + e;
-                if (plan.partial_vectors() && at >= row.begin && at < row.end) {
-                    fragment.set(first + e, row.base[at]);
-                } else {
-                    fragment.set_minus_infinity(first + e);
-                }
+        for (int i = 0; i < plan.vectors_per_thread(); ++i) {
+            if (can_load_vector<plan>(row, i, args)) {
+                fragment.load_vector(i * plan.vector_width, row.base + vector_offset<plan>(i));
+            } else {
+                load_elements<plan>(row, i, fragment);
             }
         }
     }

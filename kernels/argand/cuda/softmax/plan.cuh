@@ -52,13 +52,15 @@ struct SoftmaxPlan {
     constexpr bool partial_vectors() const {
         return unaligned_rows || copy_alignment() != vector_width;
     }
+    // Elements are larger than the values they become.
+    constexpr bool has_wide_elements() const {
+        return !is_16bit(input) && input != (compute_fp64 ? DataType::fp64 : DataType::fp32);
+    }
     // Every access gets a branch, because without branches ptxas keeps more accesses in flight than
-    // there are registers: elements are larger than the values they become, or exponentials in fp32
-    // are computed twice.
+    // there are registers: wide elements are read from shared memory, or exponentials in fp32 are
+    // computed twice.
     constexpr bool predicate_every_vector() const {
-        return packed()
-                   ? ulp_accurate()
-                   : !is_16bit(input) && input != (compute_fp64 ? DataType::fp64 : DataType::fp32);
+        return packed() ? ulp_accurate() : has_wide_elements() && staged;
     }
     // Whether a row may begin or end in this access. A tile that holds a whole row has no more
     // accesses than it needs, so only the first and the last two can lie at its ends.
