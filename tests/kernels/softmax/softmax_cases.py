@@ -41,3 +41,19 @@ def nasty_rows(columns: int) -> Array:
     rows = np.repeat(triples[:, 1:2], columns, axis=1)
     rows[:, 0], rows[:, -1] = triples[:, 0], triples[:, 2]
     return rows
+
+
+def approximate_errors(x: Array) -> tuple[Array, float]:
+    """Relative errors that `ex2.approx` and sums in fp32 may leave: of each term, and of the sum.
+
+    With u = 2^-24 and d = max(x) - x, an exponential is off by 3 u d (its difference, its factor
+    log2 e and their product) and by 4 u (ex2.approx has 2 ulp). The mean of d by share is at most
+    log n. Additions make a chain of the 64 values of a thread at most, a tree, and a chain of
+    blocks.
+    """
+    wide = x.astype(np.float64)
+    below = wide.max(axis=-1, keepdims=True) - wide
+    columns = x.shape[-1]
+    chain = min(columns, 64) + float(np.log2(columns + 1)) + columns / 4096
+    u = 2.0**-24
+    return u * (3 * below + 4), u * (4 + 3 * float(np.log(columns)) + chain)
