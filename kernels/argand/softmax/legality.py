@@ -29,8 +29,9 @@ _SHARED_BYTES = 228 * 1024
 """Shared memory of a multiprocessor of sm_90."""
 MOST_SLAB_STAGES = 4
 _MOST_RING_WORDS = 64
-_MOST_ROUNDED_RING_WORDS = 24
-"""Words of values that are rounded: ptxas keeps them beside those that are not yet."""
+_MOST_SPLIT_RING_WORDS = {False: 24, True: 20}
+"""Words of values that are rounded to two terms: ptxas keeps them beside those that are not yet,
+and for approximate exponentials (True) their maximum in both forms."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
 _REGISTERS = 64 * 1024
@@ -91,8 +92,8 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
     if not plan.resident or plan.staged:
         raise PlanError("a ring must be resident, and copies by TMA in place of cp.async")
-    whole = form.precision.exact_operands or form.approximate
-    most = _MOST_RING_WORDS if whole else _MOST_ROUNDED_RING_WORDS
+    split = _MOST_SPLIT_RING_WORDS[form.approximate]
+    most = _MOST_RING_WORDS if _has_one_term(form) else split
     if plan.values * form.value_bytes > most * 4:
         raise PlanError(f"reduce threads of a ring hold at most {most} registers of values")
     if plan.slice_columns > plan.row_threads * plan.values or plan.slice_columns % ring_line(form):
@@ -177,16 +178,22 @@ def value_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     return plan.values * (max(4, form.value_bytes) if plan.slab else form.value_bytes) // 4
 
 
+def _has_one_term(form: SoftmaxForm) -> bool:
+    """Whether values are held as they are, or rounded to one number for `ex2.approx`."""
+    row = form.precision
+    return row.exact_operands or (form.approximate and row.terms == 1)
+
+
 def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers of a thread beside its values, so that no kernel spills (the tests compile all)."""
     if plan.ring:
         if form.packed:
             return 44 if form.output in HALF_KINDS else 58
-        return 42 if form.precision.exact_operands or form.approximate else 54
+        return 42 if _has_one_term(form) else 54
     exact = form.precision.exact_operands and form.operation == "softmax"
     if form.wide:
         found = 64
-    elif (exact or form.approximate) and ELEMENT_BYTES[form.input] <= 4:
+    elif (exact or (form.approximate and _has_one_term(form))) and ELEMENT_BYTES[form.input] <= 4:
         found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
     else:
         found = 44
