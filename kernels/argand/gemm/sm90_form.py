@@ -25,10 +25,15 @@ def copyable(x: Layout) -> bool:
 
 
 def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch) -> WgmmaPlan:
-    """Return the plan with a TMA epilogue where TMA can address the result."""
+    """Return the plan with a TMA epilogue where TMA can address the result and store it alone.
+
+    TMA stores whole 16 bytes: of a line that ends within them it would write what lies beyond.
+    """
     if plan.half_output or not copyable(out):
         return plan
     staged = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
+    if (out.rows if staged.out_m_major else out.columns) * out.item % ALIGNMENT:
+        return plan
     # Illegal where shared memory does not suffice, or where tiles are narrower than a box.
     return staged if is_legal(staged, precision, arch) else plan
 
