@@ -60,6 +60,8 @@ class Record:
         snr_error_db: of correlations, that of a planted source's ratio of signal to noise, in dB.
         dynamic_range_db: of images, the brightest power over the rms of the error, in dB.
         peak_shift: of images, how many cells the brightest local maxima have moved.
+        stopband_leakage_db: of filter banks, what a channel holds of what is not its own, in dB.
+        gain_ripple_db: of filter banks, the largest over the smallest gain, in dB.
         worst_bound: the worst case.
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
@@ -123,6 +125,8 @@ class Record:
     snr_error_db: float | None = None
     dynamic_range_db: float | None = None
     peak_shift: float | None = None
+    stopband_leakage_db: float | None = None
+    gain_ripple_db: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

@@ -1,5 +1,7 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
+from argand.channelise.api import channelise
+from argand.channelise.problem import ChanneliseProblem
 from argand.device import Device, DeviceError, devices
 from argand.dft.api import dft
 from argand.dft.problem import DftProblem
@@ -29,6 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PRECISIONS",
+    "ChanneliseProblem",
     "CircuitPlan",
     "CircuitRecord",
     "Device",
@@ -44,6 +47,7 @@ __all__ = [
     "SoftmaxProblem",
     "Solution",
     "apply_gate",
+    "channelise",
     "devices",
     "dft",
     "fft_backend",

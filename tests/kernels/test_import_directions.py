@@ -21,6 +21,7 @@ ALLOWED = {
     "herk": {"", "runtime", "herk", "gemm"},
     "solve": {"", "runtime", "solve", "gemm"},
     "image": {"", "runtime", "image"},
+    "channelise": {"", "runtime", "channelise", "dft", "gemm"},
 }
 """By package ("" are the modules beside the packages) the packages that it may import."""
 

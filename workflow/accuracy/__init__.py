@@ -8,6 +8,11 @@ beyond which it is suspect. The bounds decide; no tolerance widens them.
 
 from __future__ import annotations
 
+from workflow.accuracy.channelise_accuracy import (
+    ChanneliseReference,
+    assess_channelise,
+    channelise_reference,
+)
 from workflow.accuracy.correlation_accuracy import (
     CorrelationReference,
     assess_correlation,
@@ -36,6 +41,7 @@ from workflow.accuracy.vector_accuracy import assess_spectrum, assess_state
 
 __all__ = [
     "Accuracy",
+    "ChanneliseReference",
     "CorrelationReference",
     "ImageReference",
     "ProductReference",
@@ -44,6 +50,7 @@ __all__ = [
     "SolutionReference",
     "SpectrumReference",
     "StateReference",
+    "assess_channelise",
     "assess_correlation",
     "assess_image",
     "assess_product",
@@ -51,6 +58,7 @@ __all__ = [
     "assess_solution",
     "assess_spectrum",
     "assess_state",
+    "channelise_reference",
     "correlation_reference",
     "image_reference",
     "product_reference",

@@ -44,6 +44,8 @@ class Accuracy:
             noise, in dB.
         dynamic_range_db: of images, the brightest power over the rms of the error, in dB.
         peak_shift: of images, how many cells the brightest local maxima have moved.
+        stopband_leakage_db: of filter banks, what a channel holds of what is not its own, in dB.
+        gain_ripple_db: of filter banks, the largest over the smallest gain, in dB.
         fidelity: |<psi|psi^>|^2 over both squared norms.
         error_limit: what rel_frobenius of the whole result is at most: itself with a full
             reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
@@ -78,6 +80,8 @@ class Accuracy:
     snr_error_db: float | None = None
     dynamic_range_db: float | None = None
     peak_shift: float | None = None
+    stopband_leakage_db: float | None = None
+    gain_ripple_db: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

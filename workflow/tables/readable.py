@@ -126,6 +126,8 @@ ACCURACY = (
     _number("snr_error_db", "SNR error (dB)", _error),
     _number("dynamic_range_db", "dynamic range (dB)"),
     _number("peak_shift", "peaks moved (cells)"),
+    _number("stopband_leakage_db", "stop-band leakage (dB)"),
+    _number("gain_ripple_db", "gain ripple (dB)"),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),

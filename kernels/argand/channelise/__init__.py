@@ -1,0 +1,1 @@
+"""Polyphase filter banks: samples to spectra of channels; the call is `argand.channelise`."""

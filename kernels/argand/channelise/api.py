@@ -1,0 +1,93 @@
+"""`channelise`, the public call: a polyphase filter bank. The samples decide where it computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argand.channelise.cpu import channelise_in_blocks
+from argand.channelise.problem import ChanneliseProblem, check_sizes, oversampling_of
+from argand.channelise.prototype import prototype
+from argand.gemm.operands import as_operand, on_gpu
+from argand.gemm.pairs import Pairs
+from argand.precision import Precision, get_precision
+from argand.runtime.checks import check_out
+
+
+def channelise(
+    x: Any,
+    channels: int,
+    taps: int = 8,
+    *,
+    window: Any = "hamming",
+    oversampling: Any = 1,
+    precision: str | Precision = "fp32",
+    out: Any = None,
+) -> Any:
+    """Compute the spectra of a polyphase filter bank along the last axis.
+
+    Spectrum s, channel k: y_sk = sum over l of h_l x_(s D + l) exp(-2 pi i k (s D + l) / M), with M
+    channels, T M coefficients h, and D = M / oversampling samples from one spectrum to the next. So
+    channel k is x shifted down by k / M cycles a sample, filtered, and decimated by D: a tone at
+    the centre of a channel has one phase in every spectrum, at any oversampling. Phases count from
+    the first sample. (Crochiere and Rabiner, "Multirate digital signal processing", 1983, sections
+    7.2.3 and 7.2.5; Harris, Dick and Rice, "Digital receivers and transmitters using polyphase
+    filter banks", 2003.)
+
+    Args:
+        x: ``(..., time)``, complex or real, of any strides; also `Pairs`, such as of int8, or a
+            NumPy structured array of r and i. NumPy arrays are computed on the CPU, CuPy arrays on
+            their GPU. Integers are not scaled.
+        channels: M, from 2 on: the length of the transforms.
+        taps: T. Samples past the last T M of a spectrum are not used.
+        window: a name, such as ``hamming``, or (name, parameter...) of scipy.signal: coefficients
+            are ``scipy.signal.firwin(T * M, 1 / M, window=window)``, of gain 1. Or T M real
+            coefficients, the first of them of a spectrum's first sample.
+        oversampling: 1, critically sampled, or a fraction p / q above it whose p divides M: an
+            integer, a ``Fraction`` or text such as ``4/3``.
+        precision: a name of ``PRECISIONS``, as of `argand.dft`: transforms have it, the filter's
+            sums are fp32's (fp64's at fp64). On a GPU the kernel for up to 4096 channels computes
+            in fp32 at every precision but fp64 (docs/kernels/channelise.md).
+        out: where the result goes, C-contiguous, of its shape and type.
+
+    Returns:
+        ``(..., spectra, channels)``, complex128 at fp64 and complex64 otherwise. Channel k is about
+        k / M cycles a sample, from 0 on, so the upper half are the negative frequencies, as of
+        `argand.dft`; of real x there are channels 0 to M / 2 alone. Without T M samples there are
+        no spectra.
+
+    Raises:
+        ValueError: no axes, sizes or an oversampling that do not fit, an unknown window or
+            precision, coefficients of another number or not finite, a wrong out.
+        TypeError: x that holds no numbers; x and out on different devices.
+    """
+    row = get_precision(precision)
+    x = as_operand(x)
+    check_sizes(channels, taps)
+    channels, taps = int(channels), int(taps)
+    if not isinstance(x, Pairs) and x.dtype.kind not in "fciu":
+        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
+    if not x.ndim:
+        raise ValueError("x must have at least one axis, time, got shape ()")
+    gpu = on_gpu(x)
+    if out is not None and on_gpu(out) != gpu:
+        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+    real = not isinstance(x, Pairs) and x.dtype.kind != "c"
+    fraction = oversampling_of(oversampling, channels)
+    *leading, samples = x.shape
+    problem = ChanneliseProblem(tuple(leading), samples, channels, taps, fraction, real, row)
+    check_out(out, problem.shape, problem.dtype)
+    if out is not None and not out.flags.c_contiguous:
+        raise ValueError("out must be C-contiguous")
+    coefficients = prototype(window, channels, taps)
+    if gpu:
+        from argand.channelise.gpu import channelise as on_gpus
+
+        return on_gpus(problem, x, coefficients, out)
+    found = np.empty(problem.shape, problem.dtype) if out is None else out
+    if found.size:
+        if np.may_share_memory(found, x.array if isinstance(x, Pairs) else x):
+            raise ValueError("out must not overlap x")
+        channelise_in_blocks(problem, x, coefficients, found)
+    return found
