@@ -71,7 +71,10 @@ def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
     folders = [
         root,
         package,
-        *(package / name for name in ("gemm", "softmax", "dft", "gates", "image", "solve")),
+        *(
+            package / name
+            for name in ("gemm", "softmax", "dft", "gates", "image", "solve", "channelise")
+        ),
         *(package / name for name in ("gemm/modular", "cuda/gemm/modular")),
     ]
     named = sorted((root / "docs" / "kernels").glob("*.md"))

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from argand import PRECISIONS, Precision
 
-Operation = Literal["gemm", "dft", "softmax", "gates", "solve", "image"]
+Operation = Literal["gemm", "dft", "softmax", "gates", "solve", "image", "channelise"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 Backend = Literal["cpu", "cuda"]
 
@@ -79,13 +79,15 @@ class Peer:
     - softmax: ``(precision, x)``, real x, over the last axis;
     - solve: ``(precision, a, b)`` of (n, n) and (n, r);
     - image: ``(precision, covariances, positions, frequencies, directions)``, as `argand.image`
-      with unit vectors; the covariances in the precision's type.
+      with unit vectors; the covariances in the precision's type;
+    - channelise: ``(precision, x, coefficients, channels, oversampling=1)``, of taps times
+      channels coefficients, as `argand.channelise`.
 
     Studies measure every peer that has it. ``prepared(...)`` gives a benchmark's candidates, with
     whatever the library makes once (plans, planes, a place for the result) made before the clock
     starts:
 
-    - gemm, dft, image: ``()``;
+    - gemm, dft, image, channelise: ``()``;
     - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
       fp16, and the function's name;
     - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.

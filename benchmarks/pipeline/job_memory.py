@@ -36,6 +36,7 @@ CASES: dict[str, dict[str, object]] = {
     "dft": {"length": 1009, "batch": 256},
     "softmax": {"rows": 512, "columns": 1000},
     "image": {"antennas": 64, "directions": {"n": 64, "field_of_view_deg": 60}},
+    "channelise": {"channels": 1024, "samples": 1 << 18},
     "solve": {"n": 512, "rhs": 4},
     "statevector": {"circuit": {"name": "qft", "qubits": 12}},
 }

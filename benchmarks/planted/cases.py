@@ -67,12 +67,24 @@ def _image(rng: np.random.Generator) -> dict[str, Any]:
     return {"antennas": _size(rng, 1, 40), "channels": int(rng.integers(1, 4)), "directions": grid}
 
 
+def _channelise(rng: np.random.Generator) -> dict[str, Any]:
+    channels, taps = int(rng.choice([2, 12, 16, 37, 64, 256])), int(rng.integers(1, 9))
+    samples = channels * (taps + int(rng.integers(0, 12)))
+    oversampling = str(rng.choice(["1", "2", "4/3"])) if channels % 4 == 0 else 1
+    real = bool(rng.random() < 0.3)
+    return {
+        "channels": channels, "taps": taps, "samples": samples, "oversampling": oversampling,
+        "real": real,
+    }  # fmt: skip
+
+
 DRAWN: dict[str, Callable[[np.random.Generator], dict[str, Any]]] = {
     "gemm": _gemm,
     "beamforming": _beamforming,
     "softmax": _softmax,
     "dft": _dft,
     "image": _image,
+    "channelise": _channelise,
     "solve": _solve,
     "statevector": _statevector,
 }

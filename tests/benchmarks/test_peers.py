@@ -109,11 +109,20 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
     )
     w = np.exp(2j * np.pi * 3e8 / 299792458 * where @ toward.T)
     power = np.einsum("ad,ab,bd->d", w.conj(), r, w).real
+    h = rng.standard_normal(8)
+    frames = np.stack([y[:, 0, None].repeat(8, axis=1) * h] * 3, axis=1).reshape(4, 3, 2, 4)
+    turns = np.exp(-2j * np.pi * np.outer(2 * np.arange(3), np.arange(4)) / 4)
+    spectra = fft.fft(frames.sum(axis=2)) * turns
     given, exact, how = {
         "gemm": ((x, y), 2 * x.conj().T @ y, {"alpha": 2, "op_a": "C"}),
         "dft": ((x,), fft.ifft(x, norm="ortho"), {"inverse": True, "norm": "ortho"}),
         "softmax": ((x.real,), special.softmax(x.real, axis=-1), {}),
         "image": ((r[None], where, np.full(1, 3e8), toward), power, {}),
+        "channelise": (
+            (y[:, :1].repeat(12, axis=1), h),
+            spectra,
+            {"channels": 4, "oversampling": 2},
+        ),
         "solve": ((x + 6 * np.eye(4), y), np.linalg.inv(x + 6 * np.eye(4)) @ y, {}),
     }[peer.operation]
     for name in peer.precisions:
@@ -130,7 +139,8 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
     measured = peers.candidates(peer.operation, "cpu", **problem)
     assert measured
     for one in measured:
-        found = one.result(one.compute(*one.prepare(*given)))
+        sizes = how.values() if peer.operation == "channelise" else ()
+        found = one.result(one.compute(*one.prepare(*given, *sizes)))
         np.testing.assert_allclose(found, plain, rtol=0, atol=64 * np.finfo(found.dtype).eps)
 
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from workflow import accuracy, spectrum, transforms
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.model import Model
+from workflow.config.tone import Tone
 from workflow.data import Array, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -24,6 +24,7 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
 from workflow.storage.operands import Operand
+from workflow.windows import check_window, make_window
 from workflow.workloads.base import NOTHING, Workload, register
 from workflow.workloads.baselines import implementations
 
@@ -34,42 +35,6 @@ _RAN = "plan"
 """The attribute with the plan that ran, in words."""
 SAMPLES = Operand("samples", ("axis_0", "axis_1", "batch", "sample"), free=True, named=True)
 WINDOW = Operand("window", ("sample",), real=True)
-
-
-class Tone(Model):
-    """One complex exponential in every transform."""
-
-    frequency: float = Field(ge=-0.5, le=1, description="In cycles per sample.")
-    amplitude: float = Field(1.0, gt=0, description="Its modulus.")
-
-
-_NAMED = (
-    "barthann", "bartlett", "blackman", "blackmanharris", "bohman", "boxcar", "cosine", "flattop",
-    "hamming", "hann", "nuttall", "parzen", "triang",
-)  # fmt: skip
-"""Windows that take no parameter and that every SciPy has: their names are known to be right."""
-
-
-def check_window(window: Any) -> None:
-    """Raise ValueError as `make_window` does, but import no scipy.signal where a name is known."""
-    if not isinstance(window, str) or window not in _NAMED:
-        make_window(window, 8)
-
-
-def make_window(window: Any, length: int) -> Array:
-    """A periodic window by its name, or by [name, parameter...].
-
-    Raises ValueError for one that SciPy does not have. Imports scipy.signal, half a second, only
-    where there is a window to make.
-    """
-    from scipy.signal import get_window
-
-    try:
-        return np.asarray(get_window(window, length))
-    except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
-        raise ValueError(
-            f"window: must be a window of scipy.signal, got {window!r}: {error}"
-        ) from None
 
 
 class DftInput(FileInput):

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from argand.device import is_cuda_array
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -16,7 +18,8 @@ def prototype(window: Any, channels: int, taps: int) -> Array:
     Args:
         window: the name of a window of scipy.signal, or (name, parameter...): then h is
             ``scipy.signal.firwin(taps * channels, 1 / channels, window=window)``, a low pass whose
-            gain is 1 at 0 and a half at the edge of a channel. Else the coefficients themselves.
+            gain is 1 at 0 and a half at the edge of a channel. Else the coefficients themselves, on
+            any device.
         channels, taps: M and T.
 
     Raises:
@@ -28,7 +31,7 @@ def prototype(window: Any, channels: int, taps: int) -> Array:
     )
     if named:
         return _designed(window, channels, taps)
-    found = np.asarray(window)
+    found = window.get() if is_cuda_array(window) else np.asarray(window)
     if found.dtype.kind not in "fiu":
         raise TypeError(f"coefficients must be real numbers, got {found.dtype}")
     if found.shape != (channels * taps,):

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from workflow.accuracy.bounds import transform_bound
 from workflow.accuracy.transform_bounds import dft_bound
 from workflow.storage.inputs import InputError
-from workflow.workloads.dft import _NAMED, Dft, DftCase, make_window
+from workflow.windows import NAMED, make_window
+from workflow.workloads.dft import Dft, DftCase
 
 
 def dft(**parameters):
@@ -159,7 +160,7 @@ def test_mistakes_are_named(parameters, message):
         dft(**parameters).check()
 
 
-@pytest.mark.parametrize("name", sorted(_NAMED))
+@pytest.mark.parametrize("name", sorted(NAMED))
 def test_windows_whose_names_are_known_to_be_right(name):
     assert np.isfinite(make_window(name, 8)).all()
 

@@ -20,6 +20,8 @@ CASES = [
     {"kind": "softmax", "rows": 7, "columns": 129, "scale": 5},
     {"kind": "solve", "n": 70, "rhs": 3, "batch": 2},
     {"kind": "image", "antennas": 9, "directions": {"n": 11, "field_of_view_deg": 30}},
+    {"kind": "channelise", "channels": 12, "taps": 3, "antennas": 3, "samples": 150},
+    {"kind": "channelise", "channels": 64, "oversampling": "4/3", "real": True, "samples": 2000},
     {"kind": "solve", "n": 120, "rhs": 2, "source": "cylinder", "ka": 8},
 ]
 

@@ -18,6 +18,7 @@ SMALL = {
     "correlate": {"channels": 2, "polarizations": 2, "antennas": 5, "samples": 36, "integrate": 12},
     "solve": {"n": 19, "rhs": 3, "batch": 2},
     "image": {"antennas": 5, "directions": {"n": 9, "field_of_view_deg": 30}},
+    "channelise": {"channels": 12, "taps": 3, "oversampling": "4/3", "antennas": 2, "samples": 200},
 }
 
 
@@ -115,7 +116,13 @@ def test_peers_by_name(kind):
     # A list for a whole study names peers that other kinds have; those of a GPU are not here.
     everyone = workload(kind, baselines=["numpy", "scipy"]).baselines(staged, cpu())
     assert {peer.name for peer in everyone} == {name}
-    others = {"dft": "cufft", "softmax": "cupy", "solve": "cusolver", "image": "cupy"}
+    others = {
+        "dft": "cufft",
+        "softmax": "cupy",
+        "solve": "cusolver",
+        "image": "cupy",
+        "channelise": "cupy",
+    }
     other = others.get(kind, "cublas")
     with pytest.raises(ValueError, match=f"got '{other}'"):
         workload(kind, baselines=[other]).baselines(staged, cpu())

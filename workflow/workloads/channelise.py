@@ -1,0 +1,366 @@
+"""Filter banks: samples to channels of frequency, and of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
+from argand.channelise.problem import check_sizes, oversampling_of
+from pydantic import Field, model_validator
+
+from workflow import accuracy, spectrum
+from workflow.accuracy.channelise_accuracy import designed
+from workflow.config.case import Case
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.tone import Tone
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.figures import pictures
+from workflow.storage import operands
+from workflow.storage.coordinates import step_of
+from workflow.storage.drawn import Box, Drawn
+from workflow.storage.inputs import InputError
+from workflow.storage.noise import complex_normal
+from workflow.storage.operands import Operand
+from workflow.windows import check_window
+from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.baselines import implementations
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RAN = "ran"
+"""The attribute with what ran on a GPU, in words."""
+SAMPLES = Operand(
+    "samples", ("axis_0", "polarization", "antenna", "time"), free=True, named=True
+)  # fmt: skip
+COEFFICIENTS = Operand("coefficients", ("tap",), real=True)
+CHANNELS = "frequency"
+FINE = "fine_frequency"
+"""The axis of channels, and its name where samples have an axis of frequency already."""
+
+
+class ChanneliseInput(FileInput):
+    """Samples, and coefficients where they are not designed, in a file."""
+
+    samples: DatasetRef
+    coefficients: DatasetRef | None = Field(
+        None, description="Path of the taps times channels real coefficients, in place of a window."
+    )
+
+
+class ChanneliseCase(Case):
+    """Channels of a polyphase filter bank, critically sampled or oversampled."""
+
+    kind: Literal["channelise"]
+    channels: int = Field(ge=2, le=1 << 20, description="M, points of a transform.")
+    taps: int = Field(8, ge=1, le=1 << 10, description="T; the filter has T M coefficients.")
+    window: str | tuple[str | float, ...] = Field(
+        "hamming",
+        description="Of scipy.signal.firwin, which designs the filter: a name, or [name, "
+        "parameter...].",
+    )
+    oversampling: int | str = Field(
+        1, description="Spectra in M samples: 1, or a fraction above it, such as 4/3."
+    )
+    real: bool = Field(
+        False, description="Whether samples are real; then there are channels 0 to M / 2 alone."
+    )
+    shift: bool = Field(
+        False, description="Whether channel 0 stands in the middle of the product's channels."
+    )
+    centre_hz: float = Field(
+        0.0, ge=0, description="Frequency that is 0 in the samples, as of a local oscillator."
+    )
+    axis: int | str | None = Field(
+        None,
+        description="The axis of time, by its name in `input.axes` or its place in the file; "
+        "needed where there are several.",
+    )
+    polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
+    antennas: int = Field(1, ge=1, le=1 << 16, description="Antennas.")
+    samples: int | None = Field(None, ge=1, le=1 << 34, description="Samples of each.")
+    sample_rate_hz: float = Field(1e6, gt=0, description="Samples a second.")
+    tones: tuple[Tone, ...] = Field(
+        (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
+        description="Complex exponentials in the samples, or the real parts of such.",
+    )
+    noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
+    input: ChanneliseInput | None = Field(None, description="Samples from a file instead.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> ChanneliseCase:
+        operands.sizes_or_input(
+            self, ("samples", "polarizations", "antennas"), ("sample_rate_hz", "tones", "noise")
+        )
+        operands.axis_of_input(self, ChanneliseInput)
+        check_sizes(self.channels, self.taps)
+        oversampling_of(self.oversampling, self.channels)
+        if self.real and self.shift:
+            raise ValueError("shift must not be given beside real: channel 0 is the lowest one")
+        own = self.input is not None and self.input.coefficients is not None
+        if own and "window" in self.model_fields_set:
+            raise ValueError("window must not be given beside input.coefficients")
+        if self.samples is not None and self.samples < self.channels * self.taps:
+            raise ValueError(
+                f"samples must be at least channels times taps, {self.channels * self.taps}, got "
+                f"{self.samples}"
+            )
+        if self.rounding:
+            raise ValueError("rounding must not be given: argand.channelise takes none")
+        return self
+
+    @property
+    def fraction(self) -> Fraction:
+        """The oversampling."""
+        return oversampling_of(self.oversampling, self.channels)
+
+
+@register
+class Channelise(Workload):
+    """Spectra of a filter bank, one after another in time."""
+
+    kind: ClassVar[str] = "channelise"
+    operation: ClassVar[str] = "channelise"
+    seen: ClassVar[str] = (
+        "Mean power of each channel in dB below the strongest, over frequency. A tone is one "
+        "channel, or two where it lies between them; noise is the floor, and what a tone leaves in "
+        "channels far from it is the filter's stop band."
+    )
+    case_type: ClassVar[type[Case]] = ChanneliseCase
+    splits: ClassVar[tuple[str, ...]] = SAMPLES.axes[:-1]
+    case: ChanneliseCase
+
+    def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """The axes before time."""
+        return axes["samples"][:-1]
+
+    @property
+    def _operands(self) -> list[Operand]:
+        return [replace(SAMPLES, along=self.case.axis, real=self.case.real), COEFFICIENTS]
+
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError for too few samples, other coefficients, or times of unequal steps."""
+        case = self.case
+        check_window(case.window)
+        if case.input is None:
+            return
+        found = operands.headers(case.input, self._operands, upstream)
+        length, samples = case.channels * case.taps, found["samples"].shape[-1]
+        if samples < length:
+            raise InputError(
+                f"input.samples must have at least channels times taps, {length}, along time, got "
+                f"{samples}"
+            )
+        if "coefficients" in found and found["coefficients"].shape != (length,):
+            raise InputError(
+                f"input.coefficients must have {length} values, channels times taps, got "
+                f"{found['coefficients'].shape[0]}"
+            )
+        self._coordinates(self.outline(upstream))
+
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
+        """Operands samples (..., time) and coefficients (taps channels)."""
+        case = self.case
+        if case.input is None:
+            outline = self.outline()
+            wanted = outline.operands["samples"]
+            drawn = {"samples": Drawn(wanted.shape, wanted.dtype, self._samples)}
+            axes = {"samples": outline.axes["samples"]}
+            staged = Staged({}, axes, self._times(), {"seed": self.seed}, drawn)
+        else:
+            self.check_again(upstream)
+            staged = operands.staged(
+                case.input, self._operands, upstream, allow_nonfinite=case.allow_nonfinite
+            )
+        return self._with_coefficients(staged)
+
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            found = operands.outline(case.input, self._operands, upstream)
+        else:
+            shape = (case.polarizations, case.antennas, case.samples or 0)
+            samples = blank(shape, np.float32 if case.real else np.complex64)
+            time = Coordinate(blank((case.samples or 0,), np.float64), "s", "time")
+            found = Staged({"samples": samples}, {"samples": SAMPLES.axes[1:]}, {"time": time})
+        return self._with_coefficients(found, values=False)
+
+    def _with_coefficients(self, staged: Staged, *, values: bool = True) -> Staged:
+        """The same with the coefficients, designed where they are not there."""
+        case, data, axes = self.case, dict(staged.operands), dict(staged.axes)
+        if "coefficients" not in axes:
+            made = designed(case.window, case.channels, case.taps) if values else None
+            length = case.channels * case.taps
+            data["coefficients"] = blank((length,), float) if made is None else made
+            axes["coefficients"] = COEFFICIENTS.axes
+        return replace(staged, operands=data, axes=axes)
+
+    def _times(self) -> dict[str, Coordinate]:
+        time = np.arange(self.case.samples or 0) / self.case.sample_rate_hz
+        return {"time": Coordinate(time, "s", "time")}
+
+    def _samples(self, box: Box) -> Array:
+        """Noise, and tones whose phases at the start belong to the antenna, not to the box."""
+        samples = complex_normal(self.rng(0, *box.offset), box.shape, self.case.noise)
+        time = np.arange(box.along(2).start, box.along(2).stop)
+        for polarization in range(box.shape[0]):
+            for antenna in range(box.shape[1]):
+                place = box.offset[0] + polarization, box.offset[1] + antenna
+                turns = self.rng(1, *place).random(len(self.case.tones))
+                for tone, start in zip(self.case.tones, turns, strict=True):
+                    # Whole turns are taken off first: a phase of many would lose its digits.
+                    phase = 2j * np.pi * ((tone.frequency * time + start) % 1)
+                    wave = tone.amplitude * np.exp(phase)
+                    samples[polarization, antenna] += wave.astype(np.complex64)
+        return np.ascontiguousarray(samples.real) if self.case.real else samples
+
+    def _problem(self, staged: Staged, precision: Precision) -> ChanneliseProblem:
+        case = self.case
+        *leading, samples = staged.operands["samples"].shape
+        return ChanneliseProblem(
+            tuple(leading), samples, case.channels, case.taps, case.fraction, case.real, precision
+        )
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """(..., time, frequency)."""
+        return self._problem(outline, PRECISIONS["fp64"]).shape
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """2 T operations a sample and part, 5 M log2 M a spectrum; read and written once."""
+        problem = self._problem(staged, precision)
+        size = operands.complex_bytes(precision)
+        written = float(np.prod(problem.shape, dtype=np.int64)) * size
+        read = staged.operands["samples"].size * size / (2 if self.case.real else 1)
+        return Shape(
+            flops=problem.flops, bytes_moved=written + read, batch=problem.rows * problem.spectra,
+            n=problem.channels, k=problem.taps,
+        )  # fmt: skip
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.channelise`; the algorithm says what runs."""
+        case = self.case
+        how: dict[str, Any] = {
+            "channels": case.channels, "taps": case.taps, "oversampling": case.fraction,
+            "precision": precision,
+        }  # fmt: skip
+
+        def compute(given: Mapping[str, Any]) -> Any:
+            return channelise(given["samples"], window=given["coefficients"], **how)
+
+        algorithm, steps = _algorithm(self._problem(staged, precision), device)
+        return Implementation(
+            "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
+            steps=steps,
+        )  # fmt: skip
+
+    def as_computed(self, staged: Staged, steps: str) -> Staged:
+        """With what ran."""
+        return replace(staged, attributes={**staged.attributes, _RAN: steps}) if steps else staged
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """NumPy on the CPU, CuPy and cuFFT on a GPU: filtered samples in memory."""
+        case = self.case
+
+        def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            return compute(
+                given["samples"], given["coefficients"], case.channels,
+                oversampling=case.fraction,
+            )  # fmt: skip
+
+        return implementations(case, device, "channelise", call)
+
+    def reference(self, staged: Staged) -> accuracy.ChanneliseReference:
+        """SciPy's transforms of windowed samples, in fp64."""
+        return accuracy.channelise_reference(
+            staged.operands["samples"], staged.operands["coefficients"], self.case.channels,
+            self.case.fraction,
+        )  # fmt: skip
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: accuracy.ChanneliseReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> accuracy.Accuracy:
+        """See `accuracy.assess_channelise`."""
+        return accuracy.assess_channelise(
+            reference, result.reshape(-1, *result.shape[-2:]), precision, backend=device,
+            ran=staged.attributes.get(_RAN, ""),
+        )  # fmt: skip
+
+    def _coordinates(self, staged: Staged) -> dict[str, Coordinate]:
+        """What stands along channels, and along time: the middle of each spectrum's samples.
+
+        Raises InputError where times have unequal steps, or no unit of frequency to add a centre.
+        """
+        case, time = self.case, staged.axes["samples"][-1]
+        problem = self._problem(staged, PRECISIONS["fp64"])
+        found = staged.coordinates.get(time)
+        step = 1.0 if found is None else step_of(found, f"input.coordinates.{time}")
+        units = "" if found is None else found.units
+        reciprocal = spectrum.RECIPROCAL.get(units, f"1/{units}")
+        if case.centre_hz and reciprocal != "Hz":
+            raise InputError(
+                "centre_hz: the samples' time must be in s (input.sample_rate_hz, or "
+                f"input.coordinates.{time}), got {units!r}"
+            )
+        k = np.arange(problem.bins)
+        if not case.real:
+            k = (k + case.channels // 2) % case.channels - case.channels // 2
+        values = case.centre_hz + k / (case.channels * step)
+        if case.shift:
+            values = np.fft.fftshift(values)
+        where = Coordinate(values, reciprocal, "centre of the channel")
+        coordinates = {self._channel_axis(staged): where}
+        if found is not None:
+            middle = (case.channels * case.taps - 1) / 2 + problem.step * np.arange(problem.spectra)
+            start = found.values[0] if found.values.size else 0.0
+            name = "middle of the spectrum's samples"
+            coordinates[time] = Coordinate(start + step * middle, units, name)
+        return coordinates
+
+    def _channel_axis(self, staged: Staged) -> str:
+        return FINE if CHANNELS in staged.axes["samples"] else CHANNELS
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The spectra, with the frequency of each channel and the time of each spectrum."""
+        axes, own = staged.axes["samples"], self._coordinates(staged)
+        kept = {
+            name: one for name, one in staged.coordinates.items()
+            if axes[-1] not in one.of(name) and set(one.of(name)) & set(axes) and name not in own
+        }  # fmt: skip
+        data = spectrum.shifted(result) if self.case.shift else result
+        return Product(
+            "spectra", data, (*axes, self._channel_axis(staged)), {**kept, **own},
+            f"{self.name}: channels of a filter bank", staged.units.get("samples", ""),
+        )  # fmt: skip
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Mean power of each channel in dB, by frequency."""
+        values = product.data.reshape(-1, product.data.shape[-1])
+        name = product.axes[-1]
+        where = product.coordinates[name]
+        order = np.argsort(where.values)
+        axes.plot(where.values[order], pictures.decibels(power(values).mean(axis=0)[order]), lw=1)
+        axes.set_xlabel(f"{name} ({where.units})" if where.units else name)
+        axes.set_ylabel("mean power (dB relative to the strongest)")
+        axes.grid(alpha=0.3)
+
+
+def _algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
+    """What runs, in words, and on a GPU as `accuracy.channelise_bounds` reads it."""
+    if device.backend == "cuda":
+        from argand.channelise import gpu
+
+        return gpu.algorithm(problem, device)
+    exact = problem.precision.exact_operands
+    return f"filter in blocks, {'pocketfft' if exact else f'dft at {problem.precision.name}'}", ""
