@@ -1,0 +1,216 @@
+"""Filter banks on a GPU: the kernel of filter and transform, or a filter and `argand.dft`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.channelise.plan import (
+    COMPONENTS,
+    FILTER_ARGUMENTS,
+    FILTER_THREADS,
+    KERNEL_ARGUMENTS,
+    ChannelisePlan,
+    check_plan,
+    filter_name,
+    filter_source,
+    kernel_name,
+    kernel_source,
+    plan_of,
+    twiddle_tables,
+)
+from argand.channelise.problem import ChanneliseProblem
+from argand.device import Device, gpu
+from argand.dft.api import dft
+from argand.dft.plan_words import plan_words
+from argand.dft.problem import DftProblem
+from argand.dft.tuned import chosen
+from argand.gemm.pairs import Pairs
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import device_of
+from argand.runtime.loading import load
+from argand.runtime.plan_override import PlanOverride
+
+PLAN_OVERRIDE: PlanOverride[ChannelisePlan | None] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is a filter and a DFT."""
+WAVES = 4
+"""Of blocks, where there are several rows or phases; a single one is one wave of equal chunks."""
+_MOST_FRAMES = 1 << 30
+"""Of a chunk: the kernel counts them by 32 bits."""
+_WORKSPACE_BYTES = 256 << 20
+"""Of filtered real samples whose transforms have other sizes than the result."""
+_FILTER_BLOCKS = 16
+"""Of a multiprocessor."""
+
+
+def channelise(
+    problem: ChanneliseProblem, x: Any, coefficients: np.ndarray[Any, Any], out: Any
+) -> Any:
+    """Return the spectra of a problem whose arguments are checked, on the GPU that holds ``x``.
+
+    Raises ValueError where ``out`` overlaps ``x``, PlanError for a plan override that is not legal,
+    and CompileError where NVRTC fails.
+
+    Memory beside the operands: a copy where samples are not contiguous, of a type that no kernel
+    reads (fp32, int8 and int16 are read; fp64 at fp64), or real ones in several rows of an odd
+    length; and without the kernel, of real samples, 256 MiB at most of filtered ones.
+    """
+    array = x.array if isinstance(x, Pairs) else x
+    with device_of(array):
+        if out is not None and cupy.may_share_memory(array, out):
+            raise ValueError("out must not overlap x")
+        target = cupy.empty(problem.shape, problem.dtype) if out is None else out
+        if target.size:
+            device = gpu(cupy.cuda.Device().id)
+            plan = _plan(problem, device)
+            if plan is None:
+                _filtered_then_transformed(problem, x, coefficients, target, device)
+            else:
+                _in_one_kernel(problem, plan, x, coefficients, target, device)
+        return target
+
+
+def algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
+    """Return what runs, in words, and for its bound: ``kernel``, or the plan of `argand.dft`."""
+    plan = _plan(problem, device)
+    if plan is not None:
+        return str(plan), "kernel"
+    rows = problem.rows * problem.spectra
+    choice = chosen(
+        DftProblem(rows, problem.channels, False, "backward", problem.precision), device
+    )
+    return f"filter, then {choice}", plan_words(choice.plan)
+
+
+def _plan(problem: ChanneliseProblem, device: Device) -> ChannelisePlan | None:
+    arch = device.require_arch()
+    if not PLAN_OVERRIDE.active:
+        return plan_of(problem, arch)
+    if PLAN_OVERRIDE.value is not None:
+        check_plan(PLAN_OVERRIDE.value, arch)
+    return PLAN_OVERRIDE.value
+
+
+def _in_one_kernel(
+    problem: ChanneliseProblem, plan: ChannelisePlan, x: Any, coefficients: Any, target: Any,
+    device: Device,
+) -> None:  # fmt: skip
+    given, component = _units(problem, x)
+    unit = 2 if problem.real else 1
+    chunks, batches = _chunks(problem, plan, device)
+    items = problem.rows * chunks * problem.phases
+    taps = cupy.asarray(coefficients.astype(np.float32))
+    launch = _kernel_launch(plan, component, -(-items // plan.groups), device)
+    launch({
+        "x": given.data.ptr, "out": target.data.ptr, "coefficients": taps.data.ptr,
+        "twiddles": _twiddles(plan, device.index).data.ptr,
+        "row_stride": given.size // problem.rows // (1 if given.dtype.kind == "c" else 2),
+        "spectra": problem.spectra, "items": items,
+        "chunks": chunks, "batches": batches, "step": problem.step // unit,
+    })  # fmt: skip
+    if launches.watching:
+        launches.note(kernel_name(plan, component))
+
+
+def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
+    """The samples as the kernel reads them, contiguous and aligned, and the type of components."""
+    if isinstance(x, Pairs):
+        x = x.array if x.format in COMPONENTS else x.to_complex64()
+    if str(x.dtype) not in COMPONENTS:
+        x = x.astype(np.float32 if problem.real else np.complex64, copy=False)
+    if problem.real and problem.rows > 1 and problem.samples % 2:
+        x = x[..., : problem.samples - 1]  # the last one is in no spectrum: those have even samples
+    component = "float32" if x.dtype.kind == "c" else str(x.dtype)
+    x = cupy.ascontiguousarray(x)
+    return (x if x.data.ptr % COMPONENTS[component][1] == 0 else x.copy()), component
+
+
+def _chunks(problem: ChanneliseProblem, plan: ChannelisePlan, device: Device) -> tuple[int, int]:
+    """Into how many chunks the spectra of a row and phase are cut, and the batches of each."""
+    each = -(-problem.spectra // problem.phases)
+    batches = -(-each // plan.batch)
+    apart = problem.rows * problem.phases
+    resident = device.sm_count * plan.blocks * plan.groups
+    wanted = max(1, resident if apart == 1 else -(-WAVES * resident // apart))
+    most = max(1, _MOST_FRAMES // (plan.batch * plan.frames))
+    of_chunk = min(max(1, -(-batches // wanted)), most)
+    return -(-batches // of_chunk), of_chunk
+
+
+@lru_cache(maxsize=64)
+def _kernel_launch(
+    plan: ChannelisePlan, component: str, blocks: int, device: Device
+) -> BoundKernel:
+    kernel = load(
+        kernel_source(plan, component), device.target, kernel_name(plan, component),
+        plan.shared_bytes,
+    )  # fmt: skip
+    dtype = arguments_dtype(KERNEL_ARGUMENTS)
+    return BoundKernel(
+        kernel, blocks, plan.block_threads, Arguments(dtype, dict.fromkeys(dtype.names or (), 0)),
+        shared_bytes=plan.shared_bytes,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def _twiddles(plan: ChannelisePlan, device: int) -> Any:
+    """`twiddle_tables` on a device."""
+    return cupy.asarray(twiddle_tables(plan))
+
+
+def _filtered_then_transformed(
+    problem: ChanneliseProblem, x: Any, coefficients: Any, target: Any, device: Device
+) -> None:
+    """Write the spectra by the filter alone and `argand.dft`, in place where sizes are equal."""
+    precision, real = problem.precision, problem.real
+    if isinstance(x, Pairs):
+        x = x.to_complex64()
+    kind = precision.real_output if real else precision.output
+    given = cupy.ascontiguousarray(x.astype(kind, copy=False))
+    taps = cupy.asarray(coefficients.astype(precision.real_output))
+    result = target.reshape(-1, problem.bins)
+    count = len(result)
+    if real:
+        each = np.dtype(precision.output).itemsize * problem.channels
+        count = min(count, max(1, _WORKSPACE_BYTES // each))
+    filtered = cupy.empty((count, problem.channels), precision.output) if real else result
+    for first in range(0, len(result), count):
+        some = filtered[: min(count, len(result) - first)]
+        _filter(problem, given, taps, some, first, device)
+        dft(some, precision=precision, out=some)
+        if real:
+            result[first : first + len(some)] = some[:, : problem.bins]
+
+
+def _filter(
+    problem: ChanneliseProblem, x: Any, taps: Any, out: Any, first: int, device: Device
+) -> None:
+    dtype, real = problem.precision.output, problem.real
+    launch = _filter_launch(
+        dtype, real, problem.channels, problem.taps, problem.step,
+        min(-(-out.size // FILTER_THREADS), _FILTER_BLOCKS * device.sm_count), device,
+    )  # fmt: skip
+    launch({
+        "x": x.data.ptr, "out": out.data.ptr, "coefficients": taps.data.ptr,
+        "samples": problem.samples, "spectra": problem.spectra, "first": first, "count": len(out),
+    })  # fmt: skip
+    if launches.watching:
+        launches.note(filter_name(dtype, real=real))
+
+
+@lru_cache(maxsize=64)
+def _filter_launch(
+    dtype: str, real: bool, channels: int, taps: int, step: int, blocks: int, device: Device
+) -> BoundKernel:
+    name = filter_name(dtype, real=real)
+    kernel = load(filter_source(dtype, real=real), device.target, name)
+    layout = arguments_dtype(FILTER_ARGUMENTS)
+    values = dict.fromkeys(layout.names or (), 0) | {
+        "channels": channels, "taps": taps, "step": step,
+    }  # fmt: skip
+    return BoundKernel(kernel, blocks, FILTER_THREADS, Arguments(layout, values))

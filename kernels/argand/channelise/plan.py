@@ -1,0 +1,259 @@
+"""Kernels of filter banks: their plans, sources and sizes. Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from argand.channelise.problem import ChanneliseProblem
+from argand.device import Arch
+from argand.dft.tables import Array, roots
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import PlanError
+
+LARGEST_POINTS = 4096
+"""Points of a transform in shared memory: channels of complex samples, half of those of real."""
+LARGEST_RADIX = 32
+LARGEST_PRIME = 13
+"""Largest prime of a radix: the work of a prime's butterfly is quadratic."""
+_THREADS = 256
+_WARP = 32
+_ROOM = ((8192, 2), (8192, 1), (12288, 2), (12288, 1), (16384, 1), (LARGEST_POINTS, 1))
+"""Numbers of a batch's transforms in shared memory, and blocks of a multiprocessor."""
+_MOST_LOADED = 12
+"""Frames that a batch loads, where each residue has an address of its own: more make it spill."""
+_MOST_UNROLLED = 32
+"""Spectra of a batch at most: the loop over them is unrolled."""
+COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
+"""Of the types that kernels read: names of ``Component`` and bytes of a unit (cuda/units.cuh)."""
+FILTER_THREADS = 256
+_RESERVED = 1024
+"""Bytes of shared memory that CUDA takes of each block."""
+# ChanneliseArguments and FilterArguments of cuda/channelise/plan.cuh.
+KERNEL_ARGUMENTS = (
+    ("const void*", "x"), ("float2*", "out"), ("const float*", "coefficients"),
+    ("const float2*", "twiddles"), ("int64", "row_stride"), ("int64", "spectra"),
+    ("int64", "items"), ("int64", "chunks"), ("int64", "batches"), ("int64", "step"),
+)  # fmt: skip
+FILTER_ARGUMENTS = (
+    ("const void*", "x"), ("void*", "out"), ("const void*", "coefficients"), ("int64", "samples"),
+    ("int64", "spectra"), ("int64", "first"), ("int64", "count"), ("int", "channels"),
+    ("int", "taps"), ("int", "step"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ChannelisePlan:
+    """How the kernel computes a filter bank.
+
+    Attributes:
+        points: of a transform, the product of the radices.
+        taps: T.
+        phases, frames: p and q of the oversampling.
+        real: whether samples are; a unit is then an even and an odd one.
+        radices: R0 of the filter's threads, then R1 and R2 in shared memory; R1 may be 1.
+        batch: spectra in shared memory at a time.
+        threads: of a group.
+        groups: of a block, each with spectra of its own.
+        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+    """
+
+    points: int
+    taps: int
+    phases: int
+    frames: int
+    real: bool
+    radices: tuple[int, int, int]
+    batch: int
+    threads: int
+    groups: int
+    blocks: int
+
+    @property
+    def columns(self) -> int:
+        """Numbers between those of a butterfly of the first stage."""
+        return self.points // self.radices[0]
+
+    @property
+    def block_threads(self) -> int:
+        """Threads of a block."""
+        return self.threads * self.groups
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block (``ChannelisePlan`` of cuda/channelise/plan.cuh)."""
+        first, second, last = self.radices
+        least = second * (last + (last % 2 == 0))
+        wanted = max(1, 16 // first)
+        line = least + (wanted - least % 16) % 16
+        return self.groups * self.batch * first * line * 8
+
+    def __str__(self) -> str:
+        """The plan in words."""
+        radices = " x ".join(map(str, self.radices))
+        return f"filter of {self.taps} taps and {radices} points in one kernel"
+
+
+def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    if prod(plan.radices) != plan.points or plan.points > LARGEST_POINTS:
+        raise PlanError(f"radices {plan.radices} are not those of {plan.points} points")
+    if max(plan.radices) > LARGEST_RADIX or min(plan.radices) < 1 or plan.radices[2] < 2:
+        raise PlanError(f"radices must be from 1 to {LARGEST_RADIX}, the last from 2 on")
+    if any(_largest_prime(radix) > LARGEST_PRIME for radix in plan.radices):
+        raise PlanError(f"radices must have prime factors up to {LARGEST_PRIME}: {plan.radices}")
+    if plan.taps * plan.radices[0] > _window(plan.phases, plan.real):
+        raise PlanError(f"{plan.taps} taps of {plan.radices[0]} residues take too many registers")
+    if not 1 <= plan.batch <= _MOST_UNROLLED:
+        raise PlanError(f"batch must be from 1 to {_MOST_UNROLLED}, got {plan.batch}")
+    if plan.block_threads > 1024 or plan.block_threads % _WARP:
+        raise PlanError(f"a block must have whole warps, at most 32, got {plan.block_threads}")
+    if plan.blocks * plan.block_threads > 1024 or plan.blocks < 1:
+        raise PlanError(f"blocks of {plan.block_threads} threads leave too few registers")
+    if plan.blocks * (plan.shared_bytes + _RESERVED) > arch.shared_bytes + _RESERVED:
+        raise PlanError(
+            f"{plan.blocks} blocks take {plan.shared_bytes} bytes of shared memory each"
+        )
+
+
+@lru_cache(maxsize=256)
+def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
+    """Return the plan of a problem; None where another way computes it.
+
+    That is at fp64, beyond the kernel's lengths and taps, and for real samples of which a spectrum
+    begins with an odd one.
+    """
+    if problem.precision.name == "fp64":
+        return None
+    if problem.real and (problem.channels % 2 or (problem.step % 2 and problem.phases > 1)):
+        return None
+    points = problem.channels // (2 if problem.real else 1)
+    if points > LARGEST_POINTS:
+        return None
+    for plan in _plans(points, problem.taps, problem.phases, problem.frames, problem.real):
+        try:
+            check_plan(plan, arch)
+        except PlanError:
+            continue
+        return plan
+    return None
+
+
+def _plans(
+    points: int, taps: int, phases: int, frames: int, real: bool
+) -> Iterator[ChannelisePlan]:
+    """Candidate plans, the best first."""
+    most = _window(phases, real) // taps
+    spectra = _MOST_UNROLLED if phases == 1 else max(4, _MOST_LOADED // frames)
+    for first in (4, 2, 8, 6, 5, 3, 1):
+        if points % first or first > most:
+            continue
+        for second, last in _factors(points // first):
+            columns = points // first
+            threads = min(_THREADS, columns)
+            groups = max(1, _THREADS // 2 // columns)
+            while threads * groups % _WARP:
+                groups += 1
+            share = max(1, _THREADS // (threads * groups))
+            for numbers, blocks in _ROOM:
+                room = min(spectra, numbers // share // (points * groups))
+                for batch in range(room, 0, -1):
+                    yield ChannelisePlan(
+                        points, taps, phases, frames, real, (first, second, last), batch,
+                        threads, groups, blocks * share,
+                    )  # fmt: skip
+
+
+def _window(phases: int, real: bool) -> int:
+    """Most units of a thread's window, taps times R0, that leave registers for two blocks.
+
+    Half as many where a unit has two coefficients (real samples) or each residue an address of its
+    own (oversampled).
+    """
+    return 16 if real or phases > 1 else 32
+
+
+def _factors(columns: int) -> Iterator[tuple[int, int]]:
+    """R1 and R2 of so many columns, the most even first; one stage where it is short."""
+    if 2 <= columns <= LARGEST_RADIX // 2:
+        yield 1, columns
+    found = [
+        (columns // last, last)
+        for last in range(2, LARGEST_RADIX + 1)
+        if columns % last == 0 and 2 <= columns // last <= LARGEST_RADIX
+    ]
+    # With 16 or more numbers side by side a half-warp of the second stage meets no bank twice.
+    yield from sorted(found, key=lambda pair: (max(pair), pair[1] < 16, pair[0] < pair[1]))
+    if columns <= LARGEST_RADIX:
+        yield 1, columns
+
+
+def _largest_prime(n: int) -> int:
+    largest, prime = 1, 2
+    while n > 1:
+        while n % prime == 0:
+            n, largest = n // prime, prime
+        prime += 1
+    return largest
+
+
+@lru_cache(maxsize=64)
+def twiddle_tables(plan: ChannelisePlan) -> Array:
+    """W_M^(j k0) of the first stage, W_P^(n2 k1) of the second, W_2M^k of real ones; complex64."""
+    first, second, last = plan.radices
+    columns, points = plan.columns, plan.points
+    found = [
+        roots(np.outer(np.arange(1, first), np.arange(columns)), points).ravel(),
+        roots(np.outer(np.arange(1, second), np.arange(last)), columns).ravel(),
+    ]
+    if plan.real:
+        found.append(roots(np.arange(points // 2 + 1), 2 * points))
+    return np.concatenate(found).astype(np.complex64)
+
+
+def kernel_name(plan: ChannelisePlan, component: str) -> str:
+    """Return the name of the kernel of a plan, for samples of components of a type."""
+    radices = "x".join(map(str, plan.radices))
+    kind = "real" if plan.real else "complex"
+    return f"channelise_{COMPONENTS[component][0]}_{kind}_{radices}_{plan.taps}"
+
+
+def kernel_source(plan: ChannelisePlan, component: str) -> str:
+    """Return the CUDA C++ of the kernel."""
+    radices = ", ".join(map(str, plan.radices))
+    members = (
+        f"{plan.points}, {plan.taps}, {plan.phases}, {plan.frames}, {str(plan.real).lower()}, "
+        f"{{{radices}}}, {plan.batch}, {plan.threads}, {plan.groups}"
+    )
+    return (
+        '#include "channelise/kernel.cuh"\n'
+        f"{size_check('ChanneliseArguments', KERNEL_ARGUMENTS)}"
+        f"constexpr ChannelisePlan kPlan = {{{members}}};\n"
+        f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes});\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
+        f"{kernel_name(plan, component)}(const __grid_constant__ ChanneliseArguments args) {{\n"
+        f"    ChanneliseKernel<kPlan, Component::{COMPONENTS[component][0]}>::run(args);\n"
+        "}\n"
+    )
+
+
+def filter_name(dtype: str, *, real: bool) -> str:
+    """Return the name of the filter alone, for results of a type."""
+    return f"channelise_filter_{dtype}_{'real' if real else 'complex'}"
+
+
+def filter_source(dtype: str, *, real: bool) -> str:
+    """Return the CUDA C++ of the filter alone; ``dtype`` is complex64 or complex128."""
+    component = "double" if dtype == "complex128" else "float"
+    return (
+        '#include "channelise/filter.cuh"\n'
+        f"{size_check('FilterArguments', FILTER_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({FILTER_THREADS})\n'
+        f"{filter_name(dtype, real=real)}(const __grid_constant__ FilterArguments args) {{\n"
+        f"    filter_samples<{component}, {str(real).lower()}>(args);\n"
+        "}\n"
+    )

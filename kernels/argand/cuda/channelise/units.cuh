@@ -1,0 +1,40 @@
+// Units of samples as they lie in memory, and as two floats.
+#pragma once
+#include "device/types.cuh"
+
+enum class Component { fp32, int8, int16 };
+
+template <Component Of>
+struct Unit;
+
+template <>
+struct Unit<Component::fp32> {
+    static constexpr int kBytes = 8;
+    static __device__ __forceinline__ float2 load(const unsigned char* from) {
+        return __ldg(reinterpret_cast<const float2*>(from));
+    }
+};
+
+// Integers become floats by their bits: with the sign turned over, b + 128 in the low bits of 2^23
+// is that number, exactly. A conversion takes a quarter of an addition's rate.
+template <>
+struct Unit<Component::int8> {
+    static constexpr int kBytes = 2;
+    static __device__ __forceinline__ float2 load(const unsigned char* from) {
+        const uint32 bits = __ldg(reinterpret_cast<const unsigned short*>(from)) ^ 0x8080u;
+        constexpr float kOffset = 8388608.0f + 128.0f;
+        return {__uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7440)) - kOffset,
+                __uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7441)) - kOffset};
+    }
+};
+
+template <>
+struct Unit<Component::int16> {
+    static constexpr int kBytes = 4;
+    static __device__ __forceinline__ float2 load(const unsigned char* from) {
+        const uint32 bits = __ldg(reinterpret_cast<const uint32*>(from)) ^ 0x80008000u;
+        constexpr float kOffset = 8388608.0f + 32768.0f;
+        return {__uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7410)) - kOffset,
+                __uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7432)) - kOffset};
+    }
+};

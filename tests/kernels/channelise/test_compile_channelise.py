@@ -1,0 +1,107 @@
+"""The kernels of filter banks, without a GPU: they compile without spills, and choose what fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import pytest
+from argand import PRECISIONS, ChanneliseProblem
+from argand.channelise.plan import (
+    COMPONENTS,
+    ChannelisePlan,
+    check_plan,
+    filter_name,
+    filter_source,
+    kernel_name,
+    kernel_source,
+    plan_of,
+    twiddle_tables,
+)
+from argand.device import ARCHITECTURES, Arch
+from argand.runtime.plan import PlanError
+
+from tests.covers import EXHAUSTIVE
+from tests.kernels.compiled import assert_clean
+
+BANKS: list[tuple[int, int, Any, bool]] = [
+    (1024, 8, 1, False), (1024, 8, 1, True), (1024, 8, "4/3", False), (4096, 8, 1, False),
+    (16, 4, 1, False), (1000, 8, "5/4", False), (1536, 16, 1, False),
+]  # fmt: skip
+MORE: list[tuple[int, int, Any, bool]] = [
+    (2048, 8, 1, False), (2048, 8, "32/27", False), (512, 8, 1, False), (64, 8, 1, False),
+    (256, 4, 2, False), (8192, 4, 1, True), (32, 32, 1, False), (1024, 1, 1, False),
+    (12, 5, "4/3", False), (64, 4, "4/3", True), (2, 3, 1, False), (130, 6, 1, False),
+    (2048, 8, "4/3", False), (1024, 8, 2, True), (256, 16, 1, True),
+]  # fmt: skip
+
+
+def problem(
+    channels: int, taps: int, oversampling: Any = 1, real: bool = False, precision: str = "fp32"
+) -> ChanneliseProblem:
+    fraction = Fraction(oversampling)
+    return ChanneliseProblem((), 1 << 22, channels, taps, fraction, real, PRECISIONS[precision])
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize("bank", BANKS + MORE * EXHAUSTIVE, ids=str)
+def test_kernels_compile(arch: Arch, bank: tuple[Any, ...], component: str) -> None:
+    plan = plan_of(problem(*bank), arch)
+    assert plan is not None
+    source = kernel_source(plan, component)
+    assert_clean(source, arch.target, kernel_name(plan, component))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("real", [False, True])
+def test_filters_compile(arch: Arch, dtype: str, real: bool) -> None:
+    assert_clean(filter_source(dtype, real=real), arch.target, filter_name(dtype, real=real))
+
+
+@pytest.mark.parametrize("bank", BANKS + MORE, ids=str)
+def test_plans_fit_every_architecture(bank: tuple[Any, ...]) -> None:
+    for arch in ARCHITECTURES:
+        plan = plan_of(problem(*bank), arch)
+        assert plan is not None, (bank, arch.target)
+        check_plan(plan, arch)
+        assert prod(plan.radices) == plan.points
+        first, second, last = plan.radices
+        numbers = (
+            (first - 1) * plan.columns + (second - 1) * last + plan.real * (plan.points // 2 + 1)
+        )
+        assert twiddle_tables(plan).shape == (numbers,)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        problem(1024, 8, precision="fp64"), problem(8192, 8), problem(37, 8), problem(1024, 33),
+        problem(15, 3, 1, True), problem(12, 4, "4/3", True), problem(34, 2),
+    ],
+)  # fmt: skip
+def test_others_go_another_way(one: ChanneliseProblem) -> None:
+    assert plan_of(one, ARCHITECTURES[3]) is None
+
+
+PLAN = ChannelisePlan(1024, 8, 1, 1, False, (4, 16, 16), 8, 256, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"radices": (4, 16, 8)}, "radices .* are not those of 1024 points"),
+        ({"radices": (1, 16, 64)}, "radices must be from 1 to 32"),
+        ({"radices": (17, 1, 2), "points": 34}, "prime factors up to 13"),
+        ({"taps": 9}, "take too many registers"),
+        ({"real": True}, "take too many registers"),
+        ({"batch": 33}, "batch must be from 1 to 32"),
+        ({"threads": 100}, "whole warps"),
+        ({"blocks": 5}, "leave too few registers"),
+        ({"batch": 16}, "bytes of shared memory each"),
+    ],
+)
+def test_other_plans_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(PlanError, match=said):
+        check_plan(replace(PLAN, **changes), ARCHITECTURES[3])
