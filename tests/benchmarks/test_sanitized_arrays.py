@@ -1,4 +1,4 @@
-"""The sanitizer's Hermitian products and images, on the CPU: all of them are right."""
+"""The sanitizer's Hermitian products, images and filter banks, on the CPU: all are right."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 
+from benchmarks.sanitize.channelise import banks
 from benchmarks.sanitize.herk import EXACT, products
 from benchmarks.sanitize.image import images
 
@@ -18,3 +19,8 @@ def test_every_hermitian_product_is_within_its_bound(precision: str) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_image_is_within_its_bound(precision: str) -> None:
     assert {name: ratio for name, ratio in images(precision, np) if not ratio <= 1} == {}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_filter_bank_is_within_its_bound(precision: str) -> None:
+    assert {name: ratio for name, ratio in banks(precision, np) if not ratio <= 1} == {}

@@ -1,0 +1,241 @@
+"""Filter banks: ours, the peer with filtered samples in memory, and a copy, in one run.
+
+    python -m benchmarks.channelise --csv channelise.csv
+    python -m benchmarks.channelise --channels 1024 --taps 8 --inputs int8 complex64
+
+Times are those of whole calls of `argand.channelise` on samples of the device. The peer is NumPy,
+or on a GPU one filter kernel of CuPy and cuFFT; integers it first makes complex64, as its user
+would.
+``of_copy`` compares the bytes of samples and spectra with what a copy of as many moves a second in
+the same run. Sampled spectra are compared with fp64.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Device, channelise, pairs
+from argand.channelise.problem import oversampling_of, spectra_of
+from scipy.signal import firwin
+
+from benchmarks.harness.conditions import Monitor, monitor
+from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.samples import on_host, sampled_rows
+from benchmarks.harness.tables import Table, parser
+from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.peers import study_peers
+from workflow.accuracy.channelise_accuracy import channelise_reference
+from workflow.accuracy.channelise_bounds import channelise_bound
+
+SAMPLED = 64
+"""Spectra that are compared with fp64."""
+_DRAWN = (1 << 22) + 18
+"""Components that are drawn."""
+INPUTS = ("complex64", "int8", "float32", "real int8")
+_Call = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChanneliseRow(WholeCall):
+    """One way to compute one filter bank.
+
+    Attributes:
+        channels, taps, oversampling, samples: sizes.
+        input: complex64, int8 (pairs), float32 or real int8.
+        gbytes_per_s: bytes of samples and spectra, each once, over the median time.
+        of_copy: over the rate of a copy, reads and writes counted.
+        speedup: the peer's median time of the same input over this one's.
+        error: largest 2-norm error of a sampled spectrum over what the bound allows.
+        verified: whether that is at most 1.
+    """
+
+    channels: int
+    taps: int
+    oversampling: str
+    samples: int
+    implementation: str
+    precision: str
+    input: str
+    gbytes_per_s: float
+    of_copy: float | None
+    speedup: float | None
+    error: float
+    verified: bool
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; the exit status is 1 where a filter bank of ours was not accurate."""
+    arguments = _parser().parse_args(argv)
+    device = chosen_device(arguments.device)
+    table, watch = Table(arguments.csv), monitor(device)
+    h = firwin(arguments.channels * arguments.taps, 1 / arguments.channels)
+    for kind in arguments.inputs:
+        x = _samples(kind, arguments, device)
+        copy = _copy_rate(x, arguments, device, watch)
+        peer: float | None = None
+        for name, precision, call in _ways(kind, h, arguments, device):
+            row = _measured(name, precision, kind, call, x, h, copy, peer, arguments, device, watch)
+            if name != "argand" and precision == "fp32":
+                peer = row.time_us_p50
+            table.add([row], _line(row))
+    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = parser(__doc__)
+    found.add_argument("--channels", type=int, default=1024)
+    found.add_argument("--taps", type=int, default=8)
+    found.add_argument("--oversampling", default="1", help="a fraction such as 4/3")
+    found.add_argument("--samples", type=int, default=1 << 28, help="components in all")
+    found.add_argument("--rows", type=int, default=1)
+    found.add_argument("--inputs", nargs="+", choices=INPUTS, default=list(INPUTS[:2]))
+    found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=["fp32"])
+    found.add_argument("--no-peer", action="store_true", help="ours alone")
+    add_arguments(found, seconds=1.0, rest=0.2)
+    return found
+
+
+def _samples(kind: str, arguments: argparse.Namespace, device: Device) -> Any:
+    """Random components (rows, time) or (rows, time, 2), of the type of the input.
+
+    A block of them is repeated: drawing on the host takes longer than what is measured.
+    """
+    arrays = array_module(device)
+    rng = np.random.default_rng(arguments.seed)
+    real = kind in ("float32", "real int8")
+    shape = (arguments.rows, arguments.samples // arguments.rows // (1 if real else 2))
+    shape += () if real else (2,)
+    count = int(np.prod(shape))
+    if "int8" in kind:
+        block = rng.integers(-128, 128, min(count, _DRAWN), dtype=np.int8)
+    else:
+        block = rng.standard_normal(min(count, _DRAWN), dtype=np.float32)
+    found = arrays.tile(arrays.asarray(block), -(-count // block.size))[:count].reshape(shape)
+    return found.view(np.complex64)[..., 0] if kind == "complex64" else found
+
+
+def _operand(x: Any) -> Any:
+    return pairs(x) if x.ndim == 3 else x
+
+
+def _ways(
+    kind: str, h: Any, arguments: argparse.Namespace, device: Device
+) -> Iterator[tuple[str, str, _Call]]:
+    m, oversampling = (
+        arguments.channels,
+        oversampling_of(arguments.oversampling, arguments.channels),
+    )
+    if not arguments.no_peer:
+        for peer in study_peers("channelise", device.backend):
+            yield (
+                peer.name,
+                "fp32",
+                partial(_by_peer, peer.computation("fp32"), h, m, oversampling, "int8" in kind),
+            )
+
+    def ours(precision: str, x: Any) -> Any:
+        return channelise(
+            _operand(x), m, arguments.taps, window=h, oversampling=oversampling,
+            precision=precision,
+        )  # fmt: skip
+
+    for precision in arguments.precisions:
+        yield "argand", precision, partial(ours, precision)
+
+
+def _by_peer(
+    compute: Callable[..., Any], h: Any, channels: int, oversampling: Any, integers: bool, x: Any
+) -> Any:
+    if integers:
+        x = x.astype(np.float32)
+        x = x.view(np.complex64)[..., 0] if x.ndim == 3 else x
+    return compute(x, h, channels, oversampling=oversampling)
+
+
+def _copy_rate(
+    x: Any, arguments: argparse.Namespace, device: Device, watch: Monitor
+) -> float | None:
+    """Bytes a second that a copy of float32 reads and writes."""
+    arrays = array_module(device)
+    source = arrays.ones(arguments.samples, np.float32)
+    target = arrays.empty_like(source)
+    columns = timed(
+        lambda: arrays.copyto(target, source), arguments, device, watch, None
+    )  # fmt: skip
+    return 2e6 * float(source.nbytes) / float(columns["time_us_p50"])
+
+
+def _error(
+    found: Any, x: Any, h: Any, precision: str, arguments: argparse.Namespace, device: Device
+) -> float:
+    """The largest error of sampled spectra of the first row over its bound."""
+    m = arguments.channels
+    fraction = oversampling_of(arguments.oversampling, m)
+    step, ran = int(m / fraction), ""
+    real = x.ndim == 2 and x.dtype.kind != "c"
+    if device.backend == "cuda":
+        from argand import ChanneliseProblem
+        from argand.channelise.gpu import algorithm
+
+        problem = ChanneliseProblem(
+            (x.shape[0],), x.shape[1], m, arguments.taps, fraction, real, PRECISIONS[precision]
+        )
+        ran = algorithm(problem, device)[1]
+    row = PRECISIONS[precision]
+    bound = channelise_bound(row, m, arguments.taps, device.backend, real=real, ran=ran)
+    worst = 0.0
+    for s in sampled_rows(spectra_of(x.shape[1], len(h), step), SAMPLED):
+        part = on_host(x[0, int(s) * step : int(s) * step + len(h)])
+        part = part if part.dtype.kind == "c" else part.astype(float)
+        given = part[:, 0] + 1j * part[:, 1] if part.ndim == 2 else part
+        one = channelise_reference(given, h, m, fraction)
+        # The reference counts phases from the samples that it is given.
+        turns = int(s) * step % m * np.arange(one.values.shape[-1]) % m
+        truth = one.values[0, 0] * np.exp(-2j * np.pi * turns / m)
+        error = np.linalg.norm(on_host(found[0, int(s)]) - truth) * (2**0.5 if real else 1)
+        worst = max(worst, float(error / bound.allowed(one.size[0, 0], one.norm[0, 0])))
+    return worst
+
+
+def _measured(
+    name: str, precision: str, kind: str, call: _Call, x: Any, h: Any, copy: float | None,
+    peer: float | None, arguments: argparse.Namespace, device: Device, watch: Monitor,
+) -> ChanneliseRow:  # fmt: skip
+    found = call(x)
+    error = _error(found, x, h, precision, arguments, device)
+    moved, shape = float(x.nbytes + found.nbytes), found.shape
+    del found
+    columns = timed(
+        partial(call, x), arguments, device, watch, "channelise" if name == "argand" else None
+    )
+    time_us = columns["time_us_p50"]
+    release(device)
+    rate = 1e6 * moved / time_us
+    assert shape[-2] > 0
+    return ChanneliseRow(
+        channels=arguments.channels, taps=arguments.taps, oversampling=arguments.oversampling,
+        samples=int(x.shape[0] * x.shape[1]), implementation=name, precision=precision, input=kind,
+        gbytes_per_s=rate / 1e9, of_copy=rate / copy if copy else None,
+        speedup=peer / time_us if peer else None, error=error, verified=error <= 1, **columns,
+    )  # fmt: skip
+
+
+def _line(row: ChanneliseRow) -> str:
+    faster = "" if row.speedup is None else f" x {row.speedup:.2f}"
+    verdict = "" if row.verified else "  NOT ACCURATE"
+    return (
+        f"{row.channels:5} channels x {row.taps} taps ({row.oversampling}) {row.input:9} "
+        f"{row.implementation:7} {row.precision:6} {1e-3 * row.time_us_p50:9.3f} ms "
+        f"{row.gbytes_per_s:7.0f} GB/s  {100 * (row.of_copy or 0):5.1f} % of copy{faster}  "
+        f"error {row.error:.1e} of its bound{verdict}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Small filter banks for compute-sanitizer: ``python -m benchmarks.sanitize.channelise fp32``.
+
+Every type of samples, lengths that the kernel takes and others, critically sampled and oversampled.
+Each array is an allocation of its own, so that an access beyond it is one beyond what is allocated.
+The exit status is 1 where a spectrum is beyond its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, ChanneliseProblem, channelise, pairs
+from argand.device import gpu
+from scipy.signal import firwin
+
+from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.verdicts import exit_status
+from workflow.accuracy.channelise_accuracy import channelise_reference
+from workflow.accuracy.channelise_bounds import channelise_bound
+
+BANKS = (
+    (16, 4, "1", 37), (12, 5, "4/3", 20), (1024, 8, "1", 11), (1024, 8, "4/3", 7), (64, 6, "2", 19),
+    (37, 3, "1", 5), (4096, 8, "1", 3),
+)  # fmt: skip
+"""Channels, taps, oversampling and spectra."""
+KINDS = ("complex64", "int8 pairs", "float32", "int8")
+_SEED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run all calls at one precision."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("precision", choices=list(PRECISIONS))
+    precision = parser.parse_args(argv).precision
+    import cupy
+
+    cupy.cuda.set_allocator(None)
+    return exit_status(
+        (name, "" if ratio <= 1 else f"a spectrum is off by {ratio:.3g} times its bound")
+        for name, ratio in banks(precision, cupy)
+    )
+
+
+def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
+    """(call, the largest error of a spectrum over its bound).
+
+    ``arrays`` is the module of the arrays, cupy (or numpy).
+    """
+    rng = np.random.default_rng(_SEED)
+    for channels, taps, oversampling, spectra in BANKS:
+        fraction, h = Fraction(oversampling), firwin(channels * taps, 1 / channels)
+        samples = channels * taps + (spectra - 1) * int(channels / fraction)
+        for kind in KINDS:
+            parts = rng.integers(-128, 128, (2, samples, 2)).astype(np.int8)
+            exact = parts[..., 0] + 1j * parts[..., 1].astype(float)
+            given: Any = {
+                "complex64": exact.astype(np.complex64), "int8 pairs": parts,
+                "float32": exact.real.astype(np.float32), "int8": parts[..., 0].copy(),
+            }[kind]  # fmt: skip
+            x = arrays.asarray(given)
+            found = channelise(
+                pairs(x) if "pairs" in kind else x, channels, taps, window=h,
+                oversampling=fraction, precision=precision,
+            )  # fmt: skip
+            real = kind in ("float32", "int8")
+            truth = channelise_reference(exact.real if real else exact, h, channels, fraction)
+            ran = ""
+            if arrays is not np:
+                from argand.channelise.gpu import algorithm
+
+                problem = ChanneliseProblem(
+                    (2,), samples, channels, taps, fraction, real, PRECISIONS[precision]
+                )
+                ran = algorithm(problem, gpu(0))[1]
+            bound = channelise_bound(
+                PRECISIONS[precision], channels, taps, "cpu" if arrays is np else "cuda",
+                real=real, ran=ran,
+            )  # fmt: skip
+            error = np.linalg.norm(on_host(found) - truth.values, axis=-1) * 2 ** (0.5 * real)
+            ratio = float((error / bound.allowed(truth.size, truth.norm)).max())
+            yield f"{channels} channels, {taps} taps, {oversampling}, {kind}", ratio
+
+
+if __name__ == "__main__":
+    sys.exit(main())
