@@ -112,6 +112,7 @@ def _samples(kind: str, arguments: argparse.Namespace, device: Device) -> Any:
     shape = (arguments.rows, arguments.samples // arguments.rows // (1 if real else 2))
     shape += () if real else (2,)
     count = int(np.prod(shape))
+    block: Any
     if "int8" in kind:
         block = rng.integers(-128, 128, min(count, _DRAWN), dtype=np.int8)
     else:

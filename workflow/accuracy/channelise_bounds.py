@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from argand import PRECISIONS, Precision
 from argand.dft.method import method_for, prime_factors
@@ -36,8 +37,8 @@ class ChanneliseBound:
     transformed: float
     lost: float
 
-    def allowed(self, size: float, norm: float) -> float:
-        """Return it for sqrt(M) |v| and |y|, or for arrays of them."""
+    def allowed(self, size: Any, norm: Any) -> Any:
+        """Return it for sqrt(M) |v| and |y|, numbers or arrays of them."""
         return self.filtered * size + self.transformed * norm + self.lost
 
 

@@ -105,7 +105,8 @@ def _filtered(problem: ChanneliseProblem, rows: Array, h: Array, block: _Block) 
     for tap in range(1, taps):
         np.multiply(frame[tap : tap + stop : frames], h[tap], out=product)
         found += product
-    return found if problem.real else found.view(problem.dtype)
+    filtered: Array = found if problem.real else found.view(problem.dtype)
+    return filtered
 
 
 def _rotated(filtered: Array, start: int, problem: ChanneliseProblem) -> Array:

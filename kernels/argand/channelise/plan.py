@@ -89,7 +89,7 @@ class ChannelisePlan:
         first, second, last = self.radices
         least = second * (last + (last % 2 == 0))
         wanted = max(1, 16 // first)
-        line = least + (wanted - least % 16) % 16
+        line = least + (wanted - least % 16) % 16 if self.columns >= 16 else least
         return self.groups * self.batch * first * line * 8
 
     def __str__(self) -> str:
