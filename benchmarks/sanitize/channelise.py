@@ -7,7 +7,6 @@ The exit status is 1 where a spectrum is beyond its bound.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -19,7 +18,7 @@ from argand.device import gpu
 from scipy.signal import firwin
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import exit_status
+from benchmarks.sanitize.verdicts import run_bounded
 from workflow.accuracy.channelise_accuracy import channelise_reference
 from workflow.accuracy.channelise_bounds import channelise_bound
 
@@ -34,15 +33,12 @@ _SEED = 1
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all calls at one precision."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("precision", choices=list(PRECISIONS))
-    precision = parser.parse_args(argv).precision
-    import cupy
-
-    cupy.cuda.set_allocator(None)
-    return exit_status(
-        (name, "" if ratio <= 1 else f"a spectrum is off by {ratio:.3g} times its bound")
-        for name, ratio in banks(precision, cupy)
+    return run_bounded(
+        argv,
+        __doc__,
+        ("precision", list(PRECISIONS)),
+        banks,
+        "a spectrum is off by {} times its bound",
     )
 
 

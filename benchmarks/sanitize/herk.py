@@ -7,7 +7,6 @@ exit status is 1 where an element is beyond its bound, which of integers is 0.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from argand.herk.problem import FORMS, Form
 from argand.precision import Precision
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import exit_status
+from benchmarks.sanitize.verdicts import run_bounded
 from workflow.accuracy import bounds
 
 EXACT = "exact"
@@ -32,15 +31,12 @@ _SEED = 1
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all calls at one precision."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("precision", choices=(EXACT, *PRECISIONS))
-    precision = parser.parse_args(argv).precision
-    import cupy
-
-    cupy.cuda.set_allocator(None)
-    return exit_status(
-        (name, "" if ratio <= 1 else f"an element is off by {ratio:.3g} times its bound")
-        for name, ratio in products(precision, cupy)
+    return run_bounded(
+        argv,
+        __doc__,
+        ("precision", (EXACT, *PRECISIONS)),
+        products,
+        "an element is off by {} times its bound",
     )
 
 

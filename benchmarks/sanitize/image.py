@@ -7,7 +7,6 @@ is 1 where a direction is beyond its bound.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from argand import PRECISIONS, image
 
 from benchmarks.harness.samples import on_host
 from benchmarks.image import direct_power, most_turns
-from benchmarks.sanitize.verdicts import exit_status
+from benchmarks.sanitize.verdicts import run_bounded
 from workflow.accuracy.image_bounds import image_bound
 
 SIZES = ((1, 1, 3), (9, 2, 70), (65, 3, 33), (131, 2, 65))
@@ -28,15 +27,12 @@ _SEED = 1
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run all calls at one precision."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("precision", choices=list(PRECISIONS))
-    precision = parser.parse_args(argv).precision
-    import cupy
-
-    cupy.cuda.set_allocator(None)
-    return exit_status(
-        (name, "" if ratio <= 1 else f"a direction is off by {ratio:.3g} times its bound")
-        for name, ratio in images(precision, cupy)
+    return run_bounded(
+        argv,
+        __doc__,
+        ("precision", list(PRECISIONS)),
+        images,
+        "a direction is off by {} times its bound",
     )
 
 

@@ -7,7 +7,6 @@ backward error is beyond its bound.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from argand import solve
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import exit_status
+from benchmarks.sanitize.verdicts import run_bounded
 from benchmarks.solve import accepted_error, backward_error
 
 SYSTEMS = ((1, 1), (33, 3), (150, 1), (301, 5))
@@ -28,15 +27,12 @@ _SEED = 1
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Solve the systems of one type."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("dtype", choices=("complex64", "complex128"))
-    dtype = parser.parse_args(argv).dtype
-    import cupy
-
-    cupy.cuda.set_allocator(None)
-    return exit_status(
-        (name, "" if ratio <= 1 else f"backward error {ratio:.3g} times its bound")
-        for name, ratio in solutions(dtype, cupy)
+    return run_bounded(
+        argv,
+        __doc__,
+        ("dtype", ("complex64", "complex128")),
+        solutions,
+        "backward error {} times its bound",
     )
 
 

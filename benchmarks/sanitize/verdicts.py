@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 
 def exit_status(results: Iterable[tuple[str, str]]) -> int:
@@ -19,3 +21,32 @@ def exit_status(results: Iterable[tuple[str, str]]) -> int:
             print(f"{name}: {reason}")
     print(f"{calls} calls, {wrong} wrong")
     return int(wrong > 0)
+
+
+def run_bounded(
+    argv: Sequence[str] | None,
+    description: str | None,
+    argument: tuple[str, Sequence[str]],
+    calls: Callable[[str, Any], Iterable[tuple[str, float]]],
+    wrong: str,
+) -> int:
+    """Run the calls that the command line's only argument selects; return `exit_status`.
+
+    Args:
+        argv: the command line.
+        description: of the command.
+        argument: its name and choices.
+        calls: given the choice and CuPy, each call's name and the ratio of its error to its bound.
+        wrong: what a ratio above 1 means, with ``{}`` in place of the ratio.
+    """
+    name, choices = argument
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(name, choices=choices)
+    choice = getattr(parser.parse_args(argv), name)
+    import cupy
+
+    cupy.cuda.set_allocator(None)
+    return exit_status(
+        (call, "" if ratio <= 1 else wrong.format(f"{ratio:.3g}"))
+        for call, ratio in calls(choice, cupy)
+    )
