@@ -22,9 +22,9 @@ _BLOCK_VALUES = 1 << 18
 _FINE = 8
 """Points of the response in the T-th part of a channel."""
 _MOST_COEFFICIENTS = 1 << 20
-"""Of a prototype whose response is computed."""
+"""Largest prototype whose frequency response is computed."""
 _STRONG = 0.01
-"""Of the strongest channel's power: channels above have a gain to compare."""
+"""Gains are compared of channels above this fraction of the strongest channel's power."""
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from workflow.accuracy.transform_bounds import dft_bound, plan_bound
 from workflow.accuracy.underflow import underflow
 
 KERNEL = "kernel"
-"""What ran where it was the kernel of filter and transform; else a plan of `argand.dft` in words,
-or nothing on the CPU."""
+"""Value of ``ran`` where one kernel filtered and transformed. Otherwise ``ran`` is the plan of
+`argand.dft` in words, and empty on the CPU."""
 
 
 @dataclass(frozen=True)
 class ChanneliseBound:
-    """What the 2-norm of a spectrum's error is at most: see `allowed`.
+    """Bound on the 2-norm of a spectrum's error; `allowed` evaluates it.
 
     Attributes:
         filtered: relative to sqrt(M) |v|, of the filter and the fp64 reference.
@@ -38,7 +38,7 @@ class ChanneliseBound:
     lost: float
 
     def allowed(self, size: Any, norm: Any) -> Any:
-        """Return it for sqrt(M) |v| and |y|, numbers or arrays of them."""
+        """Return the bound for sqrt(M) |v| and |y|, numbers or arrays of them."""
         return self.filtered * size + self.transformed * norm + self.lost
 
 

@@ -22,7 +22,7 @@ from argand.gemm.pairs import Pairs
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 1 << 18
-"""Of filtered samples, worked on at a time by a thread: they stay in its core's cache."""
+"""Bytes of filtered samples that a thread transforms at a time: they fit L2."""
 _FEW = 1 << 16
 """Filtered samples of a call below which threads are not worth their start."""
 

@@ -39,13 +39,13 @@ from argand.runtime.plan_override import PlanOverride
 PLAN_OVERRIDE: PlanOverride[ChannelisePlan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is a filter and a DFT."""
 WAVES = 4
-"""Of blocks, where there are several rows or phases; a single one is one wave of equal chunks."""
+"""Waves that several rows or phases are cut into; a single one is one wave of equal chunks."""
 _MOST_FRAMES = 1 << 30
-"""Of a chunk: the kernel counts them by 32 bits."""
+"""Most frames of a chunk: the kernel counts them in 32 bits."""
 _WORKSPACE_BYTES = 256 << 20
-"""Of filtered real samples whose transforms have other sizes than the result."""
+"""Largest workspace of filtered real samples, whose transforms are longer than the result."""
 _FILTER_BLOCKS = 16
-"""Of a multiprocessor."""
+"""Most blocks of the filter alone on a multiprocessor."""
 
 
 def channelise(

@@ -11,6 +11,7 @@ import numpy as np
 
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
+from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import PlanError
@@ -29,10 +30,10 @@ _MOST_LOADED = 12
 _MOST_UNROLLED = 32
 """Spectra of a batch at most: the loop over them is unrolled."""
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
-"""Of the types that kernels read: names of ``Component`` and bytes of a unit (cuda/units.cuh)."""
+"""Types of samples that the kernel reads: name of ``Component``, bytes of a unit (units.cuh)."""
 FILTER_THREADS = 256
 _RESERVED = 1024
-"""Bytes of shared memory that CUDA takes of each block."""
+"""Bytes of shared memory that CUDA reserves in each block."""
 # ChanneliseArguments and FilterArguments of cuda/channelise/plan.cuh.
 KERNEL_ARGUMENTS = (
     ("const void*", "x"), ("float2*", "out"), ("const float*", "coefficients"),
@@ -104,7 +105,7 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
         raise PlanError(f"radices {plan.radices} are not those of {plan.points} points")
     if max(plan.radices) > LARGEST_RADIX or min(plan.radices) < 1 or plan.radices[2] < 2:
         raise PlanError(f"radices must be from 1 to {LARGEST_RADIX}, the last from 2 on")
-    if any(_largest_prime(radix) > LARGEST_PRIME for radix in plan.radices):
+    if any(max(prime_factors(radix), default=1) > LARGEST_PRIME for radix in plan.radices):
         raise PlanError(f"radices must have prime factors up to {LARGEST_PRIME}: {plan.radices}")
     if plan.taps * plan.radices[0] > _window(plan.phases, plan.real):
         raise PlanError(f"{plan.taps} taps of {plan.radices[0]} residues take too many registers")
@@ -190,15 +191,6 @@ def _factors(columns: int) -> Iterator[tuple[int, int]]:
     yield from sorted(found, key=lambda pair: (max(pair), pair[1] < 16, pair[0] < pair[1]))
     if columns <= LARGEST_RADIX:
         yield 1, columns
-
-
-def _largest_prime(n: int) -> int:
-    largest, prime = 1, 2
-    while n > 1:
-        while n % prime == 0:
-            n, largest = n // prime, prime
-        prime += 1
-    return largest
 
 
 @lru_cache(maxsize=64)

@@ -184,7 +184,7 @@ def test_a_result_that_overlaps_the_samples_is_refused() -> None:
 
 
 def test_a_bank_is_made_of_its_options() -> None:
-    """The helper of these tests: pairs are told from real integers."""
+    """Integer pairs differ from real integers by their last axis of 2."""
     assert BANKS["int8 pairs"].pairs
     assert not BANKS["real int8"].pairs
     assert isinstance(BANKS["real"], Bank)

@@ -109,7 +109,7 @@ def test_leakage_and_ripple_are_measured(precision: str, more: dict[str, Any]) -
 
 
 def test_the_arithmetic_is_part_of_leakage_and_ripple() -> None:
-    """A channel that leaks into another one, and one of another gain, are told and wrong."""
+    """A channel that leaks into another one, and one of another gain, fail verification."""
 
     def leaking(result: Any) -> Any:
         result[..., 20] += 0.1 * np.roll(result[..., 3], 1, axis=-1)
