@@ -1,11 +1,13 @@
-"""The axis that comes out of a Fourier transform: its name, its values and their unit."""
+"""The axes that come out of Fourier transforms and filter banks: names, values and units."""
 
 from __future__ import annotations
 
 import numpy as np
+from argand import ChanneliseProblem
 
 from workflow.data import Array, Coordinate, Staged
 from workflow.storage.coordinates import step_of
+from workflow.storage.inputs import InputError
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -16,6 +18,9 @@ RECIPROCAL = {
     "GHz": "ns", "cycles/sample": "", "": "cycles/sample",
 }  # fmt: skip
 """Units of frequency and time; of another unit u it is 1/u."""
+CHANNELS = "frequency"
+FINE_CHANNELS = "fine_frequency"
+"""The axis of a filter bank's channels where its samples have an axis of frequency already."""
 
 
 def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coordinate]:
@@ -35,11 +40,56 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     steps = np.arange(length) - (length // 2 if shift else 0)
     if found is None and inverse:
         return name, Coordinate(steps, "", "sample number")
-    step = 1.0 if found is None else step_of(found, f"input.coordinates.{axes[-1]}")
-    units = "" if found is None else found.units
+    step, units = _step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     negative = "" if shift else " (the upper half are the negative ones)"
     return name, Coordinate(steps / (length * step), reciprocal, f"{name}{negative}")
+
+
+def channels(
+    staged: Staged, problem: ChanneliseProblem, *, centre_hz: float, shift: bool
+) -> tuple[str, dict[str, Coordinate]]:
+    """The name of the axis of a filter bank's channels, and the coordinates of its two axes.
+
+    The frequency of a channel is its centre, plus ``centre_hz``; the time of a spectrum, where the
+    samples have times, is the middle of its samples.
+
+    Raises InputError where times have unequal steps, or no unit of frequency to add a centre to.
+    """
+    axes = staged.axes["samples"]
+    time = axes[-1]
+    step, units = _step(staged)
+    reciprocal = RECIPROCAL.get(units, f"1/{units}")
+    if centre_hz and reciprocal != "Hz":
+        raise InputError(
+            "centre_hz: the samples' time must be in s (input.sample_rate_hz, or "
+            f"input.coordinates.{time}), got {units!r}"
+        )
+    number = problem.channels
+    k = np.arange(problem.bins)
+    if not problem.real:
+        k = (k + number // 2) % number - number // 2
+    values = centre_hz + k / (number * step)
+    if shift:
+        values = np.fft.fftshift(values)
+    name = FINE_CHANNELS if CHANNELS in axes else CHANNELS
+    coordinates = {name: Coordinate(values, reciprocal, "centre of the channel")}
+    found = staged.coordinates.get(time)
+    if found is not None:
+        middle = (number * problem.taps - 1) / 2 + problem.step * np.arange(problem.spectra)
+        start = found.values[0] if found.values.size else 0.0
+        label = "middle of the spectrum's samples"
+        coordinates[time] = Coordinate(start + step * middle, units, label)
+    return name, coordinates
+
+
+def _step(staged: Staged) -> tuple[float, str]:
+    """The step along the samples' last axis and its unit; of one sample without a coordinate."""
+    axis = staged.axes["samples"][-1]
+    found = staged.coordinates.get(axis)
+    if found is None:
+        return 1.0, ""
+    return step_of(found, f"input.coordinates.{axis}"), found.units
 
 
 def _renamed(axis: str, inverse: bool) -> str:

@@ -22,7 +22,6 @@ from workflow.config.tone import Tone
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.storage import operands
-from workflow.storage.coordinates import step_of
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
@@ -40,9 +39,6 @@ SAMPLES = Operand(
     "samples", ("axis_0", "polarization", "antenna", "time"), free=True, named=True
 )  # fmt: skip
 COEFFICIENTS = Operand("coefficients", ("tap",), real=True)
-CHANNELS = "frequency"
-FINE = "fine_frequency"
-"""The axis of channels, and its name where samples have an axis of frequency already."""
 
 
 class ChanneliseInput(FileInput):
@@ -162,7 +158,7 @@ class Channelise(Workload):
                 f"input.coefficients must have {length} values, channels times taps, got "
                 f"{found['coefficients'].shape[0]}"
             )
-        self._coordinates(self.outline(upstream))
+        self._channels(self.outline(upstream))
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Operands samples (..., time) and coefficients (taps channels)."""
@@ -297,50 +293,22 @@ class Channelise(Workload):
             ran=staged.attributes.get(_RAN, ""),
         )  # fmt: skip
 
-    def _coordinates(self, staged: Staged) -> dict[str, Coordinate]:
-        """What stands along channels, and along time: the middle of each spectrum's samples.
-
-        Raises InputError where times have unequal steps, or no unit of frequency to add a centre.
-        """
-        case, time = self.case, staged.axes["samples"][-1]
+    def _channels(self, staged: Staged) -> tuple[str, dict[str, Coordinate]]:
         problem = self._problem(staged, PRECISIONS["fp64"])
-        found = staged.coordinates.get(time)
-        step = 1.0 if found is None else step_of(found, f"input.coordinates.{time}")
-        units = "" if found is None else found.units
-        reciprocal = spectrum.RECIPROCAL.get(units, f"1/{units}")
-        if case.centre_hz and reciprocal != "Hz":
-            raise InputError(
-                "centre_hz: the samples' time must be in s (input.sample_rate_hz, or "
-                f"input.coordinates.{time}), got {units!r}"
-            )
-        k = np.arange(problem.bins)
-        if not case.real:
-            k = (k + case.channels // 2) % case.channels - case.channels // 2
-        values = case.centre_hz + k / (case.channels * step)
-        if case.shift:
-            values = np.fft.fftshift(values)
-        where = Coordinate(values, reciprocal, "centre of the channel")
-        coordinates = {self._channel_axis(staged): where}
-        if found is not None:
-            middle = (case.channels * case.taps - 1) / 2 + problem.step * np.arange(problem.spectra)
-            start = found.values[0] if found.values.size else 0.0
-            name = "middle of the spectrum's samples"
-            coordinates[time] = Coordinate(start + step * middle, units, name)
-        return coordinates
-
-    def _channel_axis(self, staged: Staged) -> str:
-        return FINE if CHANNELS in staged.axes["samples"] else CHANNELS
+        case = self.case
+        return spectrum.channels(staged, problem, centre_hz=case.centre_hz, shift=case.shift)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The spectra, with the frequency of each channel and the time of each spectrum."""
-        axes, own = staged.axes["samples"], self._coordinates(staged)
+        axes = staged.axes["samples"]
+        channels, own = self._channels(staged)
         kept = {
             name: one for name, one in staged.coordinates.items()
             if axes[-1] not in one.of(name) and set(one.of(name)) & set(axes) and name not in own
         }  # fmt: skip
         data = spectrum.shifted(result) if self.case.shift else result
         return Product(
-            "spectra", data, (*axes, self._channel_axis(staged)), {**kept, **own},
+            "spectra", data, (*axes, channels), {**kept, **own},
             f"{self.name}: channels of a filter bank", staged.units.get("samples", ""),
         )  # fmt: skip
 
