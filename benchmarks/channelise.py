@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, channelise, pairs
-from argand.channelise.problem import oversampling_of, spectra_of
+from argand import PRECISIONS, ChanneliseProblem, Device, channelise, pairs
+from argand.channelise.problem import oversampling_of
 from scipy.signal import firwin
 
 from benchmarks.harness.conditions import Monitor, monitor
@@ -128,17 +128,12 @@ def _operand(x: Any) -> Any:
 def _ways(
     kind: str, h: Any, arguments: argparse.Namespace, device: Device
 ) -> Iterator[tuple[str, str, _Call]]:
-    m, oversampling = (
-        arguments.channels,
-        oversampling_of(arguments.oversampling, arguments.channels),
-    )
+    m = arguments.channels
+    oversampling = oversampling_of(arguments.oversampling, m)
     if not arguments.no_peer:
         for peer in study_peers("channelise", device.backend):
-            yield (
-                peer.name,
-                "fp32",
-                partial(_by_peer, peer.computation("fp32"), h, m, oversampling, "int8" in kind),
-            )
+            compute = peer.computation("fp32")
+            yield peer.name, "fp32", partial(_by_peer, compute, h, m, oversampling, "int8" in kind)
 
     def ours(precision: str, x: Any) -> Any:
         return channelise(
@@ -166,9 +161,7 @@ def _copy_rate(
     arrays = array_module(device)
     source = arrays.ones(arguments.samples, np.float32)
     target = arrays.empty_like(source)
-    columns = timed(
-        lambda: arrays.copyto(target, source), arguments, device, watch, None
-    )  # fmt: skip
+    columns = timed(partial(arrays.copyto, target, source), arguments, device, watch, None)
     return 2e6 * float(source.nbytes) / float(columns["time_us_p50"])
 
 
@@ -178,26 +171,25 @@ def _error(
     """The largest error of sampled spectra of the first row over its bound."""
     m = arguments.channels
     fraction = oversampling_of(arguments.oversampling, m)
-    step, ran = int(m / fraction), ""
+    row, ran = PRECISIONS[precision], ""
     real = x.ndim == 2 and x.dtype.kind != "c"
+    problem = ChanneliseProblem((x.shape[0],), x.shape[1], m, arguments.taps, fraction, real, row)
+    if not problem.spectra:
+        raise SystemExit(f"--samples must be at least channels times taps, {len(h)}, a row")
     if device.backend == "cuda":
-        from argand import ChanneliseProblem
         from argand.channelise.gpu import algorithm
 
-        problem = ChanneliseProblem(
-            (x.shape[0],), x.shape[1], m, arguments.taps, fraction, real, PRECISIONS[precision]
-        )
         ran = algorithm(problem, device)[1]
-    row = PRECISIONS[precision]
     bound = channelise_bound(row, m, arguments.taps, device.backend, real=real, ran=ran)
     worst = 0.0
-    for s in sampled_rows(spectra_of(x.shape[1], len(h), step), SAMPLED):
-        part = on_host(x[0, int(s) * step : int(s) * step + len(h)])
+    for s in sampled_rows(problem.spectra, SAMPLED):
+        begin = int(s) * problem.step
+        part = on_host(x[0, begin : begin + len(h)])
         part = part if part.dtype.kind == "c" else part.astype(float)
         given = part[:, 0] + 1j * part[:, 1] if part.ndim == 2 else part
         one = channelise_reference(given, h, m, fraction)
         # The reference counts phases from the samples that it is given.
-        turns = int(s) * step % m * np.arange(one.values.shape[-1]) % m
+        turns = begin % m * np.arange(one.values.shape[-1]) % m
         truth = one.values[0, 0] * np.exp(-2j * np.pi * turns / m)
         error = np.linalg.norm(on_host(found[0, int(s)]) - truth) * (2**0.5 if real else 1)
         worst = max(worst, float(error / bound.allowed(one.size[0, 0], one.norm[0, 0])))
@@ -210,7 +202,7 @@ def _measured(
 ) -> ChanneliseRow:  # fmt: skip
     found = call(x)
     error = _error(found, x, h, precision, arguments, device)
-    moved, shape = float(x.nbytes + found.nbytes), found.shape
+    moved = float(x.nbytes + found.nbytes)
     del found
     columns = timed(
         partial(call, x), arguments, device, watch, "channelise" if name == "argand" else None
@@ -218,7 +210,6 @@ def _measured(
     time_us = columns["time_us_p50"]
     release(device)
     rate = 1e6 * moved / time_us
-    assert shape[-2] > 0
     return ChanneliseRow(
         channels=arguments.channels, taps=arguments.taps, oversampling=arguments.oversampling,
         samples=int(x.shape[0] * x.shape[1]), implementation=name, precision=precision, input=kind,
