@@ -1,4 +1,4 @@
-"""The tables of Hermitian products and of images, as their benchmarks recorded them."""
+"""The tables of Hermitian products, images and filter banks, as their benchmarks recorded them."""
 
 from __future__ import annotations
 
@@ -23,23 +23,33 @@ def _table(file: str, *own: Column) -> Callable[[Path], str]:
         Column("implementation", "who"),
         Column("precision", "precision"),
         Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
-        Column("tflops", "TFLOP/s", _number, numeric=True),
         *own,
     )
     return lambda data: markdown_table(columns, plain_rows(data / file))
 
 
+_RATE = Column("tflops", "TFLOP/s", _number, numeric=True)
 ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-herk": _table(
         "h200-herk.csv",
+        _RATE,
         Column("fraction_of_real", "of cuBLAS's real product", _number, numeric=True),
         Column("speedup", "× full product", _number, numeric=True),
         Column("error", "error", _number, numeric=True),
     ),
     "h200-image": _table(
         "h200-image.csv",
+        _RATE,
         Column("speedup", "× CuPy", _number, numeric=True),
         Column("componentwise", "error", _number, numeric=True),
+    ),
+    "h200-channelise": _table(
+        "h200-channelise.csv",
+        Column("input", "samples"),
+        Column("gbytes_per_s", "GB/s", _number, numeric=True),
+        Column("of_copy", "of copy", _number, numeric=True),
+        Column("speedup", "× CuPy", _number, numeric=True),
+        Column("error", "error over bound", _number, numeric=True),
     ),
 }
 """By the names that pages call them."""
