@@ -83,6 +83,8 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     constexpr int kUnroll = kMmaK<plan.operand> < 16 ? 2 : 1;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
+        // A tiny k ends within the k of one group of warps; what follows is zeros.
+        if (plan.warps_k > 1 && k > 0 && k0 + k >= k_left) break;
         Fragment<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
