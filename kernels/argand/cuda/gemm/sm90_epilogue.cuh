@@ -4,6 +4,7 @@
 // from registers, sm90_epilogue_tma.cuh through shared memory.
 #pragma once
 #include "device/complex.cuh"
+#include "device/conditional.cuh"
 #include "device/scaling.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
@@ -11,25 +12,45 @@
 // Stores of one and of two neighbouring results: complex64, or pairs in the 16-bit operand format.
 template <WgmmaPlan plan>
 struct Output {
-    static __device__ __forceinline__ uint32 to_16bit(float2 x) {
-        const float parts[2] = {x.x, x.y};
-        return OperandFormat<plan.operand>::pack(parts);
-    }
+    // A result as it is stored.
+    using Value = typename Conditional<plan.half_output, uint32, float2>::Type;
 
-    static __device__ __forceinline__ void store(void* out, int64 at, float2 x) {
+    static __device__ __forceinline__ Value value_of(float2 x) {
         if constexpr (plan.half_output) {
-            static_cast<uint32*>(out)[at] = to_16bit(x);
+            const float parts[2] = {x.x, x.y};
+            return OperandFormat<plan.operand>::pack(parts);
         } else {
-            static_cast<float2*>(out)[at] = x;
+            return x;
         }
     }
 
-    static __device__ __forceinline__ void store_pair(void* out, int64 at, float2 x, float2 y) {
+    static __device__ __forceinline__ Value* at(void* out, int64 index) {
+        return static_cast<Value*>(out) + index;
+    }
+
+    // Two neighbours, of which the first is aligned to both.
+    static __device__ __forceinline__ void store_two(Value* to, Value x, Value y) {
         if constexpr (plan.half_output) {
-            *reinterpret_cast<uint2*>(static_cast<uint32*>(out) + at) = {to_16bit(x), to_16bit(y)};
+            *reinterpret_cast<uint2*>(to) = {x, y};
         } else {
-            *reinterpret_cast<float4*>(static_cast<float2*>(out) + at) = {x.x, x.y, y.x, y.y};
+            *reinterpret_cast<float4*>(to) = {x.x, x.y, y.x, y.y};
         }
+    }
+
+    static __device__ __forceinline__ Value from_lane(Value x, int lane) {
+        if constexpr (plan.half_output) {
+            return __shfl_sync(~0u, x, lane);
+        } else {
+            return {__shfl_sync(~0u, x.x, lane), __shfl_sync(~0u, x.y, lane)};
+        }
+    }
+
+    static __device__ __forceinline__ void store(void* out, int64 index, float2 x) {
+        *at(out, index) = value_of(x);
+    }
+
+    static __device__ __forceinline__ void store_pair(void* out, int64 index, float2 x, float2 y) {
+        store_two(at(out, index), value_of(x), value_of(y));
     }
 };
 

@@ -4,37 +4,76 @@
 #pragma once
 #include "sm90_epilogue.cuh"
 
-// Stores the 16 rows of a warp where all of them and all columns lie inside Z, and the epilogue
-// only descales.
-template <WgmmaPlan plan>
-__device__ __forceinline__ void store_full_rows(const WgmmaArguments& args, const WgmmaTile& tile,
-                                                int row0, int lane,
-                                                const float (&re)[plan.block_n / 2],
-                                                const float (&im)[plan.block_n / 2]) {
+// Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only descales.
+// Of each eight columns a lane holds columns 2 t and 2 t + 1, t = lane % 4, of two rows, and stores
+// them as one vector. With `kShifts` rows may begin in the middle of a vector: in those a lane stores
+// column 2 t + 1 and the first column of the next lane, and the first and the last column of the
+// tile are stored alone. Four lanes then write 64 bytes of a row at once in either case.
+template <WgmmaPlan plan, bool kShifts>
+__device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args,
+                                                      const WgmmaTile& tile, int row0, int lane,
+                                                      const float (&re)[plan.block_n / 2],
+                                                      const float (&im)[plan.block_n / 2]) {
+    using Out = Output<plan>;
+    using Value = typename Out::Value;
+    constexpr int kEights = plan.block_n / 8;
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
-    const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const ColumnDescales<plan> descales(args, tile, lane);
+    const int t = lane % 4, columns = min(plan.block_n, args.n - tile.n0);
     float2 x_descale[2] = {};
-    int64 at[2];
+    Value* to[2];  // of the lane's first pair of columns
+    bool inside[2], shifted[2] = {};
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
+        const int row = row0 + fragment_row<plan>(lane, h);
+        inside[h] = row < args.m;
         if constexpr (plan.scaled) {
             const int64 first = args.x_batched ? int64(tile.batch) * args.m : 0;
-            x_descale[h] = __ldg(args.x_descale + first + rows[h]);
+            x_descale[h] = __ldg(args.x_descale + first + min(row, args.m - 1));
         }
-        at[h] = product * args.out_stride_batch + rows[h] * args.out_stride_m + tile.n0 +
-                2 * (lane % 4);
+        to[h] = Out::at(args.out, product * args.out_stride_batch + row * args.out_stride_m +
+                                      tile.n0 + 2 * t);
+        if constexpr (kShifts)
+            shifted[h] = reinterpret_cast<uint64>(to[h]) % (2 * sizeof(Value)) != 0;
     }
+    Value held[2][2], next[2][2];  // results of these eight columns and of the next, by row, column
+    auto find = [&](int j, Value (&found)[2][2]) {
+        const float2 y_descale[2] = {descales.at(8 * j, 2 * t), descales.at(8 * j, 2 * t + 1)};
 #pragma unroll
-    for (int j = 0; j < plan.block_n / 8; ++j) {
-        const float2 y_descale[2] = {descales.at(8 * j, 2 * (lane % 4)),
-                                     descales.at(8 * j, 2 * (lane % 4) + 1)};
+        for (int i = 0; i < 4; ++i) {
+            const float2 x = {re[4 * j + i], im[4 * j + i]};
+            found[i / 2][i % 2] = Out::value_of(descale<plan>(x, x_descale[i / 2], y_descale[i % 2]));
+        }
+    };
+    find(0, next);
+#pragma unroll
+    for (int j = 0; j < kEights; ++j) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) held[i / 2][i % 2] = next[i / 2][i % 2];
+        if (j + 1 < kEights) find(j + 1, next);
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            const int i = 4 * j + 2 * h;
-            Output<plan>::store_pair(
-                args.out, at[h] + 8 * j, descale<plan>({re[i], im[i]}, x_descale[h], y_descale[0]),
-                descale<plan>({re[i + 1], im[i + 1]}, x_descale[h], y_descale[1]));
+            Value first = held[h][0], second = held[h][1];
+            int column = 8 * j + 2 * t;
+            Value* at = to[h] + 8 * j;
+            if constexpr (kShifts) {
+                // The lane before asks for this one's first column; the last of four lanes asks the
+                // first for the column after these eight.
+                const Value given = t == 0 ? next[h][0] : held[h][0];
+                const Value after = Out::from_lane(given, lane / 4 * 4 + (t + 1) % 4);
+                if (shifted[h]) {
+                    if (j == 0 && t == 0 && inside[h]) *at = first;
+                    first = second;
+                    second = after;
+                    ++column;
+                    ++at;
+                }
+            }
+            if (inside[h] && column + 1 < columns) {
+                Out::store_two(at, first, second);
+            } else if (inside[h] && column < columns) {
+                *at = first;
+            }
         }
     }
 }
@@ -45,12 +84,15 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
                                            int row0, int lane, const float (&re)[plan.block_n / 2],
                                            const float (&im)[plan.block_n / 2]) {
-    const bool full_rows = only_descales(args) && args.store_pairs_n && row0 + 16 <= args.m &&
-                           tile.n0 + plan.block_n <= args.n;
-    // The shuffle makes the branch warp-uniform for the compiler, which else generates the shuffles
-    // of ColumnDescales twice, also for divergent lanes.
-    if (__shfl_sync(~0u, int(full_rows), 0)) {
-        store_full_rows<plan>(args, tile, row0, lane, re, im);
+    // The shuffles make the branches warp-uniform for the compiler, which else generates the
+    // shuffles of ColumnDescales twice, also for divergent lanes.
+    const bool contiguous = only_descales(args) && args.out_stride_n == 1;
+    if (__shfl_sync(~0u, int(contiguous && args.store_pairs_n), 0)) {
+        store_contiguous_rows<plan, false>(args, tile, row0, lane, re, im);
+        return;
+    }
+    if (__shfl_sync(~0u, int(contiguous), 0)) {
+        store_contiguous_rows<plan, true>(args, tile, row0, lane, re, im);
         return;
     }
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;

@@ -15,16 +15,6 @@
 #include "sm90_partials.cuh"
 #include "sm90_promoted_mainloop.cuh"
 
-// std::conditional, which NVRTC has no header for.
-template <bool condition, typename Then, typename Else>
-struct Conditional {
-    using Type = Then;
-};
-template <typename Then, typename Else>
-struct Conditional<false, Then, Else> {
-    using Type = Else;
-};
-
 // A consumer warpgroup: mainloop, reduction and epilogue of one work item after another.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
