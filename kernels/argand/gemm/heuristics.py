@@ -150,6 +150,9 @@ def estimate(
     moved = batch * items * k / _MEMORY_BYTES + result
     moved *= _FEW_IN_FLIGHT if plan.consumer_warpgroups == 1 else 1.0
     packing, scaled = 0.0, False
+    if plan.fused_pack:  # packing then shares the memory with the product
+        copies = batch if column_traits.batched else 1
+        moved += copies * columns * k * (8 + precision.planar_bytes) / _MEMORY_BYTES
     for operand_rows, traits, packs in (
         (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
