@@ -43,8 +43,9 @@ def assert_bits_stay(cp: Any, a: Any, b: Any, n: int, **how: Any) -> None:
 
 @pytest.mark.usefixtures("wgmma")
 @pytest.mark.parametrize("precision", TENSOR)
-def test_rows_of_wgmma(cp: Any, rng: np.random.Generator, precision: str) -> None:
-    """Each tile, with operands in planes, whose rows stand in another order than those in place."""
+@pytest.mark.parametrize("swapped", [False, True])
+def test_rows_of_wgmma(cp: Any, rng: np.random.Generator, precision: str, swapped: bool) -> None:
+    """Each tile and storage of the row operand, whose rows stand in an order of its own."""
     for n in WIDTHS:
         a, b = (cp.asarray(normal(rng, *shape)) for shape in ((M, K), (K, n)))
         tiles = set()
@@ -52,7 +53,9 @@ def test_rows_of_wgmma(cp: Any, rng: np.random.Generator, precision: str) -> Non
             plan = choice.plan
             assert plan is not None
             tile = (plan.storage, plan.block_m, plan.block_n)
-            if choice.swapped or plan.fused_pack or choice.split_k_slices > 1 or tile in tiles:
+            if plan.fused_pack or choice.split_k_slices > 1 or tile in tiles:
+                continue
+            if choice.swapped != swapped:
                 continue
             tiles.add(tile)
             with overridden(choice):

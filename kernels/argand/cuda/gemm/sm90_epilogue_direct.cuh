@@ -78,6 +78,46 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     }
 }
 
+// The same where rows of Z are contiguous, as in C^T = B^T A^T with a row-major C, and a lane holds
+// two adjacent rows: in columns that begin in the middle of a vector it stores its second row and
+// the first of the lane with the next rows. Eight lanes write 128 bytes of a column at once.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& args,
+                                                         const WgmmaTile& tile, int row0, int lane,
+                                                         const float (&re)[plan.block_n / 2],
+                                                         const float (&im)[plan.block_n / 2]) {
+    static_assert(!plan.scaled, "adjacent rows are of an interleaved X, which is not scaled");
+    using Out = Output<plan>;
+    using Value = typename Out::Value;
+    const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
+    const int t = lane % 4, own = lane / 4 * 2, rows = min(16, args.m - row0);
+    Value* column_start = Out::at(args.out, product * args.out_stride_batch + row0 + own +
+                                                (tile.n0 + 2 * t) * args.out_stride_n);
+#pragma unroll
+    for (int i = 0; i < plan.block_n / 4; ++i) {
+        const int j = i / 2, e = i % 2, column = tile.n0 + 8 * j + 2 * t + e;
+        const int at = 4 * j + e;
+        Value first = Out::value_of({re[at], im[at]}),
+              second = Out::value_of({re[at + 2], im[at + 2]});
+        const Value after = Out::from_lane(first, (lane + 4) % kWarp);
+        Value* to = column_start + (8 * j + e) * args.out_stride_n;
+        const bool inside = column < args.n;
+        int row = own;
+        if (reinterpret_cast<uint64>(to) % (2 * sizeof(Value)) != 0) {
+            if (inside && row == 0 && rows > 0) *to = first;
+            first = second;
+            second = after;
+            ++row;
+            ++to;
+        }
+        if (inside && row + 1 < rows) {
+            Out::store_two(to, first, second);
+        } else if (inside && row < rows) {
+            *to = first;
+        }
+    }
+}
+
 // Stores the 16 rows of a warp. Of each eight columns a lane holds columns 2 (lane % 4) and the
 // next, of two rows.
 template <WgmmaPlan plan>
@@ -94,6 +134,12 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
     if (__shfl_sync(~0u, int(contiguous), 0)) {
         store_contiguous_rows<plan, true>(args, tile, row0, lane, re, im);
         return;
+    }
+    if constexpr (plan.adjacent_rows()) {
+        if (__shfl_sync(~0u, int(only_descales(args) && args.out_stride_m == 1), 0)) {
+            store_contiguous_columns<plan>(args, tile, row0, lane, re, im);
+            return;
+        }
     }
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
