@@ -73,17 +73,17 @@ _ROUNDED_ROWS = 3.6
 _MEMORY_BYTES = 3.1e12
 _FEW_IN_FLIGHT = 1.1
 """Factor of the traffic of tiles of one warpgroup."""
-_UNALIGNED_RESULT = 3.0
-"""Factor of the traffic of a result whose rows begin in the middle of 16 bytes."""
+_UNALIGNED_RESULT = 1.5
+"""Factor of the traffic of a result whose rows begin in the middle of 16 bytes: 64 bytes at once
+touch three sectors of L2 and fill two. Derived, not fitted."""
 _PACK_BYTES = 3.9e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
 _STORE_BYTES = 33e9
 """Bytes a second that a multiprocessor's epilogue stores."""
-_SINGLE_STORE = 1.75
-"""Factor of a store of single numbers, because rows begin in the middle of 16 bytes."""
 _DIRECT_STORE = 1.23
-"""Factor of a store from registers at tiles that leave none for store boxes."""
+"""Factor of a store from registers: of rows that begin in the middle of 16 bytes, and of tiles that
+leave no registers for store boxes."""
 _OVERLAPPED_STORE = 0.47
 """Fraction of a store's time that remains with an overlapped epilogue."""
 _SCATTERED_STORE = 4.5
@@ -175,11 +175,9 @@ def estimate(
     store = plan.block_m * plan.block_n * (4 if sizes.half_output else 8) / _STORE_BYTES
     if sizes.half_output and (choice.swapped or n % 2):
         store *= _SCATTERED_STORE
-    if not sizes.half_output and choice.split_k_slices == 1:
-        if n % 2:
-            store *= _SINGLE_STORE
-        elif plan.block_n == 128 and precision.terms > 1:
-            store *= _DIRECT_STORE
+    direct = n % 2 == 1 or (plan.block_n == 128 and precision.terms > 1)
+    if direct and not sizes.half_output and choice.split_k_slices == 1:
+        store *= _DIRECT_STORE
     overlapped = tiles > sm_count and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)
