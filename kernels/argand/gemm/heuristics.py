@@ -33,12 +33,14 @@ def choose(
     a: OperandTraits,
     b: OperandTraits,
     family: Family | None = None,
+    *,
+    memory: float = 1.0,
 ) -> GemmChoice:
     """Return the candidate of the least estimated time on ``sm_count`` multiprocessors.
 
-    ``family`` restricts the candidates, to those of the precision itself. Raises PlanError where
-    there is none, and for a precision that the architecture lacks. Plans without scales are taken
-    where they are clearly faster.
+    ``memory`` is the card's `relative_memory`. ``family`` restricts the candidates, to those of the
+    precision itself. Raises PlanError where there is none, and for a precision that the
+    architecture lacks. Plans without scales are taken where they are clearly faster.
     """
     require_precision(precision, arch)
     every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
@@ -52,7 +54,7 @@ def choose(
         )
 
     def seconds(choice: GemmChoice) -> float:
-        found = estimate(choice, precision, sm_count, sizes, a, b)
+        found = estimate(choice, precision, sm_count, sizes, a, b, memory)
         return found * UNSCALED_MARGIN if choice.unscaled else found
 
     return min(every, key=seconds)
@@ -70,6 +72,8 @@ _UNALIGNED = 3.1
 """Factor of loading an operand whose lines are no multiples of 32 bytes, the sectors of L2."""
 _ROUNDED_ROWS = 3.6
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock."""
+_FITTED_RATE = 4.917e12
+"""Peak bytes a second of an H200's memory, at which the two constants of its traffic are fitted."""
 _MEMORY_BYTES = 3.1e12
 _FEW_IN_FLIGHT = 1.1
 """Factor of the traffic of tiles of one warpgroup."""
@@ -128,6 +132,11 @@ _SPLITTING = 1.13
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""
 
 
+def relative_memory(rate: float) -> float:
+    """Return a memory's peak rate over an H200's; 1 where it is 0, that is not known."""
+    return rate / _FITTED_RATE if rate else 1.0
+
+
 def estimate(
     choice: GemmChoice,
     precision: Precision,
@@ -135,24 +144,29 @@ def estimate(
     sizes: GemmSizes,
     a: OperandTraits,
     b: OperandTraits,
+    memory: float = 1.0,
 ) -> float:
-    """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by."""
+    """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by.
+
+    ``memory`` is the card's `relative_memory`.
+    """
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     plan, precision = choice.plan, choice.computed_at(precision)
     if plan is None:
-        return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b)
+        return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b, memory)
+    memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     items = rows * plan.x_element_bytes(precision) + columns * precision.planar_bytes
-    result = batch * (4 if sizes.half_output else 8) * m * n / _MEMORY_BYTES
+    result = batch * (4 if sizes.half_output else 8) * m * n / memory_bytes
     if not sizes.half_output and n % 2:
         result *= _UNALIGNED_RESULT
-    moved = batch * items * k / _MEMORY_BYTES + result
+    moved = batch * items * k / memory_bytes + result
     moved *= _FEW_IN_FLIGHT if plan.consumer_warpgroups == 1 else 1.0
     packing, scaled = 0.0, False
     if plan.fused_pack:  # packing then shares the memory with the product
         copies = batch if column_traits.batched else 1
-        moved += copies * columns * k * (8 + precision.planar_bytes) / _MEMORY_BYTES
+        moved += copies * columns * k * (8 + precision.planar_bytes) / memory_bytes
     for operand_rows, traits, packs in (
         (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
@@ -163,7 +177,7 @@ def estimate(
             copies = batch if traits.batched else 1
             finds_absmax = precision.scaled and not traits.half
             factor = _SCALED_PACKING if finds_absmax else 1.0
-            packing += factor * copies * operand_rows * k * item / _PACK_BYTES
+            packing += factor * copies * operand_rows * k * item / pack_bytes
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     total += _ABSMAX_EXCHANGE if scaled else 0.0
@@ -181,7 +195,7 @@ def estimate(
     overlapped = tiles > sm_count and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)
-        total += _REDUCE_LAUNCH + partials / _PACK_BYTES
+        total += _REDUCE_LAUNCH + partials / pack_bytes
     division = TileDivision(min(tiles, sm_count), tiles)
     if choice.split_k_slices == 1:
         # Partial tiles of a last wave lie over planes where memory of their own is short.
@@ -228,6 +242,7 @@ def _mma_sync_estimate(
     sizes: GemmSizes,
     a: OperandTraits,
     b: OperandTraits,
+    memory: float,
 ) -> float:
     """Return the same of the plan that the mma.sync family makes on Hopper, for any address."""
     plan = sm80_heuristics.plan_gemm(
@@ -237,7 +252,7 @@ def _mma_sync_estimate(
         tile=choice.tile, triangle=sizes.triangle,
     )  # fmt: skip
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
-    seconds = 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers)
+    seconds = 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)
     if not sizes.triangle:
         return seconds
     return (

@@ -14,7 +14,7 @@ from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
 from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, adapted, partials_capacity
 from argand.gemm.families import Family
-from argand.gemm.heuristics import choose
+from argand.gemm.heuristics import choose, relative_memory
 from argand.gemm.names import computed_name, mma_name, wgmma_name
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
@@ -118,7 +118,10 @@ def choice_for(
     measured = None if sizes.triangle else tuning.lookup(precision, sizes, a, b, device)
     if measured is not None and family in (None, measured.family):
         return measured
-    return choose(precision, found.require_arch(), found.sm_count, sizes, a, b, family)
+    return choose(
+        precision, found.require_arch(), found.sm_count, sizes, a, b, family,
+        memory=relative_memory(found.memory_rate),
+    )  # fmt: skip
 
 
 class GemmLaunch:

@@ -155,9 +155,15 @@ of the integer units (25 drawn shapes on an H100)."""
 
 
 def estimate(
-    plan: GemmPlan, precision: Precision, sm_count: int, sizes: tuple[int, int, int, int]
+    plan: GemmPlan,
+    precision: Precision,
+    sm_count: int,
+    sizes: tuple[int, int, int, int],
+    memory: float = 1.0,
 ) -> float:
     """Return the estimated microseconds of a product (batch, m, n, k), to rank plans by.
+
+    ``memory`` is the card's peak memory rate over an H200's.
 
     The blocks that share a multiprocessor share its rate; a quarter with one warp does not reach
     its own.
@@ -182,7 +188,7 @@ def estimate(
         least = costs.k_tile * (1.0 + costs.k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
     work = waves * (mainloop + resident * store)
-    moved = 8 * batch * (m * k + k * n + m * n) / costs.bytes
+    moved = 8 * batch * (m * k + k * n + m * n) / (memory * costs.bytes)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.term * (precision.terms - 1)
     if plan.split_k_slices > 1:

@@ -15,7 +15,7 @@ from argand.gemm.candidates import (
     candidates,
     partials_capacity,
 )
-from argand.gemm.heuristics import choose, estimate
+from argand.gemm.heuristics import choose, estimate, relative_memory
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.sm90_plan import WgmmaPlan, check_wgmma_plan
 from argand.runtime.plan import TARGET, PlanError
@@ -308,6 +308,18 @@ def test_every_candidate_has_an_estimate_that_grows(precision: str) -> None:
             small = estimate(choice, row, SM_COUNT, LARGE, a, b)
             # Eight times the products at the same rate, up to packing and the last wave.
             assert 5 < estimate(choice, row, SM_COUNT, larger, a, b) / small < 9
+
+
+def test_slower_memory_delays_what_it_bounds() -> None:
+    """The traffic of a product of short k, and packing; products of long k only their share."""
+    row, slow = PRECISIONS["tf32"], relative_memory(3.352e12)  # an H100's
+    assert 0.65 < slow < 0.7
+    assert relative_memory(0.0) == 1.0
+    for k, least, most in ((16, 1.2, 1 / slow), (8192, 1.0, 1.1)):
+        sizes = GemmSizes(1, 16384, 2048, k)
+        for choice, _ in wgmma(candidates_of("tf32", A, B, sizes)):
+            times = [estimate(choice, row, SM_COUNT, sizes, A, B, rate) for rate in (1.0, slow)]
+            assert least < times[1] / times[0] < most
 
 
 @pytest.mark.parametrize("precision", TENSOR)
