@@ -227,6 +227,11 @@ class GemmLaunch:
         self._launches = LaunchSequence(kernels, self._updates)
 
     @property
+    def sequence(self) -> LaunchSequence | None:
+        """The launches of mma.sync without a scan, of addresses a, b, c, out, 0, 0; else None."""
+        return None if self._mma is None else self._mma.sequence
+
+    @property
     def kernels(self) -> Sequence[BoundKernel]:
         """Return the launches of the product: two where partial tiles lie over planes, else one."""
         return [] if self._mma is not None else self._multiply.kernels

@@ -82,6 +82,11 @@ class MmaLaunch:
             lambda addresses: [one.argument_update(_MEMBERS, (), addresses) for one in kernels],
         )
 
+    @property
+    def sequence(self) -> LaunchSequence | None:
+        """The launches, where no scan for scales comes before them."""
+        return self._launches if self._scan is None else None
+
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
         absmax: Sequence[int] = (0, 0)
