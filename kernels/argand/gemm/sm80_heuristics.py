@@ -17,6 +17,7 @@ from argand.gemm.sm80_plan import (
     check_plan,
     holds_accumulators,
     whole_passes,
+    without_spills,
 )
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
@@ -52,7 +53,7 @@ def plan_gemm(
         if triangle:
             if plan.block_m != plan.block_n:
                 continue
-            plan = replace(plan, triangle=True)
+            plan = without_spills(replace(plan, triangle=True), precision, arch)
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         plan = plan if whole_passes(plan) else replace(plan, vector=1)
         fitted.append(_with_absmax(plan, precision, arch, k))

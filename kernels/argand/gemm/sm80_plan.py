@@ -172,7 +172,7 @@ _TF32_LARGEST = GemmPlan(128, 128, 32, 2, 4, 3)
 
 def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
     """List the tiles, with as many stages as the architecture's shared memory holds."""
-    found = []
+    found: dict[GemmPlan, None] = {}
     for plan in _tiles(precision):
         # A k-tile is at least one MMA of each group of warps.
         block_k, mma_k = max(plan.block_k, precision.operand.mma_k), precision.operand.mma_k
@@ -180,8 +180,21 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
         while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
             plan = replace(plan, stages=plan.stages - 1)
         if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
-            found.append(plan)
-    return found
+            found[without_spills(plan, precision, arch)] = None
+    return list(found)
+
+
+def without_spills(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
+    """Return the tile with 16 x 32 of C a warp where 32 x 32 would take over 255 registers.
+
+    That is at two 16-bit terms: in triangles, whose tiles are 64 x 64, and in all tiles on
+    architectures after Hopper, whose compilers keep more addresses of copies in registers.
+    """
+    rows, columns = plan.block_m // plan.warps_m, plan.block_n // plan.warps_n
+    full = precision.terms > 1 and precision.operand.name != "tf32" and (rows, columns) == (32, 32)
+    if full and (plan.triangle or arch.sm > CLUSTER_SM):
+        return replace(plan, block_m=64, warps_m=4)
+    return plan
 
 
 def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
