@@ -177,24 +177,33 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
         # A k-tile is at least one MMA of each group of warps.
         block_k, mma_k = max(plan.block_k, precision.operand.mma_k), precision.operand.mma_k
         plan = replace(plan, block_k=block_k, warps_k=min(plan.warps_k, block_k // mma_k))
+        plan = without_spills(plan, precision, arch)
         while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
             plan = replace(plan, stages=plan.stages - 1)
         if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
-            found[without_spills(plan, precision, arch)] = None
+            found[plan] = None
     return list(found)
 
 
 def without_spills(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
-    """Return the tile with 16 x 32 of C a warp where 32 x 32 would take over 255 registers.
+    """Return the tile with half of C a warp where all of it would take over 255 registers.
 
-    That is at two 16-bit terms: in triangles, whose tiles are 64 x 64, and in all tiles on
-    architectures after Hopper, whose compilers keep more addresses of copies in registers.
+    A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Compilers for
+    architectures after Hopper keep more addresses of copies in registers, so no tile is full there;
+    elsewhere triangles of two 16-bit terms are not, which have a branch more.
     """
-    rows, columns = plan.block_m // plan.warps_m, plan.block_n // plan.warps_n
-    full = precision.terms > 1 and precision.operand.name != "tf32" and (rows, columns) == (32, 32)
-    if full and (plan.triangle or arch.sm > CLUSTER_SM):
-        return replace(plan, block_m=64, warps_m=4)
-    return plan
+    elements = plan.block_m // plan.warps_m * (plan.block_n // plan.warps_n)
+    if elements * precision.terms < _FULL_WARP:
+        return plan
+    if precision.terms == 1:
+        crowded = arch.sm > CLUSTER_SM
+        return replace(plan, block_n=64, warps_m=4, warps_n=2) if crowded else plan
+    crowded = arch.sm > CLUSTER_SM or (plan.triangle and precision.operand.name != "tf32")
+    return replace(plan, block_m=64, warps_m=4) if crowded else plan
+
+
+_FULL_WARP = 2048
+"""Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 
 
 def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
