@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
@@ -32,6 +32,9 @@ _MOST_UNROLLED = 32
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
 """Types of samples that the kernel reads: name of ``Component``, bytes of a unit (units.cuh)."""
 FILTER_THREADS = 256
+_LONG_WINDOW = 16
+"""Most taps that leave registers for all blocks of a plan."""
+_HOPPER_SM = 90
 _RESERVED = 1024
 """Bytes of shared memory that CUDA reserves in each block."""
 # ChanneliseArguments and FilterArguments of cuda/channelise/plan.cuh.
@@ -140,8 +143,18 @@ def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
             check_plan(plan, arch)
         except PlanError:
             continue
-        return plan
+        return _without_spills(plan, arch)
     return None
+
+
+def _without_spills(plan: ChannelisePlan, arch: Arch) -> ChannelisePlan:
+    """Return the plan with half the blocks where a thread needs more registers than all leave it.
+
+    That is for long windows, for real samples whose residues have addresses of their own, and on
+    architectures after Hopper, whose compilers keep more addresses in registers.
+    """
+    crowded = plan.taps > _LONG_WINDOW or (plan.real and plan.phases > 1) or arch.sm > _HOPPER_SM
+    return replace(plan, blocks=max(1, plan.blocks // 2)) if crowded else plan
 
 
 def _plans(
@@ -149,7 +162,7 @@ def _plans(
 ) -> Iterator[ChannelisePlan]:
     """Candidate plans, the best first."""
     most = _window(phases, real) // taps
-    spectra = _MOST_UNROLLED if phases == 1 else max(4, _MOST_LOADED // frames)
+    spectra = _MOST_UNROLLED if phases == 1 else max(2 if frames > 8 else 4, _MOST_LOADED // frames)
     for first in (4, 2, 8, 6, 5, 3, 1):
         if points % first or first > most:
             continue
