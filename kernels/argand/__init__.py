@@ -25,6 +25,7 @@ from argand.softmax.api import log_softmax, logsumexp, softmax
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.tune import tune_softmax
 from argand.solve.api import solve
+from argand.solve.hermitian import solve_hermitian
 from argand.solve.refine import Solution
 
 __version__ = "0.1.0"
@@ -65,6 +66,7 @@ __all__ = [
     "run_circuit",
     "softmax",
     "solve",
+    "solve_hermitian",
     "to_pairs",
     "tune",
     "tune_dft",
