@@ -9,7 +9,7 @@ import numpy as np
 from argand.device import is_cuda_array
 from argand.runtime.checks import check_out
 from argand.solve.hermitian_cpu import factored, substituted
-from argand.solve.problem import UNIT_ROUNDOFF
+from argand.solve.problem import UNIT_ROUNDOFF, solution_type
 
 LARGEST_N = 128
 """Rows of a matrix at most; `argand.solve` takes larger ones."""
@@ -44,7 +44,7 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None) -> Any:
             "such as those of cupy.asnumpy"
         )
     r, b = np.asarray(r), np.asarray(b)
-    dtype = _type(r, b)
+    dtype = solution_type("r", r.dtype, b.dtype)
     vector, leading = b.ndim == 1, _leading(r, b)
     shape = (*leading, *b.shape[-1 if vector else -2 :])
     check_out(out, shape, dtype)
@@ -69,15 +69,6 @@ def backward_bound(n: int, dtype: str) -> float:
     of_product = 2**0.5 * 2 * u / (1 - 2 * u)
     gamma, of_factors = (k * of_product / (1 - k * of_product) for k in (3 * n + 1, n + 1))
     return gamma / (1 - of_factors)
-
-
-def _type(r: Any, b: Any) -> str:
-    if any(x.dtype.kind not in "biufc" for x in (r, b)):
-        raise TypeError(f"r and b must be numbers, got {r.dtype} and {b.dtype}")
-    dtype = str(np.result_type(r.dtype, b.dtype, np.complex64))
-    if dtype not in UNIT_ROUNDOFF:
-        raise TypeError(f"r and b must fit complex128, got {r.dtype} and {b.dtype}")
-    return dtype
 
 
 def _leading(r: Any, b: Any) -> tuple[int, ...]:

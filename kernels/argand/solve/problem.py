@@ -82,11 +82,7 @@ def solve_problem(
     n = shape_a[0]
     if len(shape_b) not in (1, 2) or shape_b[0] != n:
         raise ValueError(f"b must have shape ({n},) or ({n}, r), got {shape_b}")
-    if any(kind.kind not in "biufc" for kind in (type_a, type_b)):
-        raise TypeError(f"a and b must be numbers, got {type_a} and {type_b}")
-    dtype = str(np.result_type(type_a, type_b, np.complex64))
-    if dtype not in UNIT_ROUNDOFF:
-        raise TypeError(f"a and b must fit complex128, got {type_a} and {type_b}")
+    dtype = solution_type("a", type_a, type_b)
     for what, width in (("block", block), ("panel", panel)):
         if width is not None and width < 1:
             raise ValueError(f"{what} must be positive, got {width}")
@@ -105,6 +101,19 @@ def solve_problem(
     return SolveProblem(
         n, math.prod(shape_b[1:]), dtype, working, precision, fallback, block, panel or block
     )
+
+
+def solution_type(name: str, matrix: np.dtype[np.generic], sides: np.dtype[np.generic]) -> str:
+    """Return complex128 where a matrix or its right-hand sides b need it, else complex64.
+
+    ``name`` is the matrix's, for messages. Raises TypeError for what neither type holds.
+    """
+    if any(kind.kind not in "biufc" for kind in (matrix, sides)):
+        raise TypeError(f"{name} and b must be numbers, got {matrix} and {sides}")
+    found = str(np.result_type(matrix, sides, np.complex64))
+    if found not in UNIT_ROUNDOFF:
+        raise TypeError(f"{name} and b must fit complex128, got {matrix} and {sides}")
+    return found
 
 
 def default_precision(n: int, dtype: str) -> str:
