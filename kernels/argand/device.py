@@ -34,6 +34,10 @@ class Arch:
     name: str
 
 
+HOPPER = 90
+"""``Arch.sm`` of Hopper, whose kernels are the measured ones: older and newer targets take more
+registers for some plans."""
+
 # CUDA C++ Programming Guide, technical specifications per compute capability.
 ARCHITECTURES: tuple[Arch, ...] = (
     Arch(80, "sm_80", 163 * 1024, "Ampere (A100)"),

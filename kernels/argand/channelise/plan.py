@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from argand.channelise.problem import ChanneliseProblem
-from argand.device import Arch
+from argand.device import HOPPER, Arch
 from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
@@ -32,9 +32,8 @@ _MOST_UNROLLED = 32
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
 """Types of samples that the kernel reads: name of ``Component``, bytes of a unit (units.cuh)."""
 FILTER_THREADS = 256
-_LONG_WINDOW = 16
+_LONG_WINDOW = 24
 """Most taps that leave registers for all blocks of a plan."""
-_HOPPER_SM = 90
 _RESERVED = 1024
 """Bytes of shared memory that CUDA reserves in each block."""
 # ChanneliseArguments and FilterArguments of cuda/channelise/plan.cuh.
@@ -148,13 +147,19 @@ def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
 
 
 def _without_spills(plan: ChannelisePlan, arch: Arch) -> ChannelisePlan:
-    """Return the plan with half the blocks where a thread needs more registers than all leave it.
+    """Return the plan with fewer blocks where a thread spills at the registers that all leave it.
 
-    That is for long windows, for real samples whose residues have addresses of their own, and on
-    architectures after Hopper, whose compilers keep more addresses in registers.
+    That is in blocks of 128 threads or less for the longest windows, and on other architectures
+    than Hopper in more cases. On Hopper the rest of those is no faster with fewer blocks.
     """
-    crowded = plan.taps > _LONG_WINDOW or (plan.real and plan.phases > 1) or arch.sm > _HOPPER_SM
-    return replace(plan, blocks=max(1, plan.blocks // 2)) if crowded else plan
+    blocks = plan.blocks
+    if arch.sm > HOPPER:
+        blocks = max(1, blocks // 2)
+    elif blocks >= 4 and (
+        plan.taps > _LONG_WINDOW or (arch.sm < HOPPER and plan.real and plan.phases > 1)
+    ):
+        blocks = blocks * 3 // 4
+    return replace(plan, blocks=blocks)
 
 
 def _plans(
@@ -162,7 +167,7 @@ def _plans(
 ) -> Iterator[ChannelisePlan]:
     """Candidate plans, the best first."""
     most = _window(phases, real) // taps
-    spectra = _MOST_UNROLLED if phases == 1 else max(2 if frames > 8 else 4, _MOST_LOADED // frames)
+    spectra = _MOST_UNROLLED if phases == 1 else max(4, _MOST_LOADED // frames)
     for first in (4, 2, 8, 6, 5, 3, 1):
         if points % first or first > most:
             continue

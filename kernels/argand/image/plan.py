@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.device import Arch
+from argand.device import HOPPER, Arch
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import PlanError, require_precision
@@ -16,7 +16,6 @@ _TILE = 16
 """Rows and k of a unit of packed covariances."""
 PACK_THREADS = 256
 _WARP = 32
-HOPPER = 90
 _STATIC_BYTES = 4 << 10
 """Shared memory beside the panels, rounded up."""
 SCAN_KERNEL = "image_scan_kernel"
