@@ -53,8 +53,9 @@ def plan_gemm(
         if triangle:
             if plan.block_m != plan.block_n:
                 continue
-            plan = without_spills(replace(plan, triangle=True), precision, arch)
+            plan = replace(plan, triangle=True)
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
+        plan = without_spills(plan, precision, arch)
         plan = plan if whole_passes(plan) else replace(plan, vector=1)
         fitted.append(_with_absmax(plan, precision, arch, k))
     if not fitted:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from argand.device import Arch
+from argand.device import HOPPER, Arch
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import MMA_DEPTH, PlanError, require_precision
@@ -186,20 +186,20 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
 
 
 def without_spills(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
-    """Return the tile with half of C a warp where all of it would take over 255 registers.
+    """Return the tile with half of C a warp where all of it spills.
 
-    A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Compilers for
-    architectures after Hopper keep more addresses of copies in registers, so no tile is full there;
-    elsewhere triangles of two 16-bit terms are not, which have a branch more.
+    A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Full warps spill on
+    architectures after Hopper, and on Hopper at two 16-bit terms in triangles whose operands both
+    have k as their slow axis.
     """
     elements = plan.block_m // plan.warps_m * (plan.block_n // plan.warps_n)
     if elements * precision.terms < _FULL_WARP:
         return plan
     if precision.terms == 1:
-        crowded = arch.sm > CLUSTER_SM
-        return replace(plan, block_n=64, warps_m=4, warps_n=2) if crowded else plan
-    crowded = arch.sm > CLUSTER_SM or (plan.triangle and precision.operand.name != "tf32")
-    return replace(plan, block_m=64, warps_m=4) if crowded else plan
+        return replace(plan, block_n=64, warps_m=4, warps_n=2) if arch.sm > HOPPER else plan
+    by_columns = plan.triangle and not (plan.a_k_major or plan.b_k_major)
+    on_hopper = arch.sm == HOPPER and by_columns and precision.operand.name != "tf32"
+    return replace(plan, block_m=64, warps_m=4) if arch.sm > HOPPER or on_hopper else plan
 
 
 _FULL_WARP = 2048
