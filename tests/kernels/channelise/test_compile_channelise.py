@@ -45,6 +45,7 @@ def problem(
     return ChanneliseProblem((), 1 << 22, channels, taps, fraction, real, PRECISIONS[precision])
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("bank", BANKS + MORE * EXHAUSTIVE, ids=str)
 def test_kernels_compile(arch: Arch, bank: tuple[Any, ...], component: str) -> None:

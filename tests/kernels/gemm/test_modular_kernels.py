@@ -43,18 +43,23 @@ from argand.gemm.modular.proof_plan import (
 )
 
 from tests.covers import EXHAUSTIVE, covered
-from tests.kernels.compiled import assert_clean
+from tests.kernels.compiled import ARCHS, assert_clean
 
 COUNTS = range(LEAST, MOST + 1)
 Array = np.ndarray[Any, Any]
 
 
-def rows(**axes: Any) -> list[dict[str, Any]]:
-    """Every combination of arguments, or a cover."""
-    return covered([dict(zip(axes, values, strict=True)) for values in product(*axes.values())])
+def rows(arch: Arch, **axes: Any) -> Iterator[dict[str, Any]]:
+    """Every combination of arguments, or those on this architecture of a cover over all of them."""
+    every = product(ARCHS.values(), *axes.values())
+    for one in covered([dict(zip(("arch", *axes), values, strict=True)) for values in every]):
+        if one.pop("arch") == arch:
+            yield one
 
 
-def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tuple[str, str]]:
+def every_source(
+    arch: Arch, plans: tuple[ResiduePlan, ...], counts: range
+) -> Iterator[tuple[str, str]]:
     """Every kernel of the plans and numbers of moduli, or a cover: its source and its name."""
     types, both = ("complex64", "complex128"), (False, True)
     for plan in plans:
@@ -63,11 +68,11 @@ def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tupl
     yield slice_source(), f"modular_{SLICE_KERNEL}"
     for dtype, along_k in product(types, both):
         yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
-    for row in rows(dtype=types, count=counts, reading=get_args(Reading), permuted=both):
+    for row in rows(arch, dtype=types, count=counts, reading=get_args(Reading), permuted=both):
         yield encode_kernel_source(**row), f"modular_{ENCODE_KERNEL}"
-    for row in rows(dtype=types, count=counts, proved=both):
+    for row in rows(arch, dtype=types, count=counts, proved=both):
         yield decode_kernel_source(**row), f"modular_{DECODE_KERNEL}"
-    for row in rows(dtype=types, count=counts, lines_summed=both, lanes_sum=both):
+    for row in rows(arch, dtype=types, count=counts, lines_summed=both, lanes_sum=both):
         yield image_source(**row), f"modular_{IMAGE_KERNEL}"
     for dtype in types:
         yield begin_proof_source(dtype), f"modular_{BEGIN_PROOF}"
@@ -78,7 +83,7 @@ def every_source(plans: tuple[ResiduePlan, ...], counts: range) -> Iterator[tupl
 def test_every_kernel_compiles(arch: Arch) -> None:
     families = {plan.family for plan in plans_of(arch)} | {"mma.sync"}
     plans = tuple(plan for family in families for plan in plans_of(arch, family))
-    for source, name in every_source(plans, COUNTS if EXHAUSTIVE else range(7, 18, 9)):
+    for source, name in every_source(arch, plans, COUNTS if EXHAUSTIVE else range(7, 18, 9)):
         assert_clean(source, arch.target, name)
 
 
