@@ -45,7 +45,7 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """Looks for garbage once at the end: pytest does five times, a tenth of a run's processor time."""
+    """Looks for garbage once at the end: pytest does so five times, which takes seconds."""
     gc.collect()
     gc.freeze()
 
