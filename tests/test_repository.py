@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from setuptools import find_packages
 
 LOCKS = ("cpu", "dev", "gpu-cuda12", "gpu-cuda13", "slurm")
 
@@ -64,13 +65,23 @@ def test_no_registry_is_named(root: Path) -> None:
 def test_every_package_and_header_is_installed(root: Path) -> None:
     """An import that works in the repository works after ``pip install`` too."""
     setup = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folders = {name: root / folder for name, folder in setup["package-dir"].items()}
-    found = {
+    how = setup["packages"]["find"]
+    assert how["where"] == [".", "kernels"]
+    kernels = root / "kernels" / "argand"
+    folders = {
+        "argand": kernels,
+        **{name: root / name for name in ("workflow", "benchmarks", "tools")},
+    }
+    there = {
         ".".join((name, *path.parent.relative_to(folder).parts))
         for name, folder in folders.items()
         for path in folder.rglob("__init__.py")
     }
-    assert found == set(setup["packages"])
-    kernels = folders["argand"]
+    found = [
+        name
+        for where in how["where"]
+        for name in find_packages(str(root / where), include=how["include"])
+    ]
+    assert sorted(found) == sorted(there)
     held = {path for glob in setup["package-data"]["argand"] for path in kernels.glob(glob)}
     assert set(kernels.rglob("*.cuh")) <= held

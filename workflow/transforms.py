@@ -11,7 +11,9 @@ from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 
-from workflow.accuracy import Accuracy, SpectrumReference, assess_spectrum
+from workflow.accuracy import Accuracy
+from workflow.accuracy.references import SpectrumReference
+from workflow.accuracy.vector_accuracy import assess_spectrum
 
 
 def algorithm(rows: int, length: int, precision: Precision, device: Device) -> tuple[str, str]:

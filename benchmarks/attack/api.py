@@ -16,10 +16,13 @@ from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
 from benchmarks.attack.nasty import LENGTHS, Array, arranged, numbers, target
 from benchmarks.planted.campaign import UNPROVEN
-from workflow import accuracy, transforms
+from workflow import transforms
+from workflow.accuracy import Accuracy
 from workflow.accuracy.bounds import accumulator_roundoff, operand_roundoff
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
-from workflow.accuracy.softmax_accuracy import rounding_bound
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference, softmax_reference, spectrum_reference
+from workflow.accuracy.softmax_accuracy import assess_softmax, rounding_bound
 from workflow.accuracy.underflow import underflow
 
 _CALLS = 25
@@ -42,7 +45,7 @@ def _dtype(rng: Rng, *kinds: str) -> str:
     return str(rng.choice(kinds))
 
 
-def _judged(found: accuracy.Accuracy) -> Verdict:
+def _judged(found: Accuracy) -> Verdict:
     return "" if found.verified or UNPROVEN in found.reason else found.reason
 
 
@@ -65,7 +68,7 @@ def gemm(rng: Rng) -> tuple[str, Verdict]:
     what += f"{way_b}, alpha {alpha}, beta {beta}, {where}"
     scalars: dict[str, Any] = {"alpha": alpha, "beta": beta, "op_a": op_a, "op_b": op_b}
     truth = a.copy()
-    reference = accuracy.product_reference(truth, b, c, **scalars)
+    reference = product_reference(truth, b, c, **scalars)
     given: Any = a
     if where == "no out" and rng.random() < 0.3:
         what += ", packed"
@@ -76,7 +79,7 @@ def gemm(rng: Rng) -> tuple[str, Verdict]:
         return what, "out is not what is returned"
     if out is None and not np.array_equal(a, truth, equal_nan=True):
         return what, "an operand was changed"
-    return what, _judged(accuracy.assess_product(reference, got, precision, backend="cpu"))
+    return what, _judged(assess_product(reference, got, precision, backend="cpu"))
 
 
 def pairs(rng: Rng) -> tuple[str, Verdict]:
@@ -92,8 +95,8 @@ def pairs(rng: Rng) -> tuple[str, Verdict]:
         plain = x[..., 0].astype("f4") + np.complex64(1j) * x[..., 1].astype("f4")
     plain.real, plain.imag = x[..., 0], x[..., 1]  # inf times 1j would be NaN
     got = argand.gemm(argand.pairs(x), b, precision=precision)
-    reference = accuracy.product_reference(plain, b)
-    return what, _judged(accuracy.assess_product(reference, got, precision, backend="cpu"))
+    reference = product_reference(plain, b)
+    return what, _judged(assess_product(reference, got, precision, backend="cpu"))
 
 
 def softmax(rng: Rng) -> tuple[str, Verdict]:
@@ -111,8 +114,8 @@ def softmax(rng: Rng) -> tuple[str, Verdict]:
     truth = x.copy()
     got = getattr(argand, name)(x, precision=precision, out=out)
     if name == "softmax":
-        reference = accuracy.softmax_reference(truth)
-        return what, _judged(accuracy.assess_softmax(reference, got, precision, backend="cpu"))
+        reference = softmax_reference(truth)
+        return what, _judged(assess_softmax(reference, got, precision, backend="cpu"))
     with np.errstate(all="ignore"):
         exact = getattr(special, name)(truth.astype(float), axis=-1)
     return what, _near(got, exact, _logarithm_bound(truth, exact, precision))
@@ -171,7 +174,7 @@ def dft(rng: Rng) -> tuple[str, Verdict]:
     got = argand.dft(x, axis, n=n, inverse=inverse, norm=norm, precision=precision, out=out)
     if 0 in made:
         return what, "" if got.shape == made else f"the shape is {got.shape}"
-    reference = accuracy.spectrum_reference(
+    reference = spectrum_reference(
         np.ascontiguousarray(np.moveaxis(fitted, axis, -1)), inverse=inverse, norm=norm
     )
     turned = np.ascontiguousarray(np.moveaxis(got, axis, -1))

@@ -6,9 +6,9 @@ from argand.device import cpu
 
 from benchmarks.attack.campaign import Attempt, require
 from benchmarks.planted.campaign import rows_for
-from benchmarks.planted.cases import DRAWN
+from workflow import workloads
 
-KINDS = tuple(DRAWN)
+KINDS = tuple(workloads.KINDS)
 _PRECISIONS = ("fp64", "fp32", "3xfp16", "fp16", "bf16")
 _CASES = 4
 

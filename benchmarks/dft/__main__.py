@@ -27,7 +27,7 @@ from benchmarks.harness.measuring import Bench, Work, chosen, chosen_device, par
 from benchmarks.harness.rows import Report
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import benchmark_names, candidates
-from workflow.accuracy import spectrum_reference
+from workflow.accuracy.references import spectrum_reference
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,7 +14,9 @@ from argand.gates.circuits import norm_of, overlap_of
 from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate
-from workflow.accuracy import Accuracy, assess_state, state_reference
+from workflow.accuracy import Accuracy
+from workflow.accuracy.references import state_reference
+from workflow.accuracy.vector_accuracy import assess_state
 
 _COLUMNS = 1 << 12
 """Columns of a gate that are compared with fp64."""

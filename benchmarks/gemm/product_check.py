@@ -18,10 +18,11 @@ from argand import Precision
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate
-from workflow.accuracy import Accuracy, ProductReference, assess_product, bounds, product_reference
+from workflow.accuracy import Accuracy, bounds
 from workflow.accuracy.judgement import Checks, ratio
+from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.product_bounds import relative_bounds
-from workflow.accuracy.references import sample_rows
+from workflow.accuracy.references import ProductReference, product_reference, sample_rows
 from workflow.accuracy.underflow import underflow
 from workflow.accuracy.whole_error import whole_error
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+import argand
 from argand import PRECISIONS, Precision
 
-Operation = Literal["gemm", "dft", "softmax", "gates", "solve", "image", "channelise"]
-OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+Operation = str
+"""The package of argand that computes it too, such as ``gemm``."""
 Backend = Literal["cpu", "cuda"]
 
 
@@ -26,6 +28,13 @@ def _nothing(*_: Any) -> str:
 
 def _itself(x: Any) -> Any:
     return x
+
+
+@cache
+def operations() -> list[str]:
+    """The packages of argand that compute something: all but `argand.runtime`."""
+    packages = (module.name for module in pkgutil.iter_modules(argand.__path__) if module.ispkg)
+    return sorted(set(packages) - {"runtime"})
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,8 @@ class Peer:
         hint: how to install it, behind the message that it is missing.
         version: of libraries that are no modules, the name and version.
 
-    Raises ValueError where it has neither ``compute`` nor ``prepared``.
+    Raises ValueError where it has neither ``compute`` nor ``prepared``, or an operation that is no
+    package of argand.
     """
 
     name: str
@@ -127,6 +137,10 @@ class Peer:
     def __post_init__(self) -> None:
         if self.compute is None and self.prepared is None:
             raise ValueError(f"peer {self.name} must have compute or prepared")
+        if self.operation not in (known := operations()):
+            raise ValueError(
+                f"peer {self.name}: operation must be one of {known}, got {self.operation!r}"
+            )
 
     def missing(self) -> str:
         """The package that is not installed, and how to install it; empty where it can compute."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from benchmarks.peers._peer import OPERATIONS, Backend, Candidate, Operation, Peer
+from benchmarks.peers._peer import Backend, Candidate, Operation, Peer
 
 
 @cache
@@ -33,12 +33,7 @@ def every() -> dict[str, Peer]:
 
 
 def _place(peer: Peer) -> tuple[Any, ...]:
-    return (
-        OPERATIONS.index(peer.operation),
-        len(peer.backends),
-        sorted(peer.backends),
-        peer.name,
-    )
+    return peer.operation, len(peer.backends), sorted(peer.backends), peer.name
 
 
 def peers_of(operation: Operation, backend: Backend | None = None) -> list[Peer]:
@@ -57,8 +52,7 @@ def study_peers(operation: Operation, backend: Backend | None = None) -> list[Pe
 
 def study_names() -> tuple[str, ...]:
     """The names that ``baselines`` of a study may hold, each once."""
-    every_one = (peer.name for operation in OPERATIONS for peer in study_peers(operation))
-    return tuple(dict.fromkeys(every_one))
+    return tuple(dict.fromkeys(peer.name for peer in every().values() if peer.compute is not None))
 
 
 def study_modules() -> tuple[str, ...]:

@@ -28,26 +28,17 @@ from workflow.steps.staging import stage
 from workflow.steps.verification import verify
 from workflow.storage.memory import peak_bytes
 from workflow.versions import timestamp, versions
-from workflow.workloads.base import Workload
+from workflow.workloads import KINDS, Workload
 
-CASES: dict[str, dict[str, object]] = {
-    "gemm": {"m": 512, "n": 512, "k": 512},
-    "beamforming": {"channels": 2, "beams": 64, "antennas": 96, "samples": 1024},
-    "dft": {"length": 1009, "batch": 256},
-    "softmax": {"rows": 512, "columns": 1000},
-    "image": {"antennas": 64, "directions": {"n": 64, "field_of_view_deg": 60}},
-    "channelise": {"channels": 1024, "samples": 1 << 18},
-    "solve": {"n": 512, "rhs": 4},
-    "statevector": {"circuit": {"name": "qft", "qubits": 12}},
-}
 STEPS = ["stage", "cpu", "cuda", "verify"]
 """In their order; ``cpu`` and ``cuda`` are the run step."""
 LOG = logging.getLogger("argand.job_memory")
 
 
 def workload_of(kind: str) -> Workload:
-    """A small workload, at all precisions and with all peers."""
-    return load_study({"workloads": {"w": {"kind": kind, **CASES[kind]}}}).workload("w")
+    """A workload of some megabytes, at all precisions and with all peers."""
+    case = {"kind": kind, **KINDS[kind].small, **KINDS[kind].common}
+    return load_study({"workloads": {"w": case}}).workload("w")
 
 
 def run_step(step: str, kind: str, folder: Path) -> int:
@@ -81,7 +72,7 @@ def measure(kind: str, steps: Sequence[str]) -> dict[str, float]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kinds", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--kinds", nargs="+", default=sorted(KINDS), choices=sorted(KINDS))
     parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS, help="to tell of")
     parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="kinds side by side")
     parser.add_argument("--json", type=Path)
@@ -102,7 +93,7 @@ def main() -> None:
             told = (f"{step} {mib:.0f} MiB" for step, mib in found[kind].items())
             print(f"{kind}: {', '.join(told)}", flush=True)
             if options.json:
-                write(options.json, {kind: found[kind] for kind in CASES if kind in found})
+                write(options.json, dict(sorted(found.items())))
 
 
 def write(path: Path, found: Mapping[str, Mapping[str, float]]) -> None:

@@ -13,7 +13,7 @@ import benchmarks.planted
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.harness.tables import Table, parser
 from benchmarks.planted.campaign import PlantedRow, rows_for
-from benchmarks.planted.cases import DRAWN
+from workflow.workloads import KINDS
 
 CASES, SEED = 24, 1
 
@@ -49,7 +49,7 @@ def line_of(row: PlantedRow) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     found = parser(benchmarks.planted.__doc__)
-    found.add_argument("--kinds", nargs="+", choices=DRAWN, default=list(DRAWN))
+    found.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=sorted(KINDS))
     found.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
     found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="cpu")
     found.add_argument("--cases", type=int, default=CASES, help="workloads of each kind")

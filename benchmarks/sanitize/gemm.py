@@ -30,7 +30,9 @@ from benchmarks.gemm.operands import random_operands
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import unscaled
-from workflow.accuracy import Accuracy, assess_product, product_reference
+from workflow.accuracy import Accuracy
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 SHAPES = (
     Shape(1, 1, 1), Shape(7, 5, 3), Shape(65, 33, 17), Shape(129, 131, 67), Shape(200, 72, 260),

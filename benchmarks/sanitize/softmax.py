@@ -26,7 +26,8 @@ from argand.softmax.source import softmax_source
 from benchmarks.harness.samples import on_host
 from benchmarks.sanitize.verdicts import exit_status
 from benchmarks.softmax.plans import PlannedCase, operands, right, run
-from workflow.accuracy import assess_softmax, softmax_reference
+from workflow.accuracy.references import softmax_reference
+from workflow.accuracy.softmax_accuracy import assess_softmax
 
 _COLUMNS = (33, 1001, 4096, 20_001, 70_000, 140_001)
 _ROWS = 3

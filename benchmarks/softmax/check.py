@@ -11,7 +11,9 @@ from argand.softmax.formats import COMPLEX_KINDS, bf16_values
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.peers import Candidate
 from benchmarks.softmax.cases import Case
-from workflow.accuracy import Accuracy, Rounded, assess_softmax, softmax_reference
+from workflow.accuracy import Accuracy
+from workflow.accuracy.references import softmax_reference
+from workflow.accuracy.softmax_accuracy import Rounded, assess_softmax
 
 _CHECKED_VALUES = 1 << 19
 """Values compared with fp64 at most: an eighth of a second of SciPy for each candidate."""

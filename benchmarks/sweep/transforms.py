@@ -16,7 +16,7 @@ from benchmarks.dft.cases import samples
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case, Measured
-from workflow.accuracy import spectrum_reference
+from workflow.accuracy.references import spectrum_reference
 
 _PRECISIONS = ("3xfp16", "tf32")
 _CHECKED_VALUES = 1 << 16

@@ -27,7 +27,7 @@ from benchmarks.peers import Candidate, CannotRunError, absent, candidates
 from benchmarks.softmax import __main__ as softmax
 from benchmarks.softmax.check import check
 from benchmarks.softmax.ours import candidate
-from workflow.accuracy import softmax_reference
+from workflow.accuracy.references import softmax_reference
 from workflow.records import NOT_RUN, BenchmarkRecord, Record
 
 QUICK = ["--repeats", "3", "--seconds", "0.01", "--sustain", "0", "--device", "cpu"]

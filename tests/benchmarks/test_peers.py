@@ -6,6 +6,7 @@ import csv
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def workload(kind: str, baselines: Any = "auto") -> Workload:
     return load_study({"workloads": {"w": case}}).workload("w")
 
 
-STUDIES = ["numpy", "cublas", "scipy", "cufft", "cupy", "torch"]
+STUDIES = ["numpy", "cupy", "scipy", "cufft", "cublas", "torch"]
 BENCHMARKS: dict[Operation, list[str]] = {
     "gemm": ["numpy", "cublas", "cublaslt-planar", "torch", "torch-real", "triton"],
     "dft": ["scipy", "cufft"],
@@ -232,3 +233,8 @@ def test_gemmul8_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     _gemmul8.library.cache_clear()
     with pytest.raises(CannotRunError, match=r"\$GEMMUL8 must name its shared library"):
         _gemmul8.library()
+
+
+def test_an_operation_is_a_package_of_argand() -> None:
+    with pytest.raises(ValueError, match=r"operation must be one of \[.*'gemm'.*\], got 'gem'"):
+        replace(EVERY["benchmarks.peers.numpy_matmul"], operation="gem")

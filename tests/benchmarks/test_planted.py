@@ -14,10 +14,11 @@ from argand.device import cpu
 from benchmarks.planted import __main__ as command
 from benchmarks.planted import campaign
 from benchmarks.planted.campaign import PlantedRow, rows_for
-from benchmarks.planted.cases import DRAWN, cases_of
+from benchmarks.planted.cases import cases_of
 from benchmarks.planted.errors import planted, rows_of, scaled
 from tests.covers import EXHAUSTIVE, examples
 from workflow.accuracy import Accuracy
+from workflow.workloads import KINDS
 from workflow.workloads.gemm import Gemm
 
 SMALL = examples(3)
@@ -29,7 +30,7 @@ def measured(kind: str, precisions: list[str], count: int = SMALL) -> list[Plant
     return [row for row, _ in rows_for(kind, precisions, cpu(), count, command.SEED)]
 
 
-@pytest.mark.parametrize("kind", DRAWN)
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_caught_may_only_grow(kind: str, root: Path) -> None:
     """A kind and precision catch what docs/data/planted.csv says, at least."""
     with (root / "docs" / "data" / "planted.csv").open() as file:

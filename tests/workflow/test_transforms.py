@@ -11,7 +11,7 @@ from argand.dft.method import method_for
 from argand.dft.plan import Plan
 from argand.dft.plan_words import plan_words
 
-from workflow.accuracy import spectrum_reference
+from workflow.accuracy.references import spectrum_reference
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound, plan_bound
 from workflow.transforms import assess_transform
 

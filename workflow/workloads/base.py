@@ -2,7 +2,7 @@
 
 To add a kind, add a file beside this one with a `Case` (the parameters, as they stand in a config)
 and a `Workload` (what is done with them), decorated with `register`. The registry, the config's
-schema and the tables find it by themselves.
+schema, the tables, the tests of all kinds and the benchmarks find it by themselves.
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ class Workload(ABC):
     seen: ClassVar[str] = ""
     """The caption of `picture`, in a sentence or two."""
 
+    small: ClassVar[Mapping[str, Any]]
+    """Keys of a case of milliseconds, that tests of every kind compute and verify."""
+    common: ClassVar[Mapping[str, Any]] = {}
+    """Keys that make of `small` a case of some megabytes, for which a job loads the libraries and
+    compiles the kernels that it does for most (`benchmarks.pipeline.job_memory`)."""
+
     reference_copies: ClassVar[float] = 0.0
     """Memory that `reference` takes, over that of operands and result in fp64, where that is more
     than verifications take anyway (`workflow.steps.needs`)."""
@@ -66,6 +72,15 @@ class Workload(ABC):
         """A generator that depends on the study's seed, the workload's name and a key alone."""
         entropy = [self.seed, *self.name.encode()]
         return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """Keys of a small case drawn with ``rng``, whose results errors are planted into.
+
+        Sizes of any magnitude up to a few thousand values, and the options that decide how a
+        result is computed or bounded (`benchmarks.planted`); `small` where a kind draws none.
+        """
+        return dict(cls.small)
 
     @abstractmethod
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
@@ -168,3 +183,8 @@ def register(workload: type[Workload]) -> type[Workload]:
     """Class decorator: make a kind known under its name."""
     KINDS[workload.kind] = workload
     return workload
+
+
+def log_uniform(rng: np.random.Generator, least: int, most: int) -> int:
+    """An integer of any magnitude from ``least`` to ``most``, so that small ones are not seldom."""
+    return int(least * (most / least) ** rng.random())

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from argand import Device, Precision
 from argand.gemm.problem import gemm_problem
 from pydantic import Field, model_validator
 
-from workflow import accuracy
+from workflow.accuracy import Accuracy
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import steered
@@ -24,7 +26,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import NOTHING, Case, Workload, register
+from workflow.workloads.base import NOTHING, Case, Workload, log_uniform, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,8 +115,20 @@ class Beamforming(Workload):
         "simulation, or a line over the beams. A source is a peak as wide as the array resolves."
     )
     case_type: ClassVar[type[Case]] = BeamformingCase
+    small: ClassVar[Mapping[str, Any]] = {
+        "channels": 2, "polarizations": 2, "beams": 12, "antennas": 9, "samples": 31,
+    }  # fmt: skip
+    common: ClassVar[Mapping[str, Any]] = {"beams": 64, "antennas": 96, "samples": 1024}
     splits: ClassVar[tuple[str, ...]] = ("frequency", "time")
     case: BeamformingCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        return {
+            "channels": int(rng.integers(1, 3)), "beams": log_uniform(rng, 4, 32),
+            "antennas": log_uniform(rng, 4, 128), "samples": log_uniform(rng, 8, 64),
+        }  # fmt: skip
 
     def frequencies_hz(self) -> Array:
         """(channels,) centres of the channels."""
@@ -217,22 +231,20 @@ class Beamforming(Workload):
         """NumPy on the CPU, cuBLAS on a GPU."""
         return matrix_product.peers(self.case, device, NAMES, {})
 
-    def reference(self, staged: Staged) -> accuracy.ProductReference:
+    def reference(self, staged: Staged) -> ProductReference:
         """SciPy's zgemm, sampled where it is large."""
-        return accuracy.product_reference(
-            *(staged.operands[name] for name in NAMES), seed=self.seed
-        )
+        return product_reference(*(staged.operands[name] for name in NAMES), seed=self.seed)
 
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.ProductReference,
+        reference: ProductReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_product`."""
-        return accuracy.assess_product(reference, result, precision, backend=device)
+    ) -> Accuracy:
+        """See `assess_product`."""
+        return assess_product(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The beams' voltages, with frequency, direction and time."""

@@ -14,8 +14,14 @@ from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
 from argand.channelise.problem import check_sizes, oversampling_of
 from pydantic import Field, model_validator
 
-from workflow import accuracy, spectrum
-from workflow.accuracy.channelise_accuracy import designed
+from workflow import spectrum
+from workflow.accuracy import Accuracy
+from workflow.accuracy.channelise_accuracy import (
+    ChanneliseReference,
+    assess_channelise,
+    channelise_reference,
+    designed,
+)
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.tone import Tone
@@ -129,8 +135,25 @@ class Channelise(Workload):
         "channels far from it is the filter's stop band."
     )
     case_type: ClassVar[type[Case]] = ChanneliseCase
+    small: ClassVar[Mapping[str, Any]] = {
+        "channels": 12, "taps": 3, "oversampling": "4/3", "antennas": 2, "samples": 200,
+    }  # fmt: skip
+    common: ClassVar[Mapping[str, Any]] = {
+        "channels": 1024, "taps": 8, "oversampling": 1, "antennas": 1, "samples": 1 << 18,
+    }  # fmt: skip
     splits: ClassVar[tuple[str, ...]] = SAMPLES.axes[:-1]
     case: ChanneliseCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        channels, taps = int(rng.choice([2, 12, 16, 37, 64, 256])), int(rng.integers(1, 9))
+        samples = channels * (taps + int(rng.integers(0, 12)))
+        oversampling = str(rng.choice(["1", "2", "4/3"])) if channels % 4 == 0 else 1
+        return {
+            "channels": channels, "taps": taps, "samples": samples, "oversampling": oversampling,
+            "real": bool(rng.random() < 0.3),
+        }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """The axes before time."""
@@ -272,9 +295,9 @@ class Channelise(Workload):
 
         return implementations(case, device, "channelise", call)
 
-    def reference(self, staged: Staged) -> accuracy.ChanneliseReference:
+    def reference(self, staged: Staged) -> ChanneliseReference:
         """SciPy's transforms of windowed samples, in fp64."""
-        return accuracy.channelise_reference(
+        return channelise_reference(
             staged.operands["samples"], staged.operands["coefficients"], self.case.channels,
             self.case.fraction,
         )  # fmt: skip
@@ -282,13 +305,13 @@ class Channelise(Workload):
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.ChanneliseReference,
+        reference: ChanneliseReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_channelise`."""
-        return accuracy.assess_channelise(
+    ) -> Accuracy:
+        """See `assess_channelise`."""
+        return assess_channelise(
             reference, result.reshape(-1, *result.shape[-2:]), precision, backend=device,
             ran=staged.attributes.get(_RAN, ""),
         )  # fmt: skip

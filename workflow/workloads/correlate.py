@@ -13,7 +13,12 @@ from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, herk_problem, result_shape
 from pydantic import Field, model_validator
 
-from workflow import accuracy
+from workflow.accuracy import Accuracy
+from workflow.accuracy.correlation_accuracy import (
+    CorrelationReference,
+    assess_correlation,
+    correlation_reference,
+)
 from workflow.arrays import antennas, visibilities
 from workflow.arrays.plane_waves import Wave, received
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
@@ -25,7 +30,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
-from workflow.workloads.base import NOTHING, Case, Workload, register
+from workflow.workloads.base import NOTHING, Case, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -107,8 +112,22 @@ class Correlate(Workload):
         "that repeats with the distance of two inputs; noise is the diagonal alone."
     )
     case_type: ClassVar[type[Case]] = CorrelateCase
+    small: ClassVar[Mapping[str, Any]] = {
+        "channels": 2, "polarizations": 2, "antennas": 5, "samples": 36, "integrate": 12,
+    }  # fmt: skip
+    common: ClassVar[Mapping[str, Any]] = {"antennas": 64, "samples": 1200, "integrate": 300}
     splits: ClassVar[tuple[str, ...]] = ("frequency",)
     case: CorrelateCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        each = log_uniform(rng, 1, 400)
+        return {
+            "channels": int(rng.integers(1, 3)), "antennas": log_uniform(rng, 2, 24),
+            "samples": each * int(rng.integers(1, 3)), "integrate": each,
+            "form": str(rng.choice(["full", "triangle"])),
+        }  # fmt: skip
 
     def frequencies_hz(self) -> Array:
         """(channels,) centres of the channels."""
@@ -217,12 +236,10 @@ class Correlate(Workload):
         found = voltages.reshape(channels, polarizations * elements, count, each)
         return found.swapaxes(1, 2)
 
-    def reference(self, staged: Staged) -> accuracy.CorrelationReference:
+    def reference(self, staged: Staged) -> CorrelationReference:
         """SciPy's zgemm, sampled where it is large, and zherk of the first matrix."""
         voltages = staged.operands["voltages"]
-        return accuracy.correlation_reference(
-            self._inputs(voltages), self._steering(staged), seed=self.seed
-        )
+        return correlation_reference(self._inputs(voltages), self._steering(staged), seed=self.seed)
 
     def _steering(self, staged: Staged) -> Array | None:
         """(sources, inputs): the phases of each planted source, in the first polarization."""
@@ -236,15 +253,15 @@ class Correlate(Workload):
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.CorrelationReference,
+        reference: CorrelationReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_correlation`."""
+    ) -> Accuracy:
+        """See `assess_correlation`."""
         if self.case.form == "triangle":
             result = visibilities.unfolded(result)
-        return accuracy.assess_correlation(reference, result, precision, backend=device)
+        return assess_correlation(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Visibilities with frequency, the middle of each integration, and the inputs' antennas."""

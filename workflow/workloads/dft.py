@@ -13,7 +13,9 @@ from argand import PRECISIONS, Device, Precision, dft
 from argand.dft.problem import Norm
 from pydantic import Field, model_validator
 
-from workflow import accuracy, spectrum, transforms
+from workflow import spectrum, transforms
+from workflow.accuracy import Accuracy
+from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.tone import Tone
@@ -96,9 +98,19 @@ class Dft(Workload):
         "leads to. A tone is a peak, as narrow as the window lets it be; noise is the floor."
     )
     case_type: ClassVar[type[Case]] = DftCase
+    small: ClassVar[Mapping[str, Any]] = {"length": 130, "batch": 5, "window": "hann"}
+    common: ClassVar[Mapping[str, Any]] = {"length": 1009, "batch": 256}
     result_like: ClassVar[str] = "samples"
     splits: ClassVar[tuple[str, ...]] = SAMPLES.axes[:-1]
     case: DftCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        length = int(rng.choice([4, 13, 60, 64, 127, 257, 360, 512, 1009, 1024, 2048]))
+        return {
+            "length": length, "batch": int(rng.integers(2, 5)), "inverse": bool(rng.random() < 0.3),
+        }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """The axes before the one that is transformed."""
@@ -212,21 +224,19 @@ class Dft(Workload):
 
         return implementations(case, device, "dft", call)
 
-    def reference(self, staged: Staged) -> accuracy.SpectrumReference:
+    def reference(self, staged: Staged) -> SpectrumReference:
         """scipy.fft in fp64 of the windowed samples."""
         wide = operands.cast(staged.operands, PRECISIONS["fp64"])
-        return accuracy.spectrum_reference(
-            _windowed(wide), inverse=self.case.inverse, norm=self.case.norm
-        )
+        return spectrum_reference(_windowed(wide), inverse=self.case.inverse, norm=self.case.norm)
 
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.SpectrumReference,
+        reference: SpectrumReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
+    ) -> Accuracy:
         """See `transforms.assess_transform`, by what ran."""
         ran = staged.attributes.get(_RAN, "")
         return transforms.assess_transform(reference, result, precision, backend=device, ran=ran)

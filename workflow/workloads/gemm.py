@@ -13,7 +13,9 @@ from argand.gemm.operands import Op
 from argand.gemm.problem import gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
-from workflow import accuracy
+from workflow.accuracy import Accuracy
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import ProductReference, product_reference
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
@@ -24,7 +26,7 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import Init, draw
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +100,23 @@ class Gemm(Workload):
         "than the page. Bright rows or columns come from those of the operands."
     )
     case_type: ClassVar[type[Case]] = GemmCase
+    small: ClassVar[Mapping[str, Any]] = {
+        "m": 33, "n": 17, "k": 65, "batch": 3, "alpha": [0.5, -1], "beta": 2, "op_a": "C",
+    }  # fmt: skip
+    common: ClassVar[Mapping[str, Any]] = {"m": 512, "n": 512, "k": 512, "batch": 1}
     splits: ClassVar[tuple[str, ...]] = ("batch", "m")
     case: GemmCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        return {
+            "m": log_uniform(rng, 4, 48), "n": log_uniform(rng, 4, 48),
+            "k": log_uniform(rng, 1, 400),
+            "batch": int(rng.integers(1, 4)), "op_a": str(rng.choice(["N", "T", "C"])),
+            "alpha": [1.0, 0.0] if rng.random() < 0.5 else [0.5, -1.5],
+            "init": str(rng.choice(["normal", "lognormal"])),
+        }  # fmt: skip
 
     @property
     def layout(self) -> list[Operand]:
@@ -185,23 +202,23 @@ class Gemm(Workload):
         """NumPy on the CPU, cuBLAS on a GPU."""
         return matrix_product.peers(self.case, device, ("a", "b", "c"), self.scalars)
 
-    def reference(self, staged: Staged) -> accuracy.ProductReference:
+    def reference(self, staged: Staged) -> ProductReference:
         """SciPy's zgemm, sampled where it is large."""
         given = staged.operands
-        return accuracy.product_reference(
+        return product_reference(
             given["a"], given["b"], given.get("c"), **self.scalars, seed=self.seed
         )
 
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.ProductReference,
+        reference: ProductReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_product`."""
-        return accuracy.assess_product(reference, result, precision, backend=device)
+    ) -> Accuracy:
+        """See `assess_product`."""
+        return assess_product(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """C with what stands along its rows and columns, or their numbers."""

@@ -12,7 +12,8 @@ import numpy as np
 from argand import Device, Precision, image
 from pydantic import Field, model_validator
 
-from workflow import accuracy
+from workflow.accuracy import Accuracy
+from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
 from workflow.arrays.covariances import check_covariances
 from workflow.arrays.plane_waves import Wave
@@ -24,7 +25,7 @@ from workflow.data import Array, Coordinate, Implementation, Product, Shape, Sta
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.operands import Operand
-from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -107,9 +108,24 @@ class Image(Workload):
         "of no positive power are blank."
     )
     case_type: ClassVar[type[Case]] = ImageCase
+    small: ClassVar[Mapping[str, Any]] = {
+        "antennas": 5, "directions": {"n": 9, "field_of_view_deg": 30},
+    }  # fmt: skip
+    common: ClassVar[Mapping[str, Any]] = {
+        "antennas": 64, "directions": {"n": 64, "field_of_view_deg": 60},
+    }  # fmt: skip
     splits: ClassVar[tuple[str, ...]] = ("time", "polarization")
     reference_flops: ClassVar[float | None] = 1.5
     case: ImageCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        grid = {"n": log_uniform(rng, 1, 24), "field_of_view_deg": 30}
+        return {
+            "antennas": log_uniform(rng, 1, 40), "channels": int(rng.integers(1, 4)),
+            "directions": grid,
+        }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """Times and polarizations, but for those that are added up."""
@@ -225,7 +241,7 @@ class Image(Workload):
             where = where - (where.min(axis=0) + where.max(axis=0)) / 2
         return where, np.asarray(there["frequency"].values, float)
 
-    def reference(self, staged: Staged) -> accuracy.ImageReference:
+    def reference(self, staged: Staged) -> ImageReference:
         """NumPy's zgemm with complex weights."""
         r = staged.operands["covariances"]
         summed = [AXES.index(axis) for axis in self.case.sum]
@@ -235,20 +251,18 @@ class Image(Workload):
         n = self.case.directions.n
         if not self.case.autocorrelations:
             terms = np.where(np.eye(r.shape[-1], dtype=bool), 0, terms)
-        return accuracy.image_reference(
-            terms, *self._place(staged), self.case.directions.cosines, (n, n)
-        )
+        return image_reference(terms, *self._place(staged), self.case.directions.cosines, (n, n))
 
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.ImageReference,
+        reference: ImageReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_image`."""
-        return accuracy.assess_image(
+    ) -> Accuracy:
+        """See `assess_image`."""
+        return assess_image(
             reference, result.reshape(-1, *result.shape[2:]), precision, backend=device
         )
 

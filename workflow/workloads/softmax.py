@@ -12,7 +12,9 @@ import numpy as np
 from argand import Device, Precision, softmax
 from pydantic import Field, model_validator
 
-from workflow import accuracy
+from workflow.accuracy import Accuracy
+from workflow.accuracy.references import SoftmaxReference, softmax_reference
+from workflow.accuracy.softmax_accuracy import assess_softmax
 from workflow.arrays.beam_power import beam_power, beams_of
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput, WorkloadInput
@@ -30,7 +32,7 @@ from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import source_checksum
 from workflow.storage.operands import Operand
-from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -92,10 +94,20 @@ class Softmax(Workload):
         "is unsure."
     )
     case_type: ClassVar[type[Case]] = SoftmaxCase
+    small: ClassVar[Mapping[str, Any]] = {"rows": 7, "columns": 129, "scale": 5}
+    common: ClassVar[Mapping[str, Any]] = {"rows": 512, "columns": 1000}
     result_like: ClassVar[str] = "x"
     reads: ClassVar[tuple[str, ...]] = ("beamforming",)
     splits: ClassVar[tuple[str, ...]] = LOGITS.axes[:-1]
     case: SoftmaxCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        scale = float(rng.choice([0.5, 1.0, 4.0]))
+        return {
+            "rows": log_uniform(rng, 2, 16), "columns": log_uniform(rng, 2, 4000), "scale": scale,
+        }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """The axes before the last; of beams the polarizations only after the times."""
@@ -178,20 +190,20 @@ class Softmax(Workload):
         """SciPy on the CPU; CuPy, and PyTorch where it is installed, on a GPU."""
         return implementations(self.case, device, "softmax", _of_logits)
 
-    def reference(self, staged: Staged) -> accuracy.SoftmaxReference:
+    def reference(self, staged: Staged) -> SoftmaxReference:
         """scipy.special.softmax in fp64 of the logits as they are."""
-        return accuracy.softmax_reference(staged.operands["x"])
+        return softmax_reference(staged.operands["x"])
 
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.SoftmaxReference,
+        reference: SoftmaxReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_softmax`."""
-        return accuracy.assess_softmax(reference, result, precision, backend=device)
+    ) -> Accuracy:
+        """See `assess_softmax`."""
+        return assess_softmax(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The probabilities, on the axes of the logits."""

@@ -12,7 +12,13 @@ from argand import Device, Precision, solve
 from argand.gemm.operands import on_gpu
 from pydantic import Field, model_validator
 
-from workflow import accuracy, cylinder
+from workflow import cylinder
+from workflow.accuracy import Accuracy
+from workflow.accuracy.solution_accuracy import (
+    SolutionReference,
+    assess_solution,
+    solution_reference,
+)
 from workflow.config.case import PRODUCT_PRECISIONS, Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.data import (
@@ -30,7 +36,7 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import draw
 from workflow.storage.operands import Operand
-from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -114,10 +120,23 @@ class Solve(Workload):
         "where the wave arrives, faint in the shadow."
     )
     case_type: ClassVar[type[Case]] = SolveCase
+    small: ClassVar[Mapping[str, Any]] = {"n": 19, "rhs": 3, "batch": 2}
+    common: ClassVar[Mapping[str, Any]] = {"n": 512, "rhs": 4}
     splits: ClassVar[tuple[str, ...]] = ("batch", "rhs")
     reference_copies: ClassVar[float] = 3.0  # factors, moduli of the inverse and of A
     reference_flops: ClassVar[float | None] = 7.0  # LU, the inverse, its product with A
     case: SolveCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        if rng.random() < 0.3:
+            half, rhs = log_uniform(rng, 10, 40), log_uniform(rng, 1, 8)
+            return {"source": "cylinder", "ka": 0.2 * half, "n": 2 * half, "rhs": rhs}
+        return {
+            "n": log_uniform(rng, 2, 80), "rhs": log_uniform(rng, 1, 8),
+            "batch": int(rng.integers(1, 3)),
+        }  # fmt: skip
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the file's matrices and right-hand sides do not fit together."""
@@ -224,21 +243,21 @@ class Solve(Workload):
         """NumPy on the CPU, cuSOLVER on a GPU."""
         return implementations(self.case, device, "solve", _solved, _cast)
 
-    def reference(self, staged: Staged) -> accuracy.SolutionReference:
+    def reference(self, staged: Staged) -> SolutionReference:
         """LAPACK's zgesv through SciPy, and each matrix's inverse."""
         given = staged.operands
-        return accuracy.solution_reference(given["a"], given["b"], given.get("expected"))
+        return solution_reference(given["a"], given["b"], given.get("expected"))
 
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.SolutionReference,
+        reference: SolutionReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_solution`."""
-        return accuracy.assess_solution(reference, result, precision)
+    ) -> Accuracy:
+        """See `assess_solution`."""
+        return assess_solution(reference, result, precision)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The solutions with what stands along unknowns and right-hand sides, or their numbers."""

@@ -16,7 +16,9 @@ from argand.gates.measure import measured_costs
 from argand.gates.plan import MOST_WIDTH
 from pydantic import Field, model_validator
 
-from workflow import accuracy
+from workflow.accuracy import Accuracy
+from workflow.accuracy.references import StateReference, state_reference
+from workflow.accuracy.vector_accuracy import assess_state
 from workflow.circuits import fused_gates
 from workflow.circuits.evolution import evolve, plan_evolution
 from workflow.circuits.exact_evolution import evolve_in_fp64
@@ -34,7 +36,7 @@ from workflow.storage.inputs import InputError, source_checksum
 from workflow.storage.operands import Operand
 from workflow.storage.products import read_outline
 from workflow.workloads import matrix_product
-from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.base import NOTHING, Workload, log_uniform, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
@@ -88,8 +90,23 @@ class Statevector(Workload):
         "of the others are smaller."
     )
     case_type: ClassVar[type[Case]] = StatevectorCase
+    small: ClassVar[Mapping[str, Any]] = {
+        "circuit": {"name": "random", "qubits": 7, "depth": 6}, "fuse": 3,
+    }  # fmt: skip
+    common: ClassVar[Mapping[str, Any]] = {
+        "circuit": {"name": "qft", "qubits": 12}, "fuse": "auto",
+    }  # fmt: skip
     result_like: ClassVar[str] = "state"
     case: StatevectorCase
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
+        """See `Workload.drawn`."""
+        name = str(rng.choice(["ghz", "qft", "random", "random"]))
+        circuit: dict[str, Any] = {"name": name, "qubits": int(rng.integers(2, 11))}
+        if name == "random":
+            circuit["depth"] = log_uniform(rng, 2, 200)
+        return {"circuit": circuit, "initial": str(rng.choice(["zero", "random"]))}
 
     def circuit(self) -> QuantumCircuit:
         """The circuit of the case. Raises CircuitError."""
@@ -261,22 +278,22 @@ class Statevector(Workload):
         found = implementations(self.case, device, "gemm", call, prepare)
         return [replace(one, algorithm=one.algorithm + passes, steps=steps) for one in found]
 
-    def reference(self, staged: Staged) -> accuracy.StateReference:
+    def reference(self, staged: Staged) -> StateReference:
         """The staged gates one by one in fp64 by NumPy."""
         names = ("state", "matrices", "widths", "targets")
-        return accuracy.state_reference(evolve_in_fp64(*(staged.operands[name] for name in names)))
+        return state_reference(evolve_in_fp64(*(staged.operands[name] for name in names)))
 
     def assess(
         self,
         staged: Staged,
-        reference: accuracy.StateReference,
+        reference: StateReference,
         result: Array,
         precision: Precision,
         device: str,
-    ) -> accuracy.Accuracy:
-        """See `accuracy.assess_state`."""
+    ) -> Accuracy:
+        """See `assess_state`."""
         passes = staged.operands.get("passes")
-        return accuracy.assess_state(
+        return assess_state(
             reference,
             result,
             precision,

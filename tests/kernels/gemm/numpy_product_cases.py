@@ -3,7 +3,8 @@
 import numpy as np
 from argand import PRECISIONS, gemm
 
-from workflow.accuracy import assess_product, product_reference
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 OPS = ["N", "T", "C"]
 

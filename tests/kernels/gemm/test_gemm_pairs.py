@@ -11,7 +11,8 @@ from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
 from argand.gemm.problem import allowed_outputs, gemm_problem
 from test_pairs import random_pairs
 
-from workflow.accuracy import assess_product, product_reference
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

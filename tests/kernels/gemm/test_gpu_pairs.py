@@ -12,8 +12,9 @@ from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS
 from test_pairs import every_pattern, random_pairs
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
-from workflow.accuracy import assess_product, product_reference
 from workflow.accuracy.bounds import rounded_once
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]

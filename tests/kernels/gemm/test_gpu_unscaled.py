@@ -13,7 +13,8 @@ from argand.runtime.plan import PlanError
 from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored
 from tests.kernels.gemm.wgmma_cases import overridden
 from tests.kernels.precisions import SCALED
-from workflow.accuracy import assess_product, product_reference
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 SMALL = (70, 45, 333)

@@ -20,7 +20,8 @@ from argand.precision import ROUNDINGS
 from tests.kernels.gemm.product_cases import OPS, normal, stored
 from tests.kernels.gemm.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import TENSOR
-from workflow.accuracy import assess_product, product_reference
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 from workflow.storage.noise import draw
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]

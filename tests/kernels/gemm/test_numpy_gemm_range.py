@@ -7,7 +7,9 @@ from argand.rounding import power_of_two, scale_exponents, split
 
 from tests.kernels.gemm.numpy_product_cases import check, normal
 from tests.kernels.precisions import SCALED
-from workflow.accuracy import assess_product, bounds, product_reference
+from workflow.accuracy import bounds
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 
 def test_the_split_keeps_three_products_and_adds_the_small_ones_first():

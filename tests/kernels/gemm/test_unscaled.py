@@ -23,8 +23,10 @@ from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.gemm.product_cases import normal
 from tests.kernels.precisions import SCALED, TENSOR
-from workflow.accuracy import assess_product, bounds, product_reference
+from workflow.accuracy import bounds
 from workflow.accuracy.probabilistic import accumulation_errors
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 SM_COUNT = 132

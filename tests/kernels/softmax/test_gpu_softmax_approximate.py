@@ -10,7 +10,8 @@ from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from scipy import special
 
 from tests.kernels.softmax.softmax_cases import Array, approximate_errors
-from workflow.accuracy import assess_softmax, softmax_reference
+from workflow.accuracy.references import softmax_reference
+from workflow.accuracy.softmax_accuracy import assess_softmax
 
 pytestmark = pytest.mark.gpu
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from tests.covers import examples
-from workflow.accuracy import assess_softmax, softmax_reference
 from workflow.accuracy.judgement import PROVABLE
+from workflow.accuracy.references import softmax_reference
+from workflow.accuracy.softmax_accuracy import assess_softmax
 
 TILE = numpy_softmax._TILE_COLUMNS
 SCALED = [name for name, row in PRECISIONS.items() if row.scaled]

@@ -10,7 +10,9 @@ from argand import PRECISIONS, Precision, gemm, get_precision
 from argand.precision import EXACT_PRECISIONS, any_precision
 
 from tests.covers import examples
-from workflow.accuracy import assess_product, bounds, product_reference
+from workflow.accuracy import bounds
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 from workflow.accuracy.underflow import underflow
 
 Array = np.ndarray[Any, Any]

@@ -4,9 +4,10 @@ from argand import PRECISIONS, gemm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow.accuracy import assess_product, bounds, product_reference
+from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds, spectral_bound
-from workflow.accuracy.references import sample_rows
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference, sample_rows
 
 SMALL_BUDGET = 1e6
 """Flops: leaves the reference with a handful of rows, so that only the whole-result check sees."""

@@ -20,7 +20,6 @@ from argand.runtime.plan import MMA_DEPTH
 from scipy import stats
 
 from tests.kernels.tensor_core_sums import added
-from workflow.accuracy import assess_product, product_reference
 from workflow.accuracy.bounds import accumulator_roundoff
 from workflow.accuracy.judgement import FAILURE
 from workflow.accuracy.probabilistic import (
@@ -30,6 +29,8 @@ from workflow.accuracy.probabilistic import (
     concentration,
     length_within,
 )
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 from workflow.accuracy.suspects import operand_terms
 
 Array = npt.NDArray[Any]

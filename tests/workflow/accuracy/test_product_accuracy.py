@@ -8,11 +8,9 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.rounding import split
 
-from workflow.accuracy import (
-    assess_product,
-    bounds,
-    product_reference,
-)
+from workflow.accuracy import bounds
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 
 NAMES = list(PRECISIONS)
 

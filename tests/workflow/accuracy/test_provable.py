@@ -11,9 +11,10 @@ from argand import PRECISIONS
 from argand.device import cpu
 
 from tests.covers import EXHAUSTIVE
-from workflow.accuracy import assess_product, product_reference
 from workflow.accuracy.coherence import coherence
 from workflow.accuracy.judgement import PROVABLE
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import product_reference
 from workflow.accuracy.whole_error import LIMIT, whole_error
 from workflow.records import Record
 from workflow.steps.delivery import DeliveryError, choose

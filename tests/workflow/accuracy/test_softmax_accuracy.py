@@ -3,10 +3,8 @@
 import numpy as np
 from argand import PRECISIONS, softmax
 
-from workflow.accuracy import (
-    assess_softmax,
-    softmax_reference,
-)
+from workflow.accuracy.references import softmax_reference
+from workflow.accuracy.softmax_accuracy import assess_softmax
 
 NAMES = list(PRECISIONS)
 

@@ -10,8 +10,8 @@ from argand import solve
 from argand.precision import any_precision
 
 from tests.kernels.solve.systems import SYSTEMS, normal, system
-from workflow.accuracy import Accuracy, assess_solution, solution_reference
-from workflow.accuracy.solution_accuracy import backward_bound
+from workflow.accuracy import Accuracy
+from workflow.accuracy.solution_accuracy import assess_solution, backward_bound, solution_reference
 
 PRECISION_NAMES = ("fp64", "fp32", "3xtf32", "fp16", "7xint8", "12xint8", "15xint8")
 

@@ -5,12 +5,13 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.rounding import round_operand
 
-from workflow.accuracy import assess_state, state_reference
 from workflow.accuracy.gate_deviations import (
     evolution_probable,
     fused_deviation,
     known_deviation,
 )
+from workflow.accuracy.references import state_reference
+from workflow.accuracy.vector_accuracy import assess_state
 from workflow.passes import Applied, applied_matrices
 
 NAMES = list(PRECISIONS)

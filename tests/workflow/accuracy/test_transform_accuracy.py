@@ -5,10 +5,8 @@ import pytest
 from argand import PRECISIONS, gemm
 from scipy import fft
 
-from workflow.accuracy import (
-    assess_spectrum,
-    spectrum_reference,
-)
+from workflow.accuracy.references import spectrum_reference
+from workflow.accuracy.vector_accuracy import assess_spectrum
 
 NAMES = list(PRECISIONS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
@@ -17,19 +18,16 @@ from workflow.study import outlined
 from workflow.workloads import KINDS
 from workflow.workloads.base import Workload
 
-GENERATED = {
-    "gemm": {"m": 5, "n": 6, "k": 7, "batch": 2, "op_a": "C", "op_b": "T", "beta": 1.0},
-    "beamforming": {"channels": 2, "polarizations": 2, "beams": 9, "antennas": 4, "samples": 8},
-    "correlate": {"channels": 2, "antennas": 5, "samples": 36, "integrate": 12, "form": "triangle"},
-    "dft": {"length": 12, "batch": 3, "window": "hann"},
-    "softmax": {"rows": 3, "columns": 5},
-    "image": {"antennas": 5, "directions": {"n": 9, "field_of_view_deg": 30}},
-    "channelise": {"channels": 8, "taps": 2, "samples": 64},
-    "solve": {"source": "cylinder", "ka": 2.0, "n": 20, "rhs": 3},
-}
+GENERATED = [
+    *((kind, KINDS[kind].small) for kind in KINDS if kind != "statevector"),
+    ("gemm", {"m": 5, "n": 6, "k": 7, "batch": 2, "op_a": "C", "op_b": "T", "beta": 1.0}),
+    ("correlate", {"antennas": 5, "samples": 36, "integrate": 12, "form": "triangle"}),
+    ("solve", {"source": "cylinder", "ka": 2.0, "n": 20, "rhs": 3}),
+]
+"""Kinds and cases whose outline has the sizes of what is staged; of a circuit it may have more."""
 
 
-def workload(kind: str, case: dict[str, object]) -> Workload:
+def workload(kind: str, case: Mapping[str, object]) -> Workload:
     return load_study({"device": "cpu", "workloads": {"x": {"kind": kind, **case}}}).workload("x")
 
 
@@ -43,8 +41,8 @@ def assert_alike(outline: Staged, staged: Staged) -> None:
     assert all(data.strides == data.ndim * (0,) for data in outline.operands.values())
 
 
-@pytest.mark.parametrize(("kind", "case"), GENERATED.items())
-def test_the_outline_is_what_is_staged(kind: str, case: dict[str, object]) -> None:
+@pytest.mark.parametrize(("kind", "case"), GENERATED)
+def test_the_outline_is_what_is_staged(kind: str, case: Mapping[str, object]) -> None:
     one = workload(kind, case)
     outline, staged = one.outline(), one.stage()
     assert_alike(outline, staged)
@@ -94,18 +92,14 @@ def test_the_outline_of_a_product_is_that_of_its_workload() -> None:
     study = load_study(
         {
             "workloads": {
-                "beams": {"kind": "beamforming", **GENERATED["beamforming"]},
+                "beams": {"kind": "beamforming", **KINDS["beamforming"].small},
                 "which": {"kind": "softmax", "input": {"workload": "beams"}},
             }
         }
     )
     _, outline = outlined(study.chain("which"))
-    assert outline.operands["x"].shape == (2, 2, 8, 9)
+    assert outline.operands["x"].shape == (2, 2, 31, 12)
     assert needs(study, "which", "stage").memory_mb > 1000
-
-
-def test_every_kind_has_a_size() -> None:
-    assert {*GENERATED, "statevector"} == set(KINDS)
 
 
 def test_needs_follow_the_sizes() -> None:
@@ -134,17 +128,12 @@ def test_needs_follow_the_sizes() -> None:
 def test_a_job_on_a_gpu_asks_for_more_than_libraries_and_kernels_were_seen_to_take(
     root: Path,
 ) -> None:
-    """By `benchmarks.pipeline.job_memory`; the Snakemakes around a job take 224 MiB each.
+    """By `benchmarks.pipeline.job_memory`, of the kinds that are recorded.
 
-    Systems of equations, correlations, images and filter banks are not recorded yet.
+    The Snakemakes around a job take 224 MiB each.
     """
     seen = json.loads((root / "docs" / "data" / "h200-job-memory.json").read_text())
-    assert seen["host_peak_mib"].keys() == set(KINDS) - {
-        "solve",
-        "correlate",
-        "image",
-        "channelise",
-    }
+    assert set(KINDS) >= seen["host_peak_mib"].keys() >= {"gemm", "dft", "statevector"}
     study = load_study({"workloads": {"x": {"kind": "softmax", "rows": 1, "columns": 8}}})
     asked = needs(study, "x", "run", gpu=True).memory_mb * 1e6 / 2**20
     for kind, steps in seen["host_peak_mib"].items():
