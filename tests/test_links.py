@@ -73,7 +73,16 @@ def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
         package,
         *(
             package / name
-            for name in ("gemm", "softmax", "dft", "gates", "image", "solve", "channelise")
+            for name in (
+                "gemm",
+                "softmax",
+                "dft",
+                "gates",
+                "image",
+                "solve",
+                "channelise",
+                "spectrum",
+            )
         ),
         *(package / name for name in ("gemm/modular", "cuda/gemm/modular")),
     ]

@@ -62,6 +62,9 @@ class Record:
         peak_shift: of images, how many cells the brightest local maxima have moved.
         stopband_leakage_db: of filter banks, what a channel holds of what is not its own, in dB.
         gain_ripple_db: of filter banks, the largest over the smallest gain, in dB.
+        noise_floor_db: of spectral estimates, what arithmetic leaves in a bin beside the strongest
+            line, in dB.
+        scalloping_db: of spectral estimates, what a tone midway between two bins loses, in dB.
         worst_bound: the worst case.
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
@@ -127,6 +130,8 @@ class Record:
     peak_shift: float | None = None
     stopband_leakage_db: float | None = None
     gain_ripple_db: float | None = None
+    noise_floor_db: float | None = None
+    scalloping_db: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

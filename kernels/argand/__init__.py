@@ -27,6 +27,8 @@ from argand.softmax.tune import tune_softmax
 from argand.solve.api import solve
 from argand.solve.hermitian import solve_hermitian
 from argand.solve.refine import Solution
+from argand.spectrum.api import spectrum
+from argand.spectrum.problem import SpectrumProblem
 
 __version__ = "0.1.0"
 
@@ -47,6 +49,7 @@ __all__ = [
     "Precision",
     "SoftmaxProblem",
     "Solution",
+    "SpectrumProblem",
     "apply_gate",
     "channelise",
     "devices",
@@ -67,6 +70,7 @@ __all__ = [
     "softmax",
     "solve",
     "solve_hermitian",
+    "spectrum",
     "to_pairs",
     "tune",
     "tune_dft",

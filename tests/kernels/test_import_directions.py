@@ -22,6 +22,7 @@ ALLOWED = {
     "solve": {"", "runtime", "solve", "gemm"},
     "image": {"", "runtime", "image"},
     "channelise": {"", "runtime", "channelise", "dft", "gemm"},
+    "spectrum": {"", "runtime", "spectrum", "channelise", "dft", "gemm"},
 }
 """By package ("" are the modules beside the packages) the packages that it may import."""
 

@@ -59,7 +59,7 @@ def channelise_bound(
     """
     u = accumulator_roundoff(precision)
     each = (1 + roundings(2, u)) * (1 + gamma(taps, u)) - 1
-    own = _transform(precision, channels, backend, real, ran)
+    own = bank_transform_bound(precision, channels, backend, real, ran)
     exact = PRECISIONS["fp64"]
     windowed = transform_bound(exact, prime_factors(channels * taps), "cpu") + roundings(6, exact.u)
     terms = underflow(precision, backend)
@@ -67,7 +67,10 @@ def channelise_bound(
     return ChanneliseBound(each * (1 + own) + math.sqrt(taps) * windowed, own, lost)
 
 
-def _transform(precision: Precision, channels: int, backend: str, real: bool, ran: str) -> float:
+def bank_transform_bound(
+    precision: Precision, channels: int, backend: str, real: bool, ran: str
+) -> float:
+    """Return the relative error of one transform by what ``ran``."""
     if ran == KERNEL or precision.exact_operands:
         row = precision if precision.exact_operands else PRECISIONS["fp32"]
         return transform_bound(row, [*prime_factors(channels), *[2] * real], backend)

@@ -46,6 +46,9 @@ class Accuracy:
         peak_shift: of images, how many cells the brightest local maxima have moved.
         stopband_leakage_db: of filter banks, what a channel holds of what is not its own, in dB.
         gain_ripple_db: of filter banks, the largest over the smallest gain, in dB.
+        noise_floor_db: of spectral estimates, what arithmetic leaves in a bin beside the strongest
+            line, in dB.
+        scalloping_db: of spectral estimates, what a tone midway between two bins loses, in dB.
         fidelity: |<psi|psi^>|^2 over both squared norms.
         error_limit: what rel_frobenius of the whole result is at most: itself with a full
             reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
@@ -82,6 +85,8 @@ class Accuracy:
     peak_shift: float | None = None
     stopband_leakage_db: float | None = None
     gain_ripple_db: float | None = None
+    noise_floor_db: float | None = None
+    scalloping_db: float | None = None
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

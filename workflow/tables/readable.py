@@ -128,6 +128,8 @@ ACCURACY = (
     _number("peak_shift", "peaks moved (cells)"),
     _number("stopband_leakage_db", "stop-band leakage (dB)"),
     _number("gain_ripple_db", "gain ripple (dB)"),
+    _number("noise_floor_db", "noise floor (dB)"),
+    _number("scalloping_db", "scalloping (dB)"),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),

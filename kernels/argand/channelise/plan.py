@@ -27,7 +27,7 @@ _ROOM = ((8192, 2), (8192, 1), (12288, 2), (12288, 1), (16384, 1), (LARGEST_POIN
 """Numbers of a batch's transforms in shared memory, and blocks of a multiprocessor."""
 _MOST_LOADED = 12
 """Frames that a batch loads, where each residue has an address of its own: more make it spill."""
-_MOST_UNROLLED = 32
+LARGEST_BATCH = 32
 """Spectra of a batch at most: the loop over them is unrolled."""
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
 """Types of samples that the kernel reads: name of ``Component``, bytes of a unit (units.cuh)."""
@@ -111,8 +111,8 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
         raise PlanError(f"radices must have prime factors up to {LARGEST_PRIME}: {plan.radices}")
     if plan.taps * plan.radices[0] > _window(plan.phases, plan.real):
         raise PlanError(f"{plan.taps} taps of {plan.radices[0]} residues take too many registers")
-    if not 1 <= plan.batch <= _MOST_UNROLLED:
-        raise PlanError(f"batch must be from 1 to {_MOST_UNROLLED}, got {plan.batch}")
+    if not 1 <= plan.batch <= LARGEST_BATCH:
+        raise PlanError(f"batch must be from 1 to {LARGEST_BATCH}, got {plan.batch}")
     if plan.block_threads > 1024 or plan.block_threads % _WARP:
         raise PlanError(f"a block must have whole warps, at most 32, got {plan.block_threads}")
     if plan.blocks * plan.block_threads > 1024 or plan.blocks < 1:
@@ -167,7 +167,7 @@ def _plans(
 ) -> Iterator[ChannelisePlan]:
     """Candidate plans, the best first."""
     most = _window(phases, real) // taps
-    spectra = _MOST_UNROLLED if phases == 1 else max(4, _MOST_LOADED // frames)
+    spectra = LARGEST_BATCH if phases == 1 else max(4, _MOST_LOADED // frames)
     for first in (4, 2, 8, 6, 5, 3, 1):
         if points % first or first > most:
             continue

@@ -1,0 +1,94 @@
+"""`spectrum`, the public call: spectrograms and Welch's estimates. The samples decide where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argand.gemm.operands import as_operand, on_gpu
+from argand.gemm.pairs import Pairs
+from argand.precision import Precision, get_precision
+from argand.runtime.checks import check_out
+from argand.spectrum.cpu import spectrum_in_blocks
+from argand.spectrum.problem import spectrum_problem
+from argand.spectrum.window import scaled_window
+
+
+def spectrum(
+    x: Any,
+    length: int,
+    *,
+    overlap: int | None = None,
+    window: Any = "hann",
+    average: int | str = 1,
+    scaling: str = "density",
+    sample_rate: float = 1.0,
+    onesided: bool | None = None,
+    precision: str | Precision = "fp32",
+    out: Any = None,
+) -> Any:
+    """Compute the power of windowed segments along the last axis, and its mean over groups of them.
+
+    Row g, bin k: the mean over the segments s of group g of |sum over n of w_n x_(s D + n)
+    exp(-2 pi i k n / N)|^2, times a scale, with N the length and D = N - overlap. So ``average=1``
+    is ``scipy.signal.spectrogram(..., mode="psd")`` and ``average="all"`` is
+    ``scipy.signal.welch``, both with ``detrend=False``: no mean is subtracted. (Welch, "The use of
+    fast Fourier transform for the estimation of power spectra", 1967.)
+
+    Args:
+        x: ``(..., time)``, complex or real, of any strides; also `Pairs`, such as of int8, or a
+            NumPy structured array of r and i. NumPy arrays are computed on the CPU, CuPy arrays on
+            their GPU. Integers are not scaled.
+        length: N, from 1 to 2^26.
+        overlap: samples that a segment shares with the next one, below N; None is half of N.
+        window: a name, such as ``hann``, or (name, parameter...) of scipy.signal.get_window, or N
+            real coefficients.
+        average: segments of a group, or ``all`` of them. What is left of whole groups is not used.
+        scaling: ``density``, power over the bandwidth, in units of x^2 over Hz; ``spectrum``, the
+            power of a tone at a bin's centre, in units of x^2.
+        sample_rate: samples a second; the bins are those of ``numpy.fft.fftfreq(N, 1 /
+            sample_rate)``, or of ``rfftfreq`` where one-sided.
+        onesided: whether a result of real x has bins 0 to N / 2 alone, and the inner ones hold both
+            sides' power; None is true for real x. Complex x has both sides.
+        precision: a name of ``PRECISIONS``, as of `argand.dft`: transforms have it, windowed
+            samples and squares are fp32's (fp64's at fp64), sums over batches of segments fp64's.
+            On a GPU the kernel for up to 4096 points computes in fp32 at every precision but fp64
+            (docs/kernels/spectrum.md).
+        out: where the result goes, C-contiguous, of its shape and type.
+
+    Returns:
+        ``(..., groups, bins)``, float64 at fp64 and float32 otherwise. Without N samples there are
+        no groups.
+
+    Raises:
+        ValueError: no axes, sizes that do not fit, an unknown window, scaling or precision,
+            coefficients of another number or not finite, a wrong out.
+        TypeError: x that holds no numbers; x and out on different devices.
+    """
+    row = get_precision(precision)
+    x = as_operand(x)
+    if not isinstance(x, Pairs) and x.dtype.kind not in "fciu":
+        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
+    if not x.ndim:
+        raise ValueError("x must have at least one axis, time, got shape ()")
+    gpu = on_gpu(x)
+    if out is not None and on_gpu(out) != gpu:
+        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+    real = not isinstance(x, Pairs) and x.dtype.kind != "c"
+    problem = spectrum_problem(
+        tuple(x.shape), length=length, overlap=overlap, average=average, real=real,
+        onesided=onesided, precision=row,
+    )  # fmt: skip
+    check_out(out, problem.shape, problem.dtype)
+    if out is not None and not out.flags.c_contiguous:
+        raise ValueError("out must be C-contiguous")
+    coefficients = scaled_window(window, problem.length, scaling, sample_rate)
+    if gpu:
+        raise NotImplementedError("argand.spectrum computes NumPy arrays; got a CuPy array")
+    found = np.empty(problem.shape, problem.dtype) if out is None else out
+    if found.size:
+        if np.may_share_memory(found, x.array if isinstance(x, Pairs) else x):
+            raise ValueError("out must not overlap x")
+        spectrum_in_blocks(problem, x, coefficients, found)
+    return found

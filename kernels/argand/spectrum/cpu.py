@@ -1,0 +1,143 @@
+"""Spectral estimates on the CPU: blocks of windowed segments, their transforms, sums of squares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from argand.device import available_cores
+from argand.dft.api import dft
+from argand.gemm.pairs import Pairs
+from argand.spectrum.problem import SpectrumProblem
+
+Array = np.ndarray[Any, Any]
+_BLOCK_BYTES = 1 << 18
+"""Bytes of windowed segments that a thread transforms at a time: they fit L2."""
+_FEW = 1 << 16
+"""Windowed samples of a call below which threads are not worth their start."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Segments of a row from ``start`` to ``stop``."""
+
+    row: int
+    start: int
+    stop: int
+
+
+def spectrum_in_blocks(problem: SpectrumProblem, x: Any, coefficients: Array, out: Array) -> None:
+    """Write the means (..., groups, bins) of a problem whose arguments are checked.
+
+    Args:
+        problem: the sizes and the precision.
+        x: (..., time), an array or `Pairs`.
+        coefficients: (length,), float64, as of `scaled_window`.
+        out: C-contiguous, and not x.
+    """
+    if isinstance(x, Pairs):
+        x = x.to_complex64() if x.format == "bf16" else x.array
+    rows = x.reshape(problem.rows, problem.samples, *x.shape[len(problem.leading) + 1 :])
+    h = coefficients.astype(problem.precision.real_output)
+    target = out.reshape(problem.rows, problem.groups, problem.bins)
+    work = partial(_done, problem, rows, h, target)
+    blocks = list(_blocks(problem))
+    workers = min(available_cores(), len(blocks))
+    if workers < 2 or problem.rows * problem.segments * problem.length < _FEW:
+        _collect(problem, blocks, map(work, blocks), target)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        _collect(problem, blocks, pool.map(work, blocks), target)
+
+
+def _blocks(problem: SpectrumProblem) -> Iterator[_Block]:
+    """Blocks in order: of whole groups, or where those are longer than a block, of one group."""
+    item = np.dtype(problem.precision.output).itemsize
+    most = max(1, _BLOCK_BYTES // (item * problem.length))
+    average = problem.average
+    for row in range(problem.rows):
+        if average <= most:
+            whole = most // average * average
+            for start in range(0, problem.segments, whole):
+                yield _Block(row, start, min(start + whole, problem.segments))
+            continue
+        for first in range(0, problem.segments, average):
+            for start in range(first, first + average, most):
+                yield _Block(row, start, min(start + most, first + average))
+
+
+def _done(
+    problem: SpectrumProblem, rows: Array, h: Array, target: Array, block: _Block
+) -> Array | None:
+    """Write the means of a block of whole groups; of a part of a group, return its sums in fp64."""
+    average, count = problem.average, block.stop - block.start
+    with np.errstate(all="ignore"):
+        x = _transformed(problem, _windowed(problem, rows, h, block))
+        squares = np.square(x.real)
+        squares += np.square(x.imag)
+        if average == 1:
+            _write(problem, target, block, squares)
+            return None
+        if count % average:
+            return np.asarray(squares.sum(axis=0, dtype=np.float64))
+        grouped = squares.reshape(-1, average, squares.shape[-1])
+        _write(problem, target, block, grouped.sum(axis=1, dtype=np.float64))
+        return None
+
+
+def _windowed(problem: SpectrumProblem, rows: Array, h: Array, block: _Block) -> Array:
+    """Return the segments of a block times the window: (segments, N), of the transform's type."""
+    begin = block.start * problem.step
+    part = rows[block.row, begin : (block.stop - 1) * problem.step + problem.length]
+    pairs = part.ndim == 2
+    kind = problem.precision.real_output if pairs or problem.real else problem.precision.output
+    wide = np.ascontiguousarray(part, kind)
+    if pairs:
+        wide = wide.view(problem.precision.output)[:, 0]
+    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length)
+    return np.asarray(windows[:: problem.step] * h)
+
+
+def _transformed(problem: SpectrumProblem, windowed: Array) -> Array:
+    precision = problem.precision
+    if not precision.exact_operands:
+        return np.asarray(dft(windowed, precision=precision)[:, : problem.half])
+    from scipy import fft
+
+    # The caller may have set another backend, even ours.
+    with fft.set_backend("scipy", only=True):
+        found = fft.rfft(windowed) if problem.real else fft.fft(windowed, overwrite_x=True)
+    return np.asarray(found)
+
+
+def _collect(
+    problem: SpectrumProblem, blocks: list[_Block], sums: Iterator[Array | None], target: Array
+) -> None:
+    """Write the means of groups of several blocks: a group's sums come one after another."""
+    total: Array | None = None
+    with np.errstate(all="ignore"):
+        for block, found in zip(blocks, sums, strict=True):
+            if found is None:
+                continue
+            total = found if total is None else total + found
+            if block.stop % problem.average == 0:
+                whole = _Block(block.row, block.stop - problem.average, block.stop)
+                _write(problem, target, whole, total)
+                total = None
+
+
+def _write(problem: SpectrumProblem, target: Array, block: _Block, sums: Array) -> None:
+    """Write the means of a block's groups from their sums, which are changed."""
+    average, half = problem.average, problem.half
+    if average > 1:
+        sums /= average
+    sums[..., problem.doubled] *= 2
+    rows = target[block.row, block.start // average : block.stop // average]
+    rows[..., :half] = sums
+    if problem.bins > half:  # negative frequencies of real samples
+        rows[..., half:] = rows[..., 1 : problem.length - half + 1][..., ::-1]

@@ -1,0 +1,96 @@
+"""Coefficients that segments are multiplied by: a window, and the scale of the estimate."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from argand.device import is_cuda_array
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Scaling = Literal["density", "spectrum"]
+SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
+
+
+def scaled_window(window: Any, length: int, scaling: str, sample_rate: Any) -> Array:
+    """Return the window times the root of the estimate's scale, float64, (length,).
+
+    With it |X|^2 of a segment is the estimate itself, so powers stay in the range of the samples'.
+
+    Args:
+        window: the name of a window of scipy.signal, or (name, parameter...): periodic, as of
+            ``scipy.signal.get_window``. Else the real coefficients themselves, on any device.
+        length: N.
+        scaling: ``density``, over the sample rate times the sum of w^2; ``spectrum``, over the
+            square of the sum of w. As in ``scipy.signal.welch``.
+        sample_rate: samples a second.
+
+    Raises:
+        ValueError: an unknown window or scaling, another number of coefficients, one that is not
+            finite, coefficients whose sum of the scaling is 0, a sample rate that is not positive.
+        TypeError: coefficients that are no real numbers.
+    """
+    if scaling not in SCALINGS:
+        raise ValueError(f"scaling must be one of {list(SCALINGS)}, got {scaling!r}")
+    rate = _positive(sample_rate)
+    w = window_of(window, length)
+    unit = float(np.abs(w).max())
+    if unit == 0:
+        raise ValueError("window must not be zero everywhere")
+    w = w / unit  # squares of any window are then in range
+    if scaling == "density":
+        return w / math.sqrt(float(w @ w)) / math.sqrt(rate)
+    size = abs(float(w.sum()))
+    if size < length * 2.0**-53:  # what roundings leave of a sum of 0
+        raise ValueError("window must have a sum other than 0 at scaling 'spectrum'")
+    return w / size
+
+
+def window_of(window: Any, length: int) -> Array:
+    """Return a window's coefficients; arguments and errors are those of `scaled_window`."""
+    named = isinstance(window, str) or (
+        isinstance(window, tuple) and bool(window) and isinstance(window[0], str)
+    )
+    if named:
+        return _designed(window, length)
+    found = window.get() if is_cuda_array(window) else np.asarray(window)
+    if found.dtype.kind not in "fiu":
+        raise TypeError(f"window must hold real numbers, got {found.dtype}")
+    if found.shape != (length,):
+        raise ValueError(
+            f"window must be a name or {length} coefficients, as a segment has samples, got shape "
+            f"{found.shape}"
+        )
+    found = found.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError("window must be finite")
+    return found
+
+
+@lru_cache(maxsize=16)
+def _designed(window: Any, length: int) -> Array:
+    from scipy.signal import get_window
+
+    try:
+        found = np.asarray(get_window(window, length), np.float64)
+    except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
+        raise ValueError(
+            f"window must be a window of scipy.signal, got {window!r}: {error}"
+        ) from None
+    if not np.isfinite(found).all():
+        raise ValueError(f"window {window!r} is not finite at a length of {length}")
+    found.flags.writeable = False
+    return found
+
+
+def _positive(sample_rate: Any) -> float:
+    try:
+        found = float(sample_rate)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise ValueError(f"sample_rate must be a positive number, got {sample_rate!r}")
+    return found

@@ -1,0 +1,145 @@
+"""The a-priori bounds on spectral estimates, for every precision.
+
+P_k is the mean of |X_sk|^2 over the segments s of a group, on both sides, and T the sum of P_k over
+all N bins: the mean of |X_s|^2. If the amplitudes X_sk are off by e_sk, and e_k^2 is the mean of
+|e_sk|^2, then by Cauchy and Schwarz the mean of ||X_sk + e_sk|^2 - |X_sk|^2| is at most
+
+    2 sqrt(P_k) e_k + e_k^2,
+
+and the sum of e_k^2 over all bins is at most e^2, e = c sqrt(T) + l, where c is the relative and l
+the absolute error of a windowed segment's transform in the 2-norm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Precision
+from argand.channelise.plan import LARGEST_BATCH
+from argand.dft.method import method_for, prime_factors
+from argand.dft.plan_words import plan_in
+
+from workflow.accuracy.bounds import accumulator_roundoff, gamma, roundings, transform_bound
+from workflow.accuracy.channelise_bounds import KERNEL, bank_transform_bound
+from workflow.accuracy.probabilistic import concentration, deviations
+from workflow.accuracy.transform_deviations import (
+    library_deviation,
+    method_deviation,
+    plan_deviation,
+    reference_deviation,
+)
+from workflow.accuracy.underflow import underflow
+
+_STAGES = 16
+"""More than a transform of any plan has."""
+
+
+@dataclass(frozen=True)
+class SpectraBound:
+    """Bounds on the means of squares; `of_bins` and `of_rows` evaluate them.
+
+    Attributes:
+        worst: c in the worst case.
+        probable: c that the error of one of all groups exceeds with `FAILURE`.
+        of_peak: error of an amplitude over a segment's largest one that one of all bins exceeds as
+            rarely: errors are spread at least as far as the signal itself.
+        squares: relative to |X^|^2, of squares, sums and the mean, and of the reference's.
+        lost: l, by underflow.
+        floor: absolute, of a power, by underflow of squares.
+        sides: 2 for one-sided results, whose inner bins are doubled; else 1.
+    """
+
+    worst: float
+    probable: float
+    of_peak: float
+    squares: float
+    lost: float
+    floor: float
+    sides: int
+
+    def of_bins(self, power: Any, total: Any, *, peak: Any = None) -> Any:
+        """Return the bound on each bin's error: in the worst case, or with ``peak`` probable.
+
+        Args:
+            power: (..., bins) of the result, doubled where its bins are.
+            total: (..., 1), T.
+            peak: (..., 1), the mean over segments of the largest |X_sk|^2.
+        """
+        e = self.worst * np.sqrt(total)
+        if peak is not None:
+            e = np.minimum(e, self.of_peak * np.sqrt(peak))
+        moved = self._moved(power, e)
+        return moved + self.squares * (power + moved) + self.floor
+
+    def of_rows(self, largest: Any, total: Any, norm: Any, bins: int, *, worst: bool) -> Any:
+        """Return the bound on the 2-norm of a row's error.
+
+        Args:
+            largest: of the row's powers.
+            total: T.
+            norm: the 2-norm of the row's powers.
+            bins: of the row.
+            worst: whether in the worst case, else probable.
+        """
+        moved = self._moved(largest, (self.worst if worst else self.probable) * np.sqrt(total))
+        return moved + self.squares * (norm + moved) + self.floor * math.sqrt(bins)
+
+    def _moved(self, power: Any, e: Any) -> Any:
+        """2 sqrt(P) e + e^2, of both sides; at the largest P, of a row's 2-norm."""
+        e = e + self.lost
+        return 2 * np.sqrt(self.sides * power) * e + self.sides * e**2
+
+
+def spectra_bound(
+    precision: Precision, length: int, average: int, backend: str, *, real: bool, onesided: bool,
+    groups: int, bins: int, ran: str = "",
+) -> SpectraBound:  # fmt: skip
+    """Return the bounds on a result of ``groups`` rows of ``bins`` bins in all.
+
+    Args:
+        precision: of the estimate.
+        length, average: N, and segments of a group.
+        backend: ``cpu`` or ``cuda``.
+        real, onesided: whether samples are real, and the result has bins 0 to N / 2 alone.
+        groups, bins: how many a result has, in all of its rows.
+        ran: `KERNEL` where one kernel did everything, else the plan of `argand.dft` in words; empty
+            on the CPU.
+
+    A windowed sample passes three roundings: of the sample and of the coefficient to the type of
+    the transform, and of their product. The transform's own error is relative to it. Two squares
+    and their sum are two roundings; the kernel adds those of a batch of segments in fp32, at most
+    `LARGEST_BATCH`, and everything else in fp64; the mean is rounded twice.
+    """
+    u, exact = accumulator_roundoff(precision), PRECISIONS["fp64"]
+    own = bank_transform_bound(precision, length, backend, real, ran)
+    windowed = roundings(3, u)
+    reference = transform_bound(exact, prime_factors(length), "cpu") + roundings(6, exact.u)
+    worst = (1 + windowed) * (1 + own) - 1 + reference
+    deviation = math.hypot(_deviation(precision, length, backend, ran), math.sqrt(3) * u)
+    deviation += reference_deviation(length)
+    in_batch = min(LARGEST_BATCH, average) if ran == KERNEL else 1
+    squares = gamma(4 + in_batch, u) + 2 * gamma(average + 6, exact.u)
+    terms = underflow(precision, backend)
+    lost = _STAGES * 4.0 * length**2 * (terms.operand + terms.result)
+    return SpectraBound(
+        worst=worst,
+        probable=min(worst, deviation * concentration(length if real else 2 * length, groups)),
+        of_peak=deviation * deviations(bins * average),
+        squares=squares,
+        lost=lost,
+        floor=4 * terms.result,
+        sides=2 if onesided else 1,
+    )
+
+
+def _deviation(precision: Precision, length: int, backend: str, ran: str) -> float:
+    """Deviation of one transform, relative to its norm."""
+    if ran == KERNEL or precision.exact_operands:
+        row = precision if precision.exact_operands else PRECISIONS["fp32"]
+        return library_deviation(row, length)
+    if ran:
+        return plan_deviation(plan_in(ran), precision, length)
+    return method_deviation(precision, method_for(length), backend)
