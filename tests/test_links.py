@@ -82,6 +82,7 @@ def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
                 "solve",
                 "channelise",
                 "spectrum",
+                "beam_power",
             )
         ),
         *(package / name for name in ("gemm/modular", "cuda/gemm/modular")),

@@ -1,5 +1,7 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
+from argand.beam_power.api import beam_power
+from argand.beam_power.problem import BeamPowerProblem
 from argand.channelise.api import channelise
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Device, DeviceError, devices
@@ -34,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PRECISIONS",
+    "BeamPowerProblem",
     "ChanneliseProblem",
     "CircuitPlan",
     "CircuitRecord",
@@ -51,6 +54,7 @@ __all__ = [
     "Solution",
     "SpectrumProblem",
     "apply_gate",
+    "beam_power",
     "channelise",
     "devices",
     "dft",

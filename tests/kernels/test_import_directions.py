@@ -21,6 +21,7 @@ ALLOWED = {
     "herk": {"", "runtime", "herk", "gemm"},
     "solve": {"", "runtime", "solve", "gemm"},
     "image": {"", "runtime", "image"},
+    "beam_power": {"", "runtime", "beam_power", "gemm"},
     "channelise": {"", "runtime", "channelise", "dft", "gemm"},
     "spectrum": {"", "runtime", "spectrum", "channelise", "dft", "gemm"},
 }

@@ -1,0 +1,70 @@
+"""`beam_power`, the public call: detected beams. The operands decide where it is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argand.beam_power.blocks import in_blocks
+from argand.beam_power.problem import Detect, beam_power_problem
+from argand.gemm.operands import as_operand, on_gpu
+from argand.gemm.pairs import Pairs
+from argand.precision import Precision, get_precision
+from argand.runtime.checks import check_out
+
+
+def beam_power(
+    weights: Any,
+    samples: Any,
+    *,
+    detect: Detect = "power",
+    integrate: int = 1,
+    precision: str | Precision = "3xtf32",
+    out: Any = None,
+) -> Any:
+    """Power or Stokes parameters of the beams z = weights samples, summed over time.
+
+    The complex beams are made in blocks and never whole (docs/kernels/beam_power.md).
+
+    Args:
+        weights: ``(..., beam, antenna)``.
+        samples: ``(..., antenna, time)``. Leading axes broadcast as in numpy.matmul. Either is an
+            array or `Pairs`, of any strides; a NumPy structured array of r and i will do as well.
+            NumPy arrays are computed on the CPU, CuPy arrays on their GPU.
+        detect: ``power`` sums |z|^2. ``stokes`` takes two linear polarizations x and y along the
+            last leading axis, ``(..., 2, beam, antenna)`` and ``(..., 2, antenna, time)``, and sums
+            I = |x|^2 + |y|^2, Q = |x|^2 - |y|^2, U = 2 Re(x* y) and V = 2 Im(x* y) (van Straten
+            et al., "PSRCHIVE and PSRFITS: definition of the Stokes parameters", PASA 2010).
+        integrate: samples that are summed to a bin. Those after the last whole bin are not read.
+        precision: a name of ``PRECISIONS``. Operands are rounded to it as by `argand.gemm`; powers
+            are those of the beams in the result's type.
+        out: where the result goes, of its shape and type.
+
+    Returns:
+        ``(..., beam, time // integrate)``, or ``(..., 4, beam, time // integrate)`` of I, Q, U and
+        V; float64 at fp64, else float32: sums, with no division, in the squared unit of the beams.
+        A sample that is not finite leaves no finite power in its bin.
+
+    Raises:
+        ValueError: shapes that do not fit, an unknown detect or precision, an ``integrate`` below
+            1, a wrong ``out``.
+        TypeError: operands that hold no numbers, or some of them on a GPU and others not.
+        DeviceError: the device does not have the kernel.
+    """
+    row = get_precision(precision)
+    w, x = as_operand(weights), as_operand(samples)
+    for name, one in (("weights", w), ("samples", x)):
+        if not isinstance(one, Pairs) and one.dtype.kind not in "fciu":
+            raise TypeError(f"{name} must be numbers, got {one.dtype}")
+    if len({on_gpu(one) for one in (w, x, out) if one is not None}) > 1:
+        raise TypeError("weights, samples and out must all be NumPy arrays or all be CuPy arrays")
+    problem = beam_power_problem(
+        w.shape, x.shape, detect=detect, integrate=integrate, precision=row
+    )
+    check_out(out, problem.shape, problem.dtype)
+    if on_gpu(x):
+        from argand.beam_power import gpu
+
+        return gpu.beam_power(problem, w, x, out)
+    import numpy
+
+    return in_blocks(problem, w, x, out, numpy)

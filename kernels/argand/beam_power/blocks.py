@@ -1,0 +1,102 @@
+"""Beam power in blocks of bins: products by `argand.gemm`, then their squares, on any device.
+
+It is the model of every precision on the CPU, and what GPUs compute at fp64 and fp32 by cuBLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from argand.beam_power.problem import BeamPowerProblem
+from argand.gemm.api import gemm
+from argand.gemm.packed import pack
+from argand.gemm.pairs import Pairs
+
+_BLOCK_VALUES = {"numpy": 1 << 17, "cupy": 1 << 24}
+"""Beams that are made at a time: on the CPU they and their squares stay in a core's cache."""
+
+
+def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) -> Any:
+    """Return the result of a problem whose arguments are checked.
+
+    ``arrays`` is NumPy or CuPy, which holds the operands. Memory beside the result: one block of
+    complex beams.
+    """
+    found = arrays.empty(problem.shape, problem.dtype) if out is None else out
+    if not found.size:
+        return found
+    if not problem.antennas:
+        found[...] = 0
+        return found
+    together = max(1, min(problem.batch, _values(problem, arrays) // _product_values(problem)))
+    with np.errstate(all="ignore"):
+        for first in range(0, problem.batch, together):
+            index = _index(problem, first, together)
+            left, right = (_chosen(problem, one, index, arrays) for one in (w, x))
+            packed = pack(left, side="a", precision=problem.precision)
+            for bins in _bins(problem, together, arrays):
+                times = slice(bins.start * problem.integrate, bins.stop * problem.integrate)
+                beams = gemm(packed, _columns(right, times), precision=problem.precision)
+                found[(*index, ..., bins)] = _detected(problem, beams, arrays)
+    return found
+
+
+def _values(problem: BeamPowerProblem, arrays: Any) -> int:
+    return _BLOCK_VALUES[arrays.__name__]
+
+
+def _product_values(problem: BeamPowerProblem) -> int:
+    return max(1, problem.polarizations * problem.beams * problem.bins * problem.integrate)
+
+
+def _index(problem: BeamPowerProblem, first: int, count: int) -> tuple[Any, ...]:
+    """Return where some results stand along the leading axes: numbers for one, arrays for more."""
+    if not problem.batch_shape:
+        return ()
+    if count == 1:
+        return tuple(map(int, np.unravel_index(first, problem.batch_shape)))
+    some = np.arange(first, min(first + count, problem.batch))
+    return np.unravel_index(some, problem.batch_shape)
+
+
+def _chosen(problem: BeamPowerProblem, x: Any, index: Any, arrays: Any) -> Any:
+    """Return an operand's matrices of some results: a view of one, a copy of several."""
+    parts = x.array if isinstance(x, Pairs) else x
+    inner = parts.shape[x.ndim - 2 :]
+    whole = arrays.broadcast_to(parts, (*problem.operand_batch, *inner))
+    found = whole[index]
+    return Pairs(found, x.format) if isinstance(x, Pairs) else found
+
+
+def _columns(x: Any, times: slice) -> Any:
+    return Pairs(x.array[..., times, :], x.format) if isinstance(x, Pairs) else x[..., times]
+
+
+def _bins(problem: BeamPowerProblem, results: int, arrays: Any) -> Iterator[slice]:
+    """Yield stretches of bins whose beams are made at a time."""
+    of_bin = results * problem.polarizations * problem.beams * problem.integrate
+    step = max(1, _values(problem, arrays) // of_bin)
+    for start in range(0, problem.bins, step):
+        yield slice(start, min(start + step, problem.bins))
+
+
+def _detected(problem: BeamPowerProblem, beams: Any, arrays: Any) -> Any:
+    """Return sums over bins of (..., beam, time), with two polarizations before beams at Stokes."""
+    parts = beams.view(problem.dtype).reshape(*beams.shape[:-1], -1, 2 * problem.integrate)
+    if problem.detect == "power":
+        return _dot(parts, parts, arrays)
+    x, y = parts[..., 0, :, :, :], parts[..., 1, :, :, :]
+    re, im = (slice(start, None, 2) for start in (0, 1))
+    xx, yy = _dot(x, x, arrays), _dot(y, y, arrays)
+    u = _dot(x, y, arrays)
+    v = _dot(x[..., re], y[..., im], arrays) - _dot(x[..., im], y[..., re], arrays)
+    return arrays.stack([xx + yy, xx - yy, 2 * u, 2 * v], axis=-3)
+
+
+def _dot(x: Any, y: Any, arrays: Any) -> Any:
+    if arrays is np:
+        return np.einsum("...t,...t->...", x, y)
+    return (x * y).sum(axis=-1)

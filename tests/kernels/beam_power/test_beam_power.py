@@ -1,0 +1,145 @@
+"""Beam power on the CPU: against a direct sum in fp64, and arguments that are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Pairs, beam_power, pairs
+
+from tests.kernels.beam_power.beams import Beams, beams
+
+CASES = {
+    "one of each": beams(1, 1, 1),
+    "odd": beams(5, 37, 211, 7, leading=(2, 3), seed=1),
+    "shared weights": beams(9, 20, 1000, 16, leading=(4,), shared=True, seed=2),
+    "one bin": beams(3, 17, 900, 900, seed=3, kind="complex128"),
+    "stokes": beams(4, 33, 130, 8, detect="stokes", leading=(3,), seed=4),
+    "stokes of shared weights": beams(4, 5, 64, 3, detect="stokes", shared=True, seed=5),
+    "int8": beams(6, 40, 96, 16, leading=(2,), taken="int8", seed=6),
+    "int8 stokes": beams(6, 12, 50, 5, detect="stokes", taken="int8", seed=7),
+    "fp16 pairs": beams(7, 30, 64, 4, taken="fp16", seed=8),
+    "bf16 pairs": beams(7, 30, 64, 2, taken="bf16", seed=9),
+}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", CASES)
+def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> None:
+    one = CASES[name]
+    problem = one.problem(precision)
+    out = np.full(problem.shape, np.nan, problem.dtype)
+    found = beam_power(one.weights, one.samples, precision=precision, out=out, **one.options)
+    assert found is out
+    off, bound = np.abs(found - one.power()), one.allowed(precision, "cpu")
+    assert np.all(off <= bound)
+    wrong = found.copy()
+    wrong.flat[-1] += 3 * bound.flat[-1]
+    assert not np.all(np.abs(wrong - one.power()) <= bound)
+
+
+def test_a_coarse_precision_is_rounded() -> None:
+    """Else the bounds above would hold for one that computes in fp64 whatever is asked."""
+    one = CASES["odd"]
+    truth = one.power()
+    errors = [
+        np.abs(beam_power(one.weights, one.samples, precision=name, **one.options) - truth).max()
+        for name in ("bf16", "tf32", "3xtf32", "fp64")
+    ]
+    assert errors[0] > 2 * errors[1] > 2e2 * errors[2] > 2e4 * errors[3]
+
+
+def test_blocks_are_pieces_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    from argand.beam_power import blocks
+
+    for one in (CASES["odd"], CASES["stokes"], CASES["int8"]):
+        whole = beam_power(one.weights, one.samples, precision="fp64", **one.options)
+        for values in (1, 100, 5000):
+            monkeypatch.setitem(blocks._BLOCK_VALUES, "numpy", values)
+            found = beam_power(one.weights, one.samples, precision="fp64", **one.options)
+            np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-11)
+
+
+def test_stokes_of_known_waves() -> None:
+    """Linear polarizations have Q or U, circular ones V, each of the whole intensity."""
+    x = np.ones((1, 8), complex)
+    waves = {"Q": 0 * x, "U": x, "V": 1j * x}
+    for at, y in enumerate(waves.values(), start=1):
+        found = beam_power(
+            np.ones((1, 1)), np.stack([x, y]), detect="stokes", integrate=8, precision="fp64"
+        )
+        intensity = 8.0 if at == 1 else 16.0
+        expected = np.zeros(4)
+        expected[0] = expected[at] = intensity
+        np.testing.assert_array_equal(found[:, 0, 0], expected)
+
+
+@pytest.mark.parametrize("precision", ["fp64", "3xtf32", "fp16"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, complex(0, np.nan)])
+def test_what_is_not_finite_stays_in_its_bin(bad: complex, precision: str) -> None:
+    one = beams(3, 5, 35, 8, leading=(2,))
+    one.samples[1, 2, 9] = one.samples[0, 0, 33] = bad
+    found = beam_power(one.weights, one.samples, precision=precision, **one.options)
+    expected = np.ones((2, 3, 4), bool)
+    expected[1, :, 1] = False
+    np.testing.assert_array_equal(np.isfinite(found), expected)
+
+
+def test_layouts_and_types_are_read_as_they_are() -> None:
+    one = CASES["one bin"]
+    truth = beam_power(one.weights, one.samples, precision="fp64", **one.options)
+    turned = np.ascontiguousarray(one.samples.T).T
+    for same in (turned, one.samples.astype(">c16"), np.repeat(one.samples, 2, axis=1)[:, ::2]):
+        found = beam_power(one.weights, same, precision="fp64", **one.options)
+        np.testing.assert_allclose(found, truth, rtol=1e-13)
+    held = CASES["int8"]
+    records = held.samples.array.view([("r", "i1"), ("i", "i1")])[..., 0]
+    np.testing.assert_array_equal(
+        beam_power(held.weights, records, **held.options),
+        beam_power(held.weights, held.samples, **held.options),
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "integrate"), [((0, 4, 8), 2), ((3, 0, 8), 2), ((3, 4, 0), 2), ((3, 4, 8), 9)]
+)
+def test_empty_arguments_have_no_power(shape: tuple[int, int, int], integrate: int) -> None:
+    beam, antennas, samples = shape
+    w, x = np.ones((beam, antennas)), np.ones((2, antennas, samples))
+    found = beam_power(w, x, integrate=integrate)
+    np.testing.assert_array_equal(found, np.zeros((2, beam, samples // integrate)))
+
+
+W, X = np.ones((2, 3, 4)), np.ones((2, 4, 10))
+REFUSED: dict[str, tuple[Any, Any, dict[str, Any], type[Exception], str]] = {
+    "one axis": (W[0, 0], X, {}, ValueError, r"weights must have shape \(..., beam, antenna\)"),
+    "samples of one axis": (W, X[0, 0], {}, ValueError, "samples must have shape"),
+    "other antennas": (W, X[:, :3], {}, ValueError, "must have the same antennas, got 4 and 3"),
+    "leading axes": (W, np.ones((3, 4, 10)), {}, ValueError, "do not broadcast"),
+    "text": (W, np.full(X.shape, "a"), {}, TypeError, "samples must be numbers"),
+    "detect": (W, X, {"detect": "phase"}, ValueError, r"detect must be one of \['power', 'sto"),
+    "integrate 0": (W, X, {"integrate": 0}, ValueError, "integrate must be an integer of 1"),
+    "integrate 1.5": (W, X, {"integrate": 1.5}, ValueError, "integrate must be an integer of 1"),
+    "integrate True": (W, X, {"integrate": True}, ValueError, "integrate must be an integer of 1"),
+    "one polarization": (W[:1], X[:1], {"detect": "stokes"}, ValueError, "two polarizations"),
+    "none": (W[0], X[0], {"detect": "stokes"}, ValueError, "two polarizations"),
+    "precision": (W, X, {"precision": "7xint8"}, ValueError, "precision must be one of"),
+    "out": (W, X, {"out": np.ones((2, 3, 10))}, ValueError, r"out must have shape \(2, 3, 10\)"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_wrong_arguments_are_refused(name: str) -> None:
+    w, x, options, error, said = REFUSED[name]
+    with pytest.raises(error, match=said):
+        beam_power(w, x, **options)
+
+
+def test_pairs_of_any_format_are_taken() -> None:
+    one = beams(3, 4, 16, 4)
+    parts = np.random.default_rng(0).integers(-3000, 3000, (4, 16, 2)).astype(np.int16)
+    given: Pairs = pairs(parts)
+    held = Beams(one.weights, given, 4)
+    found = beam_power(held.weights, given, integrate=4, precision="fp32")
+    assert np.all(np.abs(found - held.power()) <= held.allowed("fp32", "cpu"))

@@ -1,0 +1,111 @@
+"""The assessment of detected beams, against zgemm and sums of squares in fp64."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import Precision
+from argand.beam_power.problem import BeamPowerProblem
+
+from workflow.accuracy.beam_power_bounds import Powers, allowed, detected, rounded
+from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
+from workflow.accuracy.lines import norm_along
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class BeamPowerReference:
+    """Detected beams in fp64 and what they are of; ``exact`` is of operands as given."""
+
+    problem: BeamPowerProblem
+    weights: Array
+    samples: Array
+    exact: Powers
+
+
+def beam_power_reference(
+    problem: BeamPowerProblem, weights: Array, samples: Array
+) -> BeamPowerReference:
+    """Return the powers of a problem's operands in fp64; its precision does not matter."""
+    return BeamPowerReference(problem, weights, samples, detected(problem, weights, samples))
+
+
+def assess_beam_power(
+    reference: BeamPowerReference,
+    result: Array,
+    precision: Precision,
+    *,
+    backend: str,
+    grid: tuple[int, int] | None = None,
+) -> Accuracy:
+    """Verify every power by `beam_power_bounds.allowed`.
+
+    ``componentwise_re`` is the largest error over the sum of ||a||^2 ||b||^2, the power of a wave
+    that a beam adds coherently. ``dynamic_range_db`` is the largest power over the root mean square
+    of the error: what is fainter than that is the arithmetic's. ``peak_shift`` is how far the
+    strongest beam of the mean over all else has moved, in beams, or in cells of ``grid`` (its rows
+    and columns). A power that is not finite in fp64 must not be finite, and only such a one.
+    """
+    result, problem = np.asarray(result), reference.problem
+    same_shape(result, problem.shape)
+    exact, checks = reference.exact, Checks()
+    held = detected(
+        problem, rounded(reference.weights, precision, "a"),
+        rounded(reference.samples, precision, "b"),
+    )  # fmt: skip
+    bound = allowed(problem, exact, held, precision, backend)
+    got = result.reshape(exact.power.shape).astype(float)
+    known = finite(exact.power)
+    misplaced = int(np.count_nonzero(known != finite(got)))
+    checks.require(misplaced == 0, f"{misplaced} powers are finite or not where P is the other")
+    known &= finite(got)
+    with np.errstate(all="ignore"):
+        error = np.where(known, np.abs(got - exact.power), 0.0)
+        excess = np.where(error == 0, 0.0, error / bound)
+        excess[np.isnan(excess)] = np.inf
+        worst = int(excess.argmax()) if excess.size else 0
+        where = tuple(map(int, np.unravel_index(worst, excess.shape))) if excess.size else ()
+        largest = float(excess.max(initial=0))
+        checks.require(
+            largest <= 1,
+            f"componentwise: a power is off by {largest:.3g} times what is allowed, at (batch, "
+            f"parameter, beam, bin) {where}",
+        )
+        share = float(np.where(error == 0, 0.0, error / exact.moduli).max(initial=0))
+        truth = np.where(known, exact.power, 0.0)
+        size = _norm(truth)
+        relative, proved = ratio(_norm(error), size), ratio(_norm(np.where(known, bound, 0)), size)
+    return Accuracy(
+        error_limit=relative,
+        componentwise_re=share,
+        dynamic_range_db=_dynamic_range(truth, error),
+        peak_shift=_peak_shift(exact.power, got, grid),
+        reference="full",
+        reference_rows=truth.size,
+        **checks.conclude(relative, proved, proved, precision),
+    )
+
+
+def _norm(x: Array) -> float:
+    return float(norm_along(x.reshape(-1), 0)) if x.size else 0.0
+
+
+def _dynamic_range(truth: Array, error: Array) -> float | None:
+    """10 log10 of the largest power over the rms error; None where nothing is off."""
+    peak, rms = float(truth.max(initial=0)), _norm(error) / math.sqrt(max(1, error.size))
+    return 10 * math.log10(peak / rms) if peak > 0 and 0 < rms < math.inf else None
+
+
+def _peak_shift(truth: Array, got: Array, grid: tuple[int, int] | None) -> float:
+    """How far the strongest beam moved; 0 where powers are not finite."""
+    means = [x[:, 0].mean(axis=(0, 2)) for x in (truth, got) if x.size]
+    if not means or not all(np.isfinite(mean).all() for mean in means):
+        return 0.0
+    shape = grid or (1, len(means[0]))
+    (row, column), (other_row, other) = (np.unravel_index(int(x.argmax()), shape) for x in means)
+    return math.hypot(float(row - other_row), float(column - other))

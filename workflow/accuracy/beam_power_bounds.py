@@ -1,0 +1,154 @@
+"""Bounds on powers of beams, for every precision.
+
+Let z^ be a computed beam and z that of the same rounded operands in fp64, |z^ - z| <= d. Over a
+bin, with e^2 the sum of d^2 and P that of |z|^2, Cauchy and Schwarz give | sum |z^|^2 - P | <= 2 e
+sqrt(P) + e^2. With two polarizations the same holds of I, Q, U and V where e^2 and P are summed
+over both, since each is a sum of two products of x and y with a factor of 2 or less.
+
+What the rounding of operands does is no matter of a bound: the rule is known, so it is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import Precision
+from argand.beam_power.problem import BeamPowerProblem
+from argand.gemm.cpu import terms_of
+
+from workflow.accuracy.bounds import (
+    accumulation_error,
+    accumulator_roundoff,
+    gamma,
+    kept_size,
+    operand_roundoff,
+)
+from workflow.accuracy.underflow import underflow
+
+Array = npt.NDArray[Any]
+_BLOCK_VALUES = 1 << 18
+"""Beams in fp64 that are made at a time."""
+
+
+@dataclass(frozen=True)
+class Powers:
+    """Detected beams in fp64, each ``(batch, outputs, beam, bin)``.
+
+    ``power`` are the results. The others have one output: ``total`` is the power of all
+    polarizations, ``moduli`` the sum over polarizations and times of ||a||^2 ||b||^2, the norms
+    along antennas, and ``norms`` that of ||a||^2 + ||b||^2.
+    """
+
+    power: Array
+    total: Array
+    moduli: Array
+    norms: Array
+
+
+def detected(problem: BeamPowerProblem, weights: Array, samples: Array) -> Powers:
+    """Return the powers of operands in fp64, by zgemm and NumPy, in blocks of bins."""
+    shape = (problem.batch, problem.outputs, problem.beams, problem.bins)
+    power = np.zeros(shape)
+    total, moduli, norms = (np.zeros((problem.batch, 1, *shape[2:])) for _ in range(3))
+    with np.errstate(all="ignore"):
+        for batch, bins, w, x in _blocks(problem, weights, samples):
+            beams = (w @ x).reshape(*w.shape[:2], -1, problem.integrate)
+            summed = np.einsum("pbtn,qbtn->pqbt", beams.conj(), beams)
+            own = np.einsum("ppbt->bt", summed).real
+            total[batch, 0, :, bins] = own
+            if problem.detect == "power":
+                power[batch, 0, :, bins] = own
+            else:
+                xx, yy, xy = summed[0, 0].real, summed[1, 1].real, summed[0, 1]
+                for at, value in enumerate((xx + yy, xx - yy, 2 * xy.real, 2 * xy.imag)):
+                    power[batch, at, :, bins] = value
+            rows, columns = (np.abs(w) ** 2).sum(axis=2), (np.abs(x) ** 2).sum(axis=1)
+            of_bins = columns.reshape(len(w), -1, problem.integrate).sum(axis=2)
+            moduli[batch, 0, :, bins] = np.einsum("pb,pt->bt", rows, of_bins)
+            repeated = problem.integrate * rows[:, :, None]
+            norms[batch, 0, :, bins] = (repeated + of_bins[:, None]).sum(axis=0)
+    return Powers(power, total, moduli, norms)
+
+
+def _blocks(
+    problem: BeamPowerProblem, weights: Array, samples: Array
+) -> Iterator[tuple[int, slice, Array, Array]]:
+    """Yield results, stretches of bins, and (polarization, ...) operands of them in fp64."""
+    operands = [
+        np.broadcast_to(one, (*problem.operand_batch, *one.shape[-2:])).reshape(
+            problem.batch, problem.polarizations, *one.shape[-2:]
+        )
+        for one in (weights, samples)
+    ]
+    step = max(1, _BLOCK_VALUES // max(1, problem.beams * problem.integrate))
+    for batch in range(problem.batch):
+        w = operands[0][batch].astype(complex)
+        for first in range(0, problem.bins, step):
+            bins = slice(first, min(first + step, problem.bins))
+            times = slice(bins.start * problem.integrate, bins.stop * problem.integrate)
+            yield batch, bins, w, operands[1][batch][..., times].astype(complex)
+
+
+def rounded(x: Array, precision: Precision, side: Any) -> Array:
+    """Return an operand as a precision holds it, in fp64: the sum of its terms."""
+    with np.errstate(all="ignore"):
+        terms = terms_of(x, "N", precision, side)
+        found = np.zeros(terms.values[0].shape, complex)
+        for term in reversed(terms.values):
+            found += term
+        if terms.exponents is None:
+            return found
+        factor = np.ldexp(1.0, -terms.exponents)
+        return found * factor
+
+
+def beam_deviation(precision: Precision, antennas: int, backend: str) -> float:
+    """c with |part of (z^ - z)| <= c ||a|| ||b||, z of the rounded operands, without underflow.
+
+    Sums are those of `accumulation_error`; products that are not kept come on top, and the fp64
+    reference errs as well. A scaled precision may be computed where nothing is scaled
+    (`Precision.without_scales`), so what scaling loses of a line's largest component is not known:
+    once for each operand, and twice for what is dropped.
+    """
+    k, v = antennas, operand_roundoff(precision)
+    summed = accumulation_error(precision, k, backend) * kept_size(precision)
+    lost = underflow(precision, backend).of_largest
+    scaled = 2 * (2 * math.sqrt(2 * k) * lost + 2 * k * lost**2)
+    return (summed + precision.dropped + scaled) * (1 + v) ** 2 + 2 * gamma(2 * k, 2.0**-53)
+
+
+def allowed(
+    problem: BeamPowerProblem, exact: Powers, held: Powers, precision: Precision, backend: str
+) -> Array:
+    """Return what each power may be off by.
+
+    Args:
+        problem: the sizes.
+        exact: powers of the operands.
+        held: powers of the operands as the precision holds them (`rounded`).
+        precision: of the result.
+        backend: ``cpu`` or ``cuda``, which sum differently.
+
+    A part of a beam is within `beam_deviation`, and what underflow takes: twice (`underflow`)
+    sqrt(2) of an operand's error times the sum of the other's moduli, at most sqrt(k) times its
+    norm, and that of each operation. By Minkowski these add up as norms over a bin. A power is the
+    sum of two squares of each time and polarization, rounded in any order.
+    """
+    terms, k = underflow(precision, backend), problem.antennas
+    u, times = accumulator_roundoff(precision), problem.polarizations * problem.integrate
+    lost = 2 * math.sqrt(2 * k) * terms.operand
+    every = 4 * k * terms.operand**2 + (2 * k * len(precision.products) + 4) * terms.result
+    with np.errstate(all="ignore"):
+        parts = beam_deviation(precision, k, backend) * np.sqrt(exact.moduli)
+        parts += lost * np.sqrt(2 * exact.norms) + every * math.sqrt(times)
+        e = math.sqrt(2) * parts
+        off = 2 * e * np.sqrt(held.total) + e**2
+        roundings = 2 * times + 4
+        summed = gamma(roundings, u) + 2 * gamma(roundings, 2.0**-53)
+        off += summed * (held.total + off) + roundings * terms.result
+        return np.asarray(np.abs(held.power - exact.power) + off)
