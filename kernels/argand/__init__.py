@@ -22,6 +22,7 @@ from argand.herk.api import herk
 from argand.herk.problem import HerkProblem
 from argand.image.api import image
 from argand.precision import PRECISIONS, Precision, get_precision
+from argand.readout.api import Counts, expectation, probabilities, sample
 from argand.runtime.kernel_trace import launched
 from argand.softmax.api import log_softmax, logsumexp, softmax
 from argand.softmax.problem import SoftmaxProblem
@@ -40,6 +41,7 @@ __all__ = [
     "ChanneliseProblem",
     "CircuitPlan",
     "CircuitRecord",
+    "Counts",
     "Device",
     "DeviceError",
     "DftProblem",
@@ -58,6 +60,7 @@ __all__ = [
     "channelise",
     "devices",
     "dft",
+    "expectation",
     "fft_backend",
     "gemm",
     "get_precision",
@@ -70,7 +73,9 @@ __all__ = [
     "pack",
     "pairs",
     "plan_circuit",
+    "probabilities",
     "run_circuit",
+    "sample",
     "softmax",
     "solve",
     "solve_hermitian",

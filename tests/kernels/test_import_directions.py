@@ -22,6 +22,7 @@ ALLOWED = {
     "solve": {"", "runtime", "solve", "gemm"},
     "image": {"", "runtime", "image"},
     "beam_power": {"", "runtime", "beam_power", "gemm"},
+    "readout": {"", "runtime", "readout"},
     "channelise": {"", "runtime", "channelise", "dft", "gemm"},
     "spectrum": {"", "runtime", "spectrum", "channelise", "dft", "gemm"},
 }

@@ -1,0 +1,1 @@
+"""What a state vector answers: sampled counts, expectation values, marginal probabilities."""

@@ -1,0 +1,110 @@
+"""Readout of a state vector: the calls that a user makes. None of them copies the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argand.device import is_cuda_array
+from argand.readout import cpu
+from argand.readout.problem import MOST_SHOTS, chosen_qubits, parse_pauli, state_qubits
+from argand.readout.uniforms import checked_seed
+
+
+class Counts(NamedTuple):
+    """How often each outcome was drawn: both int64, outcomes ascending, with counts above 0."""
+
+    outcomes: Any
+    counts: Any
+
+
+def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = None) -> Counts:
+    """Count the outcomes of measuring a state in the computational basis.
+
+    Shot s falls at floor(u_s total / 2^64) among the running sums of integer weights, u_s the s-th
+    number of ``numpy.random.Philox(key=seed)``. Weights are |a|^2 in units of 2^-61 of a power of
+    two next to the norm's square, so sums are exact in any order. All probabilities
+    together are off by at most 2^(n - 61) of the norm's square (docs/kernels/readout.md).
+
+    Args:
+        state: (2^n,), contiguous, complex64 or complex128, of any norm; a NumPy
+            array.
+        shots: how many, from 1 to 2^31 - 1.
+        seed: from 0 to 2^64 - 1.
+        qubits: those that are measured, in any order; bit j of an outcome is that of qubits[j]. By
+            default all, and an outcome is a basis state's number.
+
+    Returns:
+        Outcomes and counts, as arrays.
+
+    Raises:
+        ValueError: a state that is no contiguous vector of 2^n amplitudes or whose norm is zero or
+            not finite, qubits that are not different ones of it, shots or a seed out of range.
+        TypeError: a state of another type, or on a GPU.
+    """
+    found = basis_states(state, shots, seed=seed)
+    if qubits is not None:
+        found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
+    return Counts(*np.unique(found, return_counts=True))
+
+
+def basis_states(state: Any, shots: int, *, seed: int) -> Any:
+    """Return the basis state of each shot, int64, ascending; arguments as of `sample`."""
+    state_qubits(state)
+    number = index(shots)
+    if not 1 <= number <= MOST_SHOTS:
+        raise ValueError(f"shots must be from 1 to 2^31 - 1, got {number}")
+    return _on(state).sample(state, number, checked_seed(seed))
+
+
+def probabilities(state: Any, qubits: Sequence[int]) -> Any:
+    """Return the probability of each outcome of some qubits: |a|^2 summed over the others.
+
+    Args:
+        state: as of `sample`. The probabilities add up to the square of its norm.
+        qubits: k different qubits in any order; bit j of an outcome is that of qubits[j].
+
+    Returns:
+        (2^k,), float64. |a|^2 and sums are in fp64.
+
+    Raises:
+        ValueError, TypeError: as of `sample`.
+    """
+    return _on(state).probabilities(state, chosen_qubits(qubits, state_qubits(state)))
+
+
+def expectation(state: Any, observables: Sequence[Any]) -> Any:
+    """Return <state|P|state> times a coefficient for each of several Pauli strings P.
+
+    Strings that have X or Y on the same qubits share a pass over the state and their products of
+    amplitudes (docs/kernels/readout.md).
+
+    Args:
+        state: as of `sample`. Nothing is divided by its norm.
+        observables: Pauli strings of n letters, the highest qubit's first as in Qiskit, each "ZZI",
+            ("ZZI", coefficient) or {"pauli": "ZZI", "coefficient": 0.5}.
+
+    Returns:
+        One value for each observable, float64.
+
+    Raises:
+        ValueError: an observable with other letters, another length, or a coefficient that is not
+            finite; a state as of `sample`.
+        TypeError: a state of another type, or on a GPU.
+    """
+    qubits = state_qubits(state)
+    paulis = [parse_pauli(observable, qubits) for observable in observables]
+    return _on(state).expectation(state, paulis)
+
+
+def _on(state: Any) -> ModuleType:
+    if is_cuda_array(state):
+        raise TypeError(
+            "readout computes on the CPU alone and got a CuPy array; pass a NumPy array, such as "
+            "that of cupy.asnumpy"
+        )
+    return cpu

@@ -1,0 +1,144 @@
+"""Readout on the CPU: blocks of the state by NumPy, never a copy of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from argand.readout.problem import Pauli, by_flips
+from argand.readout.uniforms import thresholds
+from argand.readout.weights import norm_exponent, probabilities_of, weights_of
+
+BLOCK_QUBITS = 14
+"""Qubits of a block: a quarter of a megabyte of complex128, in a core's cache with its products."""
+_SIGNED_STRINGS = 32
+"""Strings whose signs over a block are held at a time: 8 MiB."""
+
+
+def sample(state: Any, shots: int, seed: int) -> Any:
+    """Return the basis state of each shot, int64, ascending."""
+    sums, norm = _block_sums(state, 0)
+    exponent = norm_exponent(norm)
+    if exponent:
+        sums, _ = _block_sums(state, exponent)
+    ends = np.cumsum(sums, dtype=np.uint64)
+    drawn = np.sort(thresholds(seed, shots, int(ends[-1])))
+    found = np.empty(shots, np.int64)
+    first = 0
+    for number, (start, block) in enumerate(_blocks(state)):
+        last = int(np.searchsorted(drawn, ends[number], side="left"))
+        if last > first:
+            within = np.cumsum(weights_of(probabilities_of(block), exponent), dtype=np.uint64)
+            before = ends[number] - sums[number]
+            found[first:last] = start + np.searchsorted(
+                within, drawn[first:last] - before, side="right"
+            )
+        first = last
+    return found
+
+
+def probabilities(state: Any, chosen: Sequence[int]) -> Any:
+    """Return the sums of |a|^2 over all other qubits, float64, (2^k,)."""
+    inside: list[tuple[int, int]] = []
+    outside: list[tuple[int, int]] = []
+    width = min(BLOCK_QUBITS, int(state.size).bit_length() - 1)
+    for bit, qubit in enumerate(chosen):
+        (inside if qubit < width else outside).append((qubit, bit))
+    keys = _moved_bits(np.arange(1 << width), inside)
+    outcomes, places = np.unique(keys, return_inverse=True)
+    out = np.zeros(1 << len(chosen))
+    for start, block in _blocks(state):
+        high = int(_moved_bits(np.int64(start), outside))
+        out[outcomes + high] += np.bincount(places, probabilities_of(block), len(outcomes))
+    return out
+
+
+def outcomes_of(basis_states: Any, chosen: Sequence[int]) -> Any:
+    """Return the values of some qubits: bit j of an outcome is that of qubit chosen[j]."""
+    return _moved_bits(basis_states, [(qubit, bit) for bit, qubit in enumerate(chosen)])
+
+
+def expectation(state: Any, paulis: Sequence[Pauli]) -> Any:
+    """Return coefficient <state|P|state> of each Pauli string, float64."""
+    found = np.zeros(len(paulis))
+    for flips, numbers in by_flips(paulis).items():
+        for first in range(0, len(numbers), _SIGNED_STRINGS):
+            some = numbers[first : first + _SIGNED_STRINGS]
+            found[some] = _group(state, flips, [paulis[number] for number in some])
+    return found
+
+
+def _group(state: Any, flips: int, paulis: Sequence[Pauli]) -> Any:
+    """Expectation values of strings that flip the same qubits.
+
+    The terms of i and i ^ flips are complex conjugates of each other, so blocks whose highest
+    flipped bit is 0 suffice where that bit lies above the blocks. Re(i^ys c) is Re c, -Im c, -Re c,
+    Im c for ys = 0, 1, 2, 3, and Im(conj(b) a) is Re(conj(b) (-i a)).
+    """
+    width = min(BLOCK_QUBITS, int(state.size).bit_length() - 1)
+    low, high = flips & ((1 << width) - 1), flips >> width
+    numbers = np.arange(1 << width)
+    partners = numbers ^ low
+    half = 1 << (high.bit_length() - 1) if high else 0
+    sums = np.zeros(len(paulis))
+    factors = np.array([(-1.0) ** ((one.ys + 1) // 2) * one.coefficient for one in paulis])
+    odd = np.array([one.ys % 2 for one in paulis], bool)
+    # A sign for the real and one for the imaginary part of each amplitude.
+    signs = [np.repeat(_signs(numbers & one.signs), 2) for one in paulis]
+    by_part = [
+        (which, np.array([signs[number] for number in np.flatnonzero(which)]), factor)
+        for which, factor in ((~odd, 1.0), (odd, -1j))
+        if which.any()
+    ]
+    for start, block in _blocks(state):  # products by einsum: threads of a BLAS cost more here
+        if start >> width & half:
+            continue
+        other = start ^ (high << width)
+        partner = _reals(state[other : other + block.size][partners] if low else
+                         state[other : other + block.size])  # fmt: skip
+        outside = np.array([1.0 - 2.0 * ((start & one.signs).bit_count() % 2) for one in paulis])
+        for which, rows, factor in by_part:
+            own = _reals(block if factor == 1.0 else block * np.complex64(factor))
+            sums[which] += outside[which] * np.einsum("sa,a->s", rows, partner * own)
+    return factors * sums * (2.0 if half else 1.0)
+
+
+def _reals(amplitudes: Any) -> Any:
+    """Real and imaginary parts next to each other, float64."""
+    return amplitudes.view(amplitudes.real.dtype).astype(np.float64, copy=False)
+
+
+def _signs(masked: Any) -> Any:
+    """1 where a number has an even count of bits, else -1; float64."""
+    parity = masked.astype(np.uint64)
+    for shift in (32, 16, 8, 4, 2, 1):
+        parity = parity ^ (parity >> np.uint64(shift))
+    return 1.0 - 2.0 * (parity & np.uint64(1)).astype(np.float64)
+
+
+def _block_sums(state: Any, exponent: int) -> tuple[Any, float]:
+    """The sum of each block's weights, uint64, void beyond 64 bits; and the sum of |a|^2."""
+    sums, norm = [], 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        for _, block in _blocks(state):
+            found = probabilities_of(block)
+            norm += float(found.sum())
+            sums.append(weights_of(found, exponent).sum(dtype=np.uint64))
+    return np.array(sums, np.uint64), norm
+
+
+def _blocks(state: Any) -> Iterator[tuple[int, Any]]:
+    """The first basis state and the amplitudes of each block."""
+    size = min(1 << BLOCK_QUBITS, state.size)
+    for start in range(0, state.size, size):
+        yield start, state[start : start + size]
+
+
+def _moved_bits(numbers: Any, moves: Sequence[tuple[int, int]]) -> Any:
+    """Numbers made of some bits: (from, to) of each."""
+    found = numbers & 0
+    for source, to in moves:
+        found = found | (((numbers >> source) & 1) << to)
+    return found

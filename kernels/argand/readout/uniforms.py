@@ -1,0 +1,37 @@
+"""Uniform 64-bit integers of a seed and a shot's number: Philox 4x64-10, NumPy's own stream.
+
+Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. A counter
+gives each number, so a GPU draws a shot's number without those before it.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+def checked_seed(seed: int) -> int:
+    """Return a seed as an integer. Raises ValueError where it does not fit 64 bits."""
+    found = index(seed)
+    if not 0 <= found < 2**64:
+        raise ValueError(f"seed must be from 0 to 2^64 - 1, got {found}")
+    return found
+
+
+def thresholds(seed: int, shots: int, total: int) -> Any:
+    """Return floor(u total / 2^64) for each shot, uint64: where it falls among the weights."""
+    drawn = np.random.Philox(key=seed).random_raw(shots)
+    return high_product(drawn, np.uint64(total))
+
+
+def high_product(x: Any, y: np.uint64) -> Any:
+    """Return the upper 64 bits of the products x y of unsigned integers."""
+    x_low, x_high, y_low, y_high = x & _LOW, x >> _HALF, y & _LOW, y >> _HALF
+    middle = x_high * y_low + (x_low * y_low >> _HALF)
+    other = x_low * y_high + (middle & _LOW)
+    return x_high * y_high + (middle >> _HALF) + (other >> _HALF)
