@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from workflow.accuracy.measures import every_measure, measured
 from workflow.storage.checked_json import read_lines, write_lines
 
 
@@ -16,8 +17,7 @@ class Record:
     """One implementation at one precision on one workload.
 
     Field order is column order and the unit is in the name. What does not apply is None: a dft has
-    no ``k``, only softmax has ``max_ulp``, only states have ``predicted_us``, ``norm_drift``
-    and ``fidelity``.
+    no ``k``, only states have ``predicted_us``.
 
     Attributes:
         implementation: ``argand``, or the peer's name.
@@ -52,19 +52,11 @@ class Record:
             whole result's.
         error_limit: what it is at most, at a confidence of 1 - 1e-9.
         componentwise_re, componentwise_im: max |Re (X^ - X)| / (|A| |B|); the imaginary part.
-        bound: what rel_frobenius is held to: the smaller one of its two bounds, the worst case and
-            what a right result exceeds with a probability of 1e-9.
-        backward_error: of solutions, the largest ||b - A x|| / (||A|| ||x|| + ||b||).
-        expected_error: of solutions, ||X^ - X||_F / ||X||_F with X known otherwise, as by a series.
-        coherence_error: of correlations, the largest error of V_ij / sqrt(V_ii V_jj).
-        snr_error_db: of correlations, that of a planted source's ratio of signal to noise, in dB.
-        dynamic_range_db: of images, the brightest power over the rms of the error, in dB.
-        peak_shift: of images, how many cells the brightest local maxima have moved.
-        stopband_leakage_db: of filter banks, what a channel holds of what is not its own, in dB.
-        gain_ripple_db: of filter banks, the largest over the smallest gain, in dB.
-        noise_floor_db: of spectral estimates, what arithmetic leaves in a bin beside the strongest
-            line, in dB.
-        scalloping_db: of spectral estimates, what a tone midway between two bins loses, in dB.
+        max_row_error: of spectra, the largest relative 2-norm error of a row.
+        measures: what only this kind of result has, each a column of its own
+            (`workflow.accuracy.measures`).
+        bound: what rel_frobenius must not exceed: the smaller one of its two bounds, the worst case
+            and what a right result exceeds with a probability of 1e-9.
         worst_bound: the worst case.
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
@@ -117,21 +109,8 @@ class Record:
     error_limit: float | None = None
     componentwise_re: float | None = None
     componentwise_im: float | None = None
-    max_ulp: float | None = None
-    row_sum_error: float | None = None
     max_row_error: float | None = None
-    norm_drift: float | None = None
-    fidelity: float | None = None
-    backward_error: float | None = None
-    expected_error: float | None = None
-    coherence_error: float | None = None
-    snr_error_db: float | None = None
-    dynamic_range_db: float | None = None
-    peak_shift: float | None = None
-    stopband_leakage_db: float | None = None
-    gain_ripple_db: float | None = None
-    noise_floor_db: float | None = None
-    scalloping_db: float | None = None
+    measures: Mapping[str, float] = field(default_factory=dict)
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None
@@ -151,8 +130,15 @@ class Record:
 
     @classmethod
     def columns_in_order(cls) -> tuple[str, ...]:
-        """The column names of every table."""
-        return tuple(field.name for field in fields(cls))
+        """The column names of every table, each kind's measures in the place of ``measures``."""
+        names = [field.name for field in fields(cls)]
+        at = names.index("measures")
+        return (*names[:at], *every_measure(), *names[at + 1 :])
+
+    def row(self) -> dict[str, Any]:
+        """The value of each column; of measures of other kinds None."""
+        values = vars(self) | dict.fromkeys(every_measure()) | dict(self.measures)
+        return {column: values[column] for column in self.columns_in_order()}
 
     @classmethod
     def from_mapping(cls, row: dict[str, Any]) -> Self:
@@ -160,8 +146,10 @@ class Record:
         unknown = set(row) - set(cls.columns_in_order())
         if unknown:
             raise ValueError(f"unknown record columns {sorted(unknown)}")
+        own = {column: row[column] for column in row.keys() & every_measure().keys()}
+        others = {column: value for column, value in row.items() if column not in own}
         try:
-            return cls(**row)
+            return cls(**others, measures=measured(**own))
         except TypeError as error:
             raise ValueError(f"incomplete record: {error}") from None
 
@@ -211,7 +199,7 @@ class BenchmarkRecord(Record):
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
     """Write one JSON object a line, then their number and SHA-256 (`checked_json`), atomically."""
-    write_lines(path, [asdict(record) for record in records])
+    write_lines(path, [record.row() for record in records])
 
 
 def read_records(path: Path) -> list[Record]:

@@ -62,7 +62,7 @@ def check(
             widths=candidate.widths, backend=backend,
         )  # fmt: skip
         # Of the whole state there is the norm alone.
-        found = replace(found, fidelity=None, reference="sampled", reference_rows=len(rest))
+        found = replace(found, measures={}, reference="sampled", reference_rows=len(rest))
     else:
         found = _against(exact(), after, precision, candidate.widths, backend)
     drift = abs(norm_of(after) / norm_of(before) - 1)
@@ -70,7 +70,7 @@ def check(
     if not drift <= found.worst_bound:
         reason = f"the norm drifted by {drift:.2e}, the bound is {found.worst_bound:.2e}"
         found = replace(found, verdict="wrong", verified=False, reason=reason)
-    return replace(found, norm_drift=drift)
+    return replace(found, measures={**found.measures, "norm_drift": drift})
 
 
 def _against(
@@ -89,4 +89,4 @@ def _against(
     reference = state_reference(np.array([length, 0], np.complex128))
     found = np.array([length, np.sqrt(error)], np.complex128)
     judged = assess_state(reference, found, precision, widths=widths, backend=backend)
-    return replace(judged, fidelity=fidelity)
+    return replace(judged, measures={**judged.measures, "fidelity": fidelity})

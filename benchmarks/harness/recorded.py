@@ -8,10 +8,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from workflow.accuracy.measures import every_measure
 from workflow.records import BenchmarkRecord
 
-_FIELDS = fields(BenchmarkRecord)
-_NUMBERS = {field.name for field in _FIELDS if "float" in field.type or "int" in field.type}
+_NUMBERS = {
+    *(one.name for one in fields(BenchmarkRecord) if "float" in one.type or "int" in one.type),
+    *every_measure(),
+}
 
 Row = Mapping[str, Any]
 Rows = list[dict[str, Any]]
@@ -29,7 +32,7 @@ def read_rows(path: Path) -> Rows:
     another measure than the error beside it (until 2026-11-23), and left out.
     """
     found = []
-    nothing: dict[str, Any] = dict.fromkeys(field.name for field in _FIELDS)
+    nothing: dict[str, Any] = dict.fromkeys(BenchmarkRecord.columns_in_order())
     for text in plain_rows(path):
         row = nothing | {key: _value(key, value) for key, value in text.items()}
         if "worst_bound" not in text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ def _cell(value: float | None, form: str) -> str:
 
 def write_csv(path: Path, records: Sequence[BenchmarkRecord]) -> None:
     """Records as CSV, in the column order of every table."""
-    write_rows(path, [asdict(record) for record in records])
+    write_rows(path, [record.row() for record in records])
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,6 @@ def test_column_order_is_field_order() -> None:
 @pytest.mark.parametrize("row", [{"workload": "w"}, {"colour": 1}])
 def test_a_row_of_another_version_is_named(row: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "w.jsonl"
-    write_lines(path, [asdict(RECORD), row])
+    write_lines(path, [RECORD.row(), row])
     with pytest.raises(ValueError, match=r"w\.jsonl, line 2: .*delete it and run again"):
         read_records(path)

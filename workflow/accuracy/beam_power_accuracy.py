@@ -14,6 +14,7 @@ from argand.beam_power.problem import BeamPowerProblem
 from workflow.accuracy.beam_power_bounds import Powers, allowed, detected, rounded
 from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.lines import norm_along
+from workflow.accuracy.measures import measured
 
 Array = npt.NDArray[Any]
 
@@ -83,8 +84,10 @@ def assess_beam_power(
     return Accuracy(
         error_limit=relative,
         componentwise_re=share,
-        dynamic_range_db=_dynamic_range(truth, error),
-        peak_shift=_peak_shift(exact.power, got, grid),
+        measures=measured(
+            dynamic_range_db=_dynamic_range(truth, error),
+            peak_shift=_peak_shift(exact.power, got, grid),
+        ),
         reference="full",
         reference_rows=truth.size,
         **checks.conclude(relative, proved, proved, precision),

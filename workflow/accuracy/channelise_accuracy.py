@@ -14,8 +14,19 @@ from argand.channelise.problem import spectra_of
 
 from workflow.accuracy.channelise_bounds import channelise_bound
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
 from workflow.threads import each, stretches
 
+MEASURES = (
+    Measure(
+        column="stopband_leakage_db", caption="stop-band leakage", unit="dB",
+        what="What a channel holds of what is not its own.",
+    ),
+    Measure(
+        column="gain_ripple_db", caption="gain ripple", unit="dB",
+        what="The largest over the smallest gain.",
+    ),
+)  # fmt: skip
 Array = npt.NDArray[Any]
 _BLOCK_VALUES = 1 << 18
 """Windowed samples that a thread holds at a time."""
@@ -152,7 +163,8 @@ def assess_channelise(
         leakage, ripple = decibels(reference, truth, truth + error, precision)
     return Accuracy(
         error_limit=relative, componentwise_re=parts[0], componentwise_im=parts[1],
-        max_row_error=rows, stopband_leakage_db=leakage, gain_ripple_db=ripple, reference="full",
+        max_row_error=rows, reference="full",
+        measures=measured(stopband_leakage_db=leakage, gain_ripple_db=ripple),
         reference_rows=known.size, **checks.conclude(relative, proved, proved, precision),
     )  # fmt: skip
 

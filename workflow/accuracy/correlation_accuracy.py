@@ -17,8 +17,20 @@ import numpy as np
 from argand import Precision
 
 from workflow.accuracy.judgement import Accuracy, Array, finite
+from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import FLOP_BUDGET, ProductReference, product_reference
+
+MEASURES = (
+    Measure(
+        column="coherence_error", caption="coherence error", scientific=True,
+        what="Largest |error| of V_ij / sqrt(V_ii V_jj).",
+    ),
+    Measure(
+        column="snr_error_db", caption="SNR error", unit="dB", scientific=True,
+        what="Largest error of a planted source's ratio of signal to noise.",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,10 +83,11 @@ def assess_correlation(
     ours = np.asarray(result).reshape(-1, *first.shape)[0].astype(complex)
     if not finite(ours).all():
         return found
-    error = float(np.max(np.abs(coherence(ours) - coherence(first)), initial=0))
-    return replace(
-        found, coherence_error=error, snr_error_db=_snr_error(ours, first, reference.steering)
+    own = measured(
+        coherence_error=float(np.max(np.abs(coherence(ours) - coherence(first)), initial=0)),
+        snr_error_db=_snr_error(ours, first, reference.steering),
     )
+    return replace(found, measures=own)
 
 
 def coherence(matrix: Array) -> Array:

@@ -13,9 +13,20 @@ from argand.image.problem import SPEED_OF_LIGHT
 from workflow.accuracy.bounds import accumulator_roundoff, gamma
 from workflow.accuracy.image_bounds import image_bound
 from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.underflow import underflow
 from workflow.threads import each, stretches
 
+MEASURES = (
+    Measure(
+        column="dynamic_range_db", caption="dynamic range", unit="dB", together=min,
+        what="The brightest power over the rms of the error.",
+    ),
+    Measure(
+        column="peak_shift", caption="peaks moved", unit="cells",
+        what="How far the brightest local maxima have moved.",
+    ),
+)  # fmt: skip
 Array = npt.NDArray[np.float64]
 _BLOCK = 4096
 """Directions whose weights are held at a time by a thread."""
@@ -128,8 +139,10 @@ def assess_image(
     return Accuracy(
         error_limit=relative,
         componentwise_re=share,
-        dynamic_range_db=_dynamic_range(truth, error, known),
-        peak_shift=_peak_shift(truth, got),
+        measures=measured(
+            dynamic_range_db=_dynamic_range(truth, error, known),
+            peak_shift=_peak_shift(truth, got),
+        ),
         reference="full",
         reference_rows=truth.size,
         **checks.conclude(relative, proved, proved, precision),

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from argand import Precision
 from argand.precision import FP64
 
+from workflow.accuracy.measures import of_parts
+
 Array = npt.NDArray[Any]
 
 Verdict = Literal["verified", "unproven", "suspect", "wrong"]
@@ -31,25 +33,9 @@ class Accuracy:
         componentwise_re, componentwise_im: largest error of the real and of the imaginary part,
             over |alpha| |A| |B| + |beta| |C| with the moduli of the entries; for spectra over
             |F| |x|; of solutions that of b - A x^, over |A| |x^| + |b|.
-        max_ulp: largest error of a softmax in units in the last place of the output's type.
-        row_sum_error: largest |sum of a softmax row - 1|.
         max_row_error: largest relative 2-norm error of a row of spectra.
-        norm_drift: |2-norm of a state - 1|.
-        backward_error: of solutions, the largest ||b - A x^|| / (||A|| ||x^|| + ||b||) of a
-            right-hand side, in the maximum norm.
-        expected_error: of solutions, ||X^ - X||_F / ||X||_F with X known otherwise, as by a series:
-            what the system itself is off by, beside its arithmetic.
-        coherence_error: of correlations, the largest |error| of V_ij / sqrt(V_ii V_jj).
-        snr_error_db: of correlations, the largest error of a planted source's ratio of signal to
-            noise, in dB.
-        dynamic_range_db: of images, the brightest power over the rms of the error, in dB.
-        peak_shift: of images, how many cells the brightest local maxima have moved.
-        stopband_leakage_db: of filter banks, what a channel holds of what is not its own, in dB.
-        gain_ripple_db: of filter banks, the largest over the smallest gain, in dB.
-        noise_floor_db: of spectral estimates, what arithmetic leaves in a bin beside the strongest
-            line, in dB.
-        scalloping_db: of spectral estimates, what a tone midway between two bins loses, in dB.
-        fidelity: |<psi|psi^>|^2 over both squared norms.
+        measures: what only this kind of result has, by the column's name
+            (`workflow.accuracy.measures`).
         error_limit: what rel_frobenius of the whole result is at most: itself with a full
             reference, else at a confidence of 1 - 1e-9 (`workflow.accuracy.whole_error`).
         bound: what rel_frobenius must not exceed: the smaller one of the worst-case bound and of
@@ -72,21 +58,8 @@ class Accuracy:
     error_limit: float | None = None
     componentwise_re: float | None = None
     componentwise_im: float | None = None
-    max_ulp: float | None = None
-    row_sum_error: float | None = None
     max_row_error: float | None = None
-    norm_drift: float | None = None
-    fidelity: float | None = None
-    backward_error: float | None = None
-    expected_error: float | None = None
-    coherence_error: float | None = None
-    snr_error_db: float | None = None
-    dynamic_range_db: float | None = None
-    peak_shift: float | None = None
-    stopband_leakage_db: float | None = None
-    gain_ripple_db: float | None = None
-    noise_floor_db: float | None = None
-    scalloping_db: float | None = None
+    measures: Mapping[str, float] = field(default_factory=dict)
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None
@@ -99,9 +72,8 @@ class Accuracy:
     reference_rows: int
 
 
-_SMALLEST = ("fidelity", "ratio", "dynamic_range_db")
 _SUMS = ("lines_out_of_range", "reference_rows")
-_SAID = ("verdict", "verified", "reason", "reference")
+_APART = ("measures", "verdict", "verified", "reason", "reference")
 
 
 def worst_of(parts: Mapping[str, Any]) -> Accuracy:
@@ -116,9 +88,9 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
     """
     assessed = list(parts.values())
     values: dict[str, Any] = {}
-    for name in (one.name for one in fields(Accuracy) if one.name not in _SAID):
+    for name in (one.name for one in fields(Accuracy) if one.name not in _APART):
         found = [getattr(part, name) for part in assessed]
-        together = sum if name in _SUMS else min if name in _SMALLEST else max
+        together = sum if name in _SUMS else min if name == "ratio" else max
         values[name] = None if any(value is None for value in found) else together(found)
     reasons = [
         f"{name}: {part.reason}" if name else part.reason
@@ -130,6 +102,7 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
     if values["ratio"] is not None:
         values["ratio"] = values["bound"] / values["rel_frobenius"]
     return Accuracy(
+        measures=of_parts(part.measures for part in assessed),
         verdict=verdict,
         verified=verdict == "verified",
         reason="; ".join(reasons),

@@ -11,10 +11,21 @@ from argand.rounding import power_of_two, round_operand, scale_exponents
 
 from workflow.accuracy import bounds
 from workflow.accuracy.judgement import Accuracy, Checks, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SoftmaxReference
 from workflow.threads import each, stretches
 
+MEASURES = (
+    Measure(
+        column="max_ulp", caption="largest error", unit="ulp",
+        what="Largest error of a softmax in units in the last place of the output's type.",
+    ),
+    Measure(
+        column="row_sum_error", caption="row sum error", scientific=True,
+        what="Largest |sum of a softmax row - 1|.",
+    ),
+)  # fmt: skip
 _BLOCK_VALUES = 1 << 16
 """Values compared at a time: what is made of them stays in a core's cache."""
 EXP_ROUNDINGS = 4
@@ -185,8 +196,7 @@ def assess_softmax(
     error = ratio(math.sqrt(worst.squared_error), size)
     return Accuracy(
         error_limit=error,
-        max_ulp=worst.ulp,
-        row_sum_error=worst.sum_error,
+        measures=measured(max_ulp=worst.ulp, row_sum_error=worst.sum_error),
         reference="full",
         reference_rows=len(exact),
         **checks.conclude(error, most, probable, precision),

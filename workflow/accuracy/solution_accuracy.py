@@ -19,7 +19,20 @@ from argand.solve.problem import UNIT_ROUNDOFF
 from argand.solve.refine import TARGET
 
 from workflow.accuracy.judgement import Accuracy, Array, Checks, finite, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
 
+MEASURES = (
+    Measure(
+        column="backward_error", caption="backward error", scientific=True,
+        what="Largest ||b - A x^|| / (||A|| ||x^|| + ||b||) of a right-hand side, in the maximum "
+        "norm.",
+    ),
+    Measure(
+        column="expected_error", caption="error against the expected", scientific=True,
+        what="||X^ - X||_F / ||X||_F with X known otherwise, as by a series: what the system "
+        "itself is off by, beside its arithmetic.",
+    ),
+)  # fmt: skip
 _U = UNIT_ROUNDOFF["complex128"]
 _ROWS = 512
 """Of the product of a matrix and its inverse, held at a time."""
@@ -150,8 +163,7 @@ def assess_solution(reference: SolutionReference, result: Array, precision: Prec
             expected = _relative(result - known, known)
     return Accuracy(
         error_limit=error,
-        backward_error=worst,
-        expected_error=expected,
+        measures=measured(backward_error=worst, expected_error=expected),
         componentwise_re=parts[0],
         componentwise_im=parts[1],
         reference="full",

@@ -11,9 +11,20 @@ import numpy.typing as npt
 from argand import Precision, SpectrumProblem
 
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.spectra_bounds import SpectraBound, spectra_bound
 from workflow.threads import each
 
+MEASURES = (
+    Measure(
+        column="noise_floor_db", caption="noise floor", unit="dB",
+        what="What arithmetic leaves in a bin beside the strongest line.",
+    ),
+    Measure(
+        column="scalloping_db", caption="scalloping", unit="dB",
+        what="What a tone midway between two bins loses.",
+    ),
+)  # fmt: skip
 Array = npt.NDArray[Any]
 _BLOCK_VALUES = 1 << 18
 """Windowed samples that a thread holds at a time."""
@@ -153,7 +164,8 @@ def assess_spectra(
         floor, scalloping = decibels(reference.window, truth, got, precision)
     return Accuracy(
         error_limit=relative, componentwise_re=float(share.max(initial=0)),
-        max_row_error=float(rows.max(initial=0)), noise_floor_db=floor, scalloping_db=scalloping,
+        max_row_error=float(rows.max(initial=0)),
+        measures=measured(noise_floor_db=floor, scalloping_db=scalloping),
         reference="full", reference_rows=known.size,
         **checks.conclude(
             relative, ratio(_norm(worst), whole), ratio(_norm(probable), whole), precision

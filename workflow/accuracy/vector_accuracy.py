@@ -19,6 +19,7 @@ from workflow.accuracy.gate_deviations import (
     known_deviation,
 )
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
 from workflow.accuracy.transform_bounds import dft_bound, plan_bound
@@ -33,6 +34,16 @@ from workflow.accuracy.underflow import underflow
 from workflow.passes import Applied, applied_matrices
 from workflow.threads import each, stretches
 
+MEASURES = (
+    Measure(
+        column="norm_drift", caption="norm drift", scientific=True,
+        what="|2-norm of a state - 1|.",
+    ),
+    Measure(
+        column="fidelity", caption="1 − fidelity", scientific=True, together=min,
+        what="|<psi|psi^>|^2 over both squared norms.", shown=lambda fidelity: 1 - fidelity,
+    ),
+)  # fmt: skip
 _MOST_STAGES = 2 * (STAGES + 2)
 """Of any plan: a convolution in passes has two of columns and those of a line, there and back."""
 _BLOCK_VALUES = 1 << 16
@@ -222,8 +233,7 @@ def assess_state(
     )
     return Accuracy(
         error_limit=error,
-        norm_drift=drift,
-        fidelity=fidelity,
+        measures=measured(norm_drift=drift, fidelity=fidelity),
         reference="full",
         reference_rows=1,
         **checks.conclude(error, worst, probable, precision),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from logging import Logger
 from pathlib import Path
 from typing import Any
@@ -154,7 +153,7 @@ def choose_at(records: list[Record], precision: str) -> Record:
 
 def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[str, Any]:
     """The certificate of a product: its record, where its operands come from, what was asked."""
-    certificate = {key: value for key, value in asdict(chosen).items() if value not in (None, "")}
+    certificate = {key: value for key, value in chosen.row().items() if value not in (None, "")}
     certificate |= {key: str(value) for key, value in staged.attributes.items()}
     certificate["requested_precision"] = workload.case.precision
     return certificate

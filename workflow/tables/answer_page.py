@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +53,7 @@ def write_answer(
         ("Answers", f"{about} {ANSWER_TEXT}", ANSWER, rows, _figure(first)),
         *told,
         (
-            "All rows", PERFORMANCE_TEXT, PERFORMANCE, [asdict(row) for row in completed],
+            "All rows", PERFORMANCE_TEXT, PERFORMANCE, [row.row() for row in completed],
             "".join(map(_figure, others)),
         ),
     ]  # fmt: skip

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workflow.accuracy.measures import Measure, every_measure
+
 Row = Mapping[str, Any]
 Section = (
     tuple[str, str, Sequence["Column"], Sequence[Row]]
@@ -71,6 +73,15 @@ def _number(field: str, heading: str, write: Callable[[Any], str] = _text) -> Co
     return Column(field, heading, write, numeric=True)
 
 
+def _own(measure: Measure) -> Column:
+    """The column of a measure that one kind has."""
+
+    def write(value: Any) -> str:
+        return number(measure.shown(value), scientific=measure.scientific)
+
+    return _number(measure.column, measure.heading, write)
+
+
 _WHO = (
     Column("workload", "workload"),
     Column("implementation", "implementation"),
@@ -116,20 +127,7 @@ ACCURACY = (
     _number("componentwise_re", "componentwise, real", _error),
     _number("componentwise_im", "componentwise, imag.", _error),
     _number("max_row_error", "largest row error", _error),
-    _number("max_ulp", "largest error (ulp)"),
-    _number("row_sum_error", "row sum error", _error),
-    _number("norm_drift", "norm drift", _error),
-    _number("fidelity", "1 − fidelity", lambda value: _error(1 - value)),
-    _number("backward_error", "backward error", _error),
-    _number("expected_error", "error against the expected", _error),
-    _number("coherence_error", "coherence error", _error),
-    _number("snr_error_db", "SNR error (dB)", _error),
-    _number("dynamic_range_db", "dynamic range (dB)"),
-    _number("peak_shift", "peaks moved (cells)"),
-    _number("stopband_leakage_db", "stop-band leakage (dB)"),
-    _number("gain_ripple_db", "gain ripple (dB)"),
-    _number("noise_floor_db", "noise floor (dB)"),
-    _number("scalloping_db", "scalloping (dB)"),
+    *map(_own, every_measure().values()),
     _number("lines_out_of_range", "lines out of range"),
     _number("largest_spread", "largest spread", _error),
     _number("tolerance", "tolerance", _error),

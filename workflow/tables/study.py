@@ -18,6 +18,7 @@ import numpy as np
 from argand import PRECISIONS
 from argand.precision import PEER_CLASSES
 
+from workflow.accuracy.measures import every_measure
 from workflow.records import Record
 from workflow.spread import CONFIDENCE, WIDEST
 from workflow.storage.datasets import create
@@ -43,7 +44,7 @@ UNITS = {
     "time_us_high": "us", "end_to_end_us": "us", "predicted_us": "us", "clock_mhz": "MHz",
     "tflops": "Tflop/s", "gbytes_per_s": "GB/s", "energy_j": "J",
 }  # fmt: skip
-"""Units of the columns that have one; the others are counts and ratios."""
+"""Units of the columns that have one, but measures of a kind; the others are counts and ratios."""
 
 PERFORMANCE_TEXT = (
     "One row for each implementation and precision of each workload. A result that did not verify "
@@ -107,7 +108,7 @@ def write_performance(
     ``failed`` (rows of `readable.FAILED`) comes first in the forms for people.
     """
     completed = ordered(complete(records))
-    rows = [asdict(record) for record in completed]
+    rows = [record.row() for record in completed]
     _write_csv(csv_path, rows, Record.columns_in_order())
     banner = unsettled_banner(completed)
     noted = f"**{banner}**\n\n" if banner else ""
@@ -138,7 +139,7 @@ def write_accuracy(
     In the CSV our products also carry the slope and the grade of their precision: of the part (real
     or imaginary) with the worse grade. The other two have them in a table of their own.
     """
-    rows = [asdict(record) | _graded(record, growth) for record in ordered(records)]
+    rows = [record.row() | _graded(record, growth) for record in ordered(records)]
     _write_csv(csv_path, rows, [column.field for column in (*ACCURACY, *_GRADE)])
     sections = [
         ("Errors", ACCURACY_TEXT, ACCURACY, rows),
@@ -162,7 +163,7 @@ def growth_rows(growth: Sequence[GrowthRow]) -> list[dict[str, Any]]:
 def write_shards(records: Sequence[Record], *, csv_path: Path, markdown: Path) -> None:
     """Write the rows of all shards in two forms, each atomically; a shard has no speedup."""
     shown = (Column("shard", "shard"), *(c for c in PERFORMANCE if c.field != "speedup"))
-    rows = [asdict(record) for record in ordered(records)]
+    rows = [record.row() for record in ordered(records)]
     _write_csv(csv_path, rows, Record.columns_in_order())
     atomic_text(markdown, f"# Shards\n\n{SHARDS_TEXT}\n\n{markdown_table(shown, rows)}")
 
@@ -201,12 +202,14 @@ def _write_hdf5(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         group.attrs["columns"] = list(Record.columns_in_order())
         scale = group.create_dataset("row", data=np.arange(len(rows)))
         scale.make_scale("row")
-        for field in fields(Record):
-            values = [row[field.name] for row in rows]
-            dataset = _column(group, field.name, str(field.type), values)
+        types = {field.name: str(field.type) for field in fields(Record)}
+        units = UNITS | {name: one.unit for name, one in every_measure().items() if one.unit}
+        for name in Record.columns_in_order():
+            values = [row[name] for row in rows]
+            dataset = _column(group, name, types.get(name, "float"), values)
             dataset.dims[0].attach_scale(scale)
-            if field.name in UNITS:
-                dataset.attrs["units"] = UNITS[field.name]
+            if name in units:
+                dataset.attrs["units"] = units[name]
 
 
 def _column(group: h5py.Group, name: str, kind: str, values: list[Any]) -> h5py.Dataset:

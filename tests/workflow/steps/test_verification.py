@@ -59,9 +59,9 @@ def test_the_record_of_a_circuit_says_what_became_of_time_and_norm(tmp_path: Pat
         assert record.verified, record.reason
         assert record.time_us_p50
         assert record.bound is not None
-        assert record.norm_drift is not None
-        assert record.norm_drift <= record.bound
-        assert record.fidelity == pytest.approx(1, abs=1e-9)
+        assert record.measures["norm_drift"] is not None
+        assert record.measures["norm_drift"] <= record.bound
+        assert record.measures["fidelity"] == pytest.approx(1, abs=1e-9)
         assert (record.predicted_us is not None) is (record.implementation == "argand")
 
 

@@ -18,26 +18,24 @@ from workflow.storage.datasets import DataError
 from workflow.storage.gathered import Source, source_of
 from workflow.storage.products import read_product, write_gathered, write_product
 
-CERTIFICATE = asdict(
-    Record(
-        workload="w",
-        kind="beamforming",
-        implementation="argand",
-        precision="fp32",
-        algorithm="cgemm",
-        device="d",
-        rel_frobenius=1e-7,
-        bound=1e-6,
-        tolerance=1e-2,
-        verified=True,
-        verdict="verified",
-        error_limit=1e-6,
-        reference="full",
-        kernel_digest="k",
-        versions="v",
-        timestamp="t",
-    )
-)
+CERTIFICATE = Record(
+    workload="w",
+    kind="beamforming",
+    implementation="argand",
+    precision="fp32",
+    algorithm="cgemm",
+    device="d",
+    rel_frobenius=1e-7,
+    bound=1e-6,
+    tolerance=1e-2,
+    verified=True,
+    verdict="verified",
+    error_limit=1e-6,
+    reference="full",
+    kernel_digest="k",
+    versions="v",
+    timestamp="t",
+).row()
 SHAPE = (7, 2, 3, 50)
 AXES = ("frequency", "polarization", "beam", "time")
 

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -24,7 +24,7 @@ RECORD = Record(
     verified=True, reference="full",
     kernel_digest="abc", versions="numpy 2", timestamp="2026-11-21T00:00:00Z",
 )  # fmt: skip
-CERTIFICATE = {key: value for key, value in asdict(RECORD).items() if value not in (None, "")} | {
+CERTIFICATE = {key: value for key, value in RECORD.row().items() if value not in (None, "")} | {
     "seed": 7,
     "source": {"file": "/data/run42.h5", "checksum": "sha256:00ff"},
 }

@@ -93,10 +93,10 @@ def test_every_precision_is_verified_and_measured(precision: str, form: str) -> 
     row = PRECISIONS[precision]
     accuracy = one.assess(staged, one.reference(staged), found, row, "cpu")
     assert accuracy.verified, accuracy.reason
-    assert accuracy.coherence_error is not None
-    assert accuracy.coherence_error <= 4 * row.u + 1e-6
-    assert accuracy.snr_error_db is not None
-    assert accuracy.snr_error_db < 0.2
+    assert accuracy.measures["coherence_error"] is not None
+    assert accuracy.measures["coherence_error"] <= 4 * row.u + 1e-6
+    assert accuracy.measures["snr_error_db"] is not None
+    assert accuracy.measures["snr_error_db"] < 0.2
     wrong = found.copy()
     wrong[0, 0, ..., 3] *= 1.5
     assert not one.assess(staged, one.reference(staged), wrong, row, "cpu").verified

@@ -1,0 +1,57 @@
+"""Measures of one kind: where they are declared, and what a whole has of its parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from workflow.accuracy.judgement import Accuracy, worst_of
+from workflow.accuracy.measures import every_measure, measured
+from workflow.records import Record
+from workflow.tables.readable import ACCURACY
+
+
+def judged(**values: float | None) -> Accuracy:
+    return Accuracy(
+        measures=measured(**values), verdict="verified", verified=True, reason="",
+        reference="full", reference_rows=1,
+    )  # fmt: skip
+
+
+def test_a_whole_has_the_worst_of_its_parts_and_nothing_that_one_lacks() -> None:
+    parts = {
+        "a": judged(fidelity=0.5, norm_drift=1e-7, snr_error_db=1.0),
+        "b": judged(fidelity=0.75, norm_drift=2e-7, snr_error_db=None),
+    }
+    assert worst_of(parts).measures == {"fidelity": 0.5, "norm_drift": 2e-7}
+
+
+def test_a_measure_that_no_kind_declares_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be one of \[.*'fidelity'.*\], got 'beauty'"):
+        worst_of({"a": judged(beauty=1.0)})
+    row = Record(
+        workload="w", kind="gemm", implementation="argand", precision="fp32", algorithm="a",
+        device="d",
+    ).row()  # fmt: skip
+    with pytest.raises(ValueError, match="unknown record columns"):
+        Record.from_mapping(row | {"beauty": 1.0})
+
+
+def test_every_measure_has_a_column_of_its_own() -> None:
+    columns = Record.columns_in_order()
+    assert len(columns) == len(set(columns))
+    headings = {column.field: column.heading for column in ACCURACY}
+    for name, measure in every_measure().items():
+        assert name in columns
+        assert headings[name] == measure.heading
+        assert measure.what.endswith(".")
+    assert headings["snr_error_db"] == "SNR error (dB)"
+
+
+def test_columns_of_records_are_those_that_they_were() -> None:
+    """A kind may add some; files of earlier runs have these."""
+    assert set(Record.columns_in_order()) >= {
+        "max_ulp", "row_sum_error", "norm_drift", "fidelity", "backward_error", "expected_error",
+        "coherence_error", "snr_error_db", "dynamic_range_db", "peak_shift", "stopband_leakage_db",
+        "gain_ripple_db", "max_row_error", "lines_out_of_range",
+    }  # fmt: skip
+    assert "measures" not in Record.columns_in_order()

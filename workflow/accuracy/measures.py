@@ -1,0 +1,84 @@
+"""Measures that the results of one kind have beside the common ones: columns of records and tables.
+
+A module of this folder whose name ends in ``_accuracy`` declares its own as ``MEASURES``. An
+`Accuracy` has their values in ``measures`` by the name of the column, and `workflow.records` and
+`workflow.tables` find the columns here: a measure is named nowhere else.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+
+def _itself(value: float) -> float:
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A measure of one kind's results, and its column.
+
+    Attributes:
+        column: its name in records and in tables for programs.
+        caption: the column's heading in tables for people, without the unit.
+        what: what it measures, in a sentence.
+        unit: empty for a ratio or a relative error.
+        scientific: whether tables for people write it with an exponent, as they do errors.
+        together: of the values of the parts of a result, that of the whole.
+        shown: what tables for people show of a value.
+    """
+
+    column: str
+    caption: str
+    what: str
+    unit: str = ""
+    scientific: bool = False
+    together: Callable[[Iterable[float]], float] = max
+    shown: Callable[[float], float] = _itself
+
+    @property
+    def heading(self) -> str:
+        """The caption and the unit."""
+        return f"{self.caption} ({self.unit})" if self.unit else self.caption
+
+
+@cache
+def every_measure() -> Mapping[str, Measure]:
+    """The measures of all kinds by their column, in the order of columns.
+
+    Raises ValueError where two have one column.
+    """
+    found: dict[str, Measure] = {}
+    for module in sorted(one.name for one in pkgutil.iter_modules([str(Path(__file__).parent)])):
+        if not module.endswith("_accuracy"):
+            continue
+        for measure in getattr(import_module(f"workflow.accuracy.{module}"), "MEASURES", ()):
+            if measure.column in found:
+                raise ValueError(f"workflow.accuracy.{module}: {measure.column} is there already")
+            found[measure.column] = measure
+    return found
+
+
+def measured(**values: float | None) -> dict[str, float]:
+    """The values that there are: what does not apply, None here, has no value."""
+    return {column: value for column, value in values.items() if value is not None}
+
+
+def of_parts(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """The measures of a whole from those of its parts; one that a part lacks has no value.
+
+    Raises ValueError for a measure that no kind declares.
+    """
+    first, *others = parts
+    known, found = every_measure(), {}
+    for column in first:
+        if column not in known:
+            raise ValueError(f"a measure must be one of {list(known)}, got {column!r}")
+        if all(column in other for other in others):
+            found[column] = known[column].together([part[column] for part in (first, *others)])
+    return found
