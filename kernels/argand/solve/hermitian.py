@@ -1,4 +1,4 @@
-"""`solve_hermitian`, the public solver of many small Hermitian systems, by Cholesky on the CPU."""
+"""`solve_hermitian`, the public solver of many small Hermitian systems, by Cholesky."""
 
 from __future__ import annotations
 
@@ -6,69 +6,79 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import is_cuda_array
+from argand.device import is_cuda_array, is_cupy_array
 from argand.runtime.checks import check_out
-from argand.solve.hermitian_cpu import factored, substituted
-from argand.solve.problem import UNIT_ROUNDOFF, solution_type
-
-LARGEST_N = 128
-"""Rows of a matrix at most; `argand.solve` takes larger ones."""
+from argand.solve import hermitian_cpu
+from argand.solve.hermitian_plan import LARGEST_N
+from argand.solve.problem import solution_type
 
 
-def solve_hermitian(r: Any, b: Any, *, out: Any = None) -> Any:
+def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any:
     """Solve R x = b for each of many Hermitian positive definite matrices, by Cholesky.
 
-    R = L L^H, L y = b and L^H x = y, all in the result's type. Only the lower triangles of R are
-    read, and of their diagonals the real parts. x solves (R + E) x = b with the norm of E bounded
-    by `backward_bound` (docs/kernels/solve.md).
+    All is computed in the result's type. Only the lower triangles of R are read, and of their
+    diagonals the real parts. x solves (R + E) x = b with a norm of E that is bounded
+    (docs/kernels/hermitian.md).
 
     Args:
-        r: ``(..., n, n)`` NumPy array, n up to 128, of any strides.
-        b: ``(n,)`` or ``(..., n, k)``. Leading axes broadcast against those of r.
+        r: ``(..., n, n)``, n up to 128, of any strides; NumPy arrays are solved on the CPU, CuPy
+            arrays on their GPU, in one kernel.
+        b: ``(n,)`` or ``(..., n, k)``, on the same device. Leading axes broadcast against r's.
         out: where x goes, of its shape and type. It may overlap r and b.
+        info: array of int32, one for each matrix: 0 where it was solved, else the row, counted
+            from 1, in which there is no positive pivot.
 
     Returns:
         x, ``(..., n)`` where b is ``(n,)``, else ``(..., n, k)``: complex128 where an operand needs
-        it, else complex64. What is not finite in b leaves no finite x.
+        it, else complex64. What is not finite in b leaves no finite x. Where a matrix is not
+        positive definite or not finite, all of its x is NaN, on a GPU always, because to raise the
+        host would have to wait for it, on the CPU where ``info`` is given.
 
     Raises:
-        ValueError: shapes that do not fit, n above 128, a wrong out.
-        TypeError: operands that are no numbers or do not fit complex128, or that are on a GPU,
-            where this call has no kernels.
-        numpy.linalg.LinAlgError: a matrix that is not positive definite or not finite, with its
-            index and the row of the pivot.
+        ValueError: shapes that do not fit, n above 128, a wrong out or info.
+        TypeError: operands that are no numbers or do not fit complex128, or of which some are on a
+            GPU and others are not.
+        numpy.linalg.LinAlgError: on the CPU without ``info``, a matrix that is not positive
+            definite or not finite, with its index and the row of the pivot.
     """
-    if any(is_cuda_array(x) for x in (r, b, out)):
-        raise TypeError(
-            "solve_hermitian computes on the CPU alone and got CuPy arrays; pass NumPy arrays, "
-            "such as those of cupy.asnumpy"
-        )
-    r, b = np.asarray(r), np.asarray(b)
+    if is_cupy_array(r):
+        from argand.solve.hermitian_gpu import CALLS
+
+        key = CALLS.key((r, b, info, out), ())
+        found = None if key is None else CALLS.repeat(key, (r, b, info), out)
+        if found is not None:
+            return found
+    on_gpu = [is_cuda_array(x) for x in (r, b, out, info) if x is not None]
+    if any(on_gpu) and not all(on_gpu):
+        raise TypeError("r, b, out and info must all be NumPy arrays or all be CuPy arrays")
+    if not on_gpu[0]:
+        r, b = np.asarray(r), np.asarray(b)
     dtype = solution_type("r", r.dtype, b.dtype)
-    vector, leading = b.ndim == 1, _leading(r, b)
-    shape = (*leading, *b.shape[-1 if vector else -2 :])
+    leading = _leading(r, b)
+    shape = (*leading, *b.shape[-1 if b.ndim == 1 else -2 :])
     check_out(out, shape, dtype)
-    factors = factored(r.astype(dtype, copy=False))
-    columns = (b[:, None] if vector else b).astype(dtype, copy=False)
-    found = substituted(factors, columns, leading).reshape(shape)
+    _check_info(info, leading)
+    if on_gpu[0]:
+        from argand.solve import hermitian_gpu
+
+        return hermitian_gpu.solve_hermitian(r, b, dtype, shape, out, info, key)
+    columns = (b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False)
+    found = hermitian_cpu.solve_hermitian(r.astype(dtype, copy=False), columns, leading, info)
+    found = found.reshape(shape)
     if out is None:
         return found
     out[...] = found
     return out
 
 
-def backward_bound(n: int, dtype: str) -> float:
-    """Return what ||E||_2 is at most for (R + E) x = b, over the trace of R.
-
-    |E| <= gamma_(3n+1) |L| |L^H| (Higham, "Accuracy and Stability of Numerical Algorithms", 2002,
-    theorem 10.4), where complex products make sqrt(2) gamma_2 of the unit roundoff (lemma 3.5). The
-    norm of |L| |L^H| is at most that of L squared, in the Frobenius norm: the trace of L L^H, which
-    is at most that of R over 1 - gamma_(n+1) (theorem 10.3).
-    """
-    u = UNIT_ROUNDOFF[dtype]
-    of_product = 2**0.5 * 2 * u / (1 - 2 * u)
-    gamma, of_factors = (k * of_product / (1 - k * of_product) for k in (3 * n + 1, n + 1))
-    return gamma / (1 - of_factors)
+def _check_info(info: Any, leading: tuple[int, ...]) -> None:
+    if info is not None and (
+        info.shape != leading or info.dtype != np.int32 or not info.flags.c_contiguous
+    ):
+        raise ValueError(
+            f"info must be a contiguous array of int32 of shape {leading}, got {info.shape} of "
+            f"{info.dtype}"
+        )
 
 
 def _leading(r: Any, b: Any) -> tuple[int, ...]:

@@ -9,8 +9,22 @@ import numpy as np
 from argand.solve.library import PREFIX
 
 
-def factored(r: Any) -> Any:
-    """Return L of each R = L L^H (LAPACK's potrf); arguments and errors as of `solve_hermitian`."""
+def solve_hermitian(r: Any, b: Any, leading: tuple[int, ...], info: Any) -> Any:
+    """Return x, ``(*leading, n, k)``; arguments and errors as of `argand.solve_hermitian`."""
+    if info is None:
+        return _substituted(_factored(r), b, leading)
+    try:
+        factors, rows = _factored(r), np.zeros(r.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        factors, rows = _factored_apart(r)
+    info[...] = rows
+    found = _substituted(factors, b, leading)
+    found[info > 0] = complex(np.nan, np.nan)
+    return found
+
+
+def _factored(r: Any) -> Any:
+    """Return L of each R = L L^H (LAPACK's potrf); raise LinAlgError for the first without one."""
     if not r.size:
         return r
     try:
@@ -23,7 +37,17 @@ def factored(r: Any) -> Any:
     return found
 
 
-def substituted(factors: Any, b: Any, leading: tuple[int, ...]) -> Any:
+def _factored_apart(r: Any) -> tuple[Any, Any]:
+    """Return L of each R, I where there is none, and the row without a pivot, counted from 1."""
+    factors, rows = np.empty_like(r, order="C"), np.zeros(r.shape[:-2], np.int32)
+    for index in np.ndindex(r.shape[:-2]):
+        factors[index], rows[index] = _factor(r[index])
+        if rows[index]:
+            factors[index] = np.eye(r.shape[-1])
+    return factors, rows
+
+
+def _substituted(factors: Any, b: Any, leading: tuple[int, ...]) -> Any:
     """Return x of L L^H x = b, ``(*leading, n, k)``, for factors L and b whose axes broadcast."""
     n, columns = b.shape[-2:]
     x = np.empty((*leading, n, columns), b.dtype)
@@ -40,18 +64,22 @@ def substituted(factors: Any, b: Any, leading: tuple[int, ...]) -> Any:
     return x
 
 
-def _refuse(r: Any) -> NoReturn:
-    """Raise LinAlgError for the first matrix without a factor, with the row of its pivot."""
+def _factor(r: Any) -> tuple[Any, int]:
+    """Return L of one R, and the row without a pivot, counted from 1; 0 where each has one."""
     from scipy.linalg import lapack
 
-    potrf = getattr(lapack, f"{PREFIX[str(r.dtype)]}potrf")
+    factor, info = getattr(lapack, f"{PREFIX[str(r.dtype)]}potrf")(r, lower=1)
+    beyond = np.flatnonzero(~np.isfinite(np.diagonal(factor)))
+    return factor, int(info) or (int(beyond[0]) + 1 if len(beyond) else 0)
+
+
+def _refuse(r: Any) -> NoReturn:
+    """Raise LinAlgError for the first matrix without a factor, with the row of its pivot."""
     for index in np.ndindex(r.shape[:-2]):
-        factor, info = potrf(r[index], lower=1)
-        beyond = np.flatnonzero(~np.isfinite(np.diagonal(factor)))
-        if info > 0 or len(beyond):
-            row = info - 1 if info > 0 else int(beyond[0])
+        row = _factor(r[index])[1]
+        if row:
             raise np.linalg.LinAlgError(
                 f"r{list(index) if index else ''} is not positive definite or not finite: no "
-                f"positive pivot in row {row}; more diagonal loading may help"
+                f"positive pivot in row {row - 1}; more diagonal loading may help"
             )
     raise np.linalg.LinAlgError("a matrix of r is not positive definite")

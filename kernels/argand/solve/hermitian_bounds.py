@@ -1,0 +1,47 @@
+"""What the residual of a small Hermitian system is at most: surely, and but once in 1e9.
+
+Both backends compute R = L D L^H, with or without square roots of D, then L y = b and D L^H x = y.
+Derivations: docs/kernels/hermitian.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from argand.solve.problem import UNIT_ROUNDOFF
+
+FAILURE = 1e-9
+"""How often a right solution exceeds `probable_residual`."""
+
+
+def backward_bound(n: int, dtype: str) -> float:
+    """Return what ||E||_2 is at most for (R + E) x = b, over the trace of R.
+
+    |E| <= gamma_(3n+3) |L| |L^H| (Higham, "Accuracy and Stability of Numerical Algorithms", 2002,
+    theorem 10.4, with two more roundings where a reciprocal of the pivot is multiplied by), where
+    complex products make sqrt(2) gamma_2 of the unit roundoff (lemma 3.5). The norm of |L| |L^H| is
+    at most that of L squared, in the Frobenius norm: the trace of L L^H, which is at most that of R
+    over 1 - gamma_(n+3) (theorem 10.3).
+    """
+    u = UNIT_ROUNDOFF[dtype]
+    of_product = 2**0.5 * 2 * u / (1 - 2 * u)
+    gamma, of_factors = (k * of_product / (1 - k * of_product) for k in (3 * n + 3, n + 3))
+    return gamma / (1 - of_factors)
+
+
+def probable_bound(n: int, dtype: str, trace: float, norm: float) -> float:
+    """Return what ||b - R x|| / ||x|| exceeds once in 1e9 at most.
+
+    It is sqrt(2 ln(2 / 1e-9)) u sqrt(3 (2n + 8) tr(R) ||R||), with rounding errors as independent
+    variables of mean zero (Higham and Mary, SIAM J. Sci. Comput. 41, 2019): a sum of vectors by
+    such variables has a norm above lambda times the root of the sum of their squares with a
+    probability of 2 exp(-lambda^2 / 2) at most (Pinelis, Ann. Probab. 22, 1994).
+
+    Args:
+        n: rows of R.
+        dtype: of the solution.
+        trace: of R.
+        norm: the 2-norm of R, or what it is at most, as the Frobenius norm.
+    """
+    deviations = math.sqrt(2 * math.log(2 / FAILURE))
+    return deviations * UNIT_ROUNDOFF[dtype] * math.sqrt(3 * (2 * n + 8) * trace * norm)

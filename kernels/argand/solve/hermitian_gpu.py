@@ -1,0 +1,148 @@
+"""Small Hermitian systems on a GPU: operands as the kernel reads them, its launch, call cache."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import cupy
+
+from argand.device import Device, gpu
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.call_cache import CallCache, Key
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import clashes, device_of, one_stride
+from argand.runtime.loading import load
+from argand.runtime.plan_override import PlanOverride
+from argand.solve.hermitian_plan import (
+    ARGUMENTS,
+    HermitianPlan,
+    check_plan,
+    choose_plan,
+    kernel_name,
+    kernel_source,
+)
+
+PLAN_OVERRIDE: PlanOverride[HermitianPlan] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan."""
+CALLS = CallCache(PLAN_OVERRIDE, in_place=(1,))
+_MOST_ELEMENTS = 1 << 31
+"""The kernel counts the elements of one system's right-hand sides in 32 bits."""
+_MOST_BLOCKS = (1 << 31) - 1
+
+
+def solve_hermitian(
+    r: Any, b: Any, dtype: str, shape: tuple[int, ...], out: Any, info: Any, key: Key | None
+) -> Any:
+    """Return x for arrays on their GPU, whose shapes and types `argand.solve_hermitian` checked.
+
+    ``shape`` is x's, and ``key`` that of the call cache. Raises ValueError for right-hand sides of
+    2^31 elements of one system, PlanError for a plan override that is not legal, CompileError where
+    NVRTC fails.
+
+    Memory beside the operands: a copy of what is of another type, of r or b where a matrix is not
+    contiguous or matrices have no one stride, and of x where that holds for ``out``, or where it
+    overlaps an operand and is not b itself.
+    """
+    n, columns = r.shape[-1], 1 if b.ndim == 1 else b.shape[-1]
+    if n * columns >= _MOST_ELEMENTS:
+        raise ValueError(f"n times the right-hand sides must be below 2^31, got {n} x {columns}")
+    leading = shape[: len(shape) - min(b.ndim, 2)]
+    with device_of(r):
+        matrices = _readable(r.astype(dtype, copy=False), leading)
+        sides = _readable((b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False), leading)
+        usable = out is not None and _writable(_matrices(out, b), matrices, sides)
+        target = out if usable else cupy.empty(shape, dtype)
+        if target.size:
+            run = _Run(n, columns, dtype, matrices, sides, gpu(cupy.cuda.Device().id))
+            run(matrices, sides, info, target)
+            as_given = matrices.data.ptr == r.data.ptr and sides.data.ptr == b.data.ptr
+            if as_given and (usable or out is None):
+                CALLS.keep(key, run, (r, b, info), target, shape, dtype)
+        elif info is not None:
+            info.fill(0)
+        if out is None or usable:
+            return target
+        out[...] = target
+        return out
+
+
+def _matrices(x: Any, b: Any) -> Any:
+    return x[..., None] if b.ndim == 1 else x
+
+
+class _Run:
+    """The launch of one form of operands, for any addresses."""
+
+    def __init__(
+        self, n: int, columns: int, dtype: str, matrices: Any, sides: Any, device: Device
+    ) -> None:
+        plan = _plan(n, columns, dtype, device)
+        systems = prod(matrices.shape[:-2])
+        blocks = min(-(-systems // plan.groups), _MOST_BLOCKS)
+        if plan.in_global:
+            blocks = min(blocks, device.sm_count * plan.blocks)
+        self._factors = blocks * plan.groups * plan.packed * plan.in_global, dtype
+        self._name = kernel_name(plan, dtype)
+        self._launch = _kernel_launch(plan, dtype, blocks, device)
+        self._values = {
+            "r_batch": _between(matrices), "b_batch": _between(sides), "x_batch": n * columns,
+            "systems": systems, "columns": columns,
+        }  # fmt: skip
+
+    def __call__(self, r: Any, b: Any, info: Any, x: Any) -> None:
+        factors = cupy.empty(*self._factors) if self._factors[0] else None
+        self._launch({
+            "r": r.data.ptr, "b": b.data.ptr, "x": x.data.ptr,
+            "info": 0 if info is None else info.data.ptr,
+            "factors": 0 if factors is None else factors.data.ptr, **self._values,
+        })  # fmt: skip
+        if launches.watching:
+            launches.note(self._name)
+
+
+def _plan(n: int, columns: int, dtype: str, device: Device) -> HermitianPlan:
+    arch = device.require_arch()
+    if not PLAN_OVERRIDE.active or PLAN_OVERRIDE.value is None:
+        return choose_plan(n, columns, dtype, arch)
+    check_plan(PLAN_OVERRIDE.value, dtype, arch)
+    return PLAN_OVERRIDE.value
+
+
+@lru_cache(maxsize=512)
+def _kernel_launch(plan: HermitianPlan, dtype: str, blocks: int, device: Device) -> BoundKernel:
+    shared, name = plan.shared_bytes(dtype), kernel_name(plan, dtype)
+    kernel = load(kernel_source(plan, dtype), device.target, name, shared)
+    layout = arguments_dtype(ARGUMENTS)
+    values = dict.fromkeys(layout.names or (), 0)
+    return BoundKernel(kernel, blocks, plan.threads, Arguments(layout, values), shared_bytes=shared)
+
+
+def _readable(x: Any, leading: tuple[int, ...]) -> Any:
+    """Return x over all leading axes; copied where its matrices do not lie as the kernel reads."""
+    view = x if x.shape[:-2] == leading else cupy.broadcast_to(x, leading + x.shape[-2:])
+    return view if _between(view) is not None else cupy.ascontiguousarray(view)
+
+
+def _between(x: Any) -> int | None:
+    """Return the elements from matrix to matrix; None where there is no such number.
+
+    There is one for matrices that are contiguous, by rows, and evenly spaced.
+    """
+    rows, columns = x.shape[-2:]
+    item = x.dtype.itemsize
+    dense = (columns == 1 or x.strides[-1] == item) and (
+        rows == 1 or x.strides[-2] == columns * item
+    )
+    stride = one_stride(x.shape[:-2], x.strides[:-2])
+    if not dense or stride is None or stride % item or x.data.ptr % item:
+        return None
+    return int(stride // item)
+
+
+def _writable(x: Any, r: Any, b: Any) -> bool:
+    """Return whether the kernel may write x, which has b's shape, while it reads r and b."""
+    dense = x.flags.c_contiguous and x.data.ptr % x.dtype.itemsize == 0
+    return bool(dense and not cupy.may_share_memory(x, r) and not clashes(b, x))

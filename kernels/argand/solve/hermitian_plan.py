@@ -1,0 +1,143 @@
+"""The kernel of small Hermitian systems: its plans, source and sizes. Nothing here needs a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from argand.device import Arch
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import PlanError
+
+LARGEST_N = 128
+"""Rows of a matrix at most."""
+ITEM: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 16})
+"""Bytes of an element."""
+_REAL = {"complex64": "float", "complex128": "double"}
+_WARP = 32
+_REGISTERS = 1 << 14
+"""Registers of a quarter of a multiprocessor, whose warps share them."""
+_MOST_WARPS = 16
+"""Warps of a quarter."""
+_THREADS = 128
+"""Threads of a block that holds several groups."""
+_MOST_PARTS = {"complex64": 8, "complex128": 4}
+"""Rows of a thread at most, where a larger group is to be had: more do not leave registers for
+enough warps."""
+_LARGEST_SIDE = 16
+_FUSED_SIDES = {"complex64": 8, "complex128": 3}
+"""Elements of right-hand sides of a thread at most that are held beside the matrix."""
+# HermitianArguments of cuda/solve/hermitian_plan.cuh.
+ARGUMENTS = (
+    ("const void*", "r"), ("const void*", "b"), ("void*", "x"), ("int*", "info"),
+    ("void*", "factors"), ("int64", "r_batch"), ("int64", "b_batch"), ("int64", "x_batch"),
+    ("int64", "systems"), ("int64", "columns"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HermitianPlan:
+    """How the kernel solves systems of ``n`` rows.
+
+    Attributes:
+        side: side x side threads, a group, solve a system: 2, 4, 8 or 16.
+        sides: right-hand sides of a thread at a time.
+        groups: of a block; one where a group is more than a warp.
+        fused: whether L y = b is solved beside the factorization, not after it.
+        in_global: whether factors are in global memory, where shared memory is too small.
+        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+    """
+
+    n: int
+    side: int
+    sides: int
+    groups: int
+    fused: bool
+    in_global: bool
+    blocks: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.groups * self.side**2
+
+    @property
+    def parts(self) -> int:
+        """Rows of a thread."""
+        return -(-self.n // self.side)
+
+    @property
+    def packed(self) -> int:
+        """Elements of a system's factors."""
+        return self.n * (self.n + 1) // 2
+
+    def shared_bytes(self, dtype: str) -> int:
+        """Return the dynamic shared memory of a block (`group_elements` of the header)."""
+        used = 2 * self.side * self.sides + 1 + (0 if self.in_global else self.packed)
+        return self.groups * (used + (18 - used % 16) % 16) * ITEM[dtype]
+
+
+def check_plan(plan: HermitianPlan, dtype: str, arch: Arch) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    if not 1 <= plan.n <= LARGEST_N:
+        raise PlanError(f"n must be from 1 to {LARGEST_N}, got {plan.n}")
+    if plan.side not in (2, 4, 8, 16):
+        raise PlanError(f"side must be 2, 4, 8 or 16, got {plan.side}")
+    group = plan.side**2
+    if plan.groups < 1 or plan.threads % _WARP or (group > _WARP and plan.groups > 1):
+        raise PlanError(f"groups of {group} threads do not make whole warps: {plan.groups}")
+    if plan.sides < 1 or plan.blocks < 1 or plan.blocks * plan.threads > 2048:
+        raise PlanError(f"sides and blocks of {plan.threads} threads do not fit: {plan}")
+    if plan.shared_bytes(dtype) > arch.shared_bytes:
+        raise PlanError(f"{plan} takes more shared memory than the {arch.shared_bytes} bytes")
+
+
+def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
+    """Return the plan for matrices of n rows and so many right-hand sides."""
+    side = 2
+    while -(-n // side) > _MOST_PARTS[dtype] and side < _LARGEST_SIDE:
+        side *= 2
+    parts = -(-n // side)
+    groups = _THREADS // side**2 if side**2 < _WARP else 1
+    sides = min(2, -(-columns // side)) if side == 2 else 1
+    fused = parts * sides <= _FUSED_SIDES[dtype]
+    threads = groups * side**2
+    registers = _registers(parts, sides if fused else 0, dtype)
+    warps = 4 * min(_MOST_WARPS, _REGISTERS // (_WARP * registers))
+    blocks = max(1, warps * _WARP // threads)
+    plan = HermitianPlan(n, side, sides, groups, fused, False, blocks)
+    if plan.shared_bytes(dtype) > arch.shared_bytes:
+        plan = HermitianPlan(n, side, sides, groups, fused, True, blocks)
+    check_plan(plan, dtype, arch)
+    return plan
+
+
+def _registers(parts: int, sides: int, dtype: str) -> int:
+    """Registers of a thread: its elements, a column of L, right-hand sides, and what else."""
+    values = parts * (parts + 1) // 2 + parts * (1 + sides)
+    own = 40 if dtype == "complex64" and not sides else 48
+    return min(255, values * ITEM[dtype] // 4 + own)
+
+
+def kernel_name(plan: HermitianPlan, dtype: str) -> str:
+    """Return the kernel's name."""
+    fused, where = "fused" if plan.fused else "apart", "_global" if plan.in_global else ""
+    return f"hermitian_{dtype}_{plan.n}_{plan.side}x{plan.sides}_{fused}{where}"
+
+
+def kernel_source(plan: HermitianPlan, dtype: str) -> str:
+    """Return the CUDA C++ of the kernel."""
+    real = _REAL[dtype]
+    fused, in_global = (str(x).lower() for x in (plan.fused, plan.in_global))
+    return (
+        '#include "solve/hermitian.cuh"\n'
+        f"{size_check(f'HermitianArguments<{real}>', ARGUMENTS)}"
+        f"constexpr HermitianPlan kPlan{{{plan.n}, {plan.side}, {plan.sides}, {plan.groups}, "
+        f"{fused}, {in_global}}};\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
+        f"{kernel_name(plan, dtype)}"
+        f"(const __grid_constant__ HermitianArguments<{real}> args) {{\n"
+        f"    solve_hermitian<{real}, kPlan>(args);\n"
+        "}\n"
+    )
