@@ -63,9 +63,9 @@ class Terms:
 
 def terms_of(x: Array, op: str, precision: Precision, side: Side) -> Terms:
     """Return the terms of op(x) as left (a) or right (b) operand; at fp64 and fp32 perhaps x."""
-    x = oriented(x, op).astype(precision.output, copy=False)
     if precision.exact_operands:
-        return Terms([_for_blas(x)], None)
+        return Terms([_whole(x, op, precision)], None)
+    x = oriented(x, op).astype(precision.output, copy=False)
     if not precision.scaled:
         return Terms(split(x, precision), None)
     exponents = scale_exponents(x, _K_AXIS[side], precision.operand)
@@ -96,14 +96,31 @@ def gemm(
     if problem.alpha == 0 or problem.k == 0:
         target[...] = 0
     else:
-        left = a if isinstance(a, Terms) else terms_of(a, problem.op_a, precision, "a")
-        right = b if isinstance(b, Terms) else terms_of(b, problem.op_b, precision, "b")
-        multiply_terms(left, right, precision, target)
+        _multiply(problem, a, b, target)
         if problem.alpha != 1:
             np.multiply(target, np.array(problem.alpha, precision.output), out=target)
     if addend is not None:
         target += addend
     return target
+
+
+def _multiply(problem: GemmProblem, a: Array | Terms, b: Array | Terms, out: Array) -> None:
+    """Compute out = op(a) op(b)."""
+    precision = problem.precision
+    if precision.exact_operands:
+        left, right = _whole(a, problem.op_a, precision), _whole(b, problem.op_b, precision)
+        np.matmul(left, right, out=out)
+        return
+    a_terms = a if isinstance(a, Terms) else terms_of(a, problem.op_a, precision, "a")
+    b_terms = b if isinstance(b, Terms) else terms_of(b, problem.op_b, precision, "b")
+    multiply_terms(a_terms, b_terms, precision, out)
+
+
+def _whole(x: Array | Terms, op: str, precision: Precision) -> Array:
+    """Return the one term of op(x) where nothing is rounded, perhaps x."""
+    if isinstance(x, Terms):
+        return x.values[0]
+    return _for_blas(oriented(x, op).astype(precision.output, copy=False))
 
 
 def oriented(x: Array, op: str) -> Array:

@@ -1,0 +1,78 @@
+"""Products of NumPy arrays whose form came before: checked once, and only calls of that form."""
+
+import numpy as np
+import pytest
+from argand import gemm
+from argand.gemm import api
+
+A = (np.arange(12).reshape(3, 4) + 1j).astype(np.complex64)
+B = (np.arange(20).reshape(4, 5) - 2j).astype(np.complex64)
+C = np.full((3, 5), 1 - 3j, np.complex64)
+
+
+def test_a_call_of_a_form_that_came_before_is_not_checked_again(monkeypatch):
+    calls = [
+        lambda: gemm(A, B, precision="fp32"),
+        lambda: gemm(A, B, C, beta=2, op_a="N", out=C.copy()),
+        lambda: gemm(A, B, precision="3xtf32", rounding="nearest_even"),
+    ]
+    first = [call() for call in calls]
+
+    def refuse(*_, **__):
+        raise AssertionError("checked again")
+
+    monkeypatch.setattr(api, "gemm_problem", refuse)
+    for call, wanted in zip(calls, first, strict=True):
+        np.testing.assert_array_equal(call(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"b": B[:3]}, "inner dimensions differ"),
+        ({"c": None}, "c must be given"),
+        ({"c": C[:2]}, "c must have shape"),
+        ({"out": np.zeros((3, 5), np.complex128)}, "out must have shape"),
+        ({"out": np.zeros((3, 5), ">c8")}, "out must have shape"),
+        ({"op_a": "T"}, "inner dimensions differ"),
+        ({"kernels": "cublas"}, "cublas"),
+        ({"precision": "fp33"}, "precision must be one of"),
+        ({"check": True}, "check is for exact products"),
+    ],
+)
+def test_whatever_differs_is_checked(changed, message):
+    right = {"a": A, "b": B, "c": C, "beta": 2, "out": np.zeros((3, 5), np.complex64)}
+    for _ in range(2):
+        gemm(**right)
+    with pytest.raises((ValueError, RuntimeError), match=message):
+        gemm(**(right | changed))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"alpha": 0.5 - 1j}, {"alpha": 0}, {"beta": 1}, {"beta": 0}, {"precision": "fp64"},
+        {"a": A.real.copy()}, {"a": A.astype(np.complex128)}, {"b": np.arange(20).reshape(4, 5)},
+        {"a": A.T, "op_a": "T"}, {"a": A.conj().T, "op_a": "C"}, {"a": A.tolist()},
+        {"a": A[None], "c": C[None]}, {"out": np.full((3, 5), np.nan, np.complex64)},
+    ],
+)  # fmt: skip
+def test_whatever_differs_is_computed(changed):
+    before = {"a": A, "b": B, "c": C, "beta": 2}
+    now = before | changed
+    for kwargs in (before, now, before, now):
+        got = gemm(**kwargs)
+        a = np.asarray(kwargs["a"], np.complex128)
+        op = {"N": a, "T": a.swapaxes(-1, -2), "C": a.conj().swapaxes(-1, -2)}[
+            kwargs.get("op_a", "N")
+        ]
+        wanted = kwargs.get("alpha", 1) * (op @ kwargs["b"]) + kwargs["beta"] * C
+        np.testing.assert_array_equal(got, wanted)  # small integers: nothing is rounded
+        assert got.dtype == (np.complex128 if kwargs.get("precision") == "fp64" else np.complex64)
+
+
+def test_pairs_in_a_structured_array_come_again():
+    pairs = np.zeros((3, 4), [("r", "i2"), ("i", "i2")])
+    pairs["r"], pairs["i"] = A.real, A.imag
+    for _ in range(2):
+        np.testing.assert_array_equal(gemm(pairs, B), A @ B)
