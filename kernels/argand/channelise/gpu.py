@@ -21,6 +21,7 @@ from argand.channelise.plan import (
     kernel_source,
     plan_of,
     twiddle_tables,
+    without_spills,
 )
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Device, gpu
@@ -101,6 +102,8 @@ def _in_one_kernel(
     device: Device,
 ) -> None:  # fmt: skip
     given, component = _units(problem, x)
+    if not PLAN_OVERRIDE.active:
+        plan = without_spills(plan, component, device.target)
     unit = 2 if problem.real else 1
     chunks, batches = _chunks(problem, plan, device)
     items = problem.rows * chunks * problem.phases

@@ -10,10 +10,11 @@ from math import prod
 import numpy as np
 
 from argand.channelise.problem import ChanneliseProblem
-from argand.device import HOPPER, Arch
+from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
+from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError
 
 LARGEST_POINTS = 4096
@@ -32,8 +33,8 @@ LARGEST_BATCH = 32
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
 """Types of samples that the kernel reads: name of ``Component``, bytes of a unit (units.cuh)."""
 FILTER_THREADS = 256
-_LONG_WINDOW = 24
-"""Most taps that leave registers for all blocks of a plan."""
+_FEWER = (1, 3 / 4, 1 / 2, 1 / 4)
+"""Parts of a plan's blocks that `without_spills` tries."""
 _RESERVED = 1024
 """Bytes of shared memory that CUDA reserves in each block."""
 # ChanneliseArguments and FilterArguments of cuda/channelise/plan.cuh.
@@ -142,24 +143,8 @@ def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
             check_plan(plan, arch)
         except PlanError:
             continue
-        return _without_spills(plan, arch)
+        return plan
     return None
-
-
-def _without_spills(plan: ChannelisePlan, arch: Arch) -> ChannelisePlan:
-    """Return the plan with fewer blocks where a thread spills at the registers that all leave it.
-
-    That is in blocks of 128 threads or less for the longest windows, and on other architectures
-    than Hopper in more cases. On Hopper the rest of those is no faster with fewer blocks.
-    """
-    blocks = plan.blocks
-    if arch.sm > HOPPER:
-        blocks = max(1, blocks // 2)
-    elif blocks >= 4 and (
-        plan.taps > _LONG_WINDOW or (arch.sm < HOPPER and plan.real and plan.phases > 1)
-    ):
-        blocks = blocks * 3 // 4
-    return replace(plan, blocks=blocks)
 
 
 def _plans(
@@ -249,6 +234,24 @@ def kernel_source(plan: ChannelisePlan, component: str) -> str:
         f"    ChanneliseKernel<kPlan, Component::{COMPONENTS[component][0]}>::run(args);\n"
         "}\n"
     )
+
+
+@lru_cache(maxsize=256)
+def without_spills(plan: ChannelisePlan, component: str, target: str) -> ChannelisePlan:
+    """Return the plan with as many blocks on a multiprocessor as leave a thread its registers.
+
+    The registers that a thread needs depend on the type of samples and the architecture, and only
+    the compiler knows them: the plan is compiled with fewer blocks until the kernel does not spill.
+    Where it always does, the plan is returned as it is.
+
+    Raises CompileError where NVRTC fails, and NotLaunchedError within `compiling_only`.
+    """
+    for blocks in dict.fromkeys(max(1, int(plan.blocks * part)) for part in _FEWER):
+        one = replace(plan, blocks=blocks)
+        found = compiled(kernel_source(one, component), target)
+        if not found.resources[kernel_name(one, component)].spill_stores:
+            return one
+    return plan
 
 
 def filter_name(dtype: str, *, real: bool) -> str:

@@ -138,8 +138,14 @@ def _compile(source: str, target: str, found: Future[Compiled]) -> None:
         found.set_exception(error)
 
 
-def _compiled(source: str, target: str) -> Compiled:
-    """Return what another thread compiles, else compile."""
+def compiled(source: str, target: str) -> Compiled:
+    """Return a source's cubin and what it takes: another thread's, the cache's, or compile it.
+
+    Raises CompileError where it does not compile, and NotLaunchedError within `compiling_only`.
+    """
+    if _only_compiles:
+        compile_later(source, target)
+        raise NotLaunchedError("a kernel is being compiled")
     with _lock:
         found = _begun.get((source, target))
         if found is not None:
@@ -166,5 +172,5 @@ def _module(source: str, target: str, device: int) -> Any:
     from cupy.cuda.function import Module
 
     module = Module()
-    module.load(_compiled(source, target).cubin)
+    module.load(compiled(source, target).cubin)
     return module

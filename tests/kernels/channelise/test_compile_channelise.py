@@ -19,6 +19,7 @@ from argand.channelise.plan import (
     kernel_source,
     plan_of,
     twiddle_tables,
+    without_spills,
 )
 from argand.device import ARCHITECTURES, Arch
 from argand.runtime.plan import PlanError
@@ -51,8 +52,18 @@ def problem(
 def test_kernels_compile(arch: Arch, bank: tuple[Any, ...], component: str) -> None:
     plan = plan_of(problem(*bank), arch)
     assert plan is not None
+    plan = without_spills(plan, component, arch.target)
     source = kernel_source(plan, component)
     assert_clean(source, arch.target, kernel_name(plan, component))
+
+
+def test_a_kernel_that_spills_gets_fewer_blocks() -> None:
+    """Eight bytes spill for int16 alone, with the registers that both blocks leave."""
+    target = ARCHITECTURES[3].target
+    plan = plan_of(problem(2048, 8, "32/27"), ARCHITECTURES[3])
+    assert plan is not None
+    blocks = {kind: without_spills(plan, kind, target).blocks for kind in COMPONENTS}
+    assert blocks["int8"] == plan.blocks > blocks["int16"]
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
