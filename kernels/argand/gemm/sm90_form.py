@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.device import Arch, Device
+from argand.gemm.sm90_epilogue import Epilogue
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal
 from argand.gemm.sm90_scheduler import TileDivision, Tiles, TileSchedule, Workspace, schedule_tiles
 from argand.precision import Precision
@@ -36,6 +37,25 @@ def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: 
         return plan
     # Illegal where shared memory does not suffice, or where tiles are narrower than a box.
     return staged if is_legal(staged, precision, arch) else plan
+
+
+def with_epilogue(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> WgmmaPlan:
+    """Return the plan with the epilogue that the call needs and no more code than that."""
+    return replace(plan, epilogue=epilogue_of(plan, problem, out))
+
+
+def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue:
+    """Return what a kernel does with the results of a problem."""
+    if plan.overlapped_stages:  # a real alpha is applied beforehand
+        return "descale"
+    if problem.alpha != 1 or problem.beta != 0 or problem.flip_result:
+        return "combine"
+    if plan.tma_epilogue:
+        return "descale"
+    if out.column_stride == 1:
+        whole = out.in_pairs(along_columns=True)
+        return "descale_rows" if whole else "descale_shifted_rows"
+    return "descale_columns" if out.row_stride == 1 and plan.adjacent_rows else "descale"
 
 
 @dataclass(frozen=True)
@@ -102,7 +122,7 @@ def schedule_with_overlap(
         )  # fmt: skip
 
     plain = scheduled(1)
-    overlapped = replace(plan, overlapped_stages=plan.stages - 1)
+    overlapped = replace(plan, overlapped_stages=plan.stages - 1, epilogue="descale")
     only_scaled = problem.beta == 0 and problem.alpha.imag == 0
     # A block with one tile has no next mainloop to overlap with.
     if tiles.count <= max_blocks or not only_scaled or not is_legal(overlapped, precision, arch):

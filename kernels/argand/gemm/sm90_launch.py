@@ -8,6 +8,7 @@ from argand.gemm.sm90_form import (
     WgmmaProblem,
     persistent_blocks,
     schedule_with_overlap,
+    with_epilogue,
     with_tma_epilogue,
 )
 from argand.gemm.sm90_plan import (
@@ -75,6 +76,7 @@ class WgmmaLaunch:
         plan, schedule = schedule_with_overlap(
             plan, precision, problem, tiles, max_blocks, workspace, device.require_arch()
         )
+        plan = with_epilogue(plan, problem, out)
         #: The plan with its epilogue.
         self.plan = plan
         shared_bytes = plan.shared_bytes(precision)
@@ -127,8 +129,6 @@ class WgmmaLaunch:
             self._spill_offset = -(-(base + self.nbytes) // ALIGNMENT) * ALIGNMENT
             spill = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
             self.nbytes = self._spill_offset - base + 8 * problem.batch * out.rows * out.columns
-        # As adjacent_rows() in CUDA; a TMA epilogue does not read it.
-        adjacent_rows = plan.storage != "planar" and not plan.k_major
         values = {
             "c": 0, "out": 0, "spill": 0, "x_descale": 0, "y_descale": 0,
             "m": problem.rows, "n": problem.columns, "k": problem.k,
@@ -150,7 +150,7 @@ class WgmmaLaunch:
             "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
             "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
             "conjugate_result": problem.flip_result,
-            "store_pairs_m": adjacent_rows and out.in_pairs(along_columns=False),
+            "store_pairs_m": plan.adjacent_rows and out.in_pairs(along_columns=False),
             "store_pairs_n": out.in_pairs(along_columns=True),
             "spill_pairs_n": spill.in_pairs(along_columns=True),
         }  # fmt: skip

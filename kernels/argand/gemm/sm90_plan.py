@@ -11,6 +11,7 @@ from typing import Literal
 
 from argand.device import Arch
 from argand.gemm.sm80_plan import precision_fields
+from argand.gemm.sm90_epilogue import LETTERS, Epilogue
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError, require_precision
@@ -50,7 +51,7 @@ class WgmmaPlan:
     ``overlapped_stages`` of the next tile's mainloop. ``fused_pack`` packs the column operand,
     interleaved and k-major, in idle warps while the consumers multiply. ``triangle`` computes the
     tiles of the lower triangle alone, which are square; ``conjugate_y`` multiplies by the conjugate
-    of the column operand, whose planes are then those of the row operand.
+    of the column operand, whose planes are those of the row operand. A launch chooses ``epilogue``.
     """
 
     consumer_warpgroups: int
@@ -67,6 +68,7 @@ class WgmmaPlan:
     overlapped_stages: int = 0
     triangle: bool = False
     conjugate_y: bool = False
+    epilogue: Epilogue = "combine"
 
     @property
     def block_m(self) -> int:
@@ -77,6 +79,11 @@ class WgmmaPlan:
     def threads(self) -> int:
         """Threads of a block."""
         return WARPGROUP * (self.consumer_warpgroups + 1)
+
+    @property
+    def adjacent_rows(self) -> bool:
+        """Whether a lane of a direct epilogue holds adjacent rows of Z."""
+        return self.storage != "planar" and not self.k_major
 
     def x_element_bytes(self, precision: Precision) -> int:
         """Return the bytes of a complex number of the row operand."""
@@ -158,6 +165,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          f"accumulators of split operands spill by {SPILL_COLUMNS} columns"),
         (not plan.overlapped_stages or (plan.tma_epilogue and plan.overlapped_stages < plan.stages),
          "overlapped stages, fewer than the stages, are for TMA epilogues"),
+        (not plan.tma_epilogue or plan.epilogue in ("combine", "descale"),
+         "a TMA epilogue has one way to store"),
+        (plan.epilogue != "descale_columns" or plan.adjacent_rows,
+         "contiguous rows of results are stored from lanes that hold adjacent rows"),
         (not plan.overlapped_stages or plan.can_overlap_epilogue(precision),
          "overlapped stages are for one term of tf32, tiles of 128 columns and rows that are "
          "contiguous or in planes"),
@@ -171,6 +182,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "tiles of a triangle are square, and its operands packed beforehand"),
         (not plan.conjugate_y or plan.storage == "planar",
          "planes that are those of the row operand need one in planes"),
+        (not plan.overlapped_stages or plan.epilogue == "descale",
+         "an overlapped epilogue descales alone"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
          f"this one takes {plan.shared_bytes(precision)}"),
@@ -195,7 +208,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += "h" * plan.half_output + "p" * plan.prescaled
     layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
     layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
-    layout += "t" * plan.triangle + "c" * plan.conjugate_y
+    layout += "t" * plan.triangle + "c" * plan.conjugate_y + LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
@@ -205,8 +218,7 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
     ("const float2*", "c"),
     ("void*", "out"),
     ("float2*", "spill"),
-    ("const float2*", "x_descale"),
-    ("const float2*", "y_descale"),
+    ("const float2*", "x_descale"), ("const float2*", "y_descale"),
     ("float2*", "partials"),
     ("uint32*", "partials_ready"),
     ("const float2*", "y_source"),
@@ -219,10 +231,8 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
         "aligned_period", "throttle_interval", "maximum_lead",
         "y_pitch", "conjugate_y", "pack_rows", "panels_per_wave", "pack_maximum_lead",
     )),
-    ("int64", "y_stride_n"),
-    ("int64", "y_stride_batch"),
     *(("int64", name) for name in (
-        "c_stride_m", "c_stride_n", "c_stride_batch",
+        "y_stride_n", "y_stride_batch", "c_stride_m", "c_stride_n", "c_stride_batch",
         "out_stride_m", "out_stride_n", "out_stride_batch",
         "spill_stride_m", "spill_stride_n", "spill_stride_batch",
     )),
@@ -253,6 +263,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "spill_interval": SPILL_INTERVAL,
         "spill_columns": SPILL_COLUMNS,
         "overlapped_stages": plan.overlapped_stages,
+        "epilogue": f"Epilogue::{plan.epilogue}",
     }
     for name in ("triangle", "conjugate_y"):
         if getattr(plan, name):

@@ -25,7 +25,13 @@ from argand.gemm.sm80_plan import (
     kernel_name,
     whole_passes,
 )
-from argand.gemm.sm90_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source
+from argand.gemm.sm90_epilogue import EPILOGUES
+from argand.gemm.sm90_plan import (
+    WgmmaPlan,
+    is_legal,
+    wgmma_kernel_name,
+    wgmma_source,
+)
 from argand.precision import ROUNDINGS, Precision
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
@@ -140,13 +146,17 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
 
 
 def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
-    """The plan with a direct, a TMA and an overlapped epilogue, where they are legal."""
+    """The plan with every direct, TMA and overlapped epilogue that is legal, the plan first."""
     row, arch = PRECISIONS[precision], ARCHS[TARGET]
     staged = [
         replace(plan, tma_epilogue=True, out_m_major=out_m_major) for out_m_major in (False, True)
     ]
     overlapped = [replace(x, overlapped_stages=x.stages - 1) for x in staged]
-    return [plan, *(x for x in (*staged, *overlapped) if is_legal(x, row, arch))]
+    every = [
+        replace(x, epilogue=epilogue)
+        for x in (plan, *staged, *overlapped) for epilogue in EPILOGUES
+    ]  # fmt: skip
+    return [x for x in every if is_legal(x, row, arch)]
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout.
@@ -160,7 +170,7 @@ def wgmma_tiles() -> Iterator[Candidate]:
             largest = (plan.block_m, plan.block_n) == (128, 128)
             if largest or tile not in seen:
                 every = epilogues(precision, plan)
-                for one in every if largest else every[:2]:
+                for one in every if largest else (every[0], every[-1]):
                     yield Candidate(precision, ARCHS[TARGET], one, sizes=RING_SIZES)
             seen.add(tile)
 

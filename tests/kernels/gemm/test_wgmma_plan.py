@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
+from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_plan import (
     SPILL_INTERVAL,
     STORE_SIDE,
@@ -85,6 +86,12 @@ def test_tiles_that_fit_are_legal() -> None:
          "overlapped stages are for one term of tf32"),
         ("tf32", replace(LARGE, tma_epilogue=True, k_major=True), {"overlapped_stages": 2},
          "rows that are contiguous or in planes"),
+        ("tf32", replace(LARGE, tma_epilogue=True), {"epilogue": "combine", "overlapped_stages": 2},
+         "an overlapped epilogue descales alone"),
+        ("tf32", replace(LARGE, tma_epilogue=True), {"epilogue": "descale_rows"},
+         "a TMA epilogue has one way to store"),
+        ("tf32", replace(LARGE, k_major=True), {"epilogue": "descale_columns"},
+         "lanes that hold adjacent rows"),
         ("tf32", LARGE, {"half_output": True}, "16-bit results need a 16-bit operand format"),
         ("bf16", LARGE, {"half_output": True, "tma_epilogue": True},
          "staged results are complex64"),
@@ -190,7 +197,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "storage": ("half", "planar"),
     "k_major": (True,), "half_output": (True,), "prescaled": (True,), "tma_epilogue": (True,),
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
-    "triangle": (True,), "conjugate_y": (True,),
+    "triangle": (True,), "conjugate_y": (True,), "epilogue": EPILOGUES[1:],
 }  # fmt: skip
 """Other values of every field of a plan."""
 

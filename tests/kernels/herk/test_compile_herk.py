@@ -67,8 +67,9 @@ def triangles() -> Iterator[Candidate]:
             for choice in gemm_choices(row, arch, sizes, traits, traits):
                 if choice.plan is None:
                     continue
-                plans = [choice.plan, replace(choice.plan, tma_epilogue=True)]
-                plans.append(replace(plans[-1], overlapped_stages=choice.plan.stages - 1))
+                descaled = replace(choice.plan, tma_epilogue=True, epilogue="descale")
+                plans = [choice.plan, replace(choice.plan, tma_epilogue=True), descaled]
+                plans.append(replace(descaled, overlapped_stages=choice.plan.stages - 1))
                 for plan in plans:
                     if is_legal(plan, row, arch):
                         yield Candidate(precision, arch, plan, ignored=WGMMA_SIZES)

@@ -1,7 +1,7 @@
 // What both epilogues of the wgmma family do to an element of Z: descale, alpha x + beta C, and the
 // store in the output format. An elementwise epilogue is added beside alpha and beta in
-// device/complex.cuh, and `only_descales` must be false with it. sm90_epilogue_direct.cuh stores
-// from registers, sm90_epilogue_tma.cuh through shared memory.
+// device/complex.cuh, and `epilogue_of` of argand/gemm/sm90_form.py must then take `combine`.
+// sm90_epilogue_direct.cuh stores from registers, sm90_epilogue_tma.cuh through shared memory.
 #pragma once
 #include "device/complex.cuh"
 #include "device/conditional.cuh"
@@ -63,14 +63,6 @@ __device__ __forceinline__ float2 descale(float2 x, float2 row, float2 column) {
     } else {
         return x;
     }
-}
-
-// Whether the epilogue only descales: alpha is 1, beta 0, and nothing is conjugated. That case has
-// short code of its own, because the general code is long, and its instructions are not in the
-// instruction cache when a tile ends.
-__device__ __forceinline__ bool only_descales(const WgmmaArguments& args) {
-    return args.alpha_re == 1.0f && args.alpha_im == 0.0f && args.beta_re == 0.0f &&
-           args.beta_im == 0.0f && !args.conjugate_result;
 }
 
 // The descale factors of the columns of a tile. Each lane loads those of every 32nd column, and

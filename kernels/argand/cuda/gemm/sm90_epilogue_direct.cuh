@@ -118,29 +118,13 @@ __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& a
     }
 }
 
-// Stores the 16 rows of a warp. Of each eight columns a lane holds columns 2 (lane % 4) and the
-// next, of two rows.
+// Stores the 16 rows of a warp at any strides. Of each eight columns a lane holds columns
+// 2 (lane % 4) and the next, of two rows.
 template <WgmmaPlan plan>
-__device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
-                                           int row0, int lane, const float (&re)[plan.block_n / 2],
-                                           const float (&im)[plan.block_n / 2]) {
-    // The shuffles make the branches warp-uniform for the compiler, which else generates the
-    // shuffles of ColumnDescales twice, also for divergent lanes.
-    const bool contiguous = only_descales(args) && args.out_stride_n == 1;
-    if (__shfl_sync(~0u, int(contiguous && args.store_pairs_n), 0)) {
-        store_contiguous_rows<plan, false>(args, tile, row0, lane, re, im);
-        return;
-    }
-    if (__shfl_sync(~0u, int(contiguous), 0)) {
-        store_contiguous_rows<plan, true>(args, tile, row0, lane, re, im);
-        return;
-    }
-    if constexpr (plan.adjacent_rows()) {
-        if (__shfl_sync(~0u, int(only_descales(args) && args.out_stride_m == 1), 0)) {
-            store_contiguous_columns<plan>(args, tile, row0, lane, re, im);
-            return;
-        }
-    }
+__device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
+                                                   const WgmmaTile& tile, int row0, int lane,
+                                                   const float (&re)[plan.block_n / 2],
+                                                   const float (&im)[plan.block_n / 2]) {
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const bool first_row = rows[0] < args.m;  // the second row is never above the first
@@ -176,8 +160,12 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                 if (h == 1 && !second_row) continue;
                 const int at = 4 * j + 2 * h + e;
                 const float2 x = descale<plan>({re[at], im[at]}, x_descale[h], y_descale[e]);
-                z[h][e] = conjugate_and_combine(args, x,
-                                                args.c + c_at[h] + (column + e) * args.c_stride_n);
+                if constexpr (plan.epilogue == Epilogue::descale) {
+                    z[h][e] = x;
+                } else {
+                    z[h][e] = conjugate_and_combine(
+                        args, x, args.c + c_at[h] + (column + e) * args.c_stride_n);
+                }
             }
         }
         if (args.store_pairs_m && second_row) {
@@ -201,5 +189,21 @@ __device__ __forceinline__ void store_rows(const WgmmaArguments& args, const Wgm
                 }
             }
         }
+    }
+}
+
+// Stores the 16 rows of a warp as the plan's epilogue does.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void store_rows(const WgmmaArguments& args, const WgmmaTile& tile,
+                                           int row0, int lane, const float (&re)[plan.block_n / 2],
+                                           const float (&im)[plan.block_n / 2]) {
+    if constexpr (plan.epilogue == Epilogue::descale_rows) {
+        store_contiguous_rows<plan, false>(args, tile, row0, lane, re, im);
+    } else if constexpr (plan.epilogue == Epilogue::descale_shifted_rows) {
+        store_contiguous_rows<plan, true>(args, tile, row0, lane, re, im);
+    } else if constexpr (plan.epilogue == Epilogue::descale_columns) {
+        store_contiguous_columns<plan>(args, tile, row0, lane, re, im);
+    } else {
+        store_strided_rows<plan>(args, tile, row0, lane, re, im);
     }
 }

@@ -6,9 +6,8 @@
 #include "sm90_epilogue.cuh"
 
 // Stores boxes `first_box` to `end_box` of a tile, for the 16 rows of a warp; the accumulators
-// given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory. With
-// `only_descale` alpha is 1 or has been applied, and C is not read.
-template <WgmmaPlan plan, bool only_descale, int first_box, int end_box, int from_box, int kCount>
+// given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory.
+template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const TensorMap& out_map,
                                                const WgmmaTile& tile, int row0, int lane,
                                                uint32 boxes, const float (&re)[kCount],
@@ -47,7 +46,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                 for (int h = 0; h < 2; ++h) {
                     const int at = 4 * (2 * (box - from_box) + j) + 2 * h + e;
                     const float2 x = descale<plan>({re[at], im[at]}, x_descale[h], y_descale);
-                    if constexpr (only_descale) {
+                    if constexpr (plan.epilogue == Epilogue::descale) {
                         z[h][e] = x;
                     } else {
                         const int row = min(rows[h], args.m - 1 - row0);
@@ -98,7 +97,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
 template <WgmmaPlan plan>
 constexpr int kStoreBoxes = plan.block_n / kStoreBoxSide;
 
-// Stores boxes of a tile with the code that its epilogue needs.
+// Stores boxes of a tile.
 template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
 __device__ __forceinline__ void tma_store_boxes(const WgmmaArguments& args,
                                                 const TensorMap& out_map, const WgmmaTile& tile,
@@ -108,13 +107,8 @@ __device__ __forceinline__ void tma_store_boxes(const WgmmaArguments& args,
     const uint32 boxes =
         opaque(base) + plan.stages * plan.stage_bytes() + warp * 2 * kStoreBoxBytes;
     const int row0 = tile.m0 + warp * 16, lane = thread % kWarp;
-    if (plan.overlapped_stages > 0 || only_descales(args)) {
-        tma_store_rows<plan, true, first_box, end_box, from_box>(args, out_map, tile, row0, lane,
-                                                                 boxes, re, im);
-    } else {
-        tma_store_rows<plan, false, first_box, end_box, from_box>(args, out_map, tile, row0, lane,
-                                                                  boxes, re, im);
-    }
+    tma_store_rows<plan, first_box, end_box, from_box>(args, out_map, tile, row0, lane, boxes, re,
+                                                       im);
 }
 
 // The second half of the columns of a tile, which is stored during the mainloop of the next tile.

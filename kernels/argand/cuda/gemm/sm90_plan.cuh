@@ -32,6 +32,19 @@ enum class Storage {
     planar  // planes as Y has them
 };
 
+// What the epilogue does with a result x, and how it stores it. Each kernel has the code of one:
+// the most general takes the compiler as long as all else, and its instructions would not be in the
+// instruction cache when a tile ends.
+enum class Epilogue {
+    combine,  // alpha x + beta C, maybe of a conjugated x, at any strides or by TMA
+    descale,  // descaled alone, at any strides or by TMA
+    // Descaled alone and stored directly where columns are contiguous and every row begins at a
+    // vector of two; where some begin within one; where rows are contiguous.
+    descale_rows,
+    descale_shifted_rows,
+    descale_columns
+};
+
 struct WgmmaPlan {
     Operand operand;
     int terms;  // terms of one number: 1, or 2 for split precisions
@@ -51,6 +64,7 @@ struct WgmmaPlan {
     int spill_interval;            // k-tiles between two spills of the same accumulators
     int spill_columns;             // columns whose accumulators spill at once
     int overlapped_stages;         // k-tiles whose MMAs overlap the last epilogue; 0: none do
+    Epilogue epilogue = Epilogue::combine;
     bool triangle = false;     // tiles of the lower triangle alone, in the order of triangle.cuh
     bool conjugate_y = false;  // Z = X Y^H: the planes of Y are those of X
 
