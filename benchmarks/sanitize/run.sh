@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged products, Hermitian ones, images, filter banks, transforms and gates of every
+# compute-sanitizer over small ragged products, Hermitian ones, images, beam power, filter banks, transforms and gates of every
 # precision that our kernels compute, exact products, systems and every kind of softmax, on a machine
 # with a GPU. The exit status is 0 only where every tool ran and found nothing.
 #
@@ -17,7 +17,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 programs=("herk exact")
 for precision in $precisions; do
-  programs+=("gemm $precision" "herk $precision" "image $precision" "dft $precision")
+  programs+=("gemm $precision" "herk $precision" "image $precision" "beam_power $precision" "dft $precision")
 done
 for kind in fp32 fp16 bf16 complex64 rounded; do
   programs+=("softmax $kind")

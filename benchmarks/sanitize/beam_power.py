@@ -1,0 +1,87 @@
+"""Small beams for compute-sanitizer: ``python -m benchmarks.sanitize.beam_power tf32``.
+
+Sizes below and above a tile along every axis, bins that divide a tile, that do not and that are
+longer, one and two polarizations, and samples of complex64, int8 and the precision's own 16 bits.
+Each operand is an allocation of its own. The exit status is 1 where a power is beyond its bound.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, Pairs, beam_power, pairs, to_pairs
+from argand.beam_power.problem import Detect, beam_power_problem
+
+from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.verdicts import run_bounded
+from workflow.accuracy.beam_power_bounds import allowed, detected, rounded
+
+SIZES: tuple[tuple[int, int, int, int, Detect], ...] = (
+    (1, 1, 3, 1, "power"), (65, 37, 211, 7, "power"), (9, 70, 150, 16, "power"),
+    (33, 20, 400, 200, "power"), (17, 40, 133, 8, "stokes"),
+)  # fmt: skip
+"""Beams, antennas, samples, samples of a bin, and what is detected."""
+_SEED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run all calls at one precision."""
+    return run_bounded(
+        argv,
+        __doc__,
+        ("precision", list(PRECISIONS)),
+        powers,
+        "a power is off by {} times its bound",
+    )
+
+
+def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
+    """(call, the largest error of a power over its bound).
+
+    ``arrays`` is the module of the arrays, cupy (or numpy).
+    """
+    rng, row = np.random.default_rng(_SEED), PRECISIONS[precision]
+    backend = "cpu" if arrays is np else "cuda"
+    for beams, antennas, samples, integrate, detect in SIZES:
+        outer = (2, 2) if detect == "stokes" else (2,)
+        w, x = (
+            rng.standard_normal((*outer, *shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
+            for shape in ((beams, antennas), (antennas, samples))
+        )
+        for form, given in _forms(x, precision).items():
+            problem = beam_power_problem(
+                w.shape, x.shape, detect=detect, integrate=integrate, precision=row
+            )
+            values = given.to_complex64() if isinstance(given, Pairs) else given
+            held = detected(problem, rounded(w, row, "a"), rounded(values, row, "b"))
+            exact = detected(problem, w, values)
+            bound = allowed(problem, exact, held, row, backend).reshape(problem.shape)
+            moved = (
+                Pairs(arrays.asarray(given.array), given.format)
+                if isinstance(given, Pairs)
+                else arrays.asarray(given)
+            )
+            found = beam_power(
+                arrays.asarray(w), moved, detect=detect, integrate=integrate, precision=precision
+            )
+            off = np.abs(on_host(found) - exact.power.reshape(problem.shape)) / bound
+            yield (
+                f"{form} {beams} x {antennas} x {samples} / {integrate} {detect}",
+                float(off.max()),
+            )
+
+
+def _forms(x: Any, precision: str) -> dict[str, Any]:
+    """Samples as complex64, as int8 and, where the precision has them, as its own pairs."""
+    parts = np.stack([x.real, x.imag], axis=-1)
+    forms = {"complex64": x, "int8": pairs(np.rint(20 * parts).astype(np.int8))}
+    if precision in ("fp16", "bf16"):
+        forms[precision] = to_pairs(x, precision)
+    return forms
+
+
+if __name__ == "__main__":
+    sys.exit(main())

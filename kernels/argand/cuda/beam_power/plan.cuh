@@ -1,0 +1,76 @@
+// What the kernels of beam power share: packed weights, arguments, and how tiles lie along time.
+//
+// A block forms beams of kBeams rows of weights and the samples of one tile after another, detects
+// them in its accumulators and stores sums. Weights come as A fragments of mma.sync
+// (pack_kernel.cuh), samples as they are: complex64, or pairs of 16 bits or int8.
+#pragma once
+#include "device/mma.cuh"
+#include "device/scaling.cuh"
+
+constexpr int kRowTile = 16;  // rows of an MMA
+
+// How samples lie in memory.
+enum class Samples { complex64, half, int8 };
+
+constexpr int sample_bytes(Samples samples) {
+    return samples == Samples::complex64 ? 8 : samples == Samples::half ? 4 : 2;
+}
+
+// Fragments of a row tile and a step of k: [real, imaginary][term][lane], 16 bytes each.
+template <int Terms>
+constexpr int kStepFragments = 2 * Terms * kWarp;
+
+struct WeightArguments {
+    const float2* weights;  // (matrices, beams, antennas)
+    uint4* fragments;       // (matrices, row tiles, steps, kStepFragments)
+    float* descales;        // (matrices, 16 row tiles), where the operand is scaled
+    int beams;
+    int antennas;
+    int row_tiles;
+    int steps;
+};
+
+struct BeamPowerArguments {
+    const uint4* fragments;
+    const float* descales;
+    const void* samples;
+    float* power;          // (results, outputs, beams, columns)
+    int64 stride_antenna;  // of samples, in complex numbers
+    int64 stride_batch;
+    int weights_batched;  // 0 where all products share the weights
+    int antennas;
+    int chunks;  // stages of a product
+    int beams;
+    int row_tiles;
+    int columns;    // of a row of the result: bins, or slices of bins
+    int bins;       // whole bins of samples
+    int integrate;  // samples of a bin
+    int tile_bins;  // bins of a tile
+    int slices;     // tiles of a bin; above 1 a tile has a part of one bin
+    int slice;      // samples of a slice but the last
+    int tiles;      // of a result
+    int block_tiles;
+};
+
+// The samples and bins of a tile.
+struct TimeTile {
+    int64 first;  // sample
+    int valid;    // samples
+    int column;   // of the result
+    int bins;     // columns
+
+    __device__ __forceinline__ TimeTile(const BeamPowerArguments& args, int tile) {
+        if (args.slices > 1) {
+            const int bin = tile / args.slices, at = tile % args.slices * args.slice;
+            first = int64(bin) * args.integrate + at;
+            valid = min(args.slice, args.integrate - at);
+            column = tile;
+            bins = 1;
+        } else {
+            column = tile * args.tile_bins;
+            bins = min(args.tile_bins, args.bins - column);
+            first = int64(column) * args.integrate;
+            valid = bins * args.integrate;
+        }
+    }
+};

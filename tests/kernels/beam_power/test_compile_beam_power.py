@@ -1,0 +1,108 @@
+"""The kernels of beam power, without a GPU: they compile without spills, and their blocks fit."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from argand import PRECISIONS
+from argand.beam_power.plan import (
+    LARGEST_GROUP,
+    SAMPLE_BYTES,
+    SAMPLES,
+    BeamPowerPlan,
+    Samples,
+    beam_power_source,
+    check_plan,
+    choose_plan,
+    kernel_name,
+    pack_name,
+    pack_source,
+    time_tiles,
+)
+from argand.device import ARCHITECTURES, Arch
+from argand.runtime.plan import PlanError
+
+from tests.covers import EXHAUSTIVE
+from tests.kernels.compiled import assert_clean
+
+KINDS: tuple[tuple[str, Samples], ...] = (
+    ("tf32", "complex64"), ("3xtf32", "complex64"), ("bf16", "complex64"), ("fp16", "half"),
+    ("fp16", "int8"), ("bf16", "half"), ("bf16", "int8"),
+)  # fmt: skip
+"""Precisions at which the kernel computes, and samples that it reads at them."""
+SHORT = ((1, True, 16, 64), (2, False, 1, 64))
+"""Polarizations, alignment, groups and beams of the short run."""
+FORMS = (
+    tuple(itertools.product((1, 2), (True, False), (1, 2, 4, 8, 16, 32), (16, 32, 64, 128)))
+    if EXHAUSTIVE
+    else SHORT
+)
+
+
+@pytest.mark.parametrize("name", ["tf32", "3xtf32", "fp16", "bf16"])
+def test_packing_compiles(arch: Arch, name: str) -> None:
+    row = PRECISIONS[name]
+    assert_clean(pack_source(row), arch.target, pack_name(row))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(("name", "samples"), KINDS)
+def test_kernels_compile(
+    arch: Arch, name: str, samples: Samples, form: tuple[int, bool, int, int]
+) -> None:
+    polarizations, aligned, group, beams = form
+    row = PRECISIONS[name]
+    group = min(group, LARGEST_GROUP[samples])
+    plan = choose_plan(row, samples, polarizations, group, beams, aligned, arch)
+    check_plan(plan, row, arch)
+    assert_clean(beam_power_source(plan, row), arch.target, kernel_name(plan, row))
+
+
+@pytest.mark.parametrize(("name", "samples"), KINDS)
+def test_plans_fit_every_architecture(name: str, samples: Samples) -> None:
+    for arch in ARCHITECTURES:
+        for group in (1, LARGEST_GROUP[samples]):
+            for beams in (1, 40, 1000):
+                for polarizations in (1, 2):
+                    plan = choose_plan(
+                        PRECISIONS[name], samples, polarizations, group, beams, True, arch
+                    )
+                    check_plan(plan, PRECISIONS[name], arch)
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "said"),
+    [
+        ({"samples": "complex64"}, "fp16", "samples of complex64 are not scaled"),
+        ({}, "tf32", "tf32 has no operands of int8"),
+        ({"group": 3}, "fp16", "group must be a power of two up to 32"),
+        ({"warp_rows": 4}, "fp16", "leave rows of 128 bytes"),
+        ({"row_tiles": 3}, "fp16", "row_tiles must be 1 or 2"),
+        ({"warps": 16}, "fp16", "warps 4 or 8"),
+        ({"stages": 40}, "fp16", "bytes of shared memory"),
+        ({}, "fp32", "tensor cores have no operands of fp32"),
+    ],
+)
+def test_other_plans_are_refused(changed: dict[str, int], name: str, said: str) -> None:
+    plan = replace(BeamPowerPlan("int8", 1, 16, 4, 2, 2, 3), **changed)  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match=said):
+        check_plan(plan, PRECISIONS[name], ARCHITECTURES[0])
+
+
+@pytest.mark.parametrize("samples", SAMPLES)
+@pytest.mark.parametrize("times", [32, 64, 128])
+def test_tiles_hold_whole_bins_or_slices(samples: Samples, times: int) -> None:
+    for integrate in (*range(1, 200), 1000, 4096):
+        tiles = time_tiles(times, integrate, samples)
+        if tiles.slices == 1:
+            assert 1 <= tiles.bins * integrate <= times
+            assert integrate % tiles.group == 0
+            step = tiles.bins * integrate
+        else:
+            assert tiles.slice <= times
+            assert (tiles.slices - 1) * tiles.slice < integrate <= tiles.slices * tiles.slice
+            assert tiles.slice * SAMPLE_BYTES[samples] % 16 == 0
+            step = integrate
+        assert tiles.aligned == (step * SAMPLE_BYTES[samples] % 16 == 0)

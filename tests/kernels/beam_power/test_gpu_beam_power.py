@@ -1,0 +1,124 @@
+"""Beam power on a GPU: every power of every precision, with the result poisoned first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, Pairs, beam_power, launched
+
+from tests.kernels.beam_power.beams import Beams, beams
+
+pytestmark = pytest.mark.gpu
+CASES = {
+    "one of each": beams(1, 1, 1),
+    "a tile": beams(64, 64, 4096, 16, leading=(3,), seed=1),
+    "odd": beams(5, 37, 211, 7, leading=(2, 3), seed=2),
+    "shared weights": beams(70, 20, 1003, 24, leading=(4,), shared=True, seed=3),
+    "no sums": beams(33, 40, 333, 1, seed=4),
+    "a long bin": beams(17, 100, 1900, 1900, seed=5, kind="complex128"),
+    "long bins": beams(130, 9, 1000, 333, leading=(2,), seed=6),
+    "many antennas": beams(40, 300, 500, 20, seed=7),
+    "stokes": beams(20, 33, 1300, 8, detect="stokes", leading=(3,), seed=8),
+    "stokes of shared weights": beams(4, 5, 640, 3, detect="stokes", shared=True, seed=9),
+    "long stokes": beams(65, 70, 450, 150, detect="stokes", seed=10),
+    "int8": beams(64, 64, 4096, 16, leading=(3,), taken="int8", seed=11),
+    "odd int8": beams(6, 41, 967, 5, leading=(2,), taken="int8", seed=12),
+    "int8 stokes": beams(37, 100, 501, 12, detect="stokes", taken="int8", seed=13),
+    "long int8": beams(100, 65, 3000, 1500, taken="int8", seed=14),
+    "fp16 pairs": beams(64, 64, 640, 32, leading=(2,), taken="fp16", seed=15),
+    "odd fp16 pairs": beams(7, 30, 643, 4, taken="fp16", seed=16),
+    "bf16 pairs": beams(70, 130, 1024, 2, taken="bf16", seed=17),
+    "bf16 stokes": beams(7, 30, 100, 2, detect="stokes", taken="bf16", seed=18),
+}
+
+
+def moved(cp: Any, x: Any) -> Any:
+    return Pairs(cp.asarray(x.array), x.format) if isinstance(x, Pairs) else cp.asarray(x)
+
+
+def detected(cp: Any, one: Beams, precision: str) -> Any:
+    """The power in memory that held NaN, on the host."""
+    problem = one.problem(precision)
+    out = cp.full(problem.shape, np.nan, problem.dtype)
+    w, x = moved(cp, one.weights), moved(cp, one.samples)
+    assert beam_power(w, x, precision=precision, out=out, **one.options) is out
+    return out.get()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", CASES)
+def test_power_is_the_direct_sum_within_the_bound(cp: Any, name: str, precision: str) -> None:
+    one = CASES[name]
+    found, bound = detected(cp, one, precision), one.allowed(precision, "cuda")
+    off = np.abs(found - one.power())
+    assert np.all(off <= bound), (np.nanmax(off / bound), np.isnan(off).sum())
+
+
+@pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "fp16", "bf16"])
+def test_our_kernel_computes_it(cp: Any, precision: str) -> None:
+    for name in ("a tile", "int8", "odd int8"):
+        with launched() as names:
+            detected(cp, CASES[name], precision)
+        own = precision in ("fp16", "bf16") and "int8" in name
+        assert any("beam_power" in one and ("int8" in one) == own for one in names), names
+
+
+def test_rounding_is_that_of_the_cpu(cp: Any) -> None:
+    """Both round alike, so they differ by less than they err."""
+    for case in ("a tile", "int8"):
+        one = CASES[case]
+        truth = one.power()
+        for name in ("tf32", "fp16", "bf16"):
+            found = detected(cp, one, name)
+            model = beam_power(one.weights, one.samples, precision=name, **one.options)
+            assert np.abs(found - model).mean() < np.abs(model - truth).mean() / 2
+
+
+@pytest.mark.parametrize("precision", ["fp32", "3xtf32", "fp16", "bf16"])
+def test_what_is_not_finite_stays_in_its_bin(cp: Any, precision: str) -> None:
+    one = beams(3, 5, 350, 80, leading=(2,))
+    one.samples[1, 2, 90] = one.samples[0, 0, 330] = np.nan
+    expected = np.ones((2, 3, 4), bool)
+    expected[1, :, 1] = False
+    np.testing.assert_array_equal(np.isfinite(detected(cp, one, precision)), expected)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "3xtf32", "bf16"])
+def test_layouts_are_read_as_they_are(cp: Any, precision: str) -> None:
+    one = beams(20, 30, 200, 8, leading=(2,), seed=20)
+    truth = detected(cp, one, precision)
+    w, x = cp.asarray(one.weights), cp.asarray(one.samples)
+    turned = cp.ascontiguousarray(x.transpose(2, 1, 0)).transpose(2, 1, 0)
+    wide = cp.full((2, 30, 203), cp.nan, x.dtype)
+    wide[..., 1:201] = x
+    rows = cp.repeat(x, 2, axis=1)
+    strided = cp.full((20, 4, 25), np.nan, np.float32)
+    for same in (turned, wide[..., 1:201], rows[:, ::2], x[::-1][::-1]):
+        found = beam_power(w, same, precision=precision, **one.options)
+        np.testing.assert_array_equal(found.get(), truth)
+    out = strided.transpose(1, 0, 2)[::2]
+    assert beam_power(w, x, precision=precision, out=out, **one.options) is out
+    np.testing.assert_array_equal(out.get(), truth)
+    assert bool(cp.isnan(strided[:, 1::2]).all())
+
+
+def test_pairs_at_odd_addresses_are_read(cp: Any) -> None:
+    one = CASES["odd int8"]
+    truth = detected(cp, one, "fp16")
+    parts = one.samples.array
+    held = cp.zeros(parts.size + 1, np.int8)
+    odd = held[1:].reshape(parts.shape)
+    odd[...] = cp.asarray(parts)
+    w = cp.asarray(one.weights)
+    found = beam_power(w, Pairs(odd, "int8"), precision="fp16", **one.options)
+    np.testing.assert_array_equal(found.get(), truth)
+
+
+def test_devices_are_not_mixed(cp: Any) -> None:
+    w, x = np.ones((2, 3)), np.ones((3, 4))
+    with pytest.raises(TypeError, match="must all be NumPy arrays or all be CuPy arrays"):
+        beam_power(cp.asarray(w), x)
+    assert beam_power(cp.ones((0, 3)), cp.ones((3, 4))).shape == (0, 4)
+    np.testing.assert_array_equal(beam_power(cp.ones((2, 0)), cp.ones((0, 4))).get(), 0)
