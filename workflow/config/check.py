@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from workflow.config.needs_table import needs_table
 from workflow.data import Product, Staged
 from workflow.shards import choose_axis
 from workflow.steps import budget
+from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study
@@ -41,9 +42,9 @@ from workflow.workloads import KINDS
 def check_study(study: Study, *, device_here: bool = True) -> None:
     """Look for what is wrong outside the config: device, files, workloads that need each other.
 
-    And, where nothing else is wrong, for what it asks of disk, memory and time that is not there
-    (`workflow.steps.budget`). Reads the headers of the user's files and no data. Raises StudyError
-    with every mistake.
+    And for what the workloads in which nothing is wrong ask of disk, memory and time that is not
+    there (`workflow.steps.budget`). Reads the headers of the user's files and no data. Raises
+    StudyError with every mistake.
 
     Args:
         study: what `load_study` returned.
@@ -59,8 +60,10 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
     dependencies = _wrong_dependencies(study)
     mistakes += [*dependencies, *clashing_names(study), *repetitive_names(study)]
     products: dict[str, Product] = {}
+    right: dict[str, Case] = {}
     for name in study.names if dependencies else _in_order(study):
         keys = type(study.workloads[name]).model_fields
+        before = len(mistakes)
         mistakes += _unknown_baselines(name, study.workloads[name].baselines)
         if device is not None and device.backend == "cpu":
             mistakes += _only_models(name, study.workloads[name])
@@ -75,8 +78,13 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             check_product(product)
             products[name] = product
         except ValueError as error:
-            mistakes.append(attach(("workloads", name), str(error), keys))
-    if mistakes := mistakes or budget.beyond(study, device):
+            texts = error.mistakes if isinstance(error, InputError) else [str(error)]
+            mistakes += [attach(("workloads", name), text, keys) for text in texts]
+        if len(mistakes) == before and set(study.upstream(name)) <= set(right):
+            right[name] = study.workloads[name]
+    if right and (device is not None or not device_here):
+        mistakes += budget.beyond(study.model_copy(update={"workloads": right}), device)
+    if mistakes:
         raise StudyError(mistakes)
 
 
@@ -95,21 +103,35 @@ def checked_study(
     try:
         study = load_study(config, overrides, folder=folder)
     except StudyError as error:
-        raise StudyError([*error.mistakes, *_beside(error.rest, device_here)]) from None
+        beside = _beside(error.rest, error.wrong, device_here)
+        raise StudyError([*error.mistakes, *beside]) from None
     check_study(study, device_here=device_here)
     return study
 
 
-def _beside(rest: Study | None, device_here: bool) -> list[str]:
-    """The mistakes outside the config of those workloads that read no other's product."""
+def _beside(rest: Study | None, wrong: Sequence[str], device_here: bool) -> list[str]:
+    """The mistakes outside the config of the workloads that read nothing of a wrong one."""
     if rest is None:
         return []
-    alone = {name: case for name, case in rest.workloads.items() if not rest.upstream(name)}
+    right = {
+        name: case for name, case in rest.workloads.items() if not _reads(rest, name, wrong, ())
+    }
     try:
-        check_study(rest.model_copy(update={"workloads": alone}), device_here=device_here)
+        check_study(rest.model_copy(update={"workloads": right}), device_here=device_here)
     except StudyError as error:
         return error.mistakes
     return []
+
+
+def _reads(rest: Study, name: str, wrong: Sequence[str], through: tuple[str, ...]) -> bool:
+    """Whether a workload reads a wrong one's product, or one that was made of it."""
+    return any(
+        other not in through and _reads(rest, other, wrong, (*through, name))
+        if other in rest.workloads
+        # A wrong workload may have been swept: its cases have its name and a value.
+        else any(other == one or other.startswith(f"{one}-") for one in wrong)
+        for other in rest.upstream(name)
+    )
 
 
 def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> list[str]:

@@ -42,20 +42,27 @@ def load_study(
     settings = _parsed(Settings, raw, (), mistakes, extra=("workloads",))
     sweeps: dict[str, dict[str, dict[str, Any]]] = {}
     cases = _cases(workloads, sweeps, mistakes)
-    if settings is None:
-        raise StudyError(mistakes)
-    completed = {name: _complete(case, settings) for name, case in cases.items()}
+    # Where the settings are wrong the workloads are looked at too, with the default ones.
+    own = Settings.model_validate({}) if settings is None else settings
+    completed = {name: _complete(case, own) for name, case in cases.items()}
     for name, case in completed.items():
         assert case.precisions is not None  # _complete
-        if case.precision != "auto" and case.precision not in case.precisions:
+        told = settings is None and cases[name].precisions is None
+        if not told and case.precision not in ("auto", *case.precisions):
             mistakes.append(
                 f"workloads.{name}.precision: must be auto or one of the workload's precisions "
                 f"{list(case.precisions)}, got {case.precision!r}"
             )
-    study = Study(**settings.model_dump(), workloads=completed, sweeps=sweeps, folder=folder)
+    study = Study(**own.model_dump(), workloads=completed, sweeps=sweeps, folder=folder)
     if mistakes:
-        raise StudyError(mistakes, study if completed else None)
+        wrong = [] if not completed else [str(one) for one in workloads if _is_wrong(one, study)]
+        raise StudyError(mistakes, study if completed else None, wrong)
     return study
+
+
+def _is_wrong(name: Any, study: Study) -> bool:
+    """Whether a workload of the config is none of the study's, nor swept into some of them."""
+    return str(name) not in study.workloads and str(name) not in study.sweeps
 
 
 def _complete(case: Case, settings: Settings) -> Case:

@@ -25,9 +25,11 @@ class StudyError(ValueError):
     A config's own text may hold line breaks and a terminal's control sequences; they are escaped.
     """
 
-    def __init__(self, mistakes: Sequence[str], rest: Any = None) -> None:
-        """``rest`` is the study without the workloads that are wrong, where there is one."""
-        self.rest = rest
+    def __init__(
+        self, mistakes: Sequence[str], rest: Any = None, wrong: Sequence[str] = ()
+    ) -> None:
+        """``rest`` is the study without the ``wrong`` workloads, where there is one."""
+        self.rest, self.wrong = rest, wrong
         self.mistakes = list(dict.fromkeys(map(_printable, mistakes)))
         super().__init__("\n".join(self.mistakes))
 
@@ -45,7 +47,7 @@ def nearest(found: str, known: Iterable[str]) -> str:
 def unknown_key(key: str, known: Iterable[str]) -> str:
     """The message about a key that does not exist."""
     known = list(known)
-    return f"unknown key{nearest(key, known) or ';'} (known: {', '.join(known)})"
+    return f"unknown key{nearest(key, known)} (known: {', '.join(known)})"
 
 
 def attach(at: Key, text: str, known: Iterable[str]) -> str:

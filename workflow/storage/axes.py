@@ -134,7 +134,8 @@ def map_axes(
     where = f"input.axes.{operand.name}"
     for name in given:
         if name not in operand.axes:
-            near = difflib.get_close_matches(name, operand.axes, 1)
+            others = [other for other, own in SYNONYMS.items() if own in operand.axes]
+            near = difflib.get_close_matches(name, [*operand.axes, *others], 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise AxisError(
                 f"{where}: must be of {list(operand.axes)} and {PAIR!r}, got {name!r}{hint} "

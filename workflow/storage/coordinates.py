@@ -15,7 +15,13 @@ from workflow.config.file_input import FileInput
 from workflow.data import Array, Coordinate, blank
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
-from workflow.storage.input_operand import InputError, InputOperand, open_datasets, text_attribute
+from workflow.storage.input_operand import (
+    InputError,
+    InputOperand,
+    Mistakes,
+    open_datasets,
+    text_attribute,
+)
 from workflow.storage.memory import limited_memory
 
 MOST_CHECKED = 1 << 20
@@ -44,7 +50,12 @@ def coordinates_of(
     finite numbers, that differ between operands, or that have no unit where there must be one.
     """
     makers: dict[str, Any] = {SYNONYMS.get(k, k): v for k, v in source.coordinates.items()}
-    made = {name: _of_axis(file, source, found, name, of, check) for name, of in makers.items()}
+    made: dict[str, Coordinate] = {}
+    mistakes = Mistakes()
+    for name, of in makers.items():
+        with mistakes.kept():
+            made[name] = _of_axis(file, source, found, name, of, check)
+    mistakes.tell()
     if source.sample_rate_hz is not None:
         axis = _sampled(found)
         if axis in made:

@@ -28,6 +28,7 @@ from workflow.storage.failures import WriteError, cause_of, is_of_system, writin
 from workflow.storage.files import is_file, sha256_of
 from workflow.storage.input_operand import InputError as InputError
 from workflow.storage.input_operand import InputOperand, dataset_paths
+from workflow.storage.input_operand import Mistakes as Mistakes
 from workflow.storage.input_operand import OperandHeader as OperandHeader
 from workflow.storage.links import DatasetError, files_of
 from workflow.storage.memory import in_words, limited_memory, machine_memory, scratch_folder

@@ -20,6 +20,7 @@ from workflow.storage.axes import Operand as Operand
 from workflow.storage.drawn import Stretched
 from workflow.storage.inputs import (
     InputError,
+    Mistakes,
     OperandHeader,
     count_nonfinite,
     describe_coordinates,
@@ -139,23 +140,22 @@ def _described(
     """Each operand's header, and of products and readers what they give; and the coordinates."""
     products, there = source.products(), present(source, operands)
     found: dict[str, tuple[OperandHeader, ProductOperand | None]] = {}
+    plain = [one for one in there if one.name not in products and source.format == HDF5]
+    mistakes = Mistakes()
+    for operand in there:
+        with mistakes.kept():
+            if operand in plain:
+                found[operand.name] = describe_operand(source, operand), None
+            else:
+                one = _read_otherwise(source, operand, upstream)
+                found[operand.name] = one.header, one
+    mistakes.tell()
     if source.format != HDF5:
         _refuse_of_no_axis(source, there)
-    plain = [one for one in there if one.name not in products and source.format == HDF5]
     coordinates = describe_coordinates(source, plain, check=check)
     for operand in there:
-        if operand in plain:
-            found[operand.name] = describe_operand(source, operand), None
-            continue
-        if operand.name in products:
-            one = ProductOperand(operand, upstream[products[operand.name]], source)
-        else:
-            reader = reader_of(source.format, source.path)
-            name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
-            outlined = with_given(reader.outline(name), source, operand.name)
-            one = ProductOperand(operand, outlined, source, f"{name} of {source.path}")
-        found[operand.name] = one.header, one
-        for name, carried in one.coordinates().items():
+        whole = found[operand.name][1]
+        for name, carried in whole.coordinates().items() if whole else ():
             known = coordinates.setdefault(name, carried)
             if known is not carried and _differ(known, carried):
                 raise InputError(
@@ -163,6 +163,18 @@ def _described(
                     "give input.axes to name that axis otherwise"
                 )
     return found, coordinates
+
+
+def _read_otherwise(
+    source: FileInput, operand: Operand, upstream: Mapping[str, Product]
+) -> ProductOperand:
+    """An operand that is another workload's product, or an array of a reader's."""
+    if operand.name in (products := source.products()):
+        return ProductOperand(operand, upstream[products[operand.name]], source)
+    reader = reader_of(source.format, source.path)
+    name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
+    outlined = with_given(reader.outline(name), source, operand.name)
+    return ProductOperand(operand, outlined, source, f"{name} of {source.path}")
 
 
 def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:

@@ -1,5 +1,7 @@
 """What is wrong with a study outside its config: files, upstream workloads, the device."""
 
+import re
+
 import h5py
 import numpy as np
 import pytest
@@ -16,6 +18,11 @@ from workflow.workloads.base import KINDS
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
     monkeypatch.setitem(KINDS, "toy", Toy)
+
+
+def keys(mistakes: list[str]) -> list[str]:
+    """What each mistake is about."""
+    return [re.split("[: ]", text)[0] for text in mistakes]
 
 
 class TestCheck:
@@ -131,6 +138,55 @@ class TestCheck:
         assert "workloads.absent.input.file: there is no file" in text
         assert "workloads.late.precision: must be auto or one of" in text
         assert "workloads.reads" not in text, "what it reads is wrong, and that is said"
+
+    def test_a_wrong_setting_hides_no_mistake_of_a_workload_or_a_file(self, tmp_path):
+        path = tmp_path / "study.yaml"
+        path.write_text(
+            "device: cpu\nseed: -1\nprecisions: [fp65]\nworkloads:\n"
+            "  wrong: {kind: gemm, m: 0, n: [2, 3], k: 2}\n"
+            "  absent: {kind: gemm, input: {file: absent.h5, a: a, b: b}, precision: tf32}\n"
+            "  orphan: {kind: softmax, input: {workload: nobody}}\n"
+            "  first: {kind: gemm, input: {a: {workload: wrong-n2}, b: {workload: wrong-n2}}}\n"
+            "  second: {kind: dft, axis: n, input: {samples: {workload: first}}}\n"
+            "  huge: {kind: dft, length: 67108864, batch: 1048576, shards: 4096}\n"
+        )
+        with pytest.raises(StudyError) as told:
+            checked_study(path)
+        assert keys(told.value.mistakes) == [
+            "seed", "precisions", "workloads.wrong.m", "workloads.orphan.input.workload",
+            "workloads.absent.input.file", "workloads",
+        ]  # fmt: skip
+
+    def test_the_rest_of_a_study_is_held_to_the_disk_too(self, path):
+        case = {"kind": "gemm", "input": {"file": str(path), "a": "/aa", "b": "/cube"}}
+        huge = {"kind": "dft", "length": 1 << 26, "batch": 1 << 20}
+        loaded = load_study({"device": "cpu", "workloads": {"x": case, "huge": huge}})
+        name, *_, disk = self.told(loaded)
+        assert name.startswith("workloads.x.input.a: ")
+        assert disk.startswith("workloads: they need ")
+        assert "huge" in disk
+
+    @pytest.mark.parametrize(
+        ("given", "wrong"),
+        [
+            ({"kind": "gemm", "a": "/aa", "b": "/bb"}, ["a", "b"]),
+            ({"kind": "gemm", "a": "/a", "b": "/b", "file": "gone.h5"}, ["file"]),
+            (
+                {
+                    "kind": "dft", "samples": "/a", "axes": ["time", "row"],
+                    "coordinates": {"time": "/t_s", "row": [1.0], "colum": [2.0]},
+                },
+                ["coordinates.time", "coordinates.row", "coordinates.colum"],
+            ),
+        ],
+    )  # fmt: skip
+    def test_all_mistakes_of_one_input(self, path, given, wrong):
+        kind = given.pop("kind")
+        case = {"kind": kind, "input": {"file": str(path), **given}}
+        case |= {"axis": "time"} if kind == "dft" else {}
+        assert keys(self.told(load_study({"workloads": {"x": case}}))) == [
+            f"workloads.x.input.{one}" for one in wrong
+        ]
 
     def test_mistakes_of_all_studies_are_told(self, tmp_path, monkeypatch):
         paths = []

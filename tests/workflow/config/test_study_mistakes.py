@@ -16,7 +16,7 @@ def toy(monkeypatch):
 ONE_MISTAKE = [
     ({"mm": 1}, "x.mm: unknown key; did you mean 'm'? (known: kind, precisions, precision,"),
     ({"presicions": 1}, "x.presicions: unknown key; did you mean 'precisions'? (known: "),
-    ({"zzzzzz": 1}, "x.zzzzzz: unknown key; (known: "),
+    ({"zzzzzz": 1}, "x.zzzzzz: unknown key (known: "),
     ({"m": "64"}, "x.m: must be a whole number, got '64' (this is text; write a number"),
     ({"m": 6.5}, "x.m: must be a whole number, got 6.5"),
     ({"m": True}, "x.m: must be a whole number, got true"),
@@ -57,7 +57,7 @@ ONE_MISTAKE = [
     ({"input": {"file": "a.h5"}}, "x.input.a: missing; it is needed: path of a dataset"),
     ({"input": {"file": "a.h5", "a": 3}}, "x.input.a: must be text or a mapping"),
     ({"input": {"file": "a.h5", "a": {"imag": "/i"}}}, "x.input.a.real: missing; it is needed"),
-    ({"input": {"file": "a.h5", "a": "/x", "c": "/y"}}, "x.input.c: unknown key; (known: file, "),
+    ({"input": {"file": "a.h5", "a": "/x", "c": "/y"}}, "x.input.c: unknown key (known: file, "),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"c": [":"]}}}, "x.input.select.c must be on"),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"a": ["x"]}}}, "x.input.select.a.0: must be"),
     ({"input": {"workload": 3}}, "x.input.workload: must be text, got 3"),
