@@ -67,6 +67,11 @@ def check_plan(plan: ImagePlan, precision: Precision, arch: Arch) -> None:
     require_precision(precision, arch)
     if precision.operand.ptx is None:
         raise PlanError(f"tensor cores have no operands of {precision.name}")
+    if precision.operand.mma_k > _TILE:
+        raise PlanError(
+            f"images multiply {_TILE} antennas at a time, and an MMA of {precision.operand.name} "
+            f"has {precision.operand.mma_k}: use operands of 2 bytes or more"
+        )
     if plan.directions not in (32, 64, 128):
         raise PlanError(f"directions must be 32, 64 or 128, got {plan.directions}")
     if plan.blocks < 1 or plan.blocks * plan.threads > 1024:

@@ -16,6 +16,7 @@ from argand.image.plan import (
     pack_source,
     scan_source,
 )
+from argand.precision import any_precision
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import assert_clean
@@ -48,8 +49,9 @@ def test_plans_fit_every_architecture(name: str) -> None:
         (ImagePlan(128, 4), "fp16", "too few registers"),
         (ImagePlan(128, 2), "3xtf32", "bytes of shared memory"),
         (ImagePlan(64, 1), "fp32", "tensor cores have no operands of fp32"),
+        (ImagePlan(64, 1), "7xint8", "an MMA of int8 has 32: use operands of 2 bytes"),
     ],
 )
 def test_other_plans_are_refused(plan: ImagePlan, name: str, said: str) -> None:
     with pytest.raises(PlanError, match=said):
-        check_plan(plan, PRECISIONS[name], ARCHITECTURES[0])
+        check_plan(plan, any_precision(name), ARCHITECTURES[0])

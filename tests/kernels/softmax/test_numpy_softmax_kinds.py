@@ -102,7 +102,8 @@ def test_a_precision_that_holds_the_data_rounds_nothing(kind, precision):
     x = stored(np.random.default_rng(5).normal(0, 4, (3, 77)).astype(np.float32), kind)
     given = {"format": "bf16" if kind == "bf16" else None}
     problem = SoftmaxProblem(x.shape, "softmax", PRECISIONS[precision], kind, "fp32")
-    held = (kind, precision) != ("fp16", "bf16") and precision != "fp64"
+    bits = PRECISIONS[kind].operand.significand
+    held = bits <= PRECISIONS[precision].operand.significand and precision != "fp64"
     assert problem.rounding.exact_operands == (held or precision == "fp64")
     if held:
         expected = softmax(x, precision="fp32", **given)
