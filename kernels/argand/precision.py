@@ -12,7 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 Rounding = Literal["toward_zero", "nearest_even", "half_ulp_truncate"]
 """How a term is rounded to its format.
@@ -281,22 +283,49 @@ EXACT_PRECISIONS: Mapping[str, Precision] = MappingProxyType(
 """The precisions of products alone, by exact integers, from the fewest to the most moduli."""
 
 
+_OF_DTYPES = {
+    "float64": "fp64", "complex128": "fp64", "float32": "fp32", "complex64": "fp32",
+    "float16": "fp16", "bfloat16": "bf16",
+}  # fmt: skip
+
+
+def precision_name(precision: Any) -> Any:
+    """The name of a precision that is given as a dtype of NumPy, CuPy, ml_dtypes or torch.
+
+    Names and rows are returned as they are. Raises TypeError for anything else.
+    """
+    if isinstance(precision, str | Precision):
+        return precision
+    try:
+        name = np.dtype(precision).name
+    except TypeError:
+        name = str(precision).removeprefix("torch.")
+    if name not in _OF_DTYPES:
+        raise TypeError(
+            f"precision must be one of {list(PRECISIONS)}, a row of them, or one of the types "
+            f"{list(_OF_DTYPES)}, got {precision!r}"
+        )
+    return _OF_DTYPES[name]
+
+
 def get_precision(
-    precision: str | Precision,
+    precision: Any,
     rounding: Sequence[str] | str | None = None,
     *,
     exact: bool = False,
 ) -> Precision:
-    """The row for a name (or the row itself), with its rounding replaced where one is given.
+    """The row for a name or a dtype (or the row itself), its rounding replaced where one is given.
 
     ``exact`` says that those of `EXACT_PRECISIONS` will do, as in products. Raises ValueError with
-    the choices for an unknown name.
+    the choices for an unknown name, TypeError for what is neither.
     """
+    precision = precision_name(precision)
     if isinstance(precision, str):
         rows = {**PRECISIONS, **EXACT_PRECISIONS} if exact else PRECISIONS
         if precision not in rows:
             raise ValueError(f"precision must be one of {list(rows)}, got {precision!r}")
         precision = rows[precision]
+    assert isinstance(precision, Precision)
     if precision.moduli and not exact:
         raise ValueError(f"{precision.name} is for products (argand.gemm): use {list(PRECISIONS)}")
     return precision.with_rounding(rounding)

@@ -9,6 +9,7 @@ import numpy as np
 from argand.channelise.cpu import channelise_in_blocks
 from argand.channelise.problem import ChanneliseProblem, check_sizes, oversampling_of
 from argand.channelise.prototype import prototype
+from argand.defaults import default_precision
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
@@ -22,7 +23,7 @@ def channelise(
     *,
     window: Any = "hamming",
     oversampling: Any = 1,
-    precision: str | Precision = "fp32",
+    precision: str | Precision | None = None,
     out: Any = None,
 ) -> Any:
     """Compute the spectra of a polyphase filter bank along the last axis.
@@ -46,9 +47,10 @@ def channelise(
             coefficients, the first of them of a spectrum's first sample.
         oversampling: 1, critically sampled, or a fraction p / q above it whose p divides M: an
             integer, a ``Fraction`` or text such as ``4/3``.
-        precision: a name of ``PRECISIONS``, as of `argand.dft`: transforms have it, the filter's
-            sums are fp32's (fp64's at fp64). On a GPU the kernel for up to 4096 channels computes
-            in fp32 at every precision but fp64 (docs/kernels/channelise.md).
+        precision: a name of ``PRECISIONS`` or a dtype, as of `argand.dft`, by default fp64 of fp64
+            data and else fp32: transforms have it, the filter's sums are fp32's (fp64's at fp64).
+            On a GPU the kernel for up to 4096 channels computes in fp32 at every precision but fp64
+            (docs/kernels/channelise.md).
         out: where the result goes, C-contiguous, of its shape and type.
 
     Returns:
@@ -62,8 +64,11 @@ def channelise(
             precision, coefficients of another number or not finite, a wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
     """
-    row = get_precision(precision)
     x = as_operand(x)
+    if precision is None:
+        given = x if out is None else out
+        precision = default_precision("filter bank", (given,), on_gpu=on_gpu(x))
+    row = get_precision(precision)
     check_sizes(channels, taps)
     channels, taps = int(channels), int(taps)
     if not isinstance(x, Pairs) and x.dtype.kind not in "fciu":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.defaults import default_precision
 from argand.device import is_cuda_array
 from argand.dft import cpu as numpy_dft
 from argand.dft.cpu_butterfly import butterfly_dft
@@ -27,7 +28,7 @@ def dft(
     n: int | None = None,
     inverse: bool = False,
     norm: str = "backward",
-    precision: str | Precision = "3xfp16",
+    precision: str | Precision | None = None,
     rounding: Sequence[str] | str | None = None,
     out: Any = None,
 ) -> Any:
@@ -40,9 +41,10 @@ def dft(
         n: its length, from 1 to 2^26: x is truncated or filled up with zeros. None is x's own.
         inverse: exp(+2 pi i j k / n) in place of exp(-2 pi i j k / n).
         norm: ``backward`` (1 / n on the inverse), ``ortho`` (1 / sqrt(n) on both) or ``forward``.
-        precision, rounding: as in `argand.gemm`. At 3xfp16 errors are fp32's whatever the
-            amplitude: each transform is scaled by a power of two. cuFFT computes fp32 and fp64 on
-            a GPU, SciPy on the CPU; `argand.dft.gpu.plan_of` says where else cuFFT does.
+        precision, rounding: as in `argand.gemm`; by default fp64 where ``out``, or without one x,
+            has it, else fp32 on the CPU and 3xfp16 on a GPU, whose errors are fp32's whatever the
+            amplitude: each transform is scaled by a power of two. cuFFT computes fp32 and fp64 on a
+            GPU, SciPy on the CPU; `argand.dft.gpu.plan_of` says where else cuFFT does.
         out: where the result goes. It may be x.
 
     Returns:
@@ -65,6 +67,9 @@ def dft(
         x = np.asarray(x)
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+    if precision is None:
+        given = x if out is None else out
+        precision = default_precision("transform", (given,), on_gpu=on_gpu)
     problem, axis, shape = dft_problem(x, axis, n, inverse, norm, precision, rounding)
     check_out(out, shape, problem.precision.output)
     if on_gpu:

@@ -20,12 +20,13 @@ class FftBackend:
     """The backend that scipy.fft hands fft and ifft to; the rest it leaves to the next backend.
 
     Attributes:
-        single: the precision for float16, float32 and complex64.
+        single: the precision for float16, float32 and complex64; None is the default of
+            `argand.dft`, SciPy's own on the CPU and 3xfp16 on a GPU.
         double: the precision for all other numbers but those wider than fp64, which are left to
             the next backend too.
     """
 
-    single: str = "3xfp16"
+    single: str | None = None
     double: str = "fp64"
 
     __ua_domain__ = "numpy.scipy.fft"
@@ -65,4 +66,4 @@ def _wider_names() -> tuple[str, ...]:
 
 
 fft_backend = FftBackend()
-"""3xfp16 for single and fp64 for double numbers."""
+"""The default precision of `argand.dft` for single and fp64 for double numbers."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.gemm import cpu as numpy_backend
 from argand.gemm import numpy_calls
@@ -16,7 +17,7 @@ from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.problem import OperandFormat, Output, gemm_problem
-from argand.precision import Precision, get_precision
+from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
 
 
@@ -47,10 +48,13 @@ def gemm(
         c: ``(..., m, n)``, an array or `Pairs`; not read where beta is 0.
         alpha, beta: complex scalars.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
-        precision: a name of ``PRECISIONS`` or a row of it, by default fp32; or ``6xint8`` to
-            ``17xint8``, which multiply integers exactly modulo so many numbers: operands are
-            rounded once, the result once, in between nothing is (docs/kernels/modular.md). For
-            Pairs of int8, int16 and fp16 also ``exact``: as few moduli as leave operands unrounded.
+        precision: a name of ``PRECISIONS``, a row of it or a dtype; or ``6xint8`` to ``17xint8``,
+            which multiply integers exactly modulo so many numbers: operands are rounded once, the
+            result once, in between nothing is (docs/kernels/modular.md); or, for Pairs of int8,
+            int16 and fp16, ``exact``: as few moduli as leave operands unrounded. By default that of
+            the data: of a packed operand its own; fp64 where ``out``, or without one an operand,
+            has it; else fp32 on the CPU and 3xtf32 on a GPU, whose errors are smaller than those of
+            cuBLAS's fp32.
         tolerance: in place of a precision: the fewest moduli whose bound proves that every
             element is within tolerance |a_i| |b_j|, the 2-norms of its row and column.
         check: at a number of moduli or a tolerance: prove the product, before it is rounded, by
@@ -80,8 +84,8 @@ def gemm(
     """
     if isinstance(precision, Precision) and precision.moduli:
         precision = precision.name
-    elif precision is None and tolerance is None:
-        precision = "fp32"
+    elif precision is not None:
+        precision = precision_name(precision)
     key = on_host = None
     options = (alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels)
     if _on_cuda(a):
@@ -95,6 +99,8 @@ def gemm(
         repeated = numpy_calls.known(on_host)
         if repeated is not None:
             return numpy_backend.gemm(repeated, a, b, c, out)
+    if precision is None and tolerance is None:
+        precision = _default(a, b, c, out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:
         _check_modular(precision, tolerance, rounding, output)
         return modular_gemm(
@@ -155,6 +161,15 @@ def _check_modular(precision: object, tolerance: float | None, *others: object) 
     if any(x is not None for x in others):
         what = f"precision {precision}" if tolerance is None else "a tolerance"
         raise ValueError(f"{what} takes no rounding and no output, got {list(others)}")
+
+
+def _default(a: Any, b: Any, c: Any, out: Any) -> str | Precision:
+    """Return the precision of a call that names none: of what is packed, else of the data."""
+    for x in (a, b):
+        if isinstance(x, Packed):
+            return x.precision.name if x.precision.moduli else x.precision
+    arrays = (a, b, c) if out is None else (out,)
+    return default_precision("product", arrays, on_gpu=_on_cuda(a))
 
 
 def _taken(x: Any, name: str) -> Any:

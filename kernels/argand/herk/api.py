@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.defaults import default_precision
 from argand.device import cpu
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.exact import exact_moduli
@@ -27,7 +28,7 @@ def herk(
     alpha: float = 1,
     beta: float = 0,
     op: Op = "N",
-    precision: str | Precision = "fp32",
+    precision: str | Precision | None = None,
     rounding: Sequence[str] | str | None = None,
     form: Form = "full",
     out: Any = None,
@@ -44,9 +45,10 @@ def herk(
             diagonal; nothing where beta is 0.
         alpha, beta: real scalars.
         op: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
-        precision: a name of ``PRECISIONS`` or a row of it, or ``6xint8`` to ``17xint8``, as of
-            `argand.gemm`; for Pairs of int8, int16 and fp16 also ``exact``: sums of integers that
-            are rounded once, to the result's type (int8 up to k = 65535 in s32 on Hopper).
+        precision: a name of ``PRECISIONS``, a row of it or a dtype, by default as of `argand.gemm`;
+            or ``6xint8`` to ``17xint8``, as of it; for Pairs of int8, int16 and fp16 also
+            ``exact``: sums of integers that are rounded once, to the result's type (int8 up to
+            k = 65535 in s32 on Hopper).
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         form: ``full``, or ``triangle``: the lower triangle row by row, element (i, j) at
             i (i + 1) / 2 + j, as in BLAS's packed storage by rows.
@@ -72,6 +74,9 @@ def herk(
         raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")
     if op == "T" and a.ndim >= 2:  # A^T is a view of A
         a, op = _transposed(a), "N"
+    if precision is None:
+        arrays = (a, c) if out is None else (out,)
+        precision = default_precision("product", arrays, on_gpu=on_gpu(a))
     problem = _problem(a, c, out, alpha, beta, op, precision, rounding, form, kernels)
     check_out(out, problem.shape, problem.dtype)
     if beta == 0:

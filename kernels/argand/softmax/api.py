@@ -1,4 +1,4 @@
-"""Softmax over the last axis: the calls that a user makes.
+"""Softmax over an axis: the calls that a user makes.
 
 One pass over tiles of a row with a running maximum m and a running sum z,
 
@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from argand.defaults import default_precision
 from argand.device import is_cuda_array
-from argand.precision import Precision, get_precision
+from argand.precision import get_precision
 from argand.runtime.checks import check_out
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind
@@ -31,8 +32,9 @@ Products of such factors with powers of two stay in the range of fp32."""
 
 def softmax(
     x: Any,
+    axis: int = -1,
     *,
-    precision: str | Precision = "fp32",
+    precision: Any = None,
     rounding: Sequence[str] | str | None = None,
     scale: float = 1.0,
     power: bool = False,
@@ -40,14 +42,16 @@ def softmax(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """exp(s x) / sum(exp(s x)) over the last axis, at a precision.
+    """exp(s x) / sum(exp(s x)) over an axis, at a precision.
 
     Args:
-        x: ``(..., columns)``, any strides. NumPy arrays are computed on the CPU, CuPy arrays on
+        x: any rank from 1 on, any strides. NumPy arrays are computed on the CPU, CuPy arrays on
             their GPU. Float16, float32, float64 and bf16 are read as they are, other real types
             converted. It is rounded to the precision's operand (fp16 after scaling each row by a
             power of two); exponentials and sums are taken in the accumulator's type.
-        precision, rounding: as in `argand.gemm`.
+        axis: that is summed over.
+        precision, rounding: as in `argand.gemm`; by default fp64 where ``out``, or without one x,
+            has it, else fp32.
         scale: s, an inverse temperature, positive and within 2^60 of 1.
         power: x is complex, and its squared magnitude, rounded once, takes the place of x.
         format: ``"bf16"`` where x holds the bits of bf16 as uint16; arrays of ml_dtypes' bfloat16
@@ -65,13 +69,14 @@ def softmax(
         TypeError: x and out on different devices.
     """
     options = (precision, rounding, scale, power, format, output)
-    return _dispatch("softmax", x, out, options)
+    return _dispatch("softmax", x, axis, out, options)
 
 
 def log_softmax(
     x: Any,
+    axis: int = -1,
     *,
-    precision: str | Precision = "fp32",
+    precision: Any = None,
     rounding: Sequence[str] | str | None = None,
     scale: float = 1.0,
     power: bool = False,
@@ -79,19 +84,20 @@ def log_softmax(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """s x - log(sum(exp(s x))) over the last axis; arguments and errors as in `softmax`.
+    """s x - log(sum(exp(s x))) over an axis; arguments and errors as in `softmax`.
 
     As in SciPy a row of -inf alone, or with NaN in it, is NaN; in one with +inf that is NaN, and
     all else -inf.
     """
     options = (precision, rounding, scale, power, format, output)
-    return _dispatch("log_softmax", x, out, options)
+    return _dispatch("log_softmax", x, axis, out, options)
 
 
 def logsumexp(
     x: Any,
+    axis: int = -1,
     *,
-    precision: str | Precision = "fp32",
+    precision: Any = None,
     rounding: Sequence[str] | str | None = None,
     scale: float = 1.0,
     power: bool = False,
@@ -99,20 +105,22 @@ def logsumexp(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """log(sum(exp(s x))) over the last axis, which the result does not have.
+    """log(sum(exp(s x))) over an axis, which the result does not have.
 
     Arguments and errors as in `softmax`. As in SciPy a row with +inf in it is +inf, one of -inf
     alone -inf, one with NaN NaN.
     """
     options = (precision, rounding, scale, power, format, output)
-    return _dispatch("logsumexp", x, out, options)
+    return _dispatch("logsumexp", x, axis, out, options)
 
 
-_Options = tuple[str | Precision, Sequence[str] | str | None, float, bool, str | None, str | None]
+_Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str | None]
 """Precision, rounding, scale, power, format and output, as they were given."""
 
 
-def _dispatch(operation: Operation, x: Any, out: Any, options: _Options) -> Any:
+def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
+    if axis != -1:
+        return _along(operation, x, axis, out, options)
     on_gpu = is_cuda_array(x)
     if on_gpu:
         cuda_softmax = _cuda()
@@ -132,6 +140,26 @@ def _dispatch(operation: Operation, x: Any, out: Any, options: _Options) -> Any:
         return cuda_softmax.softmax(problem, read, out, key if read is x else None)
 
 
+def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
+    """The same over another axis than the last: views that have it last."""
+    x = x if is_cuda_array(x) else np.asarray(x)
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")
+    axis %= x.ndim
+    turned = x.swapaxes(axis, -1) if operation != "logsumexp" else _moved_last(x, axis)
+    if operation == "logsumexp" or out is None:
+        found = _dispatch(operation, turned, -1, out, options)
+        return found if operation == "logsumexp" else found.swapaxes(axis, -1)
+    check_out(out, x.shape, str(out.dtype))  # before its axes are exchanged
+    _dispatch(operation, turned, -1, out.swapaxes(axis, -1), options)
+    return out
+
+
+def _moved_last(x: Any, axis: int) -> Any:
+    """A view of x with an axis last, the others in their order: those that logsumexp leaves."""
+    return x.transpose(*(other for other in range(x.ndim) if other != axis), axis)
+
+
 @cache
 def _cuda() -> ModuleType:
     """`argand.softmax.gpu`, imported once: an import statement takes most of a microsecond."""
@@ -145,6 +173,9 @@ def _problem_of(
 ) -> tuple[SoftmaxProblem, Any]:
     """The problem of a call, and x in the kind of element that it names."""
     precision, rounding, scale, power, format, output = options
+    if precision is None:
+        given = x if out is None else out
+        precision = default_precision("softmax", (given,), on_gpu=is_cuda_array(x))
     row = get_precision(precision, rounding)
     if x.ndim == 0:
         raise ValueError(f"x must be real with at least 1 axis, got {x.dtype} of shape {x.shape}")

@@ -158,7 +158,7 @@ def test_axes_lengths_and_norms(
 )
 def test_other_types(rng: np.random.Generator, dtype: Any) -> None:
     x = (4 * rng.random((3, 20))).astype(dtype)
-    found = dft(x)
+    found = dft(x, precision="3xfp16")
     assert found.dtype == np.complex64
     exact = np.fft.fft(x.astype(np.complex64).astype(complex))
     assert row_errors(found, exact).max() < 3e-7
@@ -190,7 +190,7 @@ def test_in_place(rng: np.random.Generator) -> None:
         ({"axis": 2}, "axis must be one of x's 2, got 2"),
         ({"norm": "none"}, r"norm must be one of \['backward', 'ortho', 'forward'\], got 'none'"),
         ({"precision": "fp7"}, "precision must be one of"),
-        ({"out": np.zeros((3, 4), np.complex128)}, "out must have shape"),
+        ({"out": np.zeros((3, 4), np.float64)}, "out must have shape"),
         ({"out": np.zeros((4, 3), np.complex64)}, "out must have shape"),
     ],
 )

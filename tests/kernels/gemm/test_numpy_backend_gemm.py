@@ -174,7 +174,7 @@ def test_integers_are_exact_where_the_format_holds_them():
         ({"precision": "fp7"}, "precision must be one of"),
         ({"beta": 1}, "so c must be given"),
         ({"beta": 1, "c": np.zeros((3, 3))}, "c must have shape"),
-        ({"out": np.zeros((2, 4), np.complex128)}, "out must have shape"),
+        ({"out": np.zeros((2, 4), np.float64)}, "out must have shape"),
         ({"op_b": "T"}, "inner dimensions differ"),
     ],
 )

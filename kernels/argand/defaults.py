@@ -1,0 +1,43 @@
+"""The precision of a call that names none: that of its data.
+
+Data of fp64 are computed at fp64. Narrower data are computed at fp32 on the CPU, where NumPy's and
+SciPy's libraries are the fastest, and on a GPU at the fastest precision whose errors are those of
+fp32 whatever the range of the data. Emulations run on a CPU only where they are named.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+Operation = Literal["product", "transform", "softmax", "filter bank"]
+
+ON_GPU: dict[Operation, str] = {
+    "product": "3xtf32", "transform": "3xfp16", "softmax": "fp32", "filter bank": "fp32",
+}  # fmt: skip
+"""For data below fp64. A product's rows may span all of fp32's range, which 3xfp16 cuts; a
+transform is scaled as a whole, and its errors are relative to its norm at any precision."""
+_SINGLE = np.dtype(np.complex64)
+
+
+def default_precision(operation: Operation, arrays: tuple[Any, ...], *, on_gpu: bool) -> str:
+    """Return the name of the precision for these operands, of which some may be None.
+
+    What NumPy would compute in fp64 (float64, complex128, int32, int64) is; all else, also types
+    that NumPy has not, such as bfloat16 and `Pairs`, is narrower.
+    """
+    if any(_is_double(x) for x in arrays):
+        return "fp64"
+    return ON_GPU[operation] if on_gpu else "fp32"
+
+
+def _is_double(x: Any) -> bool:
+    if x is None or isinstance(x, int | float | complex):
+        return False
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:  # a list, or an object of ours
+        dtype = np.asarray(x).dtype if isinstance(x, list | tuple) else None
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc":
+        return False
+    return np.result_type(dtype, _SINGLE) != _SINGLE
