@@ -89,6 +89,8 @@ class Peer:
     - solve: ``(precision, a, b)`` of (n, n) and (n, r);
     - image: ``(precision, covariances, positions, frequencies, directions)``, as `argand.image`
       with unit vectors; the covariances in the precision's type;
+    - beam_power: ``(precision, weights, samples, *, detect="power", integrate=1)``, as
+      `argand.beam_power`;
     - channelise: ``(precision, x, coefficients, channels, oversampling=1)``, of taps times
       channels coefficients, as `argand.channelise`.
 
@@ -96,7 +98,7 @@ class Peer:
     whatever the library makes once (plans, planes, a place for the result) made before the clock
     starts:
 
-    - gemm, dft, image, channelise: ``()``;
+    - gemm, dft, image, beam_power, channelise: ``()``;
     - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
       fp16, and the function's name;
     - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.

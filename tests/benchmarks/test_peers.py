@@ -119,6 +119,7 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
         "dft": ((x,), fft.ifft(x, norm="ortho"), {"inverse": True, "norm": "ortho"}),
         "softmax": ((x.real,), special.softmax(x.real, axis=-1), {}),
         "image": ((r[None], where, np.full(1, 3e8), toward), power, {}),
+        "beam_power": ((x / 8, y), np.abs(x @ y / 8) ** 2, {}),
         "channelise": (
             (y[:, :1].repeat(12, axis=1), h),
             spectra,

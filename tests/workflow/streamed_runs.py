@@ -35,6 +35,11 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
          "polarizations": 2, "device_memory": "90 KiB"},
         "time",
     ),
+    "stokes": (
+        {"kind": "beamforming", "channels": 37, "beams": 5, "antennas": 6, "samples": 90,
+         "polarizations": 2, "detect": "stokes", "integrate": 9, "device_memory": "60 KiB"},
+        "frequency",
+    ),
     "pairs": (
         {"kind": "correlate", "channels": 37, "antennas": 6, "samples": 96, "integrate": 32,
          "form": "triangle", "device_memory": "60 KiB"},

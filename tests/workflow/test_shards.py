@@ -41,6 +41,18 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "beamforming", "channels": 2, "beams": 5, "antennas": 6, "samples": 40},
         "time",
     ),
+    "powers": (
+        {
+            "kind": "beamforming",
+            "channels": 5,
+            "beams": 5,
+            "antennas": 6,
+            "samples": 40,
+            "detect": "power",
+            "integrate": 8,
+        },
+        "frequency",
+    ),
     "visibilities": (
         {"kind": "correlate", "channels": 7, "antennas": 6, "samples": 24, "integrate": 8},
         "frequency",

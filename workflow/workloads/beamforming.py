@@ -18,10 +18,10 @@ from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
+from workflow.config.detected_case import DetectedCase
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.product_case import ProductCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
-from workflow.figures import pictures
+from workflow.figures import beam_pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.operands import Operand
@@ -50,7 +50,7 @@ class BeamformingInput(FileInput):
     samples: DatasetRef
 
 
-class BeamformingCase(ProductCase):
+class BeamformingCase(DetectedCase):
     """Beams towards a grid of directions from the samples of an antenna array.
 
     The beams lie on a regular grid of direction cosines: l from -extent to extent for a linear
@@ -90,6 +90,12 @@ class BeamformingCase(ProductCase):
             raise ValueError(
                 "array.spacing_m must not be given beside input: the antennas are there"
             )
+        if self.samples is not None and self.samples % self.integrate:
+            raise ValueError(
+                f"integrate must divide the {self.samples} samples, got {self.integrate}"
+            )
+        if self.detect == "stokes" and self.input is None and self.polarizations != 2:
+            raise ValueError(f"detect: stokes needs polarizations: 2, got {self.polarizations}")
         if self.array.geometry == "planar" and self.extent > 0.5**0.5:
             raise ValueError(
                 "extent must be at most 0.707 for a planar array, so that the grid's corners stay "
@@ -121,6 +127,14 @@ class Beamforming(Workload):
     common: ClassVar[Mapping[str, Any]] = {"beams": 64, "antennas": 96, "samples": 1024}
     splits: ClassVar[tuple[str, ...]] = ("frequency", "time")
     case: BeamformingCase
+
+    def __new__(cls, name: str, case: BeamformingCase, seed: int) -> Beamforming:
+        """The workload of a case: beams, or what is detected of them."""
+        if case.detect is not None:
+            from workflow.workloads.detected_beams import DetectedBeams
+
+            return super().__new__(DetectedBeams)
+        return super().__new__(cls)
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
@@ -253,38 +267,18 @@ class Beamforming(Workload):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Mean power of each beam: a map over l and m, or a line over l or the beams' numbers."""
-        means = power(product.data).mean(axis=(0, 1, 3))
+        self._draw(product, power(product.data).mean(axis=(0, 1, 3)), axes)
+
+    def _draw(self, product: Product, means: Array, axes: Axes) -> None:
         rows, columns = self._grid(len(means))
         if rows == 1:
-            self._draw_line(product, means, axes)
+            beam_pictures.draw_line(means, product.coordinates.get("l"), axes)
         else:
-            self._draw_map(means.reshape(rows, columns), axes)
+            sources = () if self.case.steered else self.case.sources
+            places = [source.direction for source in sources]
+            beam_pictures.draw_map(means.reshape(rows, columns), self.case.extent, places, axes)
 
     def _grid(self, beams: int) -> tuple[int, int]:
         if self.case.input is not None and not self.case.steered:
             return 1, beams
         return antennas.beam_grid(self.case.array.geometry, beams)
-
-    def _draw_line(self, product: Product, means: Array, axes: Axes) -> None:
-        direction = product.coordinates.get("l")
-        where = np.arange(len(means)) if direction is None else direction.values
-        axes.plot(where, pictures.decibels(means), marker="." if len(means) < 65 else "")
-        axes.set_xlabel("beam number" if direction is None else "direction cosine l (east)")
-        axes.set_ylabel("mean power, dB relative to the strongest")
-        axes.grid(alpha=0.3)
-
-    def _draw_map(self, means: Array, axes: Axes) -> None:
-        extent = self.case.extent
-        # Half a step beyond the outer beams, so that each pixel's centre is its beam's direction.
-        l_half, m_half = (extent * count / max(1, count - 1) for count in means.shape[::-1])
-        image = axes.imshow(
-            pictures.decibels(means), origin="lower", cmap="viridis", interpolation="nearest",
-            extent=(-l_half, l_half, -m_half, m_half), aspect="equal",
-        )  # fmt: skip
-        for source in () if self.case.steered else self.case.sources:
-            axes.plot(*source.direction, marker="o", ms=10, mfc="none", mec="white", mew=1.5)
-        axes.set_xlim(-l_half, l_half)
-        axes.set_ylim(-m_half, m_half)
-        axes.set_xlabel("l (east)")
-        axes.set_ylabel("m (north)")
-        axes.figure.colorbar(image, ax=axes, label="mean power, dB relative to the strongest")

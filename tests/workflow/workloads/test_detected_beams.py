@@ -1,0 +1,163 @@
+"""Beams that are detected: power and Stokes parameters over time, in place of voltages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from matplotlib.figure import Figure
+from pydantic import ValidationError
+
+from workflow.accuracy.beam_power_accuracy import assess_beam_power
+from workflow.storage.certificates import CERTIFICATE_KEYS
+from workflow.storage.inputs import InputError
+from workflow.storage.products import read_product, write_product
+from workflow.workloads import KINDS
+from workflow.workloads.detected_beams import DetectedBeams
+
+SIZES = {"beams": 25, "antennas": 16, "samples": 120, "channels": 2, "polarizations": 2}
+KEYS: dict[str, dict[str, Any]] = {
+    "power": {"detect": "power", "integrate": 8},
+    "stokes": {"detect": "stokes", "integrate": 8},
+}
+
+
+def workload(**parameters: Any) -> DetectedBeams:
+    kind = KINDS["beamforming"]
+    case = kind.case_type.model_validate({"kind": "beamforming", **SIZES, **parameters})
+    found = kind("b", case, 11)
+    assert isinstance(found, DetectedBeams)
+    return found
+
+
+def computed(one: DetectedBeams, precision: str = "fp32") -> tuple[Any, Any]:
+    staged = one.stage()
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return staged, implementation.compute(implementation.prepare(staged.operands))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("detect", KEYS)
+def test_every_precision_verifies_and_a_wrong_power_does_not(detect: str, precision: str) -> None:
+    one = workload(**KEYS[detect])
+    staged, result = computed(one, precision)
+    row = PRECISIONS[precision]
+    assert result.dtype == row.real_output
+    reference = one.reference(staged)
+    found = one.assess(staged, reference, result, row, "cpu")
+    assert found.verified, found.reason
+    assert found.measures["peak_shift"] == 0
+    assert found.rel_frobenius is not None
+    assert found.rel_frobenius < 0.02
+    if precision in ("fp32", "bf16"):
+        expected = {"fp32": (50, 90), "bf16": (15, 45)}[precision]
+        assert expected[0] < found.measures["dynamic_range_db"] < expected[1]
+    for wrong in (np.nan, result.max() + result.flat[3]):
+        other = result.copy()
+        other.flat[3] = wrong
+        judged = one.assess(staged, reference, other, row, "cpu")
+        assert not judged.verified
+        assert judged.verdict == "wrong"
+
+
+@pytest.mark.parametrize("detect", KEYS)
+def test_peers_verify_at_their_own_precision(detect: str) -> None:
+    one = workload(**KEYS[detect])
+    staged = one.stage()
+    reference = one.reference(staged)
+    peers = one.baselines(staged, cpu())
+    assert {peer.precision.name for peer in peers} == {"fp64", "fp32"}
+    for peer in peers:
+        result = peer.compute(peer.prepare(staged.operands))
+        judged = one.assess(staged, reference, result, peer.precision, "cpu")
+        assert judged.verified, judged.reason
+
+
+@pytest.mark.parametrize("beam", [0, 12, 24])
+def test_the_strongest_beam_points_at_the_source(beam: int) -> None:
+    l, m = workload(**KEYS["power"]).directions()[beam]  # noqa: E741
+    one = workload(**KEYS["power"], sources=[{"l": l, "m": m, "power": 2.0}], noise=0.5)
+    _, found = computed(one, "bf16")
+    assert np.all(found.mean(axis=(0, 1, 3)).argmax() == beam)
+
+
+def test_a_moved_peak_is_told_in_cells() -> None:
+    one = workload(**KEYS["power"])
+    staged, result = computed(one, "fp64")
+    reference = one.reference(staged)
+    moved = np.roll(result, 6, axis=2)  # a row and a column of five
+    found = assess_beam_power(reference, moved, PRECISIONS["fp64"], backend="cpu", grid=(5, 5))
+    assert not found.verified
+    assert found.measures["peak_shift"] == pytest.approx(2**0.5)
+
+
+@pytest.mark.parametrize("detect", KEYS)
+def test_the_product_has_bins_and_directions(detect: str, tmp_path: Path) -> None:
+    one = workload(**KEYS[detect], frequencies={"start_hz": 50e6, "step_hz": 1e6})
+    staged, result = computed(one, "fp64")
+    product = one.product(staged, result)
+    second = "stokes" if detect == "stokes" else "polarization"
+    assert product.axes == ("frequency", second, "beam", "time")
+    assert product.data.shape == (2, 4 if detect == "stokes" else 2, 25, 15)
+    time = product.coordinates["time"]
+    assert time.units == "s"
+    np.testing.assert_allclose(time.values[:2], [3.5e-6, 11.5e-6])
+    if detect == "stokes":
+        assert list(product.coordinates["stokes"].values) == ["I", "Q", "U", "V"]
+    outlined = one.product_outline(one.outline())
+    assert (outlined.data.shape, outlined.data.dtype) == (result.shape, np.float64)
+    one.picture(product, Figure().subplots())
+    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified"}
+    write_product(tmp_path / "p.h5", product, certificate, workload="b", kind="beamforming")
+    again = read_product(tmp_path / "p.h5")
+    np.testing.assert_array_equal(again.data, result)
+    assert again.axes == product.axes
+
+
+def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) -> None:
+    path = tmp_path / "v.h5"
+    samples = np.zeros((2, 6, 50), [("r", np.int8), ("i", np.int8)])
+    samples["r"], samples["i"] = rng.integers(-100, 100, (2, *samples.shape))
+    weights = rng.normal(size=(4, 6)) + 1j * rng.normal(size=(4, 6))
+    with h5py.File(path, "w") as file:
+        file["samples"], file["weights"], file["one"] = samples, weights, samples[:1]
+    given = {"file": path, "weights": "weights", "samples": "samples"}
+    kind = KINDS["beamforming"]
+
+    def own(**keys: Any) -> Any:
+        case = kind.case_type.model_validate({"kind": "beamforming", "input": given, **keys})
+        return kind("b", case, 1)
+
+    one = own(detect="stokes", integrate=10)
+    one.check()
+    _, found = computed(one, "fp64")
+    z = np.einsum("ba,pat->pbt", weights, samples["r"] + 1j * samples["i"])
+    intensity = (np.abs(z) ** 2).sum(axis=0).reshape(4, 5, 10).sum(axis=-1)
+    np.testing.assert_allclose(found[0, 0], intensity, rtol=1e-12)
+    with pytest.raises(InputError, match="integrate must divide the 50 samples along time, got 7"):
+        own(detect="power", integrate=7).check()
+    given["samples"] = "one"
+    with pytest.raises(InputError, match="detect: detect stokes needs two polarizations"):
+        own(detect="stokes").check()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"integrate": 8}, "integrate needs detect, got 8 without"),
+        ({"detect": "phase"}, "'power' or 'stokes'"),
+        ({"detect": "power", "integrate": 7}, "integrate must divide the 120 samples, got 7"),
+        ({"detect": "power", "integrate": 0}, "greater than or equal to 1"),
+        ({"detect": "stokes", "polarizations": 1}, "needs polarizations: 2, got 1"),
+        ({"detect": "power", "precisions": ["7xint8"]}, "precisions with detect must be of"),
+        ({"detect": "power", "kernels": {"fp16": "wgmma"}}, "kernels must not be given"),
+    ],
+)
+def test_mistakes_are_told(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        workload(**changes)

@@ -1,0 +1,37 @@
+"""The keys of detected beams: what detectors of an array keep in place of voltages."""
+
+from __future__ import annotations
+
+from argand import PRECISIONS
+from argand.beam_power.problem import Detect
+from pydantic import Field, model_validator
+
+from workflow.config.product_case import ProductCase
+
+
+class DetectedCase(ProductCase):
+    """A product of beams that may be detected."""
+
+    detect: Detect | None = Field(
+        None,
+        description="What of the beams is kept, as sums over time in place of voltages: `power`, "
+        "or `stokes` of two polarizations, I, Q, U and V.",
+    )
+    integrate: int = Field(
+        1, ge=1, le=1 << 28, description="Samples of a sum, which divide theirs; with `detect`."
+    )
+
+    @model_validator(mode="after")
+    def _detects(self) -> DetectedCase:
+        if self.detect is None:
+            if self.integrate != 1:
+                raise ValueError(f"integrate needs detect, got {self.integrate} without")
+            return self
+        if self.kernels:
+            raise ValueError(f"kernels must not be given with detect, got {self.kernels}")
+        unknown = [name for name in self.precisions or () if name not in PRECISIONS]
+        if unknown:
+            raise ValueError(
+                f"precisions with detect must be of {list(PRECISIONS)}, got {', '.join(unknown)}"
+            )
+        return self

@@ -1,0 +1,154 @@
+"""Detected beams: what `beamforming` is with ``detect``, power or Stokes parameters over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from argand import PRECISIONS, Device, Precision, beam_power
+from argand.beam_power.problem import STOKES, BeamPowerProblem, beam_power_problem
+
+from workflow.accuracy import Accuracy
+from workflow.accuracy.beam_power_accuracy import (
+    BeamPowerReference,
+    assess_beam_power,
+    beam_power_reference,
+)
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.storage import operands
+from workflow.storage.inputs import InputError
+from workflow.workloads.base import NOTHING
+from workflow.workloads.baselines import implementations
+from workflow.workloads.beamforming import NAMES, Beamforming
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FP64 = PRECISIONS["fp64"]
+_AXES = {
+    "power": ("frequency", "polarization", "beam", "time"),
+    "stokes": ("frequency", "stokes", "beam", "time"),
+}
+
+
+class DetectedBeams(Beamforming):
+    """Beams as detectors keep them: sums over time, without their voltages."""
+
+    operation: ClassVar[str] = "beam_power"
+    seen: ClassVar[str] = (
+        "Mean power of each beam (I of Stokes parameters) over all channels, polarizations and "
+        "times, in dB below the strongest: a map over the direction cosines of a grid, circles at "
+        "the sources of a simulation, or a line over the beams."
+    )
+    reference_flops: ClassVar[float | None] = 1.0
+
+    def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Frequency and, of powers, polarization: bins are not cut."""
+        return ("frequency", "polarization") if self.case.detect == "power" else ("frequency",)
+
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError also where bins do not divide samples or polarizations are not two."""
+        super().check(upstream)
+        if self.case.input is not None:
+            self._problem(self.outline(upstream))
+
+    def _problem(self, staged: Staged, precision: Precision = FP64) -> BeamPowerProblem:
+        """The problem of what is staged; raises InputError with what of it does not fit."""
+        weights, samples = (staged.operands[name].shape for name in NAMES)
+        if samples[-1] % self.case.integrate or not samples[-1]:
+            raise InputError(
+                f"integrate must divide the {samples[-1]} samples along time, got "
+                f"{self.case.integrate}"
+            )
+        try:
+            return beam_power_problem(
+                weights, samples, detect=self.case.detect or "power",
+                integrate=self.case.integrate, precision=precision,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InputError(f"detect: {error}") from None
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """(frequency, polarization, beam, time), or stokes in the place of polarization."""
+        return self._problem(outline).shape
+
+    def product_outline(self, outline: Staged) -> Product:
+        """See `Workload.product_outline`; power is real."""
+        return self.product(outline, blank(self.result_shape(outline), np.float64))
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """The operations of the beams; operands read and sums written once."""
+        problem = self._problem(staged, precision)
+        read = sum(staged.operands[name].size for name in NAMES)
+        written = int(np.prod(problem.shape, dtype=np.int64))
+        real = np.dtype(precision.real_output).itemsize
+        return Shape(
+            flops=problem.flops, bytes_moved=float(2 * real * read + real * written),
+            batch=problem.batch * problem.polarizations, m=problem.beams,
+            n=problem.bins * problem.integrate, k=problem.antennas,
+        )  # fmt: skip
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.beam_power`."""
+        own = device.backend == "cuda" and not precision.exact_operands
+        return Implementation(
+            "argand", precision,
+            "mma.sync, detected in registers" if own else "products and squares in blocks",
+            partial(self._detected, partial(beam_power, precision=precision.name)),
+            partial(operands.cast, precision=precision),
+        )  # fmt: skip
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """NumPy on the CPU, CuPy on a GPU: all beams, then their squares."""
+        return implementations(self.case, device, "beam_power", self._detected)
+
+    def _detected(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+        weights, samples = (given[name] for name in NAMES)
+        return function(weights, samples, detect=self.case.detect, integrate=self.case.integrate)
+
+    def reference(self, staged: Staged) -> BeamPowerReference:  # type: ignore[override]
+        """NumPy's zgemm and sums of squares in fp64."""
+        weights, samples = (staged.operands[name] for name in NAMES)
+        return beam_power_reference(self._problem(staged), weights, samples)
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: BeamPowerReference,  # type: ignore[override]
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> Accuracy:
+        """See `assess_beam_power`."""
+        grid = self._grid(reference.problem.beams)
+        return assess_beam_power(reference, result, precision, backend=device, grid=grid)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """Sums with frequency, Stokes parameter, direction and the middle of each bin."""
+        detect = self.case.detect or "power"
+        axes = _AXES[detect]
+        kept = {
+            name: one
+            for name, one in staged.coordinates.items()
+            if name != "time"
+            and not {"time", *(set(_AXES["power"]) - set(axes))} & set(one.of(name))
+        }
+        time = staged.coordinates.get("time")
+        if time is not None and time.of("time") == ("time",):
+            middle = time.values.reshape(-1, self.case.integrate).mean(axis=1)
+            kept["time"] = Coordinate(middle, time.units, "middle of the bin")
+        if detect == "stokes":
+            kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter")
+        units = staged.units.get("samples", "")
+        what = "Stokes parameters" if detect == "stokes" else "power"
+        return Product(
+            "power", result, axes, kept,
+            f"{self.name}: {what} of beams", f"({units})^2" if units else "",
+        )  # fmt: skip
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Mean power of each beam: a map over l and m, or a line over l or the beams' numbers."""
+        power = product.data[:, :1] if self.case.detect == "stokes" else product.data
+        self._draw(product, power.mean(axis=(0, 1, 3)), axes)
