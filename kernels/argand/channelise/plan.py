@@ -217,17 +217,21 @@ def kernel_name(plan: ChannelisePlan, component: str) -> str:
     return f"channelise_{COMPONENTS[component][0]}_{kind}_{radices}_{plan.taps}"
 
 
-def kernel_source(plan: ChannelisePlan, component: str) -> str:
-    """Return the CUDA C++ of the kernel."""
+def members(plan: ChannelisePlan) -> str:
+    """Return the members of a ``ChannelisePlan`` in CUDA C++."""
     radices = ", ".join(map(str, plan.radices))
-    members = (
+    return (
         f"{plan.points}, {plan.taps}, {plan.phases}, {plan.frames}, {str(plan.real).lower()}, "
         f"{{{radices}}}, {plan.batch}, {plan.threads}, {plan.groups}"
     )
+
+
+def kernel_source(plan: ChannelisePlan, component: str) -> str:
+    """Return the CUDA C++ of the kernel."""
     return (
         '#include "channelise/kernel.cuh"\n'
         f"{size_check('ChanneliseArguments', KERNEL_ARGUMENTS)}"
-        f"constexpr ChannelisePlan kPlan = {{{members}}};\n"
+        f"constexpr ChannelisePlan kPlan = {{{members(plan)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes});\n"
         f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
         f"{kernel_name(plan, component)}(const __grid_constant__ ChanneliseArguments args) {{\n"

@@ -85,7 +85,9 @@ def spectrum(
         raise ValueError("out must be C-contiguous")
     coefficients = scaled_window(window, problem.length, scaling, sample_rate)
     if gpu:
-        raise NotImplementedError("argand.spectrum computes NumPy arrays; got a CuPy array")
+        from argand.spectrum.gpu import spectrum as on_gpus
+
+        return on_gpus(problem, x, coefficients, out)
     found = np.empty(problem.shape, problem.dtype) if out is None else out
     if found.size:
         if np.may_share_memory(found, x.array if isinstance(x, Pairs) else x):

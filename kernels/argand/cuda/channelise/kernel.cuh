@@ -6,14 +6,14 @@
 // batch's first T - q frames are those that the one before it read last, from L1 or L2. It sums the
 // taps, transforms its R0 sums by a butterfly, and stores them. So the first stage of a
 // transform of R0 R1 R2 points takes no exchange of its own. The stages of R1 and R2 are in place in
-// shared memory, for all spectra of a batch, and the last one writes the result.
+// shared memory (`TransformStages`), for all spectra of a batch, and the last one writes the result.
 //
 // Spectra of one phase start at the same residue: their samples are whole frames apart. Residues
 // count from the row's first sample, which is what turns the phase of each channel (docs).
 #pragma once
 #include "plan.cuh"
+#include "stages.cuh"
 #include "units.cuh"
-#include "dft/radix.cuh"
 
 template <ChannelisePlan plan, Component Of>
 struct ChanneliseKernel {
@@ -23,7 +23,7 @@ struct ChanneliseKernel {
     static constexpr int kParts = plan.real ? 2 : 1;  // coefficients of a unit
     static constexpr int64 kOutPitch = plan.real ? M + 1 : M;  // channels of a spectrum
     using Samples = Unit<Of>;
-    static_assert(R0 * R1 * R2 == M, "radices");
+    using Stages = TransformStages<plan>;
 
     // What a group works on: spectra of a phase one after another, a batch at a time.
     struct Item {
@@ -124,38 +124,13 @@ struct ChanneliseKernel {
         }
     }
 
-    static __device__ __forceinline__ void middle_stage(const ChanneliseArguments& args,
-                                                        float2* tile, int thread) {
-        constexpr int kCount = B * R0 * R2;
-        const float2* const twiddles = args.twiddles + plan.second_table();
-#pragma unroll 1
-        for (int index = thread; index < kCount; index += plan.threads) {
-            const int n2 = index % R2, line = index / R2;
-            float2* const at = tile + line * plan.line_pitch() + n2;
-            float2 z[R1];
-#pragma unroll
-            for (int n = 0; n < R1; ++n) z[n] = at[n * plan.group_pitch()];
-            butterfly<R1>(z);
-            at[0] = z[0];
-#pragma unroll
-            for (int k = 1; k < R1; ++k)
-                at[k * plan.group_pitch()] =
-                    complex_product(z[k], __ldg(twiddles + (k - 1) * R2 + n2));
-        }
-    }
-
-    // Where the last stage leaves number k of a spectrum.
-    static __device__ __forceinline__ int place_of(int k) {
-        return k % R0 * plan.line_pitch() + k / R0 % R1 * plan.group_pitch() + k / (R0 * R1);
-    }
-
     static __device__ __forceinline__ void last_stage(const Item& item, float2* tile,
                                                       int thread) {
         constexpr int kCount = B * R0 * R1;
 #pragma unroll 1
         for (int index = thread; index < kCount; index += plan.threads) {
             const int k = index % (R0 * R1), b = index / (R0 * R1);
-            float2* const at = tile + b * plan.spectrum_pitch() + place_of(k);
+            float2* const at = tile + b * plan.spectrum_pitch() + Stages::place_of(k);
             float2 z[R2];
 #pragma unroll
             for (int n = 0; n < R2; ++n) z[n] = at[n];
@@ -171,8 +146,7 @@ struct ChanneliseKernel {
         }
     }
 
-    // Channels k and M - k (of M points) of real samples from those of even + i odd ones: with
-    // Z_k = E_k + i O_k, X_k = E_k + W_2M^k O_k and X_(M-k) = conj(E_k - W_2M^k O_k).
+    // Writes the channels of real samples (`real_pair`).
     static __device__ __forceinline__ void split_real(const ChanneliseArguments& args,
                                                       const Item& item, const float2* tile,
                                                       int thread) {
@@ -182,14 +156,11 @@ struct ChanneliseKernel {
 #pragma unroll 1
         for (int index = thread; index < valid * kHalf; index += plan.threads) {
             const int k = index % kHalf, b = index / kHalf;
-            const float2* const from = tile + b * plan.spectrum_pitch();
-            const float2 z = from[place_of(k)], y = from[place_of(k ? M - k : 0)];
-            const float2 even = {0.5f * (z.x + y.x), 0.5f * (z.y - y.y)};
-            const float2 odd = {0.5f * (z.y + y.y), 0.5f * (y.x - z.x)};
-            const float2 turned = complex_product(odd, __ldg(twiddles + k));
+            const PairOfChannels found =
+                Stages::real_pair(tile + b * plan.spectrum_pitch(), __ldg(twiddles + k), k);
             float2* const to = item.out + b * (plan.phases * kOutPitch);
-            __stcs(to + k, {even.x + turned.x, even.y + turned.y});
-            __stcs(to + (M - k), {even.x - turned.x, turned.y - even.y});
+            __stcs(to + k, found.lower);
+            __stcs(to + (M - k), found.upper);
         }
     }
 
@@ -220,7 +191,7 @@ struct ChanneliseKernel {
             __syncthreads();
             if (Q < T && item.left > B) prefetch_batch(item, thread);
             if constexpr (R1 > 1) {
-                middle_stage(args, tile, thread);
+                Stages::middle_stage(args.twiddles, tile, thread);
                 __syncthreads();
             }
             last_stage(item, tile, thread);

@@ -38,3 +38,28 @@ struct Unit<Component::int16> {
                 __uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7432)) - kOffset};
     }
 };
+
+// A real sample from an address that a unit may not have.
+template <Component Of>
+struct RealSample;
+
+template <>
+struct RealSample<Component::fp32> {
+    static __device__ __forceinline__ float load(const unsigned char* from) {
+        return __ldg(reinterpret_cast<const float*>(from));
+    }
+};
+
+template <>
+struct RealSample<Component::int8> {
+    static __device__ __forceinline__ float load(const unsigned char* from) {
+        return static_cast<float>(__ldg(reinterpret_cast<const signed char*>(from)));
+    }
+};
+
+template <>
+struct RealSample<Component::int16> {
+    static __device__ __forceinline__ float load(const unsigned char* from) {
+        return static_cast<float>(__ldg(reinterpret_cast<const short*>(from)));
+    }
+};

@@ -1,0 +1,162 @@
+"""Spectral estimates on a GPU: the kernel that keeps spectra in shared memory, and its launch."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.channelise.plan import COMPONENTS, ChannelisePlan, twiddle_tables
+from argand.device import Device, gpu
+from argand.dft.plan_words import plan_words
+from argand.dft.problem import DftProblem
+from argand.dft.tuned import chosen
+from argand.gemm.pairs import Pairs
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import device_of
+from argand.runtime.loading import load
+from argand.runtime.plan_override import PlanOverride
+from argand.spectrum.gpu_steps import add_terms, in_steps
+from argand.spectrum.plan import (
+    KERNEL_ARGUMENTS,
+    SpectrumPlan,
+    bin_factors,
+    check_plan,
+    kernel_name,
+    kernel_source,
+    plan_of,
+)
+from argand.spectrum.problem import SpectrumProblem
+
+PLAN_OVERRIDE: PlanOverride[SpectrumPlan | None] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is `argand.dft`."""
+KERNEL = "kernel"
+"""What `algorithm` says for bounds where one kernel computes."""
+WAVES = 4
+"""Waves that several rows or groups are cut into; a single one is one wave of equal chunks."""
+_MOST_SEGMENTS = 1 << 30
+"""Most segments of a chunk: the kernel counts them in 32 bits."""
+
+
+def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any], out: Any) -> Any:
+    """Return the means of a problem whose arguments are checked, on the GPU that holds ``x``.
+
+    Raises ValueError where ``out`` overlaps ``x``, PlanError for a plan override that is not legal,
+    and CompileError where NVRTC fails.
+
+    Memory beside the operands: a copy where samples are not contiguous, or of a type that no kernel
+    reads (fp32, int8 and int16 are read; fp64 at fp64); sums of the chunks of a group in fp64; and
+    without the kernel at most 256 MiB, or one segment, of windowed segments.
+    """
+    array = x.array if isinstance(x, Pairs) else x
+    with device_of(array):
+        if out is not None and cupy.may_share_memory(array, out):
+            raise ValueError("out must not overlap x")
+        target = cupy.empty(problem.shape, problem.dtype) if out is None else out
+        if target.size:
+            device = gpu(cupy.cuda.Device().id)
+            plan = _plan(problem, device)
+            if plan is None:
+                in_steps(problem, x, coefficients, target, device)
+            else:
+                _in_one_kernel(problem, plan, x, coefficients, target, device)
+        return target
+
+
+def algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
+    """Return what runs, in words, and for its bound: `KERNEL`, or the plan of `argand.dft`."""
+    plan = _plan(problem, device)
+    if plan is not None:
+        return str(plan), KERNEL
+    rows = problem.rows * problem.segments
+    choice = chosen(DftProblem(rows, problem.length, False, "backward", problem.precision), device)
+    return f"window, then {choice}, then squares", plan_words(choice.plan)
+
+
+def _plan(problem: SpectrumProblem, device: Device) -> SpectrumPlan | None:
+    arch = device.require_arch()
+    if not PLAN_OVERRIDE.active:
+        return plan_of(problem, arch)
+    if PLAN_OVERRIDE.value is not None:
+        check_plan(PLAN_OVERRIDE.value, arch)
+    return PLAN_OVERRIDE.value
+
+
+def _in_one_kernel(
+    problem: SpectrumProblem, plan: SpectrumPlan, x: Any, coefficients: Any, target: Any,
+    device: Device,
+) -> None:  # fmt: skip
+    one = plan.transforms
+    given, component, stride = _units(problem, x)
+    aligned = not problem.real or (
+        given.data.ptr % COMPONENTS[component][1] == 0 and stride % 2 == 0 and problem.step % 2 == 0
+    )
+    each = problem.rows * (1 if plan.summed else problem.groups)
+    chunks, batches = _chunks(
+        problem.segments if plan.summed else problem.average, each, one, device
+    )
+    items = each * chunks
+    partial = None
+    if not plan.summed and chunks > 1:
+        partial = cupy.empty((each, chunks, plan.computed), np.float64)
+    window = cupy.asarray(coefficients.astype(np.float32))
+    launch = _launch(problem, plan, component, aligned, -(-items // one.groups), device)
+    launch({
+        "x": given.data.ptr, "out": target.data.ptr,
+        "partial": 0 if partial is None else partial.data.ptr,
+        "window": window.data.ptr, "twiddles": _twiddles(one, device.index).data.ptr,
+        "row_stride": stride, "step": problem.step, "groups": problem.groups,
+        "average": problem.average, "items": items, "chunks": chunks, "batches": batches,
+    })  # fmt: skip
+    if launches.watching:
+        launches.note(kernel_name(plan, component, aligned=aligned))
+    if partial is not None:
+        add_terms(problem, partial, target.reshape(each, problem.bins), device)
+
+
+def _units(problem: SpectrumProblem, x: Any) -> tuple[Any, str, int]:
+    """The samples as the kernel reads them, the type of components, and samples of a row."""
+    if isinstance(x, Pairs):
+        x = x.array if x.format in COMPONENTS else x.to_complex64()
+    if str(x.dtype) not in COMPONENTS:
+        x = x.astype(np.float32 if problem.real else np.complex64, copy=False)
+    component = "float32" if x.dtype.kind == "c" else str(x.dtype)
+    x = cupy.ascontiguousarray(x)
+    if not problem.real and x.data.ptr % COMPONENTS[component][1]:
+        x = x.copy()
+    return x, component, problem.samples
+
+
+def _chunks(segments: int, each: int, plan: ChannelisePlan, device: Device) -> tuple[int, int]:
+    """Into how many chunks each of so many runs of segments is cut, and the batches of a chunk."""
+    batches = -(-segments // plan.batch)
+    resident = device.sm_count * plan.blocks * plan.groups
+    wanted = max(1, resident if each == 1 else -(-WAVES * resident // each))
+    most = max(1, _MOST_SEGMENTS // plan.batch)
+    of_chunk = min(max(1, -(-batches // wanted)), most)
+    return -(-batches // of_chunk), of_chunk
+
+
+@lru_cache(maxsize=64)
+def _launch(
+    problem: SpectrumProblem, plan: SpectrumPlan, component: str, aligned: bool, blocks: int,
+    device: Device,
+) -> BoundKernel:  # fmt: skip
+    name, one = kernel_name(plan, component, aligned=aligned), plan.transforms
+    source = kernel_source(plan, component, aligned=aligned)
+    kernel = load(source, device.target, name, one.shared_bytes)
+    dtype = arguments_dtype(KERNEL_ARGUMENTS)
+    values = dict.fromkeys(dtype.names or (), 0) | bin_factors(problem)
+    return BoundKernel(
+        kernel, blocks, one.block_threads, Arguments(dtype, values), shared_bytes=one.shared_bytes
+    )
+
+
+@lru_cache(maxsize=16)
+def _twiddles(plan: ChannelisePlan, device: int) -> Any:
+    """`twiddle_tables` on a device."""
+    return cupy.asarray(twiddle_tables(plan))

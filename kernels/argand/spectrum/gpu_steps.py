@@ -1,0 +1,130 @@
+"""Spectral estimates in steps on a GPU: windowed segments to memory, `argand.dft`, squares."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.device import Device
+from argand.dft.api import dft
+from argand.gemm.pairs import Pairs
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import load
+from argand.spectrum.plan import (
+    SUM_ARGUMENTS,
+    THREADS,
+    WINDOW_ARGUMENTS,
+    bin_factors,
+    sum_name,
+    sum_source,
+    window_name,
+    window_source,
+)
+from argand.spectrum.problem import SpectrumProblem
+
+WORKSPACE_BYTES = 256 << 20
+"""Largest workspace of windowed segments; at least one segment."""
+_BLOCKS = 16
+"""Most blocks of a kernel on a multiprocessor."""
+
+
+def in_steps(
+    problem: SpectrumProblem, x: Any, coefficients: Any, target: Any, device: Device
+) -> None:
+    """Write the means of (..., groups, bins), slab by slab of as many segments as have room."""
+    precision = problem.precision
+    if isinstance(x, Pairs):
+        x = x.to_complex64()
+    kind = precision.real_output if problem.real else precision.output
+    given = cupy.ascontiguousarray(x.astype(kind, copy=False))
+    window = cupy.asarray(coefficients.astype(precision.real_output))
+    rows = target.reshape(-1, problem.bins)
+    average, all_segments = problem.average, len(rows) * problem.average
+    each = np.dtype(precision.output).itemsize * problem.length
+    most = min(all_segments, max(1, WORKSPACE_BYTES // each))
+    if average <= most:
+        most -= most % average
+    workspace = cupy.empty((most, problem.length), precision.output)
+
+    def transformed(first: int, stop: int) -> Any:
+        some = workspace[: stop - first]
+        _window(problem, given, window, some, first, device)
+        dft(some, precision=precision, out=some)
+        return some
+
+    if average <= most:
+        for first in range(0, all_segments, most):
+            stop = min(first + most, all_segments)
+            found = transformed(first, stop).reshape(-1, average, problem.length)
+            add_terms(problem, found, rows[first // average : stop // average], device)
+        return
+    starts = range(0, average, most)
+    partial = cupy.empty((1, len(starts), problem.half), np.float64)
+    for group in range(len(rows)):
+        for index, start in enumerate(starts):
+            begin = group * average
+            found = transformed(begin + start, begin + min(start + most, average))
+            add_terms(problem, found[None], partial[0, index], device, partial=True)
+        add_terms(problem, partial, rows[group : group + 1], device)
+
+
+def add_terms(
+    problem: SpectrumProblem, terms: Any, out: Any, device: Device, *, partial: bool = False
+) -> None:
+    """Write the means over terms of (rows, terms, bins): sums in fp64, or spectra to be squared.
+
+    ``out`` is (rows, bins) of the result, or with ``partial`` (rows, computed bins) of fp64.
+    """
+    rows, count, stride = terms.shape
+    tiles = rows * -(-problem.half // 32)
+    launch = _sum_launch(
+        problem, str(terms.dtype), partial, min(tiles, _BLOCKS * device.sm_count), device
+    )
+    launch({
+        "from": terms.data.ptr, "out": out.data.ptr, "rows": rows, "terms": count, "stride": stride,
+    })  # fmt: skip
+    if launches.watching:
+        launches.note(sum_name(str(terms.dtype), problem.dtype))
+
+
+def _window(
+    problem: SpectrumProblem, x: Any, window: Any, out: Any, first: int, device: Device
+) -> None:
+    launch = _window_launch(
+        problem, min(-(-out.size // THREADS), _BLOCKS * device.sm_count), device
+    )
+    launch({
+        "x": x.data.ptr, "out": out.data.ptr, "window": window.data.ptr, "first": first,
+        "count": len(out),
+    })  # fmt: skip
+    if launches.watching:
+        launches.note(window_name(problem.precision.output, real=problem.real))
+
+
+@lru_cache(maxsize=64)
+def _window_launch(problem: SpectrumProblem, blocks: int, device: Device) -> BoundKernel:
+    dtype, real = problem.precision.output, problem.real
+    kernel = load(window_source(dtype, real=real), device.target, window_name(dtype, real=real))
+    layout = arguments_dtype(WINDOW_ARGUMENTS)
+    values = dict.fromkeys(layout.names or (), 0) | {
+        "row_stride": problem.samples, "step": problem.step, "segments": problem.segments,
+        "length": problem.length,
+    }  # fmt: skip
+    return BoundKernel(kernel, blocks, THREADS, Arguments(layout, values))
+
+
+@lru_cache(maxsize=64)
+def _sum_launch(
+    problem: SpectrumProblem, term: str, partial: bool, blocks: int, device: Device
+) -> BoundKernel:
+    kernel = load(sum_source(term, problem.dtype), device.target, sum_name(term, problem.dtype))
+    layout = arguments_dtype(SUM_ARGUMENTS)
+    values = dict.fromkeys(layout.names or (), 0) | bin_factors(problem) | {
+        "computed": problem.half, "partial": int(partial)
+    }  # fmt: skip
+    return BoundKernel(kernel, blocks, THREADS, Arguments(layout, values))

@@ -1,0 +1,201 @@
+"""Kernels of spectral estimates: plans, sources and sizes. Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from argand.channelise import plan as banks
+from argand.channelise.plan import COMPONENTS, ChannelisePlan
+from argand.channelise.problem import ChanneliseProblem
+from argand.device import Arch
+from argand.runtime.arguments import Fields, size_check
+from argand.runtime.plan import PlanError
+from argand.spectrum.problem import SpectrumProblem
+
+# Structures of cuda/spectrum/arguments.cuh; the last members are those of ``Bins``.
+_BINS: Fields = (
+    ("double", "scale"), ("double", "inner"), ("int64", "length"), ("int64", "pitch"),
+    ("int64", "mirrored"),
+)  # fmt: skip
+KERNEL_ARGUMENTS: Fields = (
+    ("const void*", "x"), ("float*", "out"), ("double*", "partial"), ("const float*", "window"),
+    ("const float2*", "twiddles"), ("int64", "row_stride"), ("int64", "step"), ("int64", "groups"),
+    ("int64", "average"), ("int64", "items"), ("int64", "chunks"), ("int64", "batches"), *_BINS,
+)  # fmt: skip
+WINDOW_ARGUMENTS: Fields = (
+    ("const void*", "x"), ("void*", "out"), ("const void*", "window"), ("int64", "row_stride"),
+    ("int64", "step"), ("int64", "segments"), ("int64", "first"), ("int64", "count"),
+    ("int64", "length"),
+)  # fmt: skip
+SUM_ARGUMENTS: Fields = (
+    ("const void*", "from"), ("void*", "out"), ("int64", "rows"), ("int64", "terms"),
+    ("int64", "stride"), ("int64", "computed"), ("int64", "partial"), *_BINS,
+)  # fmt: skip
+THREADS = 256
+"""Threads of a block of the kernels that window and sum alone."""
+TERMS = {"float64": "double", "complex64": "float2", "complex128": "double2"}
+"""Types of what `sum_source` adds, in CUDA C++: sums, or spectra whose squares are added."""
+_REGISTERS = 65536
+"""Of a multiprocessor."""
+_OTHER_REGISTERS = 40
+"""Of a thread, beside its butterfly and the sums of its bins: addresses, counts, coefficients."""
+_REALS = {"float32": "float", "float64": "double"}
+
+
+@dataclass(frozen=True)
+class SpectrumPlan:
+    """How one kernel computes spectral estimates.
+
+    Attributes:
+        transforms: of a batch of segments, a filter bank's of one tap.
+        summed: segments of a group, of which a batch has whole ones; 0 where a batch is a part of
+            one.
+    """
+
+    transforms: ChannelisePlan
+    summed: int
+
+    @property
+    def computed(self) -> int:
+        """Bins that are computed: N, of real samples N / 2 + 1."""
+        return self.transforms.points + self.transforms.real
+
+    def __str__(self) -> str:
+        """The plan in words."""
+        radices = " x ".join(map(str, self.transforms.radices))
+        return f"window, {radices} points and squares in one kernel"
+
+
+def check_plan(plan: SpectrumPlan, arch: Arch) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    one = plan.transforms
+    banks.check_plan(one, arch)
+    if (one.taps, one.phases) != (1, 1):
+        raise PlanError(f"transforms must have 1 tap and 1 phase, got {one.taps} and {one.phases}")
+    if plan.summed < 0 or (plan.summed and one.batch % plan.summed):
+        raise PlanError(f"a batch of {one.batch} segments has no whole groups of {plan.summed}")
+
+
+@lru_cache(maxsize=256)
+def plan_of(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
+    """Return the plan of a problem; None where `argand.dft` transforms.
+
+    That is at fp64 and beyond the lengths of a filter bank's kernel, odd ones of real samples
+    among them.
+    """
+    if problem.length < 2:
+        return None
+    bank = ChanneliseProblem(
+        problem.leading, problem.samples, problem.length, 1, Fraction(1), problem.real,
+        problem.precision,
+    )  # fmt: skip
+    found = banks.plan_of(bank, arch)
+    if found is None:
+        return None
+    found, average = _in_warps(found), problem.average
+    if average <= found.batch:
+        return SpectrumPlan(replace(found, batch=found.batch // average * average), average)
+    # As even as may be: the last batch of a group has few segments less than the others.
+    count = -(-average // found.batch)
+    return SpectrumPlan(_with_sums(replace(found, batch=-(-average // count))), 0)
+
+
+def _in_warps(plan: ChannelisePlan) -> ChannelisePlan:
+    """Return the plan with groups of whole warps where odd ones make a block too large for sums."""
+    if plan.block_threads <= 2 * THREADS:
+        return plan
+    threads = -(-plan.threads // 32) * 32
+    groups = max(1, THREADS // threads)
+    batch = min(banks.LARGEST_BATCH, plan.batch * plan.groups // groups)
+    return replace(plan, threads=threads, groups=groups, batch=batch)
+
+
+def _with_sums(plan: ChannelisePlan) -> ChannelisePlan:
+    """Return the plan with registers for the sums of a thread's bins beside a butterfly."""
+    every = (
+        (first, second, plan.points // first // second)
+        for first in (8, 16)
+        for second in range(2, banks.LARGEST_RADIX)
+        if plan.points % (first * second) == 0 and plan.points // first // second > 1
+    )
+    if max(plan.radices) == banks.LARGEST_RADIX:
+        evener = min(every, key=lambda one: (max(one), one), default=plan.radices)
+        plan = replace(plan, radices=evener)
+    parts = 1 + plan.real
+    owned = -(-(plan.points // parts + plan.real) // plan.threads)
+    butterfly = max(3 * max(plan.radices), (2 + parts) * plan.radices[0])
+    wanted = butterfly + 2 * parts * owned + _OTHER_REGISTERS
+    enough = _REGISTERS // (plan.block_threads * plan.blocks) >= wanted
+    return plan if enough else replace(plan, blocks=max(1, plan.blocks // 2))
+
+
+def bin_factors(problem: SpectrumProblem) -> dict[str, float]:
+    """Return the members of ``Bins``: what sums are multiplied by, and where bins lie."""
+    scale = 1 / problem.average
+    return {
+        "scale": scale, "inner": 2 * scale if problem.onesided else scale,
+        "length": problem.length, "pitch": problem.bins,
+        "mirrored": int(problem.bins > problem.half),
+    }  # fmt: skip
+
+
+def kernel_name(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
+    """Return the name of the kernel of a plan, for samples of components of a type."""
+    one = plan.transforms
+    radices = "x".join(map(str, one.radices))
+    kind = "complex" if not one.real else "real" if aligned else "real_unaligned"
+    return f"spectrum_{COMPONENTS[component][0]}_{kind}_{radices}_{one.batch}_{plan.summed}"
+
+
+def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
+    """Return the CUDA C++ of the kernel; ``aligned`` says that all units are on their size."""
+    one = plan.transforms
+    name = kernel_name(plan, component, aligned=aligned)
+    return (
+        '#include "spectrum/kernel.cuh"\n'
+        f"{size_check('SpectrumArguments', KERNEL_ARGUMENTS)}"
+        f"constexpr ChannelisePlan kPlan = {{{banks.members(one)}}};\n"
+        f"static_assert(kPlan.shared_bytes() == {one.shared_bytes});\n"
+        f'extern "C" __global__ void __launch_bounds__({one.block_threads}, {one.blocks})\n'
+        f"{name}(const __grid_constant__ SpectrumArguments args) {{\n"
+        f"    SpectrumKernel<kPlan, Component::{COMPONENTS[component][0]}, {plan.summed}, "
+        f"{str(aligned).lower()}>::run(args);\n"
+        "}\n"
+    )
+
+
+def window_name(dtype: str, *, real: bool) -> str:
+    """Return the name of the kernel that windows segments, for results of a type."""
+    return f"spectrum_window_{dtype}_{'real' if real else 'complex'}"
+
+
+def window_source(dtype: str, *, real: bool) -> str:
+    """Return the CUDA C++ of the window alone; ``dtype`` is complex64 or complex128."""
+    component = "double" if dtype == "complex128" else "float"
+    return (
+        '#include "spectrum/steps.cuh"\n'
+        f"{size_check('WindowArguments', WINDOW_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
+        f"{window_name(dtype, real=real)}(const __grid_constant__ WindowArguments args) {{\n"
+        f"    window_segments<{component}, {str(real).lower()}>(args);\n"
+        "}\n"
+    )
+
+
+def sum_name(term: str, result: str) -> str:
+    """Return the name of the kernel that adds terms of a type to a result of another."""
+    return f"spectrum_sum_{term}_{result}"
+
+
+def sum_source(term: str, result: str) -> str:
+    """Return the CUDA C++ of sums; ``term`` is a key of `TERMS`, result float32 or float64."""
+    return (
+        '#include "spectrum/steps.cuh"\n'
+        f"{size_check('SumArguments', SUM_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
+        f"{sum_name(term, result)}(const __grid_constant__ SumArguments args) {{\n"
+        f"    sum_terms<{TERMS[term]}, {_REALS[result]}, {THREADS // 32}>(args);\n"
+        "}\n"
+    )
