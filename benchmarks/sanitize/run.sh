@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small ragged products, Hermitian ones, images, beam power, filter banks, transforms and gates of every
+# compute-sanitizer over small ragged products, Hermitian ones, images, beam power, filter banks,
+# spectra, transforms and gates of every
 # precision that our kernels compute, exact products, systems and every kind of softmax, on a machine
 # with a GPU. The exit status is 0 only where every tool ran and found nothing.
 #
@@ -23,7 +24,7 @@ for kind in fp32 fp16 bf16 complex64 rounded; do
   programs+=("softmax $kind")
 done
 for precision in fp64 fp32 $precisions; do
-  programs+=("gates $precision" "channelise $precision")
+  programs+=("gates $precision" "channelise $precision" "spectrum $precision")
 done
 for dtype in complex64 complex128; do
   programs+=("exact $dtype" "solve $dtype")

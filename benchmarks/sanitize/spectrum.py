@@ -1,0 +1,90 @@
+"""Small spectral estimates for compute-sanitizer: ``python -m benchmarks.sanitize.spectrum fp32``.
+
+Every type of samples, lengths that the kernel takes and others, single segments and means of a few
+and of many. Each array is an allocation of its own, so that an access beyond it is one beyond what
+is allocated. The exit status is 1 where a bin is beyond its bound.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, pairs, spectrum
+from argand.device import gpu
+from argand.spectrum.problem import spectrum_problem
+from argand.spectrum.window import window_of
+
+from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.verdicts import run_bounded
+from workflow.accuracy.spectra_accuracy import spectra_reference
+from workflow.accuracy.spectra_bounds import spectra_bound
+
+CASES: tuple[tuple[int, int, int | str, int], ...] = (
+    (16, 8, 1, 37), (16, 3, 5, 50), (64, 32, "all", 90), (1024, 512, "all", 21), (1024, 1, 3, 9),
+    (37, 11, 4, 9), (2048, 1024, 1, 3), (100, 51, "all", 33),
+)  # fmt: skip
+"""Length, overlap, segments of a group, and segments."""
+KINDS = ("complex64", "int8 pairs", "float32", "int8")
+_SEED = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run all calls at one precision."""
+    return run_bounded(
+        argv,
+        __doc__,
+        ("precision", list(PRECISIONS)),
+        estimates,
+        "a bin is off by {} times its bound",
+    )
+
+
+def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
+    """(call, the largest error of a bin over its bound).
+
+    ``arrays`` is the module of the arrays, cupy (or numpy).
+    """
+    rng = np.random.default_rng(_SEED)
+    row, backend = PRECISIONS[precision], "cpu" if arrays is np else "cuda"
+    for length, overlap, average, segments in CASES:
+        samples = length + (segments - 1) * (length - overlap)
+        for kind in KINDS:
+            parts = rng.integers(-128, 128, (2, samples, 2)).astype(np.int8)
+            exact = parts[..., 0] + 1j * parts[..., 1].astype(float)
+            given: Any = {
+                "complex64": exact.astype(np.complex64), "int8 pairs": parts,
+                "float32": exact.real.astype(np.float32), "int8": parts[..., 0].copy(),
+            }[kind]  # fmt: skip
+            real = kind in ("float32", "int8")
+            problem = spectrum_problem(
+                (2, samples), length=length, overlap=overlap, average=average, real=real,
+                onesided=None, precision=row,
+            )  # fmt: skip
+            x = arrays.asarray(given)
+            found = spectrum(
+                pairs(x) if "pairs" in kind else x, length, overlap=overlap, average=average,
+                precision=precision,
+            )  # fmt: skip
+            truth = spectra_reference(
+                exact.real if real else exact, window_of("hann", length), problem,
+                scaling="density", sample_rate=1.0,
+            )  # fmt: skip
+            ran = ""
+            if arrays is not np:
+                from argand.spectrum.gpu import algorithm
+
+                ran = algorithm(problem, gpu(0))[1]
+            bound = spectra_bound(
+                row, length, problem.average, backend, real=real, onesided=real,
+                groups=truth.total.size, bins=truth.power.size, ran=ran,
+            )  # fmt: skip
+            error = np.abs(on_host(found) - truth.power)
+            ratio = float((error / bound.of_bins(truth.power, truth.total[..., None])).max())
+            yield f"{length} samples, overlap {overlap}, average {average}, {kind}", ratio
+
+
+if __name__ == "__main__":
+    sys.exit(main())
