@@ -92,13 +92,15 @@ class Peer:
     - beam_power: ``(precision, weights, samples, *, detect="power", integrate=1)``, as
       `argand.beam_power`;
     - channelise: ``(precision, x, coefficients, channels, oversampling=1)``, of taps times
-      channels coefficients, as `argand.channelise`.
+      channels coefficients, as `argand.channelise`;
+    - spectrum: ``(precision, x, window, overlap, average, scaling="density", sample_rate=1.0)``,
+      means of whole groups of ``average`` segments, as `argand.spectrum`.
 
     Studies measure every peer that has it. ``prepared(...)`` gives a benchmark's candidates, with
     whatever the library makes once (plans, planes, a place for the result) made before the clock
     starts:
 
-    - gemm, dft, image, beam_power, channelise: ``()``;
+    - gemm, dft, image, beam_power, channelise, spectrum: ``()``;
     - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
       fp16, and the function's name;
     - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.

@@ -114,6 +114,8 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
     frames = np.stack([y[:, 0, None].repeat(8, axis=1) * h] * 3, axis=1).reshape(4, 3, 2, 4)
     turns = np.exp(-2j * np.pi * np.outer(2 * np.arange(3), np.arange(4)) / 4)
     spectra = fft.fft(frames.sum(axis=2)) * turns
+    places = 2 * np.arange(6)[:, None] + np.arange(4)
+    segments = np.square(np.abs(fft.fft(y.reshape(16)[places] * np.arange(1, 5))))
     given, exact, how = {
         "gemm": ((x, y), 2 * x.conj().T @ y, {"alpha": 2, "op_a": "C"}),
         "dft": ((x,), fft.ifft(x, norm="ortho"), {"inverse": True, "norm": "ortho"}),
@@ -124,6 +126,11 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
             (y[:, :1].repeat(12, axis=1), h),
             spectra,
             {"channels": 4, "oversampling": 2},
+        ),
+        "spectrum": (
+            (y.reshape(1, 16), np.arange(1.0, 5.0)),
+            segments.reshape(1, 2, 3, 4).mean(axis=2) / 30,
+            {"overlap": 2, "average": 3},
         ),
         "solve": ((x + 6 * np.eye(4), y), np.linalg.inv(x + 6 * np.eye(4)) @ y, {}),
     }[peer.operation]
@@ -141,7 +148,7 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
     measured = peers.candidates(peer.operation, "cpu", **problem)
     assert measured
     for one in measured:
-        sizes = how.values() if peer.operation == "channelise" else ()
+        sizes = how.values() if peer.operation in ("channelise", "spectrum") else ()
         found = one.result(one.compute(*one.prepare(*given, *sizes)))
         np.testing.assert_allclose(found, plain, rtol=0, atol=64 * np.finfo(found.dtype).eps)
 

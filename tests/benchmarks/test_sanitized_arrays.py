@@ -1,4 +1,4 @@
-"""The sanitizer's Hermitian products, images and filter banks, on the CPU: all are right."""
+"""The sanitizer's Hermitian products, images, banks and spectra, on the CPU: all are right."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from argand import PRECISIONS
 from benchmarks.sanitize.channelise import banks
 from benchmarks.sanitize.herk import EXACT, products
 from benchmarks.sanitize.image import images
+from benchmarks.sanitize.spectrum import estimates
 
 
 @pytest.mark.parametrize("precision", [EXACT, *PRECISIONS])
@@ -24,3 +25,8 @@ def test_every_image_is_within_its_bound(precision: str) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_filter_bank_is_within_its_bound(precision: str) -> None:
     assert {name: ratio for name, ratio in banks(precision, np) if not ratio <= 1} == {}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_spectral_estimate_is_within_its_bound(precision: str) -> None:
+    assert {name: ratio for name, ratio in estimates(precision, np) if not ratio <= 1} == {}
