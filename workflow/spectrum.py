@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from argand import ChanneliseProblem
+from argand import ChanneliseProblem, SpectrumProblem
 
 from workflow.data import Array, Coordinate, Staged
 from workflow.storage.coordinates import step_of
@@ -40,7 +40,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     steps = np.arange(length) - (length // 2 if shift else 0)
     if found is None and inverse:
         return name, Coordinate(steps, "", "sample number")
-    step, units = _step(staged)
+    step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     negative = "" if shift else " (the upper half are the negative ones)"
     return name, Coordinate(steps / (length * step), reciprocal, f"{name}{negative}")
@@ -58,7 +58,7 @@ def channels(
     """
     axes = staged.axes["samples"]
     time = axes[-1]
-    step, units = _step(staged)
+    step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     if centre_hz and reciprocal != "Hz":
         raise InputError(
@@ -83,7 +83,48 @@ def channels(
     return name, coordinates
 
 
-def _step(staged: Staged) -> tuple[float, str]:
+def segments(
+    staged: Staged, problem: SpectrumProblem, *, shift: bool
+) -> tuple[str, dict[str, Coordinate]]:
+    """The name of the axis of a spectral estimate's bins, and the coordinates of its two axes.
+
+    Frequencies are k / (N d) of a step d between samples, in the order of `argand.spectrum`, or
+    with ``shift`` from the lowest on. The time of a group is the middle of its samples; without
+    times it counts samples.
+
+    Raises InputError where times have unequal steps.
+    """
+    axes = staged.axes["samples"]
+    apart, units = sample_step(staged)
+    k = np.arange(problem.bins)
+    if not problem.real:
+        k = (k + problem.length // 2) % problem.length - problem.length // 2
+    values = k / (problem.length * apart)
+    name = _renamed(axes[-1], False)
+    if name in axes:
+        name = f"{axes[-1]}_{name}"
+    found = staged.coordinates.get(axes[-1])
+    start = found.values[0] if found is not None and found.values.size else 0.0
+    in_group = (problem.length - 1 + (problem.average - 1) * problem.step) / 2
+    middle = in_group + problem.step * problem.average * np.arange(problem.groups)
+    return name, {
+        name: Coordinate(
+            np.fft.fftshift(values) if shift else values, RECIPROCAL.get(units, f"1/{units}"), name
+        ),
+        axes[-1]: Coordinate(start + apart * middle, units, "middle of the segments' samples"),
+    }
+
+
+def power_units(samples: str, frequency: str, *, density: bool) -> str:
+    """Units of |X|^2 of samples, over those of frequency where it is a density."""
+    square = f"({samples})^2" if " " in samples or "/" in samples else f"{samples}^2"
+    if not density or not frequency:
+        return square if samples else ""
+    over = f"({frequency})" if "/" in frequency else frequency
+    return f"{square if samples else '1'}/{over}"
+
+
+def sample_step(staged: Staged) -> tuple[float, str]:
     """The step along the samples' last axis and its unit; of one sample without a coordinate."""
     axis = staged.axes["samples"][-1]
     found = staged.coordinates.get(axis)

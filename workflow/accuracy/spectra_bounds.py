@@ -33,6 +33,8 @@ from workflow.accuracy.transform_deviations import (
 )
 from workflow.accuracy.underflow import underflow
 
+_WINDOWED = 5
+"""Roundings of a windowed sample."""
 _STAGES = 16
 """More than a transform of any plan has."""
 
@@ -108,17 +110,18 @@ def spectra_bound(
         ran: `KERNEL` where one kernel did everything, else the plan of `argand.dft` in words; empty
             on the CPU.
 
-    A windowed sample passes three roundings: of the sample and of the coefficient to the type of
-    the transform, and of their product. The transform's own error is relative to it. Two squares
+    A windowed sample passes five roundings in the type of the transform: of the sample, of the
+    window where it is given in that type, of the scale that follows from it, of the coefficient,
+    which is both, and of their product. The transform's own error is relative to it. Two squares
     and their sum are two roundings; the kernel adds those of a batch of segments in fp32, at most
     `LARGEST_BATCH`, and everything else in fp64; the mean is rounded twice.
     """
     u, exact = accumulator_roundoff(precision), PRECISIONS["fp64"]
     own = bank_transform_bound(precision, length, backend, real, ran)
-    windowed = roundings(3, u)
+    windowed = roundings(_WINDOWED, u)
     reference = transform_bound(exact, prime_factors(length), "cpu") + roundings(6, exact.u)
     worst = (1 + windowed) * (1 + own) - 1 + reference
-    deviation = math.hypot(_deviation(precision, length, backend, ran), math.sqrt(3) * u)
+    deviation = math.hypot(_deviation(precision, length, backend, ran), math.sqrt(_WINDOWED) * u)
     deviation += reference_deviation(length)
     in_batch = min(LARGEST_BATCH, average) if ran == KERNEL else 1
     squares = gamma(4 + in_batch, u) + 2 * gamma(average + 6, exact.u)

@@ -18,6 +18,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.power_estimate import PowerEstimate
 from workflow.config.tone import Tone
 from workflow.data import Array, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
@@ -46,7 +47,7 @@ class DftInput(FileInput):
     window: DatasetRef | None = Field(None, description="Path of a real window.")
 
 
-class DftCase(Case):
+class DftCase(PowerEstimate, Case):
     """Transforms along one axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N)."""
 
     kind: Literal["dft"]
@@ -80,16 +81,29 @@ class DftCase(Case):
 
     @model_validator(mode="after")
     def _sizes(self) -> DftCase:
-        operands.sizes_or_input(self, ("length", "batch"), ("tones", "noise"))
+        drawn = ("tones", "noise", "segments", "sample_rate_hz")
+        segmented = self.power and self.input is not None
+        operands.sizes_or_input(self, ("batch",) if segmented else ("length", "batch"), drawn)
         operands.axis_of_input(self, DftInput)
+        if self.power:
+            self._of_power()
         if self.input is not None and self.input.window is not None and self.window is not None:
             raise ValueError("window must not be given beside input.window")
         return self
 
+    def _of_power(self) -> None:
+        for name in ("inverse", "norm", "rounding"):
+            if name in self.model_fields_set:
+                raise ValueError(f"{name} must not be given beside power: true")
+        if self.real and self.shift:
+            raise ValueError("shift must not be given beside real: bin 0 is the lowest one")
+        if self.length is not None:
+            self.overlapping(self.length)
+
 
 @register
 class Dft(Workload):
-    """A batch of transforms of one length."""
+    """A batch of transforms of one length; with ``power`` a `PowerSpectra`."""
 
     kind: ClassVar[str] = "dft"
     operation: ClassVar[str] = "dft"
@@ -103,6 +117,14 @@ class Dft(Workload):
     result_like: ClassVar[str] = "samples"
     splits: ClassVar[tuple[str, ...]] = SAMPLES.axes[:-1]
     case: DftCase
+
+    def __new__(cls, name: str, case: DftCase, seed: int) -> Dft:
+        """Return the workload of a case."""
+        if cls is not Dft or not case.power:
+            return object.__new__(cls)
+        from workflow.workloads.power_spectra import PowerSpectra
+
+        return object.__new__(PowerSpectra)
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:

@@ -22,6 +22,8 @@ CASES = [
     {"kind": "image", "antennas": 9, "directions": {"n": 11, "field_of_view_deg": 30}},
     {"kind": "channelise", "channels": 12, "taps": 3, "antennas": 3, "samples": 150},
     {"kind": "channelise", "channels": 64, "oversampling": "4/3", "real": True, "samples": 2000},
+    {"kind": "dft", "power": True, "length": 64, "segments": 50, "average": 7, "window": "hann"},
+    {"kind": "dft", "power": True, "length": 37, "segments": 9, "real": True},
     {"kind": "solve", "n": 120, "rhs": 2, "source": "cylinder", "ka": 8},
 ]
 

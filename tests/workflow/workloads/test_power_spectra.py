@@ -1,0 +1,248 @@
+"""The kind dft with ``power: true``: staged, computed, verified, delivered, chained, refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from matplotlib.figure import Figure
+from pydantic import ValidationError
+from scipy import signal
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from tests.workflow.streamed_runs import Ran, workload_of
+from workflow.storage.inputs import InputError
+from workflow.storage.products import check_product
+from workflow.workloads.dft import Dft, DftCase
+from workflow.workloads.power_spectra import PowerSpectra
+
+TONE = {"frequency": 5 / 32, "amplitude": 2.0}
+DRAWN: dict[str, Any] = {
+    "power": True, "length": 32, "segments": 60, "batch": 3, "window": "hann",
+    "sample_rate_hz": 3.2e3, "tones": [TONE],
+}  # fmt: skip
+
+
+def power(**parameters: Any) -> Dft:
+    return Dft("s", DftCase.model_validate({"kind": "dft", **parameters}), 11)
+
+
+def computed(one: Dft, precision: str = "fp64") -> Any:
+    staged = one.stage()
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return staged, implementation.compute(implementation.prepare(staged.operands))
+
+
+def assessed(one: Dft, precision: str, change: Any = lambda result: result) -> Any:
+    staged, result = computed(one, precision)
+    reference = one.reference(staged)
+    return one.assess(staged, reference, change(result), PRECISIONS[precision], "cpu")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Samples (time, antenna) of integers and of reals, and a window."""
+    rng = np.random.default_rng(0)
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        parts = rng.integers(-128, 128, (400, 3, 2)).astype(np.int8)
+        file["x"] = parts.view([("r", "i1"), ("i", "i1")])[..., 0]
+        file["x"].attrs["units"] = "V"
+        file["real"] = rng.standard_normal((400, 3))
+        file["w"] = 1 + rng.random(64)
+        file["t"] = np.r_[np.arange(399) * 1e-3, 7.0]
+    return tmp_path / "own.h5"
+
+
+def source(path: Path, **changes: Any) -> dict[str, Any]:
+    given = {"file": str(path), "samples": "x", "axes": {"samples": ["time", "antenna"]}}
+    return {"power": True, "length": 64, "axis": "time", "input": given | changes}
+
+
+def test_a_case_with_power_is_computed_by_the_kernels_of_spectra() -> None:
+    assert isinstance(power(**DRAWN), PowerSpectra)
+    assert power(**DRAWN).operation == "spectrum"
+    plain = power(length=8)
+    assert (type(plain), plain.operation) == (Dft, "dft")
+
+
+@pytest.mark.parametrize("average", [1, 4, "all"])
+def test_a_tone_is_where_it_was_planted_at_its_power(average: Any) -> None:
+    one = power(**DRAWN, average=average, scaling="spectrum", noise=0.0)
+    product = one.product(*computed(one))
+    frequency, time = product.coordinates["frequency"], product.coordinates["time"]
+    assert (frequency.units, time.units, product.units) == ("Hz", "s", "")
+    means = product.data.mean(axis=(0, 1))
+    assert frequency.values[means.argmax()] == pytest.approx(3.2e3 * 5 / 32)
+    np.testing.assert_allclose(means.max(), 4, rtol=1e-6)
+    assert frequency.values.min() == -1600
+    groups = {1: 60, 4: 15, "all": 1}[average]
+    assert product.data.shape == (3, groups, 32) == one.result_shape(one.outline())
+    assert product.axes == ("batch", "time", "frequency")
+    np.testing.assert_allclose(np.diff(time.values), 16 * 60 / groups / 3.2e3)
+    samples = {1: 32, 4: 80, "all": 976}[average]
+    assert time.values[0] == pytest.approx((samples - 1) / 2 / 3.2e3)
+
+
+@pytest.mark.parametrize("average", [1, "all"])
+def test_pictures_are_a_curve_or_a_spectrogram(average: Any) -> None:
+    one = power(**DRAWN, average=average, shift=True)
+    product = one.product(*computed(one))
+    assert (np.diff(product.coordinates["frequency"].values) > 0).all()
+    check_product(product)
+    axes = Figure().subplots()
+    one.picture(product, axes)
+    assert axes.get_xlabel() == "frequency (Hz)"
+    assert axes.get_ylabel() == (
+        "time (s)" if average == 1 else "power (dB relative to the largest)"
+    )
+    outline = one.product_outline(one.outline())
+    assert (outline.data.shape, outline.axes) == (product.data.shape, product.axes)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("more", [{"average": 4}, {"real": True, "overlap": 0}])
+def test_floor_and_scalloping_are_measured(precision: str, more: dict[str, Any]) -> None:
+    judged = assessed(power(**DRAWN | more), precision)
+    assert judged.verdict == "verified", judged.reason
+    slack = {"bf16": 0.2, "fp16": 0.02, "tf32": 0.02}.get(precision, 1e-4)
+    assert judged.measures["scalloping_db"] == pytest.approx(1.4236, abs=slack)
+    floor = {"bf16": -60, "fp16": -80, "tf32": -80, "fp64": -300}.get(precision, -140)
+    assert judged.measures.get("noise_floor_db", -400) < floor
+
+
+def test_a_line_that_is_not_there_and_another_gain_are_told() -> None:
+    def leaking(result: Any) -> Any:
+        result[..., 20] += 1e-5 * result[..., 5]
+        return result
+
+    def louder(result: Any) -> Any:
+        result[..., 6] *= 1.1
+        return result
+
+    one = power(**DRAWN)
+    right = assessed(one, "fp32")
+    leaks, loud = assessed(one, "fp32", leaking), assessed(one, "fp32", louder)
+    assert (leaks.verdict, loud.verdict) == ("wrong", "wrong")
+    assert leaks.measures["noise_floor_db"] > right.measures["noise_floor_db"] + 20
+    assert loud.measures["scalloping_db"] > right.measures["scalloping_db"] + 0.4
+
+
+def test_a_file_of_ones_own_is_estimated(own: Path) -> None:
+    one = power(**source(own, sample_rate_hz=1e3), window="hamming", average=3)
+    one.check()
+    product = one.product(*computed(one))
+    with h5py.File(own) as file:
+        x = (file["x"]["r"] + 1j * file["x"]["i"]).T
+    *_, wanted = signal.spectrogram(x, 1e3, "hamming", 64, 32, detrend=False, return_onesided=False)
+    wanted = wanted.swapaxes(-1, -2)[:, :9].reshape(3, 3, 3, 64).mean(axis=2)
+    np.testing.assert_allclose(product.data, wanted, rtol=1e-10)
+    assert (product.axes, product.units) == (("antenna", "time", "frequency"), "V^2/Hz")
+    assert product.coordinates["frequency"].values[1] == pytest.approx(1e3 / 64)
+    assert assessed(one, "fp32").verified
+    given = power(**source(own, samples="real", window="w"), real=True, scaling="spectrum")
+    given.check()
+    assert assessed(given, "3xfp16").verified
+    assert given.product(*computed(given)).coordinates["frequency"].units == "cycles/sample"
+    whole = {**source(own), "length": None}
+    assert computed(power(**whole))[1].shape == (3, 1, 400)
+
+
+def test_mistakes_are_told_before_a_job_starts(own: Path) -> None:
+    time = {"time": {"dataset": "t", "units": "s"}}
+    for changes, more, said in (
+        ({}, {"length": 401}, "length must be at most the samples of an axis, 400"),
+        ({"window": "w"}, {"length": 32}, "input.window must have 32 values"),
+        ({"coordinates": time}, {}, "must have equal steps"),
+        ({"samples": "real"}, {}, "must be"),
+        ({}, {"real": True}, "must be"),
+        ({}, {"average": 12}, "average must be at most 11, the segments, got 12"),
+    ):
+        with pytest.raises(InputError, match=said):
+            power(**source(own, **changes) | more).check()
+    for window in ("hammng", ["kaiser"]):
+        with pytest.raises(ValueError, match=r"window: must be a window of scipy\.signal"):
+            power(**DRAWN | {"window": window}).check()
+    with pytest.raises(ValueError, match="average must be at most 60"):
+        power(**DRAWN, average=61).check()
+
+
+def test_nan_is_refused_or_let_through(own: Path) -> None:
+    with h5py.File(own, "a") as file:
+        file["real"][100, 1] = np.nan
+    real = source(own, samples="real")
+    with pytest.raises(InputError, match="1 NaN"):
+        power(**real, real=True).stage()
+    one = power(**real, real=True, allow_nonfinite=True)
+    found = np.isfinite(computed(one, "fp32")[1])
+    assert not found[1, 2:4].any()
+    assert found.sum() == found.size - 2 * 33
+    judged = assessed(one, "fp32")
+    assert judged.verified, judged.reason
+    assert assessed(one, "fp32", lambda x: np.nan_to_num(x)).verdict == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"power": False}, "segments must be given beside power: true"),
+        ({"overlap": 32}, "overlap must be below length, 32, got 32"),
+        ({"average": 0}, "average must be from 1 on, or 'all', got 0"),
+        ({"average": "most"}, "average"),
+        ({"segments": 0}, "greater than or equal to 1"),
+        ({"sample_rate_hz": 0}, "greater than 0"),
+        ({"inverse": True}, "inverse must not be given beside power"),
+        ({"norm": "ortho"}, "norm must not be given beside power"),
+        ({"scaling": "power"}, "'density' or 'spectrum'"),
+        ({"real": True, "shift": True}, "shift must not be given beside real"),
+        ({"rounding": {"tf32": "toward_zero"}}, "rounding must not be given"),
+        ({"length": None}, "length must be given where there is no input"),
+        ({"input": {"samples": "x", "file": "a.h5"}}, "batch must not be given beside input"),
+    ],
+)
+def test_mistakes_of_a_study_are_told(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        power(**DRAWN | changes)
+
+
+def test_products_chain_and_shards_are_the_whole(tmp_path: Path) -> None:
+    """The power of a filter bank's channels over time, of antennas that are computed apart."""
+    chain = {
+        "channels": {
+            "kind": "channelise", "channels": 8, "taps": 2, "antennas": 4, "samples": 800,
+        },
+        "noise": {
+            "kind": "dft", "power": True, "axis": "time", "length": 16, "average": 2,
+            "input": {"samples": {"workload": "channels"}},
+        },
+    }  # fmt: skip
+    whole = run(study_of(chain), tmp_path / "whole")
+    sharded = {name: {**case, "shards": 2} for name, case in chain.items()}
+    parts = run(study_of(sharded), tmp_path / "parts", 2)
+    for name, product in whole.items():
+        np.testing.assert_array_equal(product.data, parts[name].data)
+        assert product.axes == parts[name].axes
+    x = np.moveaxis(whole["channels"].data, 2, -1)
+    *_, wanted = signal.spectrogram(
+        x, 1e6 / 8, "boxcar", 16, 8, detrend=False, return_onesided=False
+    )
+    count = wanted.shape[-1] // 2
+    wanted = wanted[..., : 2 * count].reshape(*wanted.shape[:-1], count, 2).mean(axis=-1)
+    np.testing.assert_allclose(
+        whole["noise"].data, np.moveaxis(wanted, -2, -1), rtol=1e-9, atol=1e-18
+    )
+
+
+def test_what_streams_is_the_whole(tmp_path: Path) -> None:
+    case = {"kind": "dft", **DRAWN, "batch": 61, "average": 5}
+    whole = Ran(tmp_path / "whole", workload_of(case), cpu())
+    parts = Ran(tmp_path / "parts", workload_of({**case, "device_memory": "60 KiB"}), cpu())
+    for precision in ("fp32", "3xfp16"):
+        piecewise, at_once = (one.result(precision=precision) for one in (parts, whole))
+        assert piecewise.chunks > 1
+        np.testing.assert_array_equal(piecewise.data, at_once.data)

@@ -1,0 +1,278 @@
+"""Power of segments: the kind ``dft`` with ``power: true``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from argand import PRECISIONS, Device, Precision, SpectrumProblem
+from argand import spectrum as estimate
+from argand.spectrum.problem import spectrum_problem
+
+from workflow import spectrum
+from workflow.accuracy import Accuracy
+from workflow.accuracy.spectra_accuracy import (
+    SpectraReference,
+    assess_spectra,
+    spectra_reference,
+)
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.figures import pictures
+from workflow.storage import operands
+from workflow.storage.drawn import Box, Drawn
+from workflow.storage.inputs import InputError
+from workflow.storage.operands import Operand
+from workflow.windows import check_window, make_window
+from workflow.workloads.base import NOTHING
+from workflow.workloads.baselines import implementations
+from workflow.workloads.dft import SAMPLES, Dft
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RAN = "ran"
+"""The attribute with what ran on a GPU, in words."""
+_WINDOW = Operand("window", ("segment_sample",), real=True)
+_MOST_DRAWN = 1024
+"""Rows and columns of a spectrogram's picture, at most."""
+
+
+class PowerSpectra(Dft):
+    """Means of |X|^2 over groups of segments: spectrograms and Welch's estimates."""
+
+    operation: ClassVar[str] = "spectrum"
+    seen: ClassVar[str] = (
+        "Power in dB below its largest value: over frequency, or of a spectrogram over time and "
+        "frequency. A tone is a line as narrow as the window lets it be; noise is the floor."
+    )
+    result_like: ClassVar[str] = ""
+
+    @property
+    def _operands(self) -> list[Operand]:
+        return [replace(SAMPLES, along=self.case.axis, real=self.case.real), _WINDOW]
+
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError for too few samples, another window, or times of unequal steps."""
+        case = self.case
+        if case.window is not None:
+            check_window(case.window)
+        found = {}
+        if case.input is not None:
+            found = operands.headers(case.input, self._operands, upstream)
+        outline = self.outline(upstream)
+        length = self._length(outline)
+        samples, several = outline.operands["samples"].shape[-1], case.average != "all"
+        if samples < length:
+            raise InputError(f"length must be at most the samples of an axis, {samples}: {length}")
+        case.overlapping(length)
+        problem = self._problem(outline, PRECISIONS["fp64"])
+        if several and not problem.groups:
+            count = spectrum_problem(
+                (*problem.leading, problem.samples), length=length, overlap=problem.overlap,
+                average=1, real=case.real, onesided=None, precision=PRECISIONS["fp64"],
+            ).groups  # fmt: skip
+            raise InputError(f"average must be at most {count}, the segments, got {case.average}")
+        if "window" in found and found["window"].shape != (length,):
+            raise InputError(
+                f"input.window must have {length} values, as a segment has samples, "
+                f"got {found['window'].shape[0]}"
+            )
+        self._axes(outline)
+
+    def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
+        """Operands samples (..., time) and window (N)."""
+        case = self.case
+        if case.input is not None:
+            self.check_again(upstream)
+            allow = case.allow_nonfinite
+            found = operands.staged(case.input, self._operands, upstream, allow_nonfinite=allow)
+            return self._windowed(found)
+        outline = self._drawn()
+        wanted = outline.operands["samples"]
+        drawn = {"samples": Drawn(wanted.shape, wanted.dtype, self._samples)}
+        axes = {"samples": outline.axes["samples"]}
+        return self._windowed(Staged({}, axes, self._times(), {"seed": self.seed}, drawn))
+
+    def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
+        """See `Workload.outline`."""
+        case = self.case
+        if case.input is not None:
+            found = operands.outline(case.input, self._operands, upstream)
+        else:
+            found = self._drawn()
+        return self._windowed(found, values=False)
+
+    def _drawn(self) -> Staged:
+        """The outline of what is drawn."""
+        case = self.case
+        samples = blank(
+            (case.batch, self._samples_drawn), np.float32 if case.real else np.complex64
+        )
+        times = self._times()
+        axis = "time" if times else SAMPLES.axes[-1]
+        return Staged({"samples": samples}, {"samples": (SAMPLES.axes[-2], axis)}, times)
+
+    @property
+    def _samples_drawn(self) -> int:
+        length = self.case.length or 0
+        return length + (self.case.segments - 1) * (length - self.case.overlapping(length))
+
+    def _times(self) -> dict[str, Coordinate]:
+        rate = self.case.sample_rate_hz
+        if rate is None:
+            return {}
+        return {"time": Coordinate(np.arange(self._samples_drawn) / rate, "s", "time")}
+
+    def _samples(self, box: Box) -> Array:
+        """Those of `Dft`, or their real parts."""
+        samples = super()._samples(box)
+        return np.ascontiguousarray(samples.real) if self.case.real else samples
+
+    def _length(self, staged: Staged) -> int:
+        """N, samples of a segment."""
+        if self.case.length is not None:
+            return self.case.length
+        samples = staged.operands.get("samples", staged.drawn.get("samples"))
+        assert samples is not None  # a key of the input that must be given
+        return samples.shape[-1]
+
+    def _windowed(self, staged: Staged, *, values: bool = True) -> Staged:
+        """The same with the window; without one it is 1 everywhere."""
+        data, axes = dict(staged.operands), dict(staged.axes)
+        if "window" not in axes:
+            length, window = self._length(staged), self.case.window or "boxcar"
+            data["window"] = make_window(window, length) if values else blank((length,), float)
+            axes["window"] = _WINDOW.axes
+        return replace(staged, operands=data, axes=axes)
+
+    def _problem(self, staged: Staged, precision: Precision) -> SpectrumProblem:
+        case, length = self.case, self._length(staged)
+        return spectrum_problem(
+            staged.operands["samples"].shape, length=length, overlap=case.overlapping(length),
+            average=case.average, real=case.real, onesided=None, precision=precision,
+        )  # fmt: skip
+
+    def _scale(self, staged: Staged) -> dict[str, Any]:
+        return {"scaling": self.case.scaling, "sample_rate": 1 / spectrum.sample_step(staged)[0]}
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """(..., time, frequency)."""
+        return self._problem(outline, PRECISIONS["fp64"]).shape
+
+    def product_outline(self, outline: Staged) -> Product:
+        """See `Workload.product_outline`; power is real."""
+        return self.product(outline, blank(self.result_shape(outline), np.float64))
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """5 N log2 N operations a segment and those of squares; read and written once."""
+        problem = self._problem(staged, precision)
+        size = np.dtype(precision.real_output).itemsize
+        written = float(np.prod(problem.shape, dtype=np.int64)) * size
+        read = float(staged.operands["samples"].size * size * (1 if self.case.real else 2))
+        return Shape(
+            flops=problem.flops, bytes_moved=written + read,
+            batch=problem.rows * problem.segments, n=problem.length,
+        )  # fmt: skip
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.spectrum`; the algorithm says what runs."""
+        problem, scale = self._problem(staged, precision), self._scale(staged)
+        average = self.case.average
+
+        def compute(given: Mapping[str, Any]) -> Any:
+            return estimate(
+                given["samples"], problem.length, overlap=problem.overlap, average=average,
+                window=given["window"], precision=precision, **scale,
+            )  # fmt: skip
+
+        algorithm, steps = _algorithm(problem, device)
+        return Implementation(
+            "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
+            steps=steps,
+        )  # fmt: skip
+
+    def as_computed(self, staged: Staged, steps: str) -> Staged:
+        """With what ran."""
+        return replace(staged, attributes={**staged.attributes, _RAN: steps}) if steps else staged
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """scipy.signal on the CPU; on a GPU windowed segments, cuFFT and squares through CuPy."""
+        problem, scale = self._problem(staged, PRECISIONS["fp64"]), self._scale(staged)
+
+        def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+            return compute(
+                given["samples"], given["window"], problem.overlap, problem.average, **scale
+            )
+
+        return implementations(self.case, device, "spectrum", call)
+
+    def reference(self, staged: Staged) -> Any:
+        """SciPy's transforms of windowed segments in fp64."""
+        problem = self._problem(staged, PRECISIONS["fp64"])
+        return spectra_reference(
+            staged.operands["samples"], staged.operands["window"], problem, **self._scale(staged)
+        )
+
+    def assess(
+        self, staged: Staged, reference: Any, result: Array, precision: Precision, device: str
+    ) -> Accuracy:
+        """See `assess_spectra`."""
+        assert isinstance(reference, SpectraReference)
+        return assess_spectra(
+            reference, result.reshape(-1, *result.shape[-2:]), precision, backend=device,
+            ran=staged.attributes.get(_RAN, ""),
+        )  # fmt: skip
+
+    def _axes(self, staged: Staged) -> tuple[str, dict[str, Coordinate]]:
+        problem = self._problem(staged, PRECISIONS["fp64"])
+        return spectrum.segments(staged, problem, shift=self.case.shift)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The powers, with the frequency of each bin and the middle of each group in time."""
+        axes = staged.axes["samples"]
+        bins, own = self._axes(staged)
+        kept = {
+            name: one for name, one in staged.coordinates.items()
+            if axes[-1] not in one.of(name) and set(one.of(name)) & set(axes) and name not in own
+        }  # fmt: skip
+        data = spectrum.shifted(result) if self.case.shift else result
+        units = spectrum.power_units(
+            staged.units.get("samples", ""), own[bins].units, density=self.case.scaling == "density"
+        )
+        return Product(
+            "power", data, (*axes, bins), {**kept, **own}, f"{self.name}: power of segments", units
+        )
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Mean power of all signals in dB: over frequency, or over time and frequency."""
+        bins, name = product.coordinates[product.axes[-1]], product.axes[-1]
+        order = np.argsort(bins.values)
+        means = product.data.reshape(-1, *product.data.shape[-2:]).mean(axis=0)[:, order]
+        label = f"{name} ({bins.units})" if bins.units else name
+        if len(means) == 1:
+            axes.plot(bins.values[order], pictures.decibels(means[0]), lw=1)
+            axes.set_xlabel(label)
+            axes.set_ylabel("power (dB relative to the largest)")
+            axes.grid(alpha=0.3)
+            return
+        time, along = product.coordinates[product.axes[-2]], product.axes[-2]
+        across, up = bins.values[order], time.values
+        edges = (float(across[0]), float(across[-1]), float(up[0]), float(up[-1]))
+        drawn = pictures.decibels(pictures.block_means(means, _MOST_DRAWN))
+        image = axes.imshow(drawn, origin="lower", aspect="auto", extent=edges)
+        axes.figure.colorbar(image, ax=axes, label="power (dB relative to the largest)")
+        axes.set_xlabel(label)
+        axes.set_ylabel(f"{along} ({time.units})" if time.units else along)
+
+
+def _algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
+    """What runs in words, and on a GPU for its bound."""
+    if device.backend == "cpu":
+        return "window, transform and squares in blocks", ""
+    from argand.spectrum.gpu import algorithm
+
+    return algorithm(problem, device)
