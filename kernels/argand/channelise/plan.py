@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -240,6 +240,11 @@ def kernel_source(plan: ChannelisePlan, component: str) -> str:
     )
 
 
+def fewer_blocks(plan: ChannelisePlan) -> Iterable[int]:
+    """Return the blocks of a multiprocessor that `without_spills` tries, the most first."""
+    return dict.fromkeys(max(1, int(plan.blocks * part)) for part in _FEWER)
+
+
 @lru_cache(maxsize=256)
 def without_spills(plan: ChannelisePlan, component: str, target: str) -> ChannelisePlan:
     """Return the plan with as many blocks on a multiprocessor as leave a thread its registers.
@@ -250,7 +255,7 @@ def without_spills(plan: ChannelisePlan, component: str, target: str) -> Channel
 
     Raises CompileError where NVRTC fails, and NotLaunchedError within `compiling_only`.
     """
-    for blocks in dict.fromkeys(max(1, int(plan.blocks * part)) for part in _FEWER):
+    for blocks in fewer_blocks(plan):
         one = replace(plan, blocks=blocks)
         found = compiled(kernel_source(one, component), target)
         if not found.resources[kernel_name(one, component)].spill_stores:

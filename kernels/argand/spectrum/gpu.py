@@ -29,6 +29,7 @@ from argand.spectrum.plan import (
     kernel_name,
     kernel_source,
     plan_of,
+    without_spills,
 )
 from argand.spectrum.problem import SpectrumProblem
 
@@ -90,11 +91,13 @@ def _in_one_kernel(
     problem: SpectrumProblem, plan: SpectrumPlan, x: Any, coefficients: Any, target: Any,
     device: Device,
 ) -> None:  # fmt: skip
-    one = plan.transforms
     given, component, stride = _units(problem, x)
     aligned = not problem.real or (
         given.data.ptr % COMPONENTS[component][1] == 0 and stride % 2 == 0 and problem.step % 2 == 0
     )
+    if not PLAN_OVERRIDE.active:
+        plan = without_spills(plan, component, device.target, aligned=aligned)
+    one = plan.transforms
     each = problem.rows * (1 if plan.summed else problem.groups)
     chunks, batches = _chunks(
         problem.segments if plan.summed else problem.average, each, one, device

@@ -11,6 +11,7 @@ from argand.channelise.plan import COMPONENTS, ChannelisePlan
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError
 from argand.spectrum.problem import SpectrumProblem
 
@@ -37,10 +38,6 @@ THREADS = 256
 """Threads of a block of the kernels that window and sum alone."""
 TERMS = {"float64": "double", "complex64": "float2", "complex128": "double2"}
 """Types of what `sum_source` adds, in CUDA C++: sums, or spectra whose squares are added."""
-_REGISTERS = 65536
-"""Of a multiprocessor."""
-_OTHER_REGISTERS = 40
-"""Of a thread, beside its butterfly and the sums of its bins: addresses, counts, coefficients."""
 _REALS = {"float32": "float", "float64": "double"}
 
 
@@ -99,7 +96,7 @@ def plan_of(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
         return SpectrumPlan(replace(found, batch=found.batch // average * average), average)
     # As even as may be: the last batch of a group has few segments less than the others.
     count = -(-average // found.batch)
-    return SpectrumPlan(_with_sums(replace(found, batch=-(-average // count))), 0)
+    return SpectrumPlan(_evener(replace(found, batch=-(-average // count))), 0)
 
 
 def _in_warps(plan: ChannelisePlan) -> ChannelisePlan:
@@ -112,23 +109,18 @@ def _in_warps(plan: ChannelisePlan) -> ChannelisePlan:
     return replace(plan, threads=threads, groups=groups, batch=batch)
 
 
-def _with_sums(plan: ChannelisePlan) -> ChannelisePlan:
-    """Return the plan with registers for the sums of a thread's bins beside a butterfly."""
+def _evener(plan: ChannelisePlan) -> ChannelisePlan:
+    """Return the plan without a radix that leaves no registers for sums of bins, where it has."""
     every = (
         (first, second, plan.points // first // second)
         for first in (8, 16)
         for second in range(2, banks.LARGEST_RADIX)
         if plan.points % (first * second) == 0 and plan.points // first // second > 1
     )
-    if max(plan.radices) == banks.LARGEST_RADIX:
-        evener = min(every, key=lambda one: (max(one), one), default=plan.radices)
-        plan = replace(plan, radices=evener)
-    parts = 1 + plan.real
-    owned = -(-(plan.points // parts + plan.real) // plan.threads)
-    butterfly = max(3 * max(plan.radices), (2 + parts) * plan.radices[0])
-    wanted = butterfly + 2 * parts * owned + _OTHER_REGISTERS
-    enough = _REGISTERS // (plan.block_threads * plan.blocks) >= wanted
-    return plan if enough else replace(plan, blocks=max(1, plan.blocks // 2))
+    if max(plan.radices) < banks.LARGEST_RADIX:
+        return plan
+    radices = min(every, key=lambda one: (max(one), one), default=plan.radices)
+    return replace(plan, radices=radices)
 
 
 def bin_factors(problem: SpectrumProblem) -> dict[str, float]:
@@ -164,6 +156,22 @@ def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
         f"{str(aligned).lower()}>::run(args);\n"
         "}\n"
     )
+
+
+@lru_cache(maxsize=256)
+def without_spills(
+    plan: SpectrumPlan, component: str, target: str, *, aligned: bool
+) -> SpectrumPlan:
+    """Return the plan with as many blocks on a multiprocessor as leave a thread its registers.
+
+    As `argand.channelise.plan.without_spills`, whose errors it raises.
+    """
+    for blocks in banks.fewer_blocks(plan.transforms):
+        one = replace(plan, transforms=replace(plan.transforms, blocks=blocks))
+        found = compiled(kernel_source(one, component, aligned=aligned), target)
+        if not found.resources[kernel_name(one, component, aligned=aligned)].spill_stores:
+            return one
+    return plan
 
 
 def window_name(dtype: str, *, real: bool) -> str:
