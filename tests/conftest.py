@@ -61,14 +61,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not EXHAUSTIVE:
         items[:], left = split_items(items)
         config.hook.pytest_deselected(items=left)
-    # They wait for Slurm most of the time: begun first, they do so beside all others.
-    items.sort(key=lambda item: "test_slurm" not in item.nodeid)
+    # Runs of the workflow wait for their jobs and, under Slurm, for its clock. Begun first, and by
+    # one worker, they do so beside all other tests and not beside each other.
+    items.sort(key=_late)
     if HAS_GPU:
         return
     skip = pytest.mark.skip(reason="no NVIDIA GPU answers, or CuPy is not installed")
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(skip)
+
+
+def _late(item: pytest.Item) -> int:
+    return 0 if "test_slurm" in item.nodeid else 1 if "workflow/rules/" in item.nodeid else 2
 
 
 @pytest.fixture

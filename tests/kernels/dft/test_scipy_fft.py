@@ -34,6 +34,7 @@ class Ours:
         print(f"\n{Ours.calls} calls were ours")
 
 
+@pytest.mark.exhaustive
 def test_scipys_own_pass(tmp_path: Path) -> None:
     pytest.importorskip("scipy.fft.tests")
     passed, said = scipys_own.passes(__file__, tmp_path)

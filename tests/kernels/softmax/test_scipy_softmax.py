@@ -38,6 +38,7 @@ class Ours:
         item.module.log_softmax = with_axes(argand.log_softmax)
 
 
+@pytest.mark.exhaustive
 def test_scipys_own_pass(tmp_path: Path) -> None:
     pytest.importorskip("scipy.special.tests")
     passed, _ = scipys_own.passes(__file__, tmp_path)
