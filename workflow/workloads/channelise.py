@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
-from argand.channelise.problem import check_sizes, oversampling_of
-from pydantic import Field, model_validator
 
 from workflow import spectrum
 from workflow.accuracy import Accuracy
@@ -23,8 +20,7 @@ from workflow.accuracy.channelise_accuracy import (
     designed,
 )
 from workflow.config.case import Case
-from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.tone import Tone
+from workflow.config.channelise_case import ChanneliseCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -45,82 +41,6 @@ SAMPLES = Operand(
     "samples", ("axis_0", "polarization", "antenna", "time"), free=True, named=True
 )  # fmt: skip
 COEFFICIENTS = Operand("coefficients", ("tap",), real=True)
-
-
-class ChanneliseInput(FileInput):
-    """Samples, and coefficients where they are not designed, in a file."""
-
-    samples: DatasetRef
-    coefficients: DatasetRef | None = Field(
-        None, description="Path of the taps times channels real coefficients, in place of a window."
-    )
-
-
-class ChanneliseCase(Case):
-    """Channels of a polyphase filter bank, critically sampled or oversampled."""
-
-    kind: Literal["channelise"]
-    channels: int = Field(ge=2, le=1 << 20, description="M, points of a transform.")
-    taps: int = Field(8, ge=1, le=1 << 10, description="T; the filter has T M coefficients.")
-    window: str | tuple[str | float, ...] = Field(
-        "hamming",
-        description="Of scipy.signal.firwin, which designs the filter: a name, or [name, "
-        "parameter...].",
-    )
-    oversampling: int | str = Field(
-        1, description="Spectra in M samples: 1, or a fraction above it, such as 4/3."
-    )
-    real: bool = Field(
-        False, description="Whether samples are real; then there are channels 0 to M / 2 alone."
-    )
-    shift: bool = Field(
-        False, description="Whether channel 0 stands in the middle of the product's channels."
-    )
-    centre_hz: float = Field(
-        0.0, ge=0, description="Frequency that is 0 in the samples, as of a local oscillator."
-    )
-    axis: int | str | None = Field(
-        None,
-        description="The axis of time, by its name in `input.axes` or its place in the file; "
-        "needed where there are several.",
-    )
-    polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
-    antennas: int = Field(1, ge=1, le=1 << 16, description="Antennas.")
-    samples: int | None = Field(None, ge=1, le=1 << 34, description="Samples of each.")
-    sample_rate_hz: float = Field(1e6, gt=0, description="Samples a second.")
-    tones: tuple[Tone, ...] = Field(
-        (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
-        description="Complex exponentials in the samples, or the real parts of such.",
-    )
-    noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
-    input: ChanneliseInput | None = Field(None, description="Samples from a file instead.")
-
-    @model_validator(mode="after")
-    def _fits(self) -> ChanneliseCase:
-        operands.sizes_or_input(
-            self, ("samples", "polarizations", "antennas"), ("sample_rate_hz", "tones", "noise")
-        )
-        operands.axis_of_input(self, ChanneliseInput)
-        check_sizes(self.channels, self.taps)
-        oversampling_of(self.oversampling, self.channels)
-        if self.real and self.shift:
-            raise ValueError("shift must not be given beside real: channel 0 is the lowest one")
-        own = self.input is not None and self.input.coefficients is not None
-        if own and "window" in self.model_fields_set:
-            raise ValueError("window must not be given beside input.coefficients")
-        if self.samples is not None and self.samples < self.channels * self.taps:
-            raise ValueError(
-                f"samples must be at least channels times taps, {self.channels * self.taps}, got "
-                f"{self.samples}"
-            )
-        if self.rounding:
-            raise ValueError("rounding must not be given: argand.channelise takes none")
-        return self
-
-    @property
-    def fraction(self) -> Fraction:
-        """The oversampling."""
-        return oversampling_of(self.oversampling, self.channels)
 
 
 @register

@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import Device, Precision, image
-from pydantic import Field, model_validator
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
 from workflow.arrays.covariances import check_covariances
 from workflow.arrays.plane_waves import Wave
-from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.case import Case
-from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.image_grid import Directions
+from workflow.config.image_case import ImageCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -36,63 +33,6 @@ AXES = ("time", "polarization", "m", "l")
 """Of the image."""
 FAINTEST_DB = 30
 """Range of a picture's colours."""
-
-
-class ImageInput(FileInput):
-    """Covariances in a file, or of another workload."""
-
-    covariances: DatasetRef = Field(
-        description="(time, polarization, frequency, antenna, column), leading axes missing or "
-        "not: `covariance` of `format: uvh5`, a dataset's path, or {workload: name}. What stands "
-        "along it must have frequency in Hz, and east and north of the antennas in m (up where "
-        "they are not in one plane)."
-    )
-
-
-class ImageCase(Case):
-    """Power P(d) = w(d)^H R w(d) over a grid of directions d, channels summed.
-
-    The weights w are those of a plane wave from d at the antennas. Times and polarizations have an
-    image each, but for the axes that `sum` names.
-    """
-
-    kind: Literal["image"]
-    directions: Directions = Field(description="The grid of directions.")
-    sum: tuple[Literal["time", "polarization"], ...] = Field(
-        (), description="Axes along which covariances are added up first."
-    )
-    autocorrelations: bool = Field(
-        True,
-        description="Whether the power of each antenna alone counts, the diagonal of R. Without it "
-        "directions without a source have a power about zero, of either sign.",
-    )
-    antennas: int | None = Field(
-        None, ge=1, le=1 << 14, description="Antennas, scattered over a disc."
-    )
-    radius_m: float = Field(100.0, gt=0, le=1e6, description="Radius of the disc in m.")
-    channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
-    samples: int = Field(
-        256, ge=1, le=1 << 24, description="Time samples of the mean that a covariance is."
-    )
-    frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
-    sources: tuple[Source, ...] = Field(
-        (Source(l=0.1, m=0.2, power=1.0), Source(l=-0.15, m=-0.05, power=0.5)),
-        description="Plane waves that arrive.",
-    )
-    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
-    input: ImageInput | None = Field(None, description="Covariances from a file instead.")
-
-    @model_validator(mode="after")
-    def _one_source(self) -> ImageCase:
-        operands.sizes_or_input(
-            self, ("antennas",),
-            ("radius_m", "channels", "samples", "frequencies", "sources", "noise"),
-        )  # fmt: skip
-        if len(set(self.sum)) != len(self.sum):
-            raise ValueError(f"sum: each axis once, got {list(self.sum)}")
-        if self.rounding:
-            raise ValueError("rounding must not be given: argand.image rounds each precision alike")
-        return self
 
 
 @register

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import Device, Precision, plan_circuit
@@ -14,7 +14,6 @@ from argand.gates.canonical import gate_form
 from argand.gates.circuits import prepared_gates
 from argand.gates.measure import measured_costs
 from argand.gates.plan import MOST_WIDTH
-from pydantic import Field, model_validator
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import StateReference, state_reference
@@ -25,8 +24,7 @@ from workflow.circuits.exact_evolution import evolve_in_fp64
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.initial_states import random_state, zero_state
 from workflow.config.case import Case
-from workflow.config.circuit import Circuit
-from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.passes import Applied, described, in_words, passes_in
@@ -46,37 +44,6 @@ if TYPE_CHECKING:
     from workflow.circuits.circuit_size import CircuitSize
 
 STATE = Operand("state", ("basis_state",))
-
-
-class StatevectorInput(FileInput):
-    """The state to begin with, in an HDF5 file."""
-
-    state: DatasetRef
-
-
-class StatevectorCase(Case):
-    """The evolution of a state of n qubits by a circuit, its gates fused.
-
-    Basis states are numbered as in Qiskit: qubit 0 is the least significant bit.
-    """
-
-    kind: Literal["statevector"]
-    circuit: Circuit = Field(description="The gates.")
-    fuse: Literal["auto"] | Annotated[int, Field(ge=1, le=10)] = Field(
-        "auto",
-        description="Largest fused gate in qubits; with `auto` each precision and peer has the "
-        "fusion of the least predicted time on its device.",
-    )
-    initial: Literal["zero", "random"] = Field(
-        "zero", description="State to begin with: |0...0>, or one drawn from the seed."
-    )
-    input: StatevectorInput | None = Field(None, description="State to begin with from a file.")
-
-    @model_validator(mode="after")
-    def _one_state(self) -> StatevectorCase:
-        if self.input is not None and "initial" in self.model_fields_set:
-            raise ValueError("initial must not be given beside input: the data are there")
-        return self
 
 
 @register

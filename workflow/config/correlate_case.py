@@ -1,0 +1,69 @@
+"""The parameters of correlations, and the integrations they call for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from argand.herk.problem import Form
+from pydantic import Field, model_validator
+
+from workflow.config.antenna_array import AntennaArray, Frequencies, Source
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.product_case import ProductCase
+from workflow.storage import operands
+
+
+class CorrelateInput(FileInput):
+    """Voltages of antennas in a file."""
+
+    voltages: DatasetRef
+
+
+class CorrelateCase(ProductCase):
+    """Visibilities of all pairs of inputs, averaged over nothing: sums over each integration."""
+
+    kind: Literal["correlate"]
+    channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
+    polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
+    antennas: int | None = Field(None, ge=1, le=1 << 20, description="Antennas of the array.")
+    samples: int | None = Field(None, ge=1, le=1 << 28, description="Time samples of a channel.")
+    integrate: int | None = Field(
+        None,
+        ge=1,
+        le=1 << 28,
+        description="Samples of an integration, which divides theirs; all of them where not given.",
+    )
+    form: Form = Field(
+        "full",
+        description="Matrices of all inputs by all inputs, or the lower triangle alone: each pair "
+        "once, (i, j) at i (i + 1) / 2 + j.",
+    )
+    array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
+    frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
+    sources: tuple[Source, ...] = Field(
+        (Source(l=0.25, m=0.125, power=1.0), Source(l=-0.3, m=0.2, power=0.25)),
+        description="Plane waves that arrive.",
+    )
+    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    input: CorrelateInput | None = Field(None, description="Voltages from a file.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> CorrelateCase:
+        operands.sizes_or_input(
+            self, ("antennas", "samples", "channels", "polarizations"),
+            ("array", "frequencies", "sources", "noise"),
+        )  # fmt: skip
+        if self.samples is not None:
+            integrated(self.samples, self.integrate)
+        return self
+
+
+def integrated(samples: int, integrate: int | None) -> tuple[int, int]:
+    """How many integrations there are, and the samples of each.
+
+    Raises ValueError where samples are left over.
+    """
+    each = samples if integrate is None else integrate
+    if each == 0 or samples % each:
+        raise ValueError(f"integrate must divide the {samples} samples along time, got {each}")
+    return samples // each, each

@@ -1,0 +1,66 @@
+"""The parameters of dense systems."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from workflow.config.case import PRODUCT_PRECISIONS, Case
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage import operands
+
+
+class SolveInput(FileInput):
+    """Systems in a file."""
+
+    a: DatasetRef
+    b: DatasetRef
+    expected: DatasetRef | None = Field(
+        None,
+        description="Path of solutions that are known otherwise, as by a series; they are compared "
+        "with, and nothing is computed from them.",
+    )
+
+
+class SolveCase(Case):
+    """A x = b for a batch of matrices (batch, n, n) and right-hand sides (batch, n, rhs).
+
+    The precision is that of the products that factor A. A and b are rounded to its type, and x is
+    refined in fp64 to the backward error of that type, whatever the products were: a precision that
+    does not get there has no result. LAPACK or cuSOLVER computes all of it at fp64 and fp32.
+    """
+
+    precision_names: ClassVar[tuple[str, ...]] = PRODUCT_PRECISIONS
+    kind: Literal["solve"]
+    n: int | None = Field(None, ge=1, le=1 << 17, description="Unknowns, and equations.")
+    rhs: int = Field(1, ge=1, le=1 << 20, description="Right-hand sides of each matrix.")
+    batch: int = Field(1, ge=1, le=1 << 20, description="How many matrices.")
+    source: Literal["normal", "cylinder"] = Field(
+        "normal",
+        description="Normal numbers, or the current that plane waves induce on a conducting "
+        "cylinder, at n points of its surface: directions of incidence are the right-hand sides, "
+        "and the expected solution is the Mie series.",
+    )
+    ka: float | None = Field(
+        None,
+        gt=0,
+        le=1e5,
+        description="Of the cylinder, wavenumber times radius; n = 8 ka resolves it.",
+    )
+    input: SolveInput | None = Field(None, description="Systems from a file instead.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> SolveCase:
+        operands.sizes_or_input(self, ("n", "rhs", "batch"), ("source", "ka"))
+        if self.allow_nonfinite:
+            raise ValueError("allow_nonfinite: no x solves a system with NaN or Inf")
+        if self.rounding:
+            raise ValueError("rounding must not be given: argand.solve rounds as its products do")
+        if (self.ka is None) != (self.source != "cylinder"):
+            raise ValueError("ka must be given where source is cylinder, and only there")
+        if self.source == "cylinder" and self.batch != 1:
+            raise ValueError(f"batch must be 1 where source is cylinder, got {self.batch}")
+        if self.source == "cylinder" and (self.n or 0) % 2:
+            raise ValueError(f"n must be even where source is cylinder, got {self.n}")
+        return self
