@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 from argand import Device, solve
-from argand.solve.problem import UNIT_ROUNDOFF, solve_problem
+from argand.runtime.complex_types import UNIT_ROUNDOFF
+from argand.solve.problem import solve_problem
 
 from benchmarks.harness.conditions import Monitor, monitor
 from benchmarks.harness.measuring import array_module, chosen_device, release

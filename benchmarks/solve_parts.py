@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from argand import Device
+from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve.cpu import CpuLibrary
 from argand.solve.library import Exchanges, Library
 from argand.solve.lu import Factorization
-from argand.solve.problem import UNIT_ROUNDOFF
 from argand.solve.refine import refined
 from argand.solve.scaling import norm
 

@@ -20,6 +20,7 @@ from argand.gemm.problem import GemmProblem
 from argand.gemm.tune import tune
 from argand.herk.api import herk
 from argand.herk.problem import HerkProblem
+from argand.hermitian.api import solve_hermitian
 from argand.image.api import image
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.readout.api import Counts, expectation, probabilities, sample
@@ -28,7 +29,6 @@ from argand.softmax.api import log_softmax, logsumexp, softmax
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.tune import tune_softmax
 from argand.solve.api import solve
-from argand.solve.hermitian import solve_hermitian
 from argand.solve.refine import Solution
 from argand.spectrum.api import spectrum
 from argand.spectrum.problem import SpectrumProblem

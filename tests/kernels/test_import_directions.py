@@ -20,6 +20,7 @@ ALLOWED = {
     "gates": {"", "runtime", "gates", "gemm"},
     "herk": {"", "runtime", "herk", "gemm"},
     "solve": {"", "runtime", "solve", "gemm"},
+    "hermitian": {"", "runtime", "hermitian"},
     "image": {"", "runtime", "image"},
     "beam_power": {"", "runtime", "beam_power", "gemm"},
     "readout": {"", "runtime", "readout"},

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from argand import Precision
-from argand.solve.problem import UNIT_ROUNDOFF
+from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve.refine import TARGET
 
 from workflow.accuracy.judgement import Accuracy, Array, Checks, finite, ratio, same_shape

@@ -17,20 +17,20 @@ from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
+from argand.runtime.complex_types import PREFIX
 
 Array = npt.NDArray[Any]
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
 _BLAS_ROWS = 48
 """Fewest rows for which a call of herk for each product pays beside one call of matmul for all."""
-_PREFIX = {"complex64": "c", "complex128": "z"}
 
 
 def herk_algorithm(precision: Precision) -> str:
     """Return the BLAS routine that `herk` runs for a precision, for records."""
     if precision.moduli:
         return "integers, two real products a modulus, full product"
-    prefix = _PREFIX[precision.output]
+    prefix = PREFIX[precision.output]
     if precision.exact_operands:
         return f"{prefix}herk"
     count = len(precision.products)
@@ -84,7 +84,7 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
     """
     from scipy.linalg import blas
 
-    routine = getattr(blas, f"{_PREFIX[str(a.dtype)]}herk")
+    routine = getattr(blas, f"{PREFIX[str(a.dtype)]}herk")
     transposed = 2 if problem.op == "N" else 0  # conj(A) A^T or A^T conj(A)
     for index in np.ndindex(problem.batch_shape):
         out[index] = routine(1.0, a[index].T, trans=transposed, lower=0).T

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.solve.library import PREFIX, Exchanges
+from argand.runtime.complex_types import PREFIX
+from argand.solve.library import Exchanges
 
 
 class CpuLibrary:

@@ -10,8 +10,9 @@ from cupy.cuda import cublas, device
 from cupy_backends.cuda.libs import cusolver
 
 from argand.device import Device, gpu
+from argand.runtime.complex_types import PREFIX
 from argand.solve.exchange_launch import move_launch, order_launch
-from argand.solve.library import PREFIX, Exchanges
+from argand.solve.library import Exchanges
 
 
 class GpuLibrary:

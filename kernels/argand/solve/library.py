@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Protocol
-
-PREFIX: Mapping[str, str] = MappingProxyType({"complex64": "c", "complex128": "z"})
-"""The first letter of LAPACK's and BLAS's routines for a type."""
 
 
 @dataclass(frozen=True)

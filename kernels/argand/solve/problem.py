@@ -12,11 +12,8 @@ import numpy as np
 from argand.device import Backend
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
 from argand.precision import get_precision
+from argand.runtime.complex_types import UNIT_ROUNDOFF, solution_type
 
-UNIT_ROUNDOFF: Mapping[str, float] = MappingProxyType(
-    {"complex64": 2.0**-24, "complex128": 2.0**-53}
-)
-"""By a result's type."""
 BLOCK: Mapping[Backend, int] = MappingProxyType({"cpu": 256, "cuda": 512})
 """Least depth of products by default, at precisions that the library does not have, and columns
 of a panel. On a GPU the least depth at which exact products gain: an update of C at 15 moduli moves
@@ -101,19 +98,6 @@ def solve_problem(
     return SolveProblem(
         n, math.prod(shape_b[1:]), dtype, working, precision, fallback, block, panel or block
     )
-
-
-def solution_type(name: str, matrix: np.dtype[np.generic], sides: np.dtype[np.generic]) -> str:
-    """Return complex128 where a matrix or its right-hand sides b need it, else complex64.
-
-    ``name`` is the matrix's, for messages. Raises TypeError for what neither type holds.
-    """
-    if any(kind.kind not in "biufc" for kind in (matrix, sides)):
-        raise TypeError(f"{name} and b must be numbers, got {matrix} and {sides}")
-    found = str(np.result_type(matrix, sides, np.complex64))
-    if found not in UNIT_ROUNDOFF:
-        raise TypeError(f"{name} and b must fit complex128, got {matrix} and {sides}")
-    return found
 
 
 def default_precision(n: int, dtype: str) -> str:

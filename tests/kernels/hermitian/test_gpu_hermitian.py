@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from argand import launched, solve_hermitian
 from argand.device import gpu
+from argand.hermitian.gpu import PLAN_OVERRIDE
+from argand.hermitian.plan import LARGEST_N, choose_plan, kernel_source
 from argand.runtime.loading import compile_later
-from argand.solve.hermitian_gpu import PLAN_OVERRIDE
-from argand.solve.hermitian_plan import LARGEST_N, choose_plan, kernel_source
 
 from tests.covers import EXHAUSTIVE
-from tests.kernels.solve.covariances import TYPES, covariances, excess, normal
+from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
 
 pytestmark = pytest.mark.gpu
 SIZES = range(1, LARGEST_N + 1) if EXHAUSTIVE else (1, 2, 3, 7, 8, 16, 17, 31, 32, 64, 65, 128)

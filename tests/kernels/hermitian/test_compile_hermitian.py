@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from argand.device import ARCHITECTURES, Arch
-from argand.runtime.plan import PlanError
-from argand.solve.hermitian_plan import (
+from argand.hermitian.plan import (
     ITEM,
     LARGEST_N,
     check_plan,
@@ -16,6 +15,7 @@ from argand.solve.hermitian_plan import (
     kernel_name,
     kernel_source,
 )
+from argand.runtime.plan import PlanError
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from argand.device import is_cuda_array, is_cupy_array
+from argand.hermitian import cpu
+from argand.hermitian.plan import LARGEST_N
 from argand.runtime.checks import check_out
-from argand.solve import hermitian_cpu
-from argand.solve.hermitian_plan import LARGEST_N
-from argand.solve.problem import solution_type
+from argand.runtime.complex_types import solution_type
 
 
 def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any:
@@ -42,7 +42,7 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
             definite or not finite, with its index and the row of the pivot.
     """
     if is_cupy_array(r):
-        from argand.solve.hermitian_gpu import CALLS
+        from argand.hermitian.gpu import CALLS
 
         key = CALLS.key((r, b, info, out), ())
         found = None if key is None else CALLS.repeat(key, (r, b, info), out)
@@ -59,11 +59,11 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
     check_out(out, shape, dtype)
     _check_info(info, leading)
     if on_gpu[0]:
-        from argand.solve import hermitian_gpu
+        from argand.hermitian import gpu
 
-        return hermitian_gpu.solve_hermitian(r, b, dtype, shape, out, info, key)
+        return gpu.solve_hermitian(r, b, dtype, shape, out, info, key)
     columns = (b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False)
-    found = hermitian_cpu.solve_hermitian(r.astype(dtype, copy=False), columns, leading, info)
+    found = cpu.solve_hermitian(r.astype(dtype, copy=False), columns, leading, info)
     found = found.reshape(shape)
     if out is None:
         return found

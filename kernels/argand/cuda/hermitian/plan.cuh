@@ -1,4 +1,4 @@
-// Arguments and plan of the kernel that solves small Hermitian systems (argand/solve/hermitian_plan.py).
+// Arguments and plan of the kernel that solves small Hermitian systems (argand/hermitian/plan.py).
 #pragma once
 #include "device/complex.cuh"
 

@@ -28,7 +28,7 @@ enough warps."""
 _LARGEST_SIDE = 16
 _FUSED_SIDES = {"complex64": 8, "complex128": 3}
 """Elements of right-hand sides of a thread at most that are held beside the matrix."""
-# HermitianArguments of cuda/solve/hermitian_plan.cuh.
+# HermitianArguments of cuda/hermitian/plan.cuh.
 ARGUMENTS = (
     ("const void*", "r"), ("const void*", "b"), ("void*", "x"), ("int*", "info"),
     ("void*", "factors"), ("int64", "r_batch"), ("int64", "b_batch"), ("int64", "x_batch"),
@@ -131,7 +131,7 @@ def kernel_source(plan: HermitianPlan, dtype: str) -> str:
     real = _REAL[dtype]
     fused, in_global = (str(x).lower() for x in (plan.fused, plan.in_global))
     return (
-        '#include "solve/hermitian.cuh"\n'
+        '#include "hermitian/kernel.cuh"\n'
         f"{size_check(f'HermitianArguments<{real}>', ARGUMENTS)}"
         f"constexpr HermitianPlan kPlan{{{plan.n}, {plan.side}, {plan.sides}, {plan.groups}, "
         f"{fused}, {in_global}}};\n"

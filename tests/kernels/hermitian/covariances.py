@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from argand.solve.hermitian_bounds import backward_bound, probable_bound
+from argand.hermitian.bounds import backward_bound, probable_bound
 
 TYPES = ("complex64", "complex128")
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from argand.solve.library import PREFIX
+from argand.runtime.complex_types import PREFIX
 
 
 def solve_hermitian(r: Any, b: Any, leading: tuple[int, ...], info: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from argand.solve.problem import UNIT_ROUNDOFF
+from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 FAILURE = 1e-9
 """How often a right solution exceeds `probable_residual`."""

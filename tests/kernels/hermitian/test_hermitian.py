@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
-from argand.solve.hermitian_bounds import backward_bound, probable_bound
+from argand.hermitian.bounds import backward_bound, probable_bound
 
-from tests.kernels.solve.covariances import TYPES, covariances, excess, normal
+from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
 
 
 @pytest.mark.parametrize("dtype", TYPES)

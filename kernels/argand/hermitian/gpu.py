@@ -9,14 +9,7 @@ from typing import Any
 import cupy
 
 from argand.device import Device, gpu
-from argand.runtime import kernel_trace as launches
-from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.call_cache import CallCache, Key
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import clashes, device_of, one_stride
-from argand.runtime.loading import load
-from argand.runtime.plan_override import PlanOverride
-from argand.solve.hermitian_plan import (
+from argand.hermitian.plan import (
     ARGUMENTS,
     HermitianPlan,
     check_plan,
@@ -24,6 +17,13 @@ from argand.solve.hermitian_plan import (
     kernel_name,
     kernel_source,
 )
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.call_cache import CallCache, Key
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.layout import clashes, device_of, one_stride
+from argand.runtime.loading import load
+from argand.runtime.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[HermitianPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan."""

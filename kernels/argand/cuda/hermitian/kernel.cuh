@@ -11,7 +11,7 @@
 // pivot that is not in [smallest, largest] (docs/kernels/hermitian.md) makes 1 / d NaN, and thereby
 // all of x.
 #pragma once
-#include "hermitian_plan.cuh"
+#include "plan.cuh"
 
 template <typename Real>
 struct Pivot;

@@ -1,0 +1,1 @@
+"""Many small Hermitian positive definite systems, by Cholesky."""
