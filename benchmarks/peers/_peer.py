@@ -87,6 +87,7 @@ class Peer:
     - dft: ``(precision, x, *, inverse=False, norm="backward")``, along the last axis;
     - softmax: ``(precision, x)``, real x, over the last axis;
     - solve: ``(precision, a, b)`` of (n, n) and (n, r);
+    - hermitian: ``(precision, r, b)`` of (..., n, n), definite, and (..., n, k);
     - image: ``(precision, covariances, positions, frequencies, directions)``, as `argand.image`
       with unit vectors; the covariances in the precision's type;
     - beam_power: ``(precision, weights, samples, *, detect="power", integrate=1)``, as
@@ -100,7 +101,7 @@ class Peer:
     whatever the library makes once (plans, planes, a place for the result) made before the clock
     starts:
 
-    - gemm, dft, image, beam_power, channelise, spectrum: ``()``;
+    - gemm, dft, image, beam_power, channelise, spectrum, hermitian: ``()``;
     - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
       fp16, and the function's name;
     - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.

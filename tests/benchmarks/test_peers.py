@@ -132,6 +132,7 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
             segments.reshape(1, 2, 3, 4).mean(axis=2) / 30,
             {"overlap": 2, "average": 3},
         ),
+        "hermitian": ((r + np.eye(4), y), np.linalg.inv(r + np.eye(4)) @ y, {}),
         "solve": ((x + 6 * np.eye(4), y), np.linalg.inv(x + 6 * np.eye(4)) @ y, {}),
     }[peer.operation]
     for name in peer.precisions:

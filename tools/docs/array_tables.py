@@ -1,4 +1,4 @@
-"""The tables of Hermitian products, images and filter banks, as their benchmarks recorded them."""
+"""The tables of Hermitian products and systems, images and filter banks, as their benchmarks recorded them."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         _RATE,
         Column("speedup", "× CuPy", _number, numeric=True),
         Column("componentwise", "error", _number, numeric=True),
+    ),
+    "h200-hermitian": _table(
+        "h200-hermitian.csv",
+        Column("n", "n", numeric=True),
+        Column("gbytes_per_s", "GB/s", _number, numeric=True),
+        Column("of_copy", "of copy", _number, numeric=True),
+        Column("speedup", "× torch", _number, numeric=True),
+        Column("error", "error over bound", _number, numeric=True),
     ),
     "h200-channelise": _table(
         "h200-channelise.csv",

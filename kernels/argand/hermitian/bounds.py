@@ -7,11 +7,14 @@ Derivations: docs/kernels/hermitian.md.
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 FAILURE = 1e-9
-"""How often a right solution exceeds `probable_residual`."""
+"""How often a right solution exceeds `probable_bound`."""
 
 
 def backward_bound(n: int, dtype: str) -> float:
@@ -45,3 +48,21 @@ def probable_bound(n: int, dtype: str, trace: float, norm: float) -> float:
     """
     deviations = math.sqrt(2 * math.log(2 / FAILURE))
     return deviations * UNIT_ROUNDOFF[dtype] * math.sqrt(3 * (2 * n + 8) * trace * norm)
+
+
+def residual_bound(r: Any, b: Any, x: Any, dtype: str) -> Any:
+    """Return what the 2-norm of each column of b - R x is at most, (..., k), if x is right.
+
+    The smaller one of both bounds, with what the residual itself rounds in fp64.
+
+    Args:
+        r, b, x: NumPy arrays (..., n, n), (..., n, k) and (..., n, k).
+        dtype: in which x was computed.
+    """
+    n = r.shape[-1]
+    size = np.linalg.norm(x, axis=-2)
+    trace = np.trace(r, axis1=-2, axis2=-1).real[..., None]
+    norm = np.linalg.norm(r, axis=(-2, -1))[..., None]
+    own = 4 * n * UNIT_ROUNDOFF["complex128"] * (trace * size + np.linalg.norm(b, axis=-2))
+    probable = probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace * norm)
+    return np.minimum(backward_bound(n, dtype) * trace, probable) * size + own

@@ -1,50 +1,63 @@
-"""Cholesky factors by LAPACK, and substitution over all matrices of a batch at a time."""
+"""Small Hermitian systems on the CPU: by LAPACK a matrix, or row by row over a batch."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from argand.runtime.complex_types import PREFIX
 
+_BATCHED_ROWS = 24
+"""Rows up to which substitution over a batch takes less time than a call of LAPACK a matrix."""
+
 
 def solve_hermitian(r: Any, b: Any, leading: tuple[int, ...], info: Any) -> Any:
     """Return x, ``(*leading, n, k)``; arguments and errors as of `argand.solve_hermitian`."""
-    if info is None:
-        return _substituted(_factored(r), b, leading)
-    try:
-        factors, rows = _factored(r), np.zeros(r.shape[:-2], np.int32)
-    except np.linalg.LinAlgError:
-        factors, rows = _factored_apart(r)
-    info[...] = rows
-    found = _substituted(factors, b, leading)
-    found[info > 0] = complex(np.nan, np.nan)
-    return found
+    x, rows = _solved(r, b, leading)
+    if info is None and rows.any():
+        index = tuple(int(i) for i in np.argwhere(rows)[0])
+        named = index[len(index) - (r.ndim - 2) :]
+        raise np.linalg.LinAlgError(
+            f"r{list(named) if named else ''} is not positive definite or not finite: no "
+            f"positive pivot in row {rows[index] - 1}; more diagonal loading may help"
+        )
+    if info is not None:
+        info[...] = rows
+    x[rows > 0] = complex(np.nan, np.nan)
+    return x
 
 
-def _factored(r: Any) -> Any:
-    """Return L of each R = L L^H (LAPACK's potrf); raise LinAlgError for the first without one."""
-    if not r.size:
-        return r
-    try:
-        found = np.linalg.cholesky(r)
-    except np.linalg.LinAlgError:
-        _refuse(r)
-    # Some libraries' potrf lets NaN pass. What is not finite in a lower triangle reaches a pivot.
-    if not np.isfinite(np.diagonal(found, axis1=-2, axis2=-1)).all():
-        _refuse(r)
-    return found
+def _solved(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return x, and of each system the row without a pivot, counted from 1; 0 where all have one.
+
+    What is not finite in a lower triangle reaches a pivot, where some libraries let it pass.
+    """
+    if r.size and r.shape[-1] <= _BATCHED_ROWS:
+        try:
+            factors = np.linalg.cholesky(r)
+        except np.linalg.LinAlgError:
+            return _solved_apart(r, b, leading)
+        if np.isfinite(np.diagonal(factors, axis1=-2, axis2=-1)).all():
+            return _substituted(factors, b, leading), np.zeros(leading, np.int32)
+    return _solved_apart(r, b, leading)
 
 
-def _factored_apart(r: Any) -> tuple[Any, Any]:
-    """Return L of each R, I where there is none, and the row without a pivot, counted from 1."""
-    factors, rows = np.empty_like(r, order="C"), np.zeros(r.shape[:-2], np.int32)
-    for index in np.ndindex(r.shape[:-2]):
-        factors[index], rows[index] = _factor(r[index])
-        if rows[index]:
-            factors[index] = np.eye(r.shape[-1])
-    return factors, rows
+def _solved_apart(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
+    """The same by LAPACK's posv, which sees the transpose conj(R) of a row-major R."""
+    from scipy.linalg import lapack
+
+    posv = getattr(lapack, f"{PREFIX[str(r.dtype)]}posv")
+    x, rows = np.empty((*leading, *b.shape[-2:]), b.dtype), np.zeros(leading, np.int32)
+    if not x.size:
+        return x, rows
+    r, b = (np.broadcast_to(y, leading + y.shape[-2:]) for y in (r, b))
+    for index in np.ndindex(leading):
+        factor, found, info = posv(r[index].T, b[index].conj(), lower=0)
+        x[index] = found.conj()
+        beyond = np.flatnonzero(~np.isfinite(np.diagonal(factor)))
+        rows[index] = info or (beyond[0] + 1 if len(beyond) else 0)
+    return x, rows
 
 
 def _substituted(factors: Any, b: Any, leading: tuple[int, ...]) -> Any:
@@ -62,24 +75,3 @@ def _substituted(factors: Any, b: Any, leading: tuple[int, ...]) -> Any:
         known = (column @ x[..., i + 1 :, :])[..., 0, :]
         x[..., i, :] = (x[..., i, :] - known) / pivots[..., i, None]
     return x
-
-
-def _factor(r: Any) -> tuple[Any, int]:
-    """Return L of one R, and the row without a pivot, counted from 1; 0 where each has one."""
-    from scipy.linalg import lapack
-
-    factor, info = getattr(lapack, f"{PREFIX[str(r.dtype)]}potrf")(r, lower=1)
-    beyond = np.flatnonzero(~np.isfinite(np.diagonal(factor)))
-    return factor, int(info) or (int(beyond[0]) + 1 if len(beyond) else 0)
-
-
-def _refuse(r: Any) -> NoReturn:
-    """Raise LinAlgError for the first matrix without a factor, with the row of its pivot."""
-    for index in np.ndindex(r.shape[:-2]):
-        row = _factor(r[index])[1]
-        if row:
-            raise np.linalg.LinAlgError(
-                f"r{list(index) if index else ''} is not positive definite or not finite: no "
-                f"positive pivot in row {row - 1}; more diagonal loading may help"
-            )
-    raise np.linalg.LinAlgError("a matrix of r is not positive definite")

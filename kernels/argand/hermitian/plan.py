@@ -22,12 +22,13 @@ _MOST_WARPS = 16
 """Warps of a quarter."""
 _THREADS = 128
 """Threads of a block that holds several groups."""
-_MOST_PARTS = {"complex64": 8, "complex128": 4}
-"""Rows of a thread at most, where a larger group is to be had: more do not leave registers for
-enough warps."""
+_MOST_PARTS = 8
+"""Rows of a thread at most: more do not leave registers for a matrix."""
 _LARGEST_SIDE = 16
-_FUSED_SIDES = {"complex64": 8, "complex128": 3}
-"""Elements of right-hand sides of a thread at most that are held beside the matrix."""
+_EXCHANGED = 8
+"""Rows of right-hand sides that threads exchange at a time, at most."""
+_FUSED_PARTS = {"complex64": 8, "complex128": 5}
+"""Rows of a thread at most that leave registers for right-hand sides beside the matrix."""
 # HermitianArguments of cuda/hermitian/plan.cuh.
 ARGUMENTS = (
     ("const void*", "r"), ("const void*", "b"), ("void*", "x"), ("int*", "info"),
@@ -74,7 +75,8 @@ class HermitianPlan:
 
     def shared_bytes(self, dtype: str) -> int:
         """Return the dynamic shared memory of a block (`group_elements` of the header)."""
-        used = 2 * self.side * self.sides + 1 + (0 if self.in_global else self.packed)
+        exchanged = min(self.side, _EXCHANGED) * self.side * self.sides
+        used = exchanged + (0 if self.in_global else self.packed)
         return self.groups * (used + (18 - used % 16) % 16) * ITEM[dtype]
 
 
@@ -96,14 +98,14 @@ def check_plan(plan: HermitianPlan, dtype: str, arch: Arch) -> None:
 def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
     """Return the plan for matrices of n rows and so many right-hand sides."""
     side = 2
-    while -(-n // side) > _MOST_PARTS[dtype] and side < _LARGEST_SIDE:
+    while -(-n // side) > _MOST_PARTS and side < _LARGEST_SIDE:
         side *= 2
     parts = -(-n // side)
     groups = _THREADS // side**2 if side**2 < _WARP else 1
     sides = min(2, -(-columns // side)) if side == 2 else 1
-    fused = parts * sides <= _FUSED_SIDES[dtype]
+    fused = parts <= _FUSED_PARTS[dtype]
     threads = groups * side**2
-    registers = _registers(parts, sides if fused else 0, dtype)
+    registers = _registers(side, parts, sides, dtype, fused=fused)
     warps = 4 * min(_MOST_WARPS, _REGISTERS // (_WARP * registers))
     blocks = max(1, warps * _WARP // threads)
     plan = HermitianPlan(n, side, sides, groups, fused, False, blocks)
@@ -113,11 +115,11 @@ def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
     return plan
 
 
-def _registers(parts: int, sides: int, dtype: str) -> int:
-    """Registers of a thread: its elements, a column of L, right-hand sides, and what else."""
-    values = parts * (parts + 1) // 2 + parts * (1 + sides)
-    own = 40 if dtype == "complex64" and not sides else 48
-    return min(255, values * ITEM[dtype] // 4 + own)
+def _registers(side: int, parts: int, sides: int, dtype: str, *, fused: bool) -> int:
+    """Registers of a thread: its elements and a column of L, or a block of rows; and what else."""
+    factorization = parts * (parts + 1) // 2 + parts * (1 + sides * fused)
+    substitution = (min(side, _EXCHANGED) + parts) * sides + min(side, _EXCHANGED) // 2
+    return min(255, max(factorization, substitution) * ITEM[dtype] // 4 + 48)
 
 
 def kernel_name(plan: HermitianPlan, dtype: str) -> str:

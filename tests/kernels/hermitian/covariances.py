@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from argand.hermitian.bounds import backward_bound, probable_bound
+from argand.hermitian.bounds import residual_bound
 
 TYPES = ("complex64", "complex128")
 
@@ -21,18 +21,10 @@ def covariances(rng: np.random.Generator, *leading: int, n: int, dtype: str) -> 
 
 
 def excess(r: Any, b: Any, x: Any) -> float:
-    """The largest residual over its bound; beside E, the residual itself rounds in fp64.
+    """The largest residual over its bound, NaN where x has one.
 
-    r (systems..., n, n), b and x (systems..., n, columns); NaN where x has one.
+    r (systems..., n, n), b and x (systems..., n, columns).
     """
-    n, dtype = r.shape[-1], str(x.dtype)
+    dtype = str(x.dtype)
     r, b, x = (np.asarray(y, complex) for y in (r, b, x))
-    size = np.linalg.norm(x, axis=-2)
-    trace = np.trace(r, axis1=-2, axis2=-1).real[..., None]
-    norm = np.linalg.norm(r, axis=(-2, -1))[..., None]
-    own = 4 * n * 2.0**-53 * (trace * size + np.linalg.norm(b, axis=-2))
-    unit = probable_bound(n, dtype, 1.0, 1.0)
-    allowed = (
-        np.minimum(backward_bound(n, dtype) * trace, unit * np.sqrt(trace * norm)) * size + own
-    )
-    return float((np.linalg.norm(b - r @ x, axis=-2) / allowed).max())
+    return float((np.linalg.norm(b - r @ x, axis=-2) / residual_bound(r, b, x, dtype)).max())

@@ -28,10 +28,12 @@ struct HermitianPlan {
     constexpr int parts() const { return (n + side - 1) / side; }
     constexpr int packed() const { return n * (n + 1) / 2; }
     constexpr int width() const { return side * sides; }
-    // Elements of a group's shared memory: factors, two rows of right-hand sides, the info. With a
-    // stride of 2 modulo 16, groups of four threads read other banks than their neighbours.
+    // Rows of right-hand sides that threads exchange at a time.
+    constexpr int exchanged_rows() const { return side < 8 ? side : 8; }
+    // Elements of a group's shared memory: factors, and rows of right-hand sides. With a stride
+    // of 2 modulo 16, groups of four threads read other banks than their neighbours.
     constexpr int group_elements() const {
-        const int used = (global ? 0 : packed()) + 2 * width() + 1;
+        const int used = (global ? 0 : packed()) + exchanged_rows() * width();
         return used + (18 - used % 16) % 16;
     }
 };
