@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The sanitizer's Hermitian products, images, banks and spectra, on the CPU: all are right."""
-=======
-"""The Hermitian products and systems, images and filter banks of the sanitizer, on the CPU."""
->>>>>>> afb0f005 (perf(hermitian): exchange several rows at a time in substitutions, measure beside torch and NumPy, sanitize)
+"""The sanitizer's Hermitian products and systems, images, banks and spectra: all are right."""
 
 from __future__ import annotations
 
@@ -32,12 +28,11 @@ def test_every_filter_bank_is_within_its_bound(precision: str) -> None:
     assert {name: ratio for name, ratio in banks(precision, np) if not ratio <= 1} == {}
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_spectral_estimate_is_within_its_bound(precision: str) -> None:
     assert {name: ratio for name, ratio in estimates(precision, np) if not ratio <= 1} == {}
-=======
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_every_hermitian_system_is_within_its_bound(dtype: str) -> None:
     assert {name: ratio for name, ratio in solutions(dtype, np) if not ratio <= 1} == {}
->>>>>>> afb0f005 (perf(hermitian): exchange several rows at a time in substitutions, measure beside torch and NumPy, sanitize)

@@ -1,4 +1,4 @@
-"""The tables of Hermitian products and systems, images and filter banks, as their benchmarks recorded them."""
+"""The recorded tables of Hermitian products and systems, images and filter banks."""
 
 from __future__ import annotations
 
