@@ -10,8 +10,8 @@ import cupy
 import numpy as np
 
 from argand.beam_power.blocks import in_blocks
-from argand.beam_power.launch import BeamPowerLaunch, KernelForm
-from argand.beam_power.plan import BeamPowerPlan, Samples
+from argand.beam_power.launch import AnyPlan, BeamPowerLaunch, KernelForm
+from argand.beam_power.plan import Samples
 from argand.beam_power.problem import BeamPowerProblem
 from argand.device import Device, gpu
 from argand.gemm.pairs import Pairs
@@ -19,7 +19,7 @@ from argand.precision import Precision
 from argand.runtime.layout import Batched, batched, device_of
 from argand.runtime.plan_override import PlanOverride
 
-PLAN_OVERRIDE: PlanOverride[BeamPowerPlan] = PlanOverride()
+PLAN_OVERRIDE: PlanOverride[AnyPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan's sizes."""
 _WORDS = {"int8": "uint16", "half": "uint32"}
 """The type that holds both parts of a sample."""

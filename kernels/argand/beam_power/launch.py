@@ -9,6 +9,7 @@ import cupy
 from argand.beam_power.plan import (
     BEAM_POWER_ARGUMENTS,
     DEPTH,
+    LARGEST_GROUP,
     PACK_THREADS,
     ROW_TILE,
     SAMPLE_BYTES,
@@ -25,15 +26,32 @@ from argand.beam_power.plan import (
     time_tiles,
 )
 from argand.beam_power.problem import BeamPowerProblem
-from argand.device import Device
+from argand.beam_power.sm90_plan import (
+    LARGEST_WGMMA_GROUP,
+    WEIGHT_ROW_BYTES,
+    WgmmaBeamPowerPlan,
+    check_wgmma_plan,
+    choose_wgmma_plan,
+    rows_of_k,
+    wgmma_kernel_name,
+    wgmma_pack_name,
+    wgmma_pack_source,
+    wgmma_power_source,
+)
+from argand.device import Arch, Device
 from argand.precision import Precision
 from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
+from argand.runtime.plan import TARGET
+
+AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan
 
 _VECTOR = 16
+_FRAGMENT_BYTES = 32 * 16
+"""Of a row tile and a step of k, in each part and term."""
 _LARGEST_GRID = 2**31 - 1
 _MOST_BLOCK_TILES = 256
 _TILES_OF_A_START = 0.5
@@ -61,56 +79,70 @@ class KernelForm:
     stride_antenna: int
     stride_batch: int
     aligned: bool
-    plan: BeamPowerPlan | None = None
+    plan: AnyPlan | None = None
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """The two kernels of a plan, and what their arguments and memory depend on.
+
+    ``steps`` is that of `WeightArguments`, ``fragment_bytes`` what 16 beams of a matrix take.
+    """
+
+    pack: tuple[str, str]
+    power: tuple[str, str]
+    shared_bytes: int
+    blocks: int
+    steps: int
+    fragment_bytes: int
 
 
 class BeamPowerLaunch:
     """The launches of a form. ``slices`` above 1 says that sums are of so many parts of a bin."""
 
     def __init__(self, form: KernelForm, device: Device) -> None:
-        problem, precision = form.problem, form.precision
-        self.plan, tiles = _planned(form, device)
+        problem = form.problem
+        plan, tiles = _planned(form, device)
+        #: The plan of the kernel.
+        self.plan = plan
         self.slices = tiles.slices
-        check_plan(self.plan, precision, device.require_arch())
-        plan = self.plan
-        chunks = -(-problem.antennas // DEPTH[form.samples])
-        steps = chunks * DEPTH[form.samples] // precision.operand.mma_k
+        kernels = _kernels(plan, form, device.require_arch())
         row_tiles = -(-problem.beams // plan.beams) * plan.beams // ROW_TILE
         matrices = problem.batch * problem.polarizations if form.weights_batched else 1
-        fragments = matrices * row_tiles * steps * 2 * precision.terms * 32 * 16
+        fragments = matrices * row_tiles * kernels.fragment_bytes
         self._nbytes = fragments + 4 * matrices * row_tiles * ROW_TILE
         count = -(-problem.bins // tiles.bins) * tiles.slices
         beam_blocks = row_tiles * ROW_TILE // plan.beams
         block_tiles = _block_tiles(
-            count, problem.batch * beam_blocks, device.sm_count * plan.blocks
+            count, problem.batch * beam_blocks, device.sm_count * kernels.blocks
         )
         blocks = problem.batch * beam_blocks * -(-count // block_tiles)
         if max(blocks, matrices * row_tiles) > _LARGEST_GRID:
             raise ValueError(f"leading axes, beams and bins take {blocks} blocks, too many")
         pack = BoundKernel(
-            PendingKernel(pack_source(precision), device.target, pack_name(precision)),
+            PendingKernel(kernels.pack[0], device.target, kernels.pack[1]),
             matrices * row_tiles, PACK_THREADS,
             Arguments(arguments_dtype(WEIGHT_ARGUMENTS), {
                 "weights": 0, "fragments": 0, "descales": 0, "beams": problem.beams,
-                "antennas": problem.antennas, "row_tiles": row_tiles, "steps": steps,
+                "antennas": problem.antennas, "row_tiles": row_tiles, "steps": kernels.steps,
             }),
         )  # fmt: skip
         power = BoundKernel(
             PendingKernel(
-                beam_power_source(plan, precision), device.target, kernel_name(plan, precision),
-                plan.shared_bytes,
+                kernels.power[0], device.target, kernels.power[1], kernels.shared_bytes
             ),
             blocks, plan.threads,
             Arguments(arguments_dtype(BEAM_POWER_ARGUMENTS), {
                 "fragments": 0, "descales": 0, "samples": 0, "power": 0,
                 "stride_antenna": form.stride_antenna, "stride_batch": form.stride_batch,
                 "weights_batched": form.weights_batched, "antennas": problem.antennas,
-                "chunks": chunks, "beams": problem.beams, "row_tiles": row_tiles,
-                "columns": problem.bins * tiles.slices, "bins": problem.bins,
-                "integrate": problem.integrate, "tile_bins": tiles.bins, "slices": tiles.slices,
-                "slice": tiles.slice, "tiles": count, "block_tiles": block_tiles,
+                "chunks": -(-problem.antennas // DEPTH[form.samples]), "beams": problem.beams,
+                "row_tiles": row_tiles, "columns": problem.bins * tiles.slices,
+                "bins": problem.bins, "integrate": problem.integrate, "tile_bins": tiles.bins,
+                "slices": tiles.slices, "slice": tiles.slice, "tiles": count,
+                "block_tiles": block_tiles,
             }),
-            shared_bytes=plan.shared_bytes,
+            shared_bytes=kernels.shared_bytes,
         )  # fmt: skip
         weights, samples = Address(BaseAddress.ROWS), Address(BaseAddress.COLUMNS)
         packed = {
@@ -125,7 +157,7 @@ class BeamPowerLaunch:
                 power.argument_update({"samples": samples, "power": out, **packed}, (), addresses),
             ],
         )
-        self._name = kernel_name(plan, precision)
+        self._name = kernels.power[1]
 
     def __call__(self, weights: int, samples: int, out: int) -> None:
         """Launch on these addresses."""
@@ -137,24 +169,56 @@ class BeamPowerLaunch:
         self._launches((weights, samples, out, out, memory.ptr, 0, 0, 0), stream)
 
 
-def _planned(form: KernelForm, device: Device) -> tuple[BeamPowerPlan, TimeTiles]:
+def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     """Return the plan of a form, and how its tiles lie along time."""
-    problem, item = form.problem, SAMPLE_BYTES[form.samples]
-    plan = form.plan or choose_plan(
-        form.precision, form.samples, problem.polarizations, 1, problem.beams, True,
-        device.require_arch(),
-    )  # fmt: skip
-    tiles = time_tiles(plan.times, problem.integrate, form.samples)
+    plan = form.plan or _chosen(form, 1, True, device.require_arch())
+    largest = LARGEST_GROUP[form.samples]
+    if isinstance(plan, WgmmaBeamPowerPlan):
+        largest = LARGEST_WGMMA_GROUP
+    tiles = time_tiles(plan.times, form.problem.integrate, form.samples, largest)
+    item = SAMPLE_BYTES[form.samples]
     strides = (form.stride_antenna, form.stride_batch)
     aligned = (
         tiles.aligned and form.aligned and all(stride * item % _VECTOR == 0 for stride in strides)
     )
     if form.plan is not None:
-        return replace(plan, group=tiles.group, aligned=aligned), tiles
-    return choose_plan(
-        form.precision, form.samples, problem.polarizations, tiles.group, problem.beams, aligned,
-        device.require_arch(),
-    ), tiles  # fmt: skip
+        return replace(form.plan, group=tiles.group, aligned=aligned), tiles
+    return replace(plan, group=tiles.group, aligned=aligned), tiles
+
+
+def _chosen(form: KernelForm, group: int, aligned: bool, arch: Arch) -> AnyPlan:
+    """Return wgmma's plan for one polarization on Hopper where there is one, else mma.sync's."""
+    problem = form.problem
+    found = None
+    if problem.polarizations == 1 and form.precision.terms == 1 and arch.target == TARGET:
+        found = choose_wgmma_plan(
+            form.precision, form.samples, group, problem.beams, problem.antennas, aligned, arch
+        )
+    return found or choose_plan(
+        form.precision, form.samples, problem.polarizations, group, problem.beams, aligned, arch
+    )
+
+
+def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
+    """Return the kernels of a plan. Raises PlanError where they cannot be launched."""
+    precision, antennas = form.precision, form.problem.antennas
+    if isinstance(plan, WgmmaBeamPowerPlan):
+        check_wgmma_plan(plan, precision, antennas, arch)
+        rows = rows_of_k(antennas, form.samples, precision)
+        return _Kernels(
+            (wgmma_pack_source(plan, precision), wgmma_pack_name(plan, precision)),
+            (wgmma_power_source(plan, precision), wgmma_kernel_name(plan, precision)),
+            plan.shared_bytes(antennas, precision), plan.blocks, rows,
+            rows * 2 * ROW_TILE * WEIGHT_ROW_BYTES,
+        )  # fmt: skip
+    check_plan(plan, precision, arch)
+    padded = -(-antennas // DEPTH[form.samples]) * DEPTH[form.samples]
+    steps = padded // precision.operand.mma_k
+    return _Kernels(
+        (pack_source(precision), pack_name(precision)),
+        (beam_power_source(plan, precision), kernel_name(plan, precision)),
+        plan.shared_bytes, plan.blocks, steps, steps * 2 * precision.terms * _FRAGMENT_BYTES,
+    )  # fmt: skip
 
 
 def _block_tiles(tiles: int, rows: int, slots: int) -> int:

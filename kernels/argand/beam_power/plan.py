@@ -22,7 +22,7 @@ ROW_TILE = 16
 PACK_THREADS = 256
 _WARP = 32
 _VECTOR = 16
-_PADDING = 32
+PADDING = 32
 """Bytes between the rows of a stage."""
 _SLICE_STEP = 8
 """Slices are a multiple of so many samples: 16 bytes of any."""
@@ -84,21 +84,26 @@ class BeamPowerPlan:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: the ring, and sums of groups of each output."""
-        row = self.times * SAMPLE_BYTES[self.samples] + _PADDING
+        row = self.times * SAMPLE_BYTES[self.samples] + PADDING
         outputs = 4 if self.polarizations == 2 else 1
         sums = outputs * self.beams * (self.times // self.group) * 4
         return self.stages * DEPTH[self.samples] * row + sums
 
 
+def check_operands(samples: Samples, precision: Precision) -> None:
+    """Raise PlanError where kernels do not multiply samples at a precision."""
+    if precision.operand.ptx is None or precision.moduli:
+        raise PlanError(f"tensor cores have no operands of {precision.name}")
+    if precision.scaled and (precision.terms != 1 or samples == "complex64"):
+        raise PlanError(f"samples of {samples} are not scaled, as {precision.name} needs")
+    if samples != "complex64" and (precision.operand is TF32 or precision.terms != 1):
+        raise PlanError(f"{precision.name} has no operands of {samples}")
+
+
 def check_plan(plan: BeamPowerPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     require_precision(precision, arch)
-    if precision.operand.ptx is None or precision.moduli:
-        raise PlanError(f"tensor cores have no operands of {precision.name}")
-    if precision.scaled and (precision.terms != 1 or plan.samples == "complex64"):
-        raise PlanError(f"samples of {plan.samples} are not scaled, as {precision.name} needs")
-    if plan.samples != "complex64" and (precision.operand is TF32 or precision.terms != 1):
-        raise PlanError(f"{precision.name} has no operands of {plan.samples}")
+    check_operands(plan.samples, precision)
     if plan.polarizations not in (1, 2) or plan.warps not in (4, 8):
         raise PlanError(f"polarizations must be 1 or 2 and warps 4 or 8, got {plan}")
     if plan.warps % plan.warp_rows or plan.times * SAMPLE_BYTES[plan.samples] % 128:
@@ -155,12 +160,13 @@ class TimeTiles:
     aligned: bool
 
 
-def time_tiles(times: int, integrate: int, samples: Samples) -> TimeTiles:
+def time_tiles(times: int, integrate: int, samples: Samples, largest: int) -> TimeTiles:
     """Return how bins lie in tiles of so many samples.
 
-    A tile has some bins fewer than fit, at most a quarter, where it then begins at 16 bytes.
+    ``largest`` is the most samples of a group. A tile has some bins fewer than fit, at most a
+    quarter, where it then begins at 16 bytes.
     """
-    item, largest = SAMPLE_BYTES[samples], LARGEST_GROUP[samples]
+    item = SAMPLE_BYTES[samples]
     if integrate > times:
         slices = -(-integrate // times)
         part = -(-integrate // (slices * _SLICE_STEP)) * _SLICE_STEP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from argand import PRECISIONS
@@ -21,8 +22,17 @@ from argand.beam_power.plan import (
     pack_source,
     time_tiles,
 )
+from argand.beam_power.sm90_plan import (
+    WgmmaBeamPowerPlan,
+    check_wgmma_plan,
+    choose_wgmma_plan,
+    wgmma_kernel_name,
+    wgmma_pack_name,
+    wgmma_pack_source,
+    wgmma_power_source,
+)
 from argand.device import ARCHITECTURES, Arch
-from argand.runtime.plan import PlanError
+from argand.runtime.plan import TARGET, PlanError
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
@@ -60,6 +70,40 @@ def test_kernels_compile(
     assert_clean(beam_power_source(plan, row), arch.target, kernel_name(plan, row))
 
 
+@pytest.mark.parametrize("beams", [64, 128])
+@pytest.mark.parametrize("group", (1, 2, 4, 8, 16) if EXHAUSTIVE else (1, 16))
+@pytest.mark.parametrize(("name", "samples"), [kind for kind in KINDS if kind[0] != "3xtf32"])
+def test_kernels_by_wgmma_compile(name: str, samples: Samples, group: int, beams: int) -> None:
+    if group + beams in (65, 144) and not EXHAUSTIVE:
+        return  # the two others hold every size
+    arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+    row = PRECISIONS[name]
+    plan = choose_wgmma_plan(row, samples, group, beams, 64, group != 2, arch)
+    assert plan is not None
+    assert plan.beams == beams
+    assert_clean(wgmma_power_source(plan, row), arch.target, wgmma_kernel_name(plan, row))
+    assert_clean(wgmma_pack_source(plan, row), arch.target, wgmma_pack_name(plan, row))
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "said"),
+    [
+        ({"beams": 32}, "fp16", "beams must be 64 or 128"),
+        ({"group": 32}, "fp16", "group must be a power of two up to 16"),
+        ({"blocks": 8}, "fp16", "too many registers"),
+        ({"samples": "complex64"}, "3xtf32", "wgmma has one term"),
+        ({}, "tf32", "tf32 has no operands of int8"),
+    ],
+)
+def test_other_plans_of_wgmma_are_refused(changed: dict[str, Any], name: str, said: str) -> None:
+    arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+    plan = replace(WgmmaBeamPowerPlan("int8", 16), **changed)
+    with pytest.raises(PlanError, match=said):
+        check_wgmma_plan(plan, PRECISIONS[name], 64, arch)
+    with pytest.raises(PlanError, match="wgmma has one term on sm_90a, got fp16 on sm_80"):
+        check_wgmma_plan(WgmmaBeamPowerPlan("int8", 16), PRECISIONS["fp16"], 64, ARCHITECTURES[0])
+
+
 @pytest.mark.parametrize(("name", "samples"), KINDS)
 def test_plans_fit_every_architecture(name: str, samples: Samples) -> None:
     for arch in ARCHITECTURES:
@@ -95,7 +139,7 @@ def test_other_plans_are_refused(changed: dict[str, int], name: str, said: str) 
 @pytest.mark.parametrize("times", [32, 64, 128])
 def test_tiles_hold_whole_bins_or_slices(samples: Samples, times: int) -> None:
     for integrate in (*range(1, 200), 1000, 4096):
-        tiles = time_tiles(times, integrate, samples)
+        tiles = time_tiles(times, integrate, samples, LARGEST_GROUP[samples])
         if tiles.slices == 1:
             assert 1 <= tiles.bins * integrate <= times
             assert integrate % tiles.group == 0

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, beam_power, launched
+from argand.beam_power.plan import choose_plan
+from argand.beam_power.sm90_plan import WgmmaBeamPowerPlan
+from argand.runtime.plan import TARGET
 
 from tests.kernels.beam_power.beams import Beams, beams
 
@@ -63,6 +66,46 @@ def test_our_kernel_computes_it(cp: Any, precision: str) -> None:
             detected(cp, CASES[name], precision)
         own = precision in ("fp16", "bf16") and "int8" in name
         assert any("beam_power" in one and ("int8" in one) == own for one in names), names
+
+
+@pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_kernel_of_every_card_computes_it(cp: Any, name: str, precision: str) -> None:
+    """By mma.sync, also where the card at hand has wgmma."""
+    from argand.beam_power.gpu import PLAN_OVERRIDE, form_of
+    from argand.device import gpu
+
+    one = CASES[name]
+    row, samples = form_of(PRECISIONS[precision], one.samples)
+    problem = one.problem(precision)
+    arch = gpu(0).require_arch()
+    plan = choose_plan(row, samples, problem.polarizations, 1, problem.beams, True, arch)
+    with PLAN_OVERRIDE.use(plan), launched() as names:
+        found = detected(cp, one, precision)
+    assert any("sm80" in kernel for kernel in names)
+    assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda"))
+
+
+@pytest.mark.parametrize(
+    ("beams_of_block", "warpgroups", "blocks"), [(64, 1, 2), (64, 2, 1), (128, 1, 1), (128, 2, 1)]
+)
+def test_every_plan_of_wgmma_computes_the_same(
+    cp: Any, beams_of_block: int, warpgroups: int, blocks: int
+) -> None:
+    from argand.beam_power.gpu import PLAN_OVERRIDE, form_of
+    from argand.device import gpu
+
+    if gpu(0).target != TARGET:
+        pytest.skip("wgmma is Hopper's")
+    for name in ("a tile", "long bins", "odd", "int8", "odd int8", "odd fp16 pairs", "no sums"):
+        one = CASES[name]
+        for precision in ("fp16", "bf16"):
+            _, samples = form_of(PRECISIONS[precision], one.samples)
+            plan = WgmmaBeamPowerPlan(samples, 1, beams_of_block, warpgroups, blocks, 3)
+            with PLAN_OVERRIDE.use(plan), launched() as names:
+                found = detected(cp, one, precision)
+            assert any("sm90" in kernel for kernel in names)
+            assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda")), name
 
 
 def test_rounding_is_that_of_the_cpu(cp: Any) -> None:

@@ -8,27 +8,12 @@ constexpr int kPackThreads = 256;
 template <Operand operand, int Terms, Rounding first, Rounding second>
 __device__ __forceinline__ void pack_weights(const WeightArguments& args) {
     constexpr int kNumbers = kNumbersPerRegister<operand>;
-    constexpr int kThreadsPerRow = kPackThreads / kRowTile;
     __shared__ int exponents[kRowTile];
     const int tile = static_cast<int>(blockIdx.x % args.row_tiles);
     const int64 matrix = blockIdx.x / args.row_tiles;
     const float2* from = args.weights + matrix * args.beams * args.antennas;
-    if constexpr (is_scaled(operand)) {
-        const int row = threadIdx.x / kThreadsPerRow, beam = tile * kRowTile + row;
-        uint32 largest = 0;
-        for (int k = threadIdx.x % kThreadsPerRow; beam < args.beams && k < args.antennas;
-             k += kThreadsPerRow)
-            largest = max(largest, component_absmax_bits(from[int64(beam) * args.antennas + k]));
-#pragma unroll
-        for (int apart = kThreadsPerRow / 2; apart > 0; apart /= 2)
-            largest = max(largest, __shfl_xor_sync(~0u, largest, apart));
-        if (threadIdx.x % kThreadsPerRow == 0) {
-            exponents[row] = scale_exponent<operand>(largest);
-            args.descales[(matrix * args.row_tiles + tile) * kRowTile + row] =
-                power_of_two(-exponents[row]);
-        }
-        __syncthreads();
-    }
+    if constexpr (is_scaled(operand))
+        scale_rows<operand, kPackThreads / kRowTile>(args, from, matrix, tile, exponents);
     uint4* to = args.fragments +
                 (matrix * args.row_tiles + tile) * args.steps * kStepFragments<Terms>;
     for (int i = threadIdx.x; i < args.steps * 2 * kWarp; i += kPackThreads) {

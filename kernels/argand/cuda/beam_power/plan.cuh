@@ -30,6 +30,26 @@ struct WeightArguments {
     int steps;
 };
 
+// Finds the exponents of 16 rows of weights, by as many threads a row, and stores what scales back.
+template <Operand operand, int ThreadsPerRow>
+__device__ __forceinline__ void scale_rows(const WeightArguments& args, const float2* weights,
+                                           int64 matrix, int tile, int* exponents) {
+    const int row = threadIdx.x / ThreadsPerRow, beam = tile * kRowTile + row;
+    uint32 largest = 0;
+    for (int k = threadIdx.x % ThreadsPerRow; beam < args.beams && k < args.antennas;
+         k += ThreadsPerRow)
+        largest = max(largest, component_absmax_bits(weights[int64(beam) * args.antennas + k]));
+#pragma unroll
+    for (int apart = ThreadsPerRow / 2; apart > 0; apart /= 2)
+        largest = max(largest, __shfl_xor_sync(~0u, largest, apart));
+    if (threadIdx.x % ThreadsPerRow == 0) {
+        exponents[row] = scale_exponent<operand>(largest);
+        args.descales[(matrix * args.row_tiles + tile) * kRowTile + row] =
+            power_of_two(-exponents[row]);
+    }
+    __syncthreads();
+}
+
 struct BeamPowerArguments {
     const uint4* fragments;
     const float* descales;

@@ -2,7 +2,9 @@
 // stages of samples, and detects each tile in its accumulators. The ring runs on from one tile to the
 // next, so samples of the next tile arrive while one is detected.
 #pragma once
+#include "bins.cuh"
 #include "detect.cuh"
+#include "ring.cuh"
 
 template <Operand operand, int Terms, Rounding first, Rounding second, Samples samples,
           int Polarizations, int Warps, int WarpRows, int RowTiles, int Stages, int Group,
@@ -15,6 +17,8 @@ struct BeamPowerKernel {
     static constexpr int kTileTimes = kWarpColumns * 32;
     static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
     static constexpr int kSteps = kDepth<samples> / kMmaK<operand>;
+    // Steps whose loads overlap; those of pairs of 16 bits would spill.
+    static constexpr int kUnrolled = samples == Samples::half ? 1 : kSteps;
     static constexpr int kPromotedStages = 64 / kDepth<samples>;
     using Ring = Stage<samples, kTileTimes>;
     using Sums = WarpSums<samples, Group>;
@@ -49,7 +53,7 @@ struct BeamPowerKernel {
     __device__ __forceinline__ static void multiply(const uint4* weights, int row_tile,
                                                     uint32 address, Accumulators& sums) {
         constexpr uint32 kSigns = operand == Operand::tf32 ? 0x80000000u : 0x80008000u;
-#pragma unroll
+#pragma unroll kUnrolled
         for (int step = 0; step < kSteps; ++step) {
             Fragments b;
             b.load(address, step);
@@ -65,15 +69,18 @@ struct BeamPowerKernel {
                     const uint4 re = __ldg(at), im = __ldg(at + Terms * kWarp);
                     const uint32 re_upper[2] = {re.x, re.y}, re_lower[2] = {re.z, re.w};
                     const uint32 im_upper[2] = {im.x, im.y}, im_lower[2] = {im.z, im.w};
+                    // Eight MMAs apart, so that none waits for the one before it.
 #pragma unroll
                     for (int j = 0; j < 4; ++j) {
-                        const uint32(&x)[2] = b.parts[0][j][right];
+                        mma<operand>(sums.parts[0][i][j], re_upper, re_lower, b.parts[0][j][right]);
+                        mma<operand>(sums.parts[1][i][j], re_upper, re_lower, b.parts[1][j][right]);
+                    }
+#pragma unroll
+                    for (int j = 0; j < 4; ++j) {
                         const uint32(&y)[2] = b.parts[1][j][right];
                         const uint32 minus[2] = {y[0] ^ kSigns, y[1] ^ kSigns};
-                        mma<operand>(sums.parts[0][i][j], re_upper, re_lower, x);
-                        mma<operand>(sums.parts[1][i][j], re_upper, re_lower, y);
                         mma<operand>(sums.parts[0][i][j], im_upper, im_lower, minus);
-                        mma<operand>(sums.parts[1][i][j], im_upper, im_lower, x);
+                        mma<operand>(sums.parts[1][i][j], im_upper, im_lower, b.parts[0][j][right]);
                     }
                 }
             }
@@ -128,47 +135,6 @@ struct BeamPowerKernel {
         }
     }
 
-    // Adds the sums of each bin and stores it.
-    __device__ __forceinline__ static void store_bins(const BeamPowerArguments& args,
-                                                      const float* sums, const TimeTile& tile,
-                                                      int result, int first_beam) {
-        const int groups = args.slices > 1 ? kRowSums : args.integrate / Sums::kGroup;
-        for (int i = threadIdx.x; i < kOutputs * kBeams * tile.bins; i += kThreads) {
-            const int bin = i % tile.bins, row = i / tile.bins;  // row: output, beam
-            const int beam = first_beam + row % kBeams;
-            if (beam >= args.beams) continue;
-            const float* from = sums + row * kRowSums + bin * groups;
-            float sum = from[0];
-            for (int g = 1; g < groups; ++g) sum += from[g];
-            const int64 line = (int64(result) * kOutputs + row / kBeams) * args.beams + beam;
-            args.power[line * args.columns + tile.column + bin] = sum;
-        }
-    }
-
-    // Where the copy of stages stands: a tile, a polarization and a chunk of antennas.
-    struct Position {
-        int tile, polarization, chunk;
-
-        __device__ __forceinline__ void advance(const BeamPowerArguments& args) {
-            if (++chunk < args.chunks) return;
-            chunk = 0;
-            if (++polarization < Polarizations) return;
-            polarization = 0;
-            ++tile;
-        }
-    };
-
-    __device__ __forceinline__ static void load(const BeamPowerArguments& args, uint32 stage,
-                                                const Position& at, int result) {
-        const TimeTile tile(args, at.tile);
-        const int64 batch = int64(result) * Polarizations + at.polarization;
-        const int antenna = at.chunk * kDepth<samples>;
-        const int64 offset = batch * args.stride_batch + antenna * args.stride_antenna + tile.first;
-        load_stage<samples, kTileTimes, Aligned, kThreads>(
-            stage, static_cast<const unsigned char*>(args.samples) + offset * Ring::kItem,
-            args.stride_antenna * Ring::kItem, args.antennas - antenna, tile.valid);
-    }
-
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ __align__(16) unsigned char memory[];
         const uint32 ring = shared_address(memory);
@@ -187,18 +153,10 @@ struct BeamPowerKernel {
         const uint32 own = ring + lane % 4 * Ring::kPitch +
                            (warp_column * 32 + lane / 4 * kTimes<samples>) * Ring::kItem;
 
-        Position next{segment * args.block_tiles, 0, 0};
-        uint32 filled = 0;  // the stage that is copied next
-        const auto copy = [&] {
-            if (next.tile < last) {
-                load(args, ring + filled * Ring::kBytes, next, result);
-                next.advance(args);
-            }
-            cp_async_commit();
-            filled = filled + 1 == Stages ? 0 : filled + 1;
-        };
+        SampleRing<samples, kTileTimes, Polarizations, Stages, Aligned, kThreads> copies(
+            args, ring, result, segment * args.block_tiles, last);
 #pragma unroll 1
-        for (int i = 0; i < Stages - 1; ++i) copy();
+        for (int i = 0; i < Stages - 1; ++i) copies.next(args);
 
         uint32 stage = 0;
 #pragma unroll 1
@@ -218,7 +176,7 @@ struct BeamPowerKernel {
                 for (int chunk = 0; chunk < args.chunks; ++chunk) {
                     cp_async_wait<Stages - 2>();
                     __syncthreads();
-                    copy();
+                    copies.next(args);
                     const uint4* at = weights + chunk * (kSteps * kStepFragments<Terms>);
                     const uint32 address = own + stage * Ring::kBytes;
                     stage = stage + 1 == Stages ? 0 : stage + 1;
@@ -239,7 +197,9 @@ struct BeamPowerKernel {
                 detect<3>(beams, descales, sums, warp_row, warp_column, lane);
             }
             __syncthreads();
-            store_bins(args, sums, TimeTile(args, tile), result, beam_block * kBeams);
+            store_bins<kOutputs, kBeams, kRowSums, Sums::kGroup, kThreads>(
+                args, sums, TimeTile(args, tile), result, beam_block * kBeams,
+                [](float sum, int) { return sum; });
         }
     }
 };

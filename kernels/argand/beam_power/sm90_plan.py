@@ -1,0 +1,168 @@
+"""Kernels of beam power by wgmma: plans and sources. Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.beam_power.plan import (
+    BEAM_POWER_ARGUMENTS,
+    DEPTH,
+    PADDING,
+    ROW_TILE,
+    SAMPLE_BYTES,
+    WEIGHT_ARGUMENTS,
+    Samples,
+    check_operands,
+)
+from argand.device import Arch
+from argand.precision import Precision
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import TARGET, PlanError, require_precision
+from argand.runtime.wgmma import wgmma_function
+
+LARGEST_WGMMA_GROUP = 16
+"""Samples of a warp, whose sums need no shared memory."""
+_WARPGROUP, _TIMES = 128, 64
+WEIGHT_ROW_BYTES = 128
+"""Of the weights of a beam in shared memory (`kWeightRowBytes`)."""
+_BLOCK_BYTES = 1024
+"""Of a multiprocessor's shared memory that a block takes beside its own."""
+
+
+@dataclass(frozen=True)
+class WgmmaBeamPowerPlan:
+    """How a kernel of the wgmma family computes the power of one polarization.
+
+    Attributes:
+        samples: how samples lie in memory.
+        group: samples that a warp sums before shared memory, a power of two that divides a bin.
+        beams: of a block; all of its warpgroups have them.
+        warpgroups: of a block, each of 64 samples.
+        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+        stages: of the ring of samples.
+        aligned: whether samples are copied by 16 bytes.
+    """
+
+    samples: Samples
+    group: int
+    beams: int = 64
+    warpgroups: int = 1
+    blocks: int = 4
+    stages: int = 4
+    aligned: bool = True
+
+    @property
+    def times(self) -> int:
+        """Samples of a tile."""
+        return _TIMES * self.warpgroups
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return _WARPGROUP * self.warpgroups
+
+    def shared_bytes(self, antennas: int, precision: Precision) -> int:
+        """Dynamic shared memory of a block: alignment, weights, the ring, and sums of groups."""
+        row = self.times * SAMPLE_BYTES[self.samples] + PADDING
+        ring = self.stages * DEPTH[self.samples] * row
+        weights = rows_of_k(antennas, self.samples, precision) * 2 * self.beams * WEIGHT_ROW_BYTES
+        return 1024 + weights + ring + self.beams * (self.times // self.group) * 4
+
+
+def rows_of_k(antennas: int, samples: Samples, precision: Precision) -> int:
+    """Return how many rows of 128 bytes hold a beam's weights, for whole stages of antennas."""
+    padded = -(-antennas // DEPTH[samples]) * DEPTH[samples]
+    return -(-padded * precision.operand.bytes // WEIGHT_ROW_BYTES)
+
+
+def check_wgmma_plan(
+    plan: WgmmaBeamPowerPlan, precision: Precision, antennas: int, arch: Arch
+) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    require_precision(precision, arch)
+    check_operands(plan.samples, precision)
+    if arch.target != TARGET or precision.terms != 1:
+        raise PlanError(f"wgmma has one term on {TARGET}, got {precision.name} on {arch.target}")
+    if plan.beams not in (64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:
+        raise PlanError(f"beams must be 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}")
+    if plan.group not in (1, 2, 4, 8, 16):
+        raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
+    wanted = plan.blocks * (plan.shared_bytes(antennas, precision) + _BLOCK_BYTES)
+    if wanted > arch.shared_bytes + _BLOCK_BYTES or plan.blocks * plan.threads > 512:
+        raise PlanError(f"{plan} takes {wanted} bytes of shared memory, or too many registers")
+
+
+def choose_wgmma_plan(
+    precision: Precision, samples: Samples, group: int, beams: int, antennas: int, aligned: bool,
+    arch: Arch,
+) -> WgmmaBeamPowerPlan | None:  # fmt: skip
+    """Return the plan for a precision, samples, and so many beams and antennas; None without one.
+
+    Blocks of a multiprocessor multiply while others round and detect. More than 64 beams are two
+    warpgroups' that share the weights, so that samples are read half as often.
+    """
+    for width, warpgroups, most in ((128, 2, 1), (64, 1, 4)):
+        if width > 64 and beams <= 64:
+            continue
+        for blocks in range(most, min(most, 2) - 1, -1):
+            for stages in (4, 3, 2):
+                plan = WgmmaBeamPowerPlan(
+                    samples, group, width, warpgroups, blocks, stages, aligned
+                )
+                try:
+                    check_wgmma_plan(plan, precision, antennas, arch)
+                except PlanError:
+                    continue
+                return plan
+    return None
+
+
+def wgmma_kernel_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
+    """Return the name of the kernel that computes the power."""
+    return (
+        f"sm90_beam_power_{precision.symbol}_{plan.samples}_{plan.beams}x{plan.times}"
+        f"_g{plan.group}_s{plan.stages}_b{plan.blocks}{'' if plan.aligned else '_unaligned'}"
+    )
+
+
+def wgmma_pack_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
+    """Return the name of the kernel that packs weights."""
+    return f"sm90_beam_power_pack_{precision.symbol}_{plan.beams}"
+
+
+def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
+    """Return the CUDA C++ of the kernel that packs weights."""
+    form = f"Operand::{precision.operand.name}, Rounding::{precision.roundings[0]}, {plan.beams}"
+    return (
+        '#include "beam_power/sm90_weights.cuh"\n'
+        f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
+        'extern "C" __global__ void __launch_bounds__(256)\n'
+        f"{wgmma_pack_name(plan, precision)}(const __grid_constant__ WeightArguments args) {{\n"
+        f"    pack_columns<{form}>(args);\n"
+        "}\n"
+    )
+
+
+def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
+    """Return the CUDA C++ of the kernel that computes the power."""
+    scaled, aligned = (str(x).lower() for x in (precision.scaled, plan.aligned))
+    kernel = (
+        f"WgmmaBeamPowerKernel<Operand::{precision.operand.name}, "
+        f"Rounding::{precision.roundings[0]}, Samples::{plan.samples}, {plan.beams}, "
+        f"{plan.warpgroups}, {plan.stages}, {plan.group}, {scaled}, {aligned}>"
+    )
+    return (
+        '#include "device/warpgroup.cuh"\n'
+        f"{wgmma_function(precision.operand, plan.beams)}"
+        '#include "beam_power/sm90_kernel.cuh"\n'
+        f"{size_check('BeamPowerArguments', BEAM_POWER_ARGUMENTS)}"
+        f"using Kernel = {kernel};\n"
+        f"static_assert(Kernel::kSharedBytes == "
+        f"{plan.shared_bytes(0, precision)} && Kernel::kThreads == {plan.threads} &&\n"
+        f"              kRowTile == {ROW_TILE});\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
+        f"{wgmma_kernel_name(plan, precision)}("
+        "const __grid_constant__ BeamPowerArguments args) {\n"
+        "    Kernel::run(args);\n"
+        "}\n"
+    )

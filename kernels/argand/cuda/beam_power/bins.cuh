@@ -1,0 +1,22 @@
+// What the kernels of both families do after detection: sums of groups in shared memory become bins.
+#pragma once
+#include "plan.cuh"
+
+// Adds the sums of each bin and stores it. `sums` are [output][beam][group of samples] of a block
+// whose beams begin at `first_beam`; `descale(row)` is what an output's beam is multiplied with.
+template <int Outputs, int Beams, int RowSums, int GroupSamples, int Threads, typename Descale>
+__device__ __forceinline__ void store_bins(const BeamPowerArguments& args, const float* sums,
+                                           const TimeTile& tile, int result, int first_beam,
+                                           const Descale& descale) {
+    const int groups = args.slices > 1 ? RowSums : args.integrate / GroupSamples;
+    for (int i = threadIdx.x; i < Outputs * Beams * tile.bins; i += Threads) {
+        const int bin = i % tile.bins, row = i / tile.bins;  // row: output, beam
+        const int beam = first_beam + row % Beams;
+        if (beam >= args.beams) continue;
+        const float* from = sums + row * RowSums + bin * groups;
+        float sum = from[0];
+        for (int g = 1; g < groups; ++g) sum += from[g];
+        const int64 line = (int64(result) * Outputs + row / Beams) * args.beams + beam;
+        args.power[line * args.columns + tile.column + bin] = descale(sum, beam);
+    }
+}
