@@ -27,7 +27,7 @@ for precision in fp64 fp32 $precisions; do
   programs+=("gates $precision" "channelise $precision" "spectrum $precision")
 done
 for dtype in complex64 complex128; do
-  programs+=("exact $dtype" "solve $dtype" "hermitian $dtype")
+  programs+=("exact $dtype" "solve $dtype" "hermitian $dtype" "readout $dtype")
 done
 # All at once: most of the time is a tool's own, on the CPU.
 for tool in "$@"; do

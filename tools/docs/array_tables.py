@@ -1,4 +1,4 @@
-"""The recorded tables of Hermitian products and systems, images and filter banks."""
+"""The recorded tables of Hermitian products and systems, images, filter banks and readout."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ def _table(file: str, *own: Column) -> Callable[[Path], str]:
     return lambda data: markdown_table(columns, plain_rows(data / file))
 
 
+def _readout(data: Path) -> str:
+    """Every row of the benchmark of readout, which has no precisions."""
+    columns = (
+        Column("call", "what"),
+        Column("implementation", "who"),
+        Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
+        Column("passes", "passes", _number, numeric=True),
+        Column("speedup", "× NumPy's lines", _number, numeric=True),
+        Column("error", "error over bound", _number, numeric=True),
+    )
+    return markdown_table(columns, plain_rows(data / "h200-readout.csv"))
+
+
 _RATE = Column("tflops", "TFLOP/s", _number, numeric=True)
 ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-herk": _table(
@@ -51,6 +64,7 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("speedup", "× torch", _number, numeric=True),
         Column("error", "error over bound", _number, numeric=True),
     ),
+    "h200-readout": _readout,
     "h200-channelise": _table(
         "h200-channelise.csv",
         Column("input", "samples"),

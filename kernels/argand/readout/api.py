@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from operator import index
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -27,29 +28,30 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
 
     Shot s falls at floor(u_s total / 2^64) among the running sums of integer weights, u_s the s-th
     number of ``numpy.random.Philox(key=seed)``. Weights are |a|^2 in units of 2^-61 of a power of
-    two next to the norm's square, so sums are exact in any order. All probabilities
+    two next to the norm's square, so sums are exact: CPU and GPU count the same. All probabilities
     together are off by at most 2^(n - 61) of the norm's square (docs/kernels/readout.md).
 
     Args:
-        state: (2^n,), contiguous, complex64 or complex128, of any norm; a NumPy
-            array.
+        state: (2^n,), contiguous, complex64 or complex128, of any norm. NumPy arrays are computed
+            on the CPU, CuPy arrays on their GPU.
         shots: how many, from 1 to 2^31 - 1.
         seed: from 0 to 2^64 - 1.
         qubits: those that are measured, in any order; bit j of an outcome is that of qubits[j]. By
             default all, and an outcome is a basis state's number.
 
     Returns:
-        Outcomes and counts, as arrays.
+        Outcomes and counts, as arrays of the state's kind.
 
     Raises:
         ValueError: a state that is no contiguous vector of 2^n amplitudes or whose norm is zero or
             not finite, qubits that are not different ones of it, shots or a seed out of range.
-        TypeError: a state of another type, or on a GPU.
+        TypeError: a state of another type.
     """
     found = basis_states(state, shots, seed=seed)
     if qubits is not None:
         found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
-    return Counts(*np.unique(found, return_counts=True))
+        found.sort()
+    return _counted(found, _arrays_of(state))
 
 
 def basis_states(state: Any, shots: int, *, seed: int) -> Any:
@@ -69,7 +71,8 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
         qubits: k different qubits in any order; bit j of an outcome is that of qubits[j].
 
     Returns:
-        (2^k,), float64. |a|^2 and sums are in fp64.
+        (2^k,), float64, of the state's kind. |a|^2 and sums are in
+        fp64.
 
     Raises:
         ValueError, TypeError: as of `sample`.
@@ -80,8 +83,8 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
 def expectation(state: Any, observables: Sequence[Any]) -> Any:
     """Return <state|P|state> times a coefficient for each of several Pauli strings P.
 
-    Strings that have X or Y on the same qubits share a pass over the state and their products of
-    amplitudes (docs/kernels/readout.md).
+    Strings that have X or Y on the same qubits share products of amplitudes; on a GPU up to six
+    such groups share a pass over the state (docs/kernels/readout.md).
 
     Args:
         state: as of `sample`. Nothing is divided by its norm.
@@ -89,22 +92,35 @@ def expectation(state: Any, observables: Sequence[Any]) -> Any:
             ("ZZI", coefficient) or {"pauli": "ZZI", "coefficient": 0.5}.
 
     Returns:
-        One value for each observable, float64.
+        One value for each observable, float64, of the state's kind.
 
     Raises:
         ValueError: an observable with other letters, another length, or a coefficient that is not
             finite; a state as of `sample`.
-        TypeError: a state of another type, or on a GPU.
+        TypeError: a state of another type.
     """
     qubits = state_qubits(state)
     paulis = [parse_pauli(observable, qubits) for observable in observables]
     return _on(state).expectation(state, paulis)
 
 
+def _counted(ascending: Any, arrays: Any) -> Counts:
+    begins = arrays.flatnonzero(ascending[1:] != ascending[:-1]) + 1
+    edges = arrays.concatenate([arrays.zeros(1, begins.dtype), begins])
+    ends = arrays.append(edges[1:], ascending.size)
+    return Counts(ascending[edges], ends - edges)
+
+
+def _arrays_of(state: Any) -> Any:
+    return _cuda().cupy if is_cuda_array(state) else np
+
+
 def _on(state: Any) -> ModuleType:
-    if is_cuda_array(state):
-        raise TypeError(
-            "readout computes on the CPU alone and got a CuPy array; pass a NumPy array, such as "
-            "that of cupy.asnumpy"
-        )
-    return cpu
+    return _cuda() if is_cuda_array(state) else cpu
+
+
+@cache
+def _cuda() -> ModuleType:
+    from argand.readout import gpu
+
+    return gpu

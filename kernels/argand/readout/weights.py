@@ -16,6 +16,10 @@ UNIT_BITS = 61
 """A norm of 1 is 2^61 units: sums up to 4 fit 64 bits, and only they are taken."""
 
 
+_MOST_EXPONENT = 900
+"""Of the norm's square: scales of weights stay within fp64."""
+
+
 def probabilities_of(amplitudes: Any) -> Any:
     """Return |a|^2 in fp64; exact but for one rounding where amplitudes are complex64."""
     parts = amplitudes.view(amplitudes.real.dtype).reshape(-1, 2).astype(np.float64, copy=False)
@@ -32,9 +36,9 @@ def norm_exponent(norm_squared: float) -> int:
 
     Raises ValueError for a state without a norm: zero, or not finite.
     """
-    if not (math.isfinite(norm_squared) and norm_squared > 0):
+    if not 2.0**-_MOST_EXPONENT <= norm_squared <= 2.0**_MOST_EXPONENT:  # nor NaN
         raise ValueError(
-            "the probabilities of a state must have a finite, positive sum, but its amplitudes' "
-            f"|a|^2 add up to {norm_squared}"
+            "the probabilities of a state must have a finite, positive sum (from 2^-900 to 2^900), "
+            f"but its amplitudes' |a|^2 add up to {norm_squared}"
         )
     return 0 if 0.5 <= norm_squared < 2 else -math.frexp(norm_squared)[1]

@@ -14,6 +14,8 @@ from argand.readout.uniforms import high_product
 from argand.readout.weights import UNIT_BITS, norm_exponent
 from scipy.stats import chi2
 
+from tests.kernels.readout.readout_cases import random_state, sum_bound
+
 LETTERS = {
     "I": np.eye(2),
     "X": np.array([[0, 1], [1, 0]]),
@@ -22,16 +24,6 @@ LETTERS = {
 }
 WIDTHS = pytest.mark.parametrize("width", [1, 3, cpu.BLOCK_QUBITS])
 TYPES = pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-
-
-def random_state(rng: np.random.Generator, qubits: int, dtype: str = "complex128") -> Any:
-    state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
-    return (state / np.linalg.norm(state)).astype(dtype)
-
-
-def bound(state: Any, terms: int) -> float:
-    """Of a sum of ``terms`` products in fp64, each of a few roundings, added in any order."""
-    return float((terms + 4) * 2.0**-53 * np.linalg.norm(state) ** 2)
 
 
 def dense(letters: str) -> Any:
@@ -53,7 +45,7 @@ def test_expectation_values_are_those_of_dense_paulis(
     for letters, coefficient, value in zip(strings, coefficients, found, strict=True):
         wanted = coefficient * np.vdot(wide, dense(letters) @ wide)
         assert abs(wanted.imag) < 1e-15
-        assert abs(value - wanted.real) <= abs(coefficient) * bound(state, 32), letters
+        assert abs(value - wanted.real) <= abs(coefficient) * sum_bound(state, 32), letters
 
 
 def test_a_changed_amplitude_changes_every_expectation_value(rng: np.random.Generator) -> None:
@@ -69,7 +61,7 @@ def test_many_strings_of_one_group(rng: np.random.Generator) -> None:
     strings = ["".join(rng.choice([*"IZ"], 6)) for _ in range(2 * cpu._SIGNED_STRINGS + 1)]
     found = argand.expectation(state, strings)
     for letters, value in zip(strings, found, strict=True):
-        assert abs(value - np.vdot(state, dense(letters) @ state).real) <= bound(state, 64)
+        assert abs(value - np.vdot(state, dense(letters) @ state).real) <= sum_bound(state, 64)
 
 
 def test_forms_of_an_observable(rng: np.random.Generator) -> None:
@@ -97,7 +89,7 @@ def test_marginals_are_sums_over_the_other_qubits(
         wanted[sum(((number >> qubit) & 1) << bit for bit, qubit in enumerate(qubits))] += one
     found = argand.probabilities(state, qubits)
     assert found.shape == wanted.shape
-    assert (abs(found - wanted) <= bound(state, 64)).all()
+    assert (abs(found - wanted) <= sum_bound(state, 64)).all()
 
 
 @TYPES

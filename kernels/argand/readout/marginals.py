@@ -1,0 +1,82 @@
+"""How the kernels of marginal probabilities divide a state. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from argand.readout.runs import padded, runs_to
+from argand.readout.source import CHUNK, MARGINAL_CHUNKS, MOST_CHOSEN, MOST_SEGMENTS, THREADS
+
+
+@dataclass(frozen=True)
+class MarginalPlan:
+    """Tiles of the lowest qubits, and the chosen qubits in and above them.
+
+    Attributes:
+        qubits: of the state.
+        width: qubits of a tile.
+        chosen: as a call gives them.
+        shares: blocks among which the tiles of one setting of the higher qubits are divided.
+    """
+
+    qubits: int
+    width: int
+    chosen: tuple[int, ...]
+    shares: int
+
+    @property
+    def low(self) -> list[int]:
+        """Chosen qubits of a tile, ascending."""
+        return sorted(qubit for qubit in self.chosen if qubit < self.width)
+
+    @property
+    def high(self) -> list[int]:
+        """Chosen qubits above a tile, ascending."""
+        return sorted(qubit for qubit in self.chosen if qubit >= self.width)
+
+    @property
+    def items(self) -> int:
+        """What blocks take one after another."""
+        return self.shares << len(self.high)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of one setting of the higher qubits."""
+        return 1 << (max(0, self.qubits - self.width) - len(self.high))
+
+    def sums(self) -> dict[str, Any]:
+        """Return the members of ``MarginalArguments``, addresses 0."""
+        high = [qubit - self.width for qubit in self.high]
+        above = range(max(0, self.qubits - self.width))
+        free = runs_to([bit for bit in above if bit not in high])
+        fixed = runs_to(high)
+        return {
+            "state": 0, "partials": 0, "tiles": self.tiles,
+            "amplitudes": 1 << min(self.width, self.qubits),
+            "free_mask": padded([mask for mask, _ in free], MOST_SEGMENTS),
+            "high_mask": padded([mask for mask, _ in fixed], MOST_SEGMENTS),
+            "free_shift": padded([shift for _, shift in free], MOST_SEGMENTS),
+            "high_shift": padded([shift for _, shift in fixed], MOST_SEGMENTS),
+            "low_bit": padded(self.low, MOST_CHOSEN), "free_segments": len(free),
+            "high_segments": len(fixed), "low_count": len(self.low), "shares": self.shares,
+            "high_settings": 1 << len(self.high),
+            "place_mask": (1 << self.width) - 1 - sum(1 << qubit for qubit in self.low),
+        }  # fmt: skip
+
+    def finish(self) -> dict[str, Any]:
+        """Return the members of ``FinishArguments``, addresses 0."""
+        order = [self.chosen.index(qubit) for qubit in (*self.low, *self.high)]
+        return {
+            "partials": 0, "out": 0, "outcomes": 1 << len(self.chosen),
+            "low_count": len(self.low), "shares": self.shares, "order": padded(order, MOST_CHOSEN),
+        }  # fmt: skip
+
+
+def plan_marginals(qubits: int, item: int, chosen: Sequence[int], blocks: int) -> MarginalPlan:
+    """Return the plan for a state of so many qubits on a device that holds so many blocks."""
+    width = (THREADS * MARGINAL_CHUNKS * CHUNK // item).bit_length() - 1
+    whole = MarginalPlan(qubits, width, tuple(chosen), 1)
+    shares = max(1, min(whole.tiles, blocks >> len(whole.high)))
+    return MarginalPlan(qubits, width, tuple(chosen), shares)

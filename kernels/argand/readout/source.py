@@ -1,0 +1,121 @@
+"""Arguments and CUDA C++ of the kernels of readout. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from argand.runtime.arguments import Fields, size_check
+
+THREADS = 256
+SCAN_THREADS = 1024
+BLOCK_CELLS = 256
+MARGINAL_CHUNKS = 4
+CHUNK = 16
+"""Bytes that a thread loads at once."""
+REGISTER_BITS, LANE_BITS, LANE_FLIPS = 4, 5, 2
+PAIRS = 2 + REGISTER_BITS + LANE_FLIPS
+MOST_STRINGS = 16
+"""Pauli strings of one pass over a state."""
+MOST_SEGMENTS, MOST_CHOSEN, MOST_RUNS = 34, 34, 17
+_REALS = MappingProxyType({"complex64": "float", "complex128": "double"})
+
+SAMPLE_ARGUMENTS: Fields = (
+    ("const void*", "state"), ("uint64*", "cell_ends"), ("uint64*", "block_ends"),
+    ("double*", "block_norms"), ("int64*", "found"), ("int64", "amplitudes"), ("int64", "blocks"),
+    ("int64", "shots"), ("int64", "seed"), ("double", "scale"),
+)  # fmt: skip
+MARGINAL_ARGUMENTS: Fields = (
+    ("const void*", "state"), ("double*", "partials"), ("int64", "tiles"), ("int64", "amplitudes"),
+    ("int64", f"free_mask[{MOST_SEGMENTS}]"), ("int64", f"high_mask[{MOST_SEGMENTS}]"),
+    ("int", f"free_shift[{MOST_SEGMENTS}]"), ("int", f"high_shift[{MOST_SEGMENTS}]"),
+    ("int", f"low_bit[{MOST_CHOSEN}]"), ("int", "free_segments"), ("int", "high_segments"),
+    ("int", "low_count"), ("int", "shares"), ("int", "high_settings"), ("int", "place_mask"),
+)  # fmt: skip
+FINISH_ARGUMENTS: Fields = (
+    ("const double*", "partials"), ("double*", "out"), ("int64", "outcomes"),
+    ("int", "low_count"), ("int", "shares"), ("int", f"order[{MOST_CHOSEN}]"),
+)  # fmt: skip
+PAULI_ARGUMENTS: Fields = (
+    ("const void*", "state"), ("double*", "partials"), ("int64", "tiles"),
+    ("int64", f"register_mask[{REGISTER_BITS}]"), ("int64", f"lane_mask[{LANE_BITS}]"),
+    ("int64", f"signs[{MOST_STRINGS}]"), ("int64", f"run_mask[{MOST_RUNS}]"),
+    ("int", f"run_shift[{MOST_RUNS}]"), ("int", "runs"), ("uint32", f"pattern[{MOST_STRINGS}]"),
+    ("uint32", "odd"), ("int", f"first[{PAIRS + 1}]"),
+)  # fmt: skip
+STRINGS_ARGUMENTS: Fields = (
+    ("const double*", "partials"), ("const int64*", "places"), ("const double*", "factors"),
+    ("double*", "out"), ("const void*", "state"), ("const int64*", "flips"),
+    ("const int64*", "signs"), ("const int64*", "odd"), ("int64", "amplitudes"), ("int", "blocks"),
+)  # fmt: skip
+PAULI_THREADS = 128
+_BLOCKS_OF_PAULI = 3
+"""Blocks of a multiprocessor: they leave a thread 168 registers, of which 64 hold amplitudes and 32
+those of another lane."""
+_HEADERS: Mapping[str, tuple[str, Fields]] = MappingProxyType({
+    "SampleArguments": ("sample_kernels", SAMPLE_ARGUMENTS),
+    "MarginalArguments": ("marginal_kernels", MARGINAL_ARGUMENTS),
+    "FinishArguments": ("marginal_kernels", FINISH_ARGUMENTS),
+    "PauliArguments": ("pauli_kernels", PAULI_ARGUMENTS),
+    "StringsArguments": ("pauli_kernels", STRINGS_ARGUMENTS),
+})  # fmt: skip
+KERNELS: Mapping[str, tuple[str, int, int]] = MappingProxyType({
+    "sum_cells": ("SampleArguments", THREADS, 1),
+    "sum_blocks": ("SampleArguments", SCAN_THREADS, 1),
+    "find_shots": ("SampleArguments", THREADS, 1),
+    "sum_marginals": ("MarginalArguments", THREADS, 1),
+    "finish_marginals": ("FinishArguments", THREADS, 1),
+    "sum_strings": ("PauliArguments", PAULI_THREADS, _BLOCKS_OF_PAULI),
+    "finish_strings": ("StringsArguments", PAULI_THREADS, 1),
+    "small_strings": ("StringsArguments", PAULI_THREADS, 1),
+})  # fmt: skip
+"""The arguments of each kernel, its threads, and fewest blocks of a multiprocessor."""
+_BY_ALIGNMENT = ("sum_cells", "find_shots", "sum_marginals", "sum_strings")
+_BY_TYPE = (*_BY_ALIGNMENT, "small_strings")
+
+
+def kernel_forms(name: str) -> list[tuple[str, bool]]:
+    """Return the state types and alignments for which a kernel is compiled."""
+    types = list(_REALS) if name in _BY_TYPE else ["complex64"]
+    both = name in _BY_ALIGNMENT
+    return [
+        (dtype, aligned)
+        for dtype in types
+        for aligned in (True, False)
+        if aligned or (both and dtype == "complex64")
+    ]
+
+
+def kernel_form(name: str, dtype: str, aligned: bool) -> tuple[str, bool]:
+    """Return the form of a kernel that takes states of a type that begin on a chunk or do not."""
+    form = (dtype if name in _BY_TYPE else "complex64", aligned)
+    return form if form in kernel_forms(name) else (form[0], True)
+
+
+def kernel_name(name: str, dtype: str, aligned: bool) -> str:
+    """Return the symbol of a kernel in one of its forms."""
+    suffix = f"_{dtype}" if name in _BY_TYPE else ""
+    return f"readout_{name}{suffix}{'' if aligned else '_unaligned'}"
+
+
+def structure_of(name: str) -> Fields:
+    """Return the members of a kernel's arguments."""
+    return _HEADERS[KERNELS[name][0]][1]
+
+
+def kernel_source(name: str, dtype: str, aligned: bool) -> str:
+    """Return the CUDA C++ of a kernel in one of its forms."""
+    structure, threads, blocks = KERNELS[name]
+    header, fields = _HEADERS[structure]
+    given = [_REALS[dtype]] if name in _BY_TYPE else []
+    if name in _BY_ALIGNMENT:
+        given.append("true" if aligned else "false")
+    template = f"<{', '.join(given)}>" if given else ""
+    return (
+        f'#include "readout/{header}.cuh"\n'
+        f"{size_check(structure, fields)}"
+        f'extern "C" __global__ void __launch_bounds__({threads}, {blocks})\n'
+        f"{kernel_name(name, dtype, aligned)}(const __grid_constant__ {structure} args) {{\n"
+        f"    {name}{template}(args);\n"
+        "}\n"
+    )
