@@ -165,10 +165,10 @@ class Unfinished:
         for one in self._failures:
             if split_part(one.part)[0] == name:
                 return f"{one.step}: {one.reason} (see {one.log})"
-        reads = map(self._files.product.format, self._study.upstream(name))
-        lacking = [file for file in reads if file in self._unmade]
+        reads = {one: self._files.product.format(one) for one in self._study.upstream(name)}
+        lacking = [f"{one} ({file})" for one, file in reads.items() if file in self._unmade]
         if lacking:
-            return f"reads {', '.join(lacking)}, not made"
+            return f"reads the product of {', '.join(lacking)}, which was not made"
         return "not reached: the run ended before"
 
     def _is_made(self, path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from logging import Logger
 from pathlib import Path
@@ -130,9 +131,22 @@ def _fits(case: Case, record: Record) -> bool:
     return record.verified or (case.allow_unproven and record.verdict == "unproven")
 
 
+def _above(error: float) -> float:
+    """The next number of two digits that is no smaller."""
+    step = 10.0 ** (math.floor(math.log10(error)) - 1)
+    return math.ceil(error / step) * step
+
+
 def _hint(case: Case, ours: list[Record]) -> str:
-    """Advice where only a bound is too wide, or all that fits is a model."""
-    if case.precision == "auto" and any(record.verified and _emulated(record) for record in ours):
+    """Advice where the tolerance or a bound is in the way, or all that fits is a model."""
+    verified = [record for record in ours if record.verified] if case.precision == "auto" else []
+    errors = [one.error_limit for one in verified if not _emulated(one) and one.error_limit]
+    if errors:
+        return (
+            f". Give a tolerance of {_above(min(errors)):g} or more, or measure a more accurate "
+            "precision too"
+        )
+    if verified:
         return (
             ". On the CPU auto takes fp64 and fp32 alone, the others being models of a GPU's: "
             "measure one of them too, or name the precision"

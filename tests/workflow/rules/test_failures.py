@@ -78,7 +78,7 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
     for text in (
         "InputError: input.a has 16 NaN", "results/logs/stage/broken.log",
         "precision auto within tolerance 1e-09 is not to be had", "results/logs/deliver/beams.log",
-        "reads results/products/beams.h5, not made",
+        "reads the product of beams (results/products/beams.h5), which was not made",
         "ended, or was killed, without an error", "results/logs/run/crash/1-of-2.log",
     ):  # fmt: skip
         assert text in table(project).replace("\\", ""), text
@@ -87,7 +87,7 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
     answers = failed_answers(results)
     for name, text in (
         ("broken", "InputError: input.a has 16 NaN"), ("broken", "results/logs/stage/broken.log"),
-        ("beams", "results/logs/deliver/beams.log"), ("chance", "beams.h5, not made"),
+        ("beams", "results/logs/deliver/beams.log"), ("chance", "beams.h5), which was not made"),
         ("crash", "results/logs/run/crash/"),
     ):  # fmt: skip
         assert text in answers[name], name

@@ -134,7 +134,9 @@ def test_a_workload_that_fails_costs_only_itself(outer: Path) -> None:
     answer = (results / "answer.md").read_text()
     assert "| product | fp32 | verified" in answer
     assert "no product: argand_deliver_shard: DeliveryError: beams" in answer
-    assert "reads night/results/products/beams.h5, not made" in answer
+    assert (
+        "reads the product of beams (night/results/products/beams.h5), which was not made" in answer
+    )
     assert "night/results/logs/deliver/beams/1-of-2.log" in answer
     assert "the study |" not in answer.partition("## Failed")[2]  # of the outer rule
     assert "## Failed" in (results / "tables" / "performance.md").read_text()

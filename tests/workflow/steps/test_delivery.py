@@ -60,6 +60,16 @@ def test_of_a_study_the_products_and_the_reasons_for_none() -> None:
     delivered, failures = choices([other], found)
     assert delivered == {}
     assert "is not to be had" in failures["w"]
+    assert "Give a tolerance of 1e-07 or more, or measure a more accurate" in failures["w"]
+
+
+def test_a_tolerance_that_nothing_of_the_cpu_has_is_named_before_its_models() -> None:
+    models = [record("3xtf32", 6, backend="cpu"), record("bf16", 1, backend="cpu")]
+    own = replace(record("fp32", 6, backend="cpu"), error_limit=2.811e-7)
+    with pytest.raises(DeliveryError, match=r"Give a tolerance of 2\.9e-07 or more, or measure"):
+        choose(workload(tolerance=1e-12), [own, *models])
+    with pytest.raises(DeliveryError, match="models of a GPU's: measure one of them too"):
+        choose(workload(tolerance=1e-2), models)
 
 
 def test_of_equal_times_the_more_accurate() -> None:
