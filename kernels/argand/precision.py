@@ -166,14 +166,13 @@ class Precision:
 
     @property
     def without_scales(self) -> Precision | None:
-        """The precision ``unscaled``, with this one's rounding; None where there is none.
+        """The precision ``unscaled``; None where there is none.
 
-        Numbers whose terms are normal in a scaled line are rounded to the same bits there, and
-        smaller ones to as many, in fp32's range: bounds at this precision hold.
+        Numbers whose terms are normal in a scaled line are rounded to as many bits there, to
+        nearest but with ties away from zero, and smaller ones too, in fp32's range: bounds at this
+        precision hold.
         """
-        if self.unscaled is None:
-            return None
-        return PRECISIONS[self.unscaled].with_rounding(self.roundings)
+        return None if self.unscaled is None else PRECISIONS[self.unscaled]
 
     @property
     def dropped(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from argand.device import Arch
 from argand.gemm import memory as gemm_memory
 from argand.gemm.families import Family
+from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.memory import OperandMemory
 from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
@@ -23,7 +24,9 @@ class OperandTraits:
     ``copyable`` says that TMA can read it in place, ``k_major`` that k is its
     contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
     that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
-    has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync.
+    has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync,
+    ``odd_pitch`` that its lines are an odd number of complex64 apart, so that TMA reads the even
+    and the odd ones by a map each.
     """
 
     copyable: bool = True
@@ -33,13 +36,15 @@ class OperandTraits:
     batched: bool = True
     conjugated: bool = False
     copied: bool = False
+    odd_pitch: bool = False
 
     def readable(self, beside: OperandTraits) -> bool:
         """Return whether it can be a row operand in place, next to this column operand.
 
         conj(X) Y is computed as conj(X conj(Y)), which needs a Y that is not packed yet.
         """
-        return self.copyable and not self.packed and not (self.conjugated and beside.packed)
+        addressable = self.copyable or self.odd_pitch
+        return addressable and not self.packed and not (self.conjugated and beside.packed)
 
     @property
     def fusable(self) -> bool:
@@ -74,7 +79,7 @@ class GemmChoice:
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
     plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
     row operand. k is cut into ``split_k_slices``. ``unscaled`` computes at the precision of as many
-    bits that needs no scales (`Precision.without_scales`).
+    bits that needs no scales (`Precision.without_scales`). ``fma`` is the plan of the fma family.
     """
 
     plan: WgmmaPlan | None = None
@@ -82,16 +87,21 @@ class GemmChoice:
     split_k_slices: int = 1
     tile: GemmPlan | None = None
     unscaled: bool = False
+    fma: FmaPlan | None = None
 
     @property
     def family(self) -> Family:
         """The family of the product's kernel."""
+        if self.fma is not None:
+            return "fma"
         return "mma.sync" if self.plan is None else "wgmma"
 
     @property
     def name(self) -> str:
         """The candidate in words, for tables; `gemm.names` names what a launch made of it."""
         scales = ", without scales" if self.unscaled else ""
+        if self.fma is not None:
+            return f"fma {self.fma.name}{scales}"
         if self.plan is None:
             return "mma.sync" + (f" {self.tile.name}" if self.tile else "") + scales
         order = "B^T A^T" if self.swapped else "A B"
@@ -117,13 +127,15 @@ def candidates(
 ) -> list[GemmChoice]:
     """List every candidate plan of a product.
 
-    mma.sync reads neither planes nor pairs of 16 bits, and stores no 16-bit results.
+    mma.sync and fma read neither planes nor pairs of 16 bits, and store no 16-bit results.
     """
     planes = any(x.packed and not x.copied for x in (a, b))
     wgmma_only = planes or a.half or b.half or sizes.half_output
     found = [] if wgmma_only else [GemmChoice()]
     if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found
+    if not (wgmma_only or sizes.triangle or a.packed or b.packed):
+        found += [GemmChoice(fma=plan) for plan in fma_plans(precision, sizes.k)]
     for swapped in (False, True)[: 1 if sizes.triangle else 2]:
         rows, columns = (b, a) if swapped else (a, b)
         for storage in _storages(precision, rows, columns):
@@ -136,6 +148,7 @@ def candidates(
                     triangle=sizes.triangle,
                     # Rows of A are the columns of A^H, conjugated: one set of planes is enough.
                     conjugate_y=sizes.triangle and storage == "planar",
+                    odd_pitch=storage == "fp32" and rows.odd_pitch,
                 )  # fmt: skip
                 # A pack kernel that packs rows packs columns as well.
                 fusable = (
@@ -244,4 +257,6 @@ def adapted(
     contiguous = plan.storage != "planar" and rows.k_major
     rows_unpacked = plan.storage == "fp32" or rows.packed
     fused = plan.fused_pack and rows_unpacked and columns.fusable
-    return replace(choice, plan=replace(plan, k_major=contiguous, fused_pack=fused))
+    odd_pitch = plan.storage == "fp32" and rows.odd_pitch
+    plan = replace(plan, k_major=contiguous, fused_pack=fused, odd_pitch=odd_pitch)
+    return replace(choice, plan=plan)

@@ -11,7 +11,8 @@ from argand.device import Device, DeviceError
 from argand.precision import Precision
 from argand.runtime.plan import TARGET
 
-Family = Literal["wgmma", "mma.sync", "cublas"]
+Family = Literal["wgmma", "mma.sync", "fma", "cublas"]
+"""fma computes products of a short k without tensor cores; calls cannot ask for it."""
 
 
 def families_of(precision: Precision) -> tuple[Family, ...]:

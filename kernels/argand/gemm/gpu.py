@@ -12,8 +12,9 @@ from argand.device import gpu
 from argand.gemm import cublas as cuda_cublas
 from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import Family, require_family
-from argand.gemm.launch import PLAN_OVERRIDE, OperandForm, prepare
+from argand.gemm.launch import PLAN_OVERRIDE, prepare
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
+from argand.gemm.operand_form import OperandForm
 from argand.gemm.operands import Op, Side
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch, arch_for
-from argand.gemm import sm80_heuristics
+from argand.gemm import fma_heuristics, sm80_heuristics
 from argand.gemm.candidates import (
     GemmChoice,
     GemmSizes,
@@ -40,7 +40,7 @@ def choose(
 
     ``memory`` is the card's `relative_memory`. ``family`` restricts the candidates, to those of the
     precision itself. Raises PlanError where there is none, and for a precision that the
-    architecture lacks. Plans without scales are taken where they are clearly faster.
+    architecture lacks. Plans that find scales are taken where they are clearly faster.
     """
     require_precision(precision, arch)
     every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
@@ -55,7 +55,7 @@ def choose(
 
     def seconds(choice: GemmChoice) -> float:
         found = estimate(choice, precision, sm_count, sizes, a, b, memory)
-        return found * UNSCALED_MARGIN if choice.unscaled else found
+        return found if choice.unscaled or not precision.scaled else found * SCALED_MARGIN
 
     return min(every, key=seconds)
 
@@ -88,6 +88,8 @@ _STORE_BYTES = 33e9
 _DIRECT_STORE = 1.23
 """Factor of a store from registers: of rows that begin in the middle of 16 bytes, and of tiles that
 leave no registers for store boxes."""
+_CONJUGATED_STORE = 2.5
+"""Factor of a store from registers that conjugates, for a row operand that is read in place."""
 _OVERLAPPED_STORE = 0.47
 """Fraction of a store's time that remains with an overlapped epilogue."""
 _SCATTERED_STORE = 4.5
@@ -98,6 +100,9 @@ _PACK_LAUNCH = 1.4e-6
 _ABSMAX_EXCHANGE = 1.8e-6
 """Seconds in which blocks that pack rows exchange their absmax."""
 _REDUCE_LAUNCH = 2.5e-6
+_ODD_PITCH = 0.8e-6
+"""Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
+Fitted to 170 candidates of 44 drawn products that a library won."""
 _FILL = 2.0e-6
 """Seconds until a kernel's first k-tile is loaded."""
 _FUSED_PACK_FILL = 11e-6
@@ -122,8 +127,10 @@ _TILE_EFFICIENCY = {
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
 _EXPOSED = 0.13
 """Fraction of the shorter of products and traffic that the longer does not hide."""
-UNSCALED_MARGIN = 1.05
-"""Factor within which a plan without scales counts as no faster than one in the asked format."""
+SCALED_MARGIN = 1.1
+"""Factor within which a plan that finds scales counts as no faster than one without: estimates were
+that far off where fp16 was slower than tf32 with such plans (18 drawn products on an H200, in which
+tf32 took 0.91 of the time on average)."""
 _TIES_TO_EVEN = 1.12
 """Time of a row operand that is rounded to tf32 in registers with ties to even, over one that is
 truncated after half an ulp is added: a shift, an AND and an addition in place of one addition. From
@@ -152,6 +159,9 @@ def estimate(
     """
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     plan, precision = choice.plan, choice.computed_at(precision)
+    if choice.fma is not None:
+        numbers = (batch, m, n, k)
+        return 1e-6 * fma_heuristics.estimate(choice.fma, precision, sm_count, numbers, memory)
     if plan is None:
         return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b, memory)
     memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES
@@ -182,6 +192,7 @@ def estimate(
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     total += _ABSMAX_EXCHANGE if scaled else 0.0
     total += _FUSED_PACK_FILL if plan.fused_pack else 0.0
+    total += _ODD_PITCH if plan.odd_pitch else 0.0
     turned = replace(sizes, m=rows, n=columns)
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.block_n)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
@@ -189,9 +200,11 @@ def estimate(
     store = plan.block_m * plan.block_n * (4 if sizes.half_output else 8) / _STORE_BYTES
     if sizes.half_output and (choice.swapped or n % 2):
         store *= _SCATTERED_STORE
-    direct = n % 2 == 1 or (plan.block_n == 128 and precision.terms > 1)
+    direct = n % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
     if direct and not sizes.half_output and choice.split_k_slices == 1:
         store *= _DIRECT_STORE
+        if row_traits.conjugated and plan.storage != "planar":
+            store *= _CONJUGATED_STORE
     overlapped = tiles > sm_count and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,12 +14,14 @@ from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
 from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, adapted, partials_capacity
 from argand.gemm.families import Family
+from argand.gemm.fma_launch import FmaLaunch
 from argand.gemm.heuristics import choose, relative_memory
-from argand.gemm.names import computed_name, mma_name, wgmma_name
+from argand.gemm.names import computed_name, in_place_name, wgmma_name
+from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
 from argand.gemm.sm80_launch import MmaLaunch
-from argand.gemm.sm90_form import WgmmaProblem, copyable
+from argand.gemm.sm90_form import WgmmaProblem
 from argand.gemm.sm90_launch import WgmmaLaunch
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OwnPlanes, Workspace
@@ -29,38 +31,10 @@ from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
-from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.layout import Layout
 from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
-
-
-@dataclass(frozen=True)
-class OperandForm:
-    """The layout of an operand that a launch is prepared for, at any address.
-
-    ``layout`` has the rows of op(A), or the columns of op(B) as rows, by k; None for planes.
-    ``half`` says that it holds pairs of 16 bits, ``conjugated`` that it is yet to be conjugated,
-    ``batched`` that each product has its own. ``copy`` is the layout of a copy beside planes.
-    """
-
-    layout: Layout | None
-    half: bool = False
-    conjugated: bool = False
-    batched: bool = True
-    copy: Layout | None = None
-
-    @property
-    def traits(self) -> OperandTraits:
-        """The properties that the choice of a plan depends on."""
-        if self.layout is None:
-            copied = self.copy is not None
-            return OperandTraits(packed=True, batched=self.batched, copied=copied)
-        return OperandTraits(
-            copyable(self.layout), is_k_major(self.layout), self.half,
-            batched=self.batched, conjugated=self.conjugated,
-        )  # fmt: skip
-
 
 PLAN_OVERRIDE: PlanOverride[GemmChoice] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(choice)`` every product takes this choice: for tests and tuning.
@@ -145,16 +119,19 @@ class GemmLaunch:
         self._device = device.index
         #: Bytes of workspace of a call: planes, and partial tiles or split-K slices.
         self.nbytes = 0
-        self._mma: MmaLaunch | None = None
+        self._mma: MmaLaunch | FmaLaunch | None = None
         addend = out if c is None else c
         if choice.plan is None:
             first, second = a.layout or a.copy, b.layout or b.copy
             assert first is not None
             assert second is not None
-            self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
+            if choice.fma is not None:
+                self._mma = FmaLaunch(problem, first, second, addend, out, device, choice.fma)
+            else:
+                self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
             #: The launch's name in records.
             self.name = computed_name(
-                mma_name(self._mma.plan, problem.precision, a.traits, b.traits),
+                in_place_name(self._mma.plan, problem.precision, a.traits, b.traits),
                 asked, problem.precision,
             )  # fmt: skip
             return
@@ -228,7 +205,7 @@ class GemmLaunch:
 
     @property
     def sequence(self) -> LaunchSequence | None:
-        """The launches of mma.sync without a scan, of addresses a, b, c, out, 0, 0; else None."""
+        """The launches in place without a scan, of addresses a, b, c, out, 0, 0; else None."""
         return None if self._mma is None else self._mma.sequence
 
     @property

@@ -6,14 +6,22 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.gemm.candidates import GemmChoice, OperandTraits
+from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision
 from argand.precision import Precision
 
 
-def mma_name(plan: GemmPlan, precision: Precision, a: OperandTraits, b: OperandTraits) -> str:
-    """Return ``mma.sync 64x64x16 4 stages: A in place, B copied before, absmax by each block``."""
+def in_place_name(
+    plan: GemmPlan | FmaPlan, precision: Precision, a: OperandTraits, b: OperandTraits
+) -> str:
+    """Return ``mma.sync 64x64x16 4 stages: A in place, B copied before, absmax by each block``.
+
+    Or ``fma 8x32: A in place, B in place``.
+    """
+    if isinstance(plan, FmaPlan):
+        return f"fma {plan.name}: A in place, B in place"
     scaling = ""
     if precision.scaled:
         scaling = ", absmax by each block" if plan.finds_absmax else ", absmax by a launch before"

@@ -68,19 +68,10 @@ class MmaLaunch:
         self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
         sizes = GemmSizes(1, problem.m, problem.n, problem.k, triangle=problem.triangle)
         blocks = sizes.tiles(plan.block_m, plan.block_n) * plan.split_k_slices
-        batches = max(1, _LARGEST_GRID // blocks)
-        values = _values(problem, left, right, c, out)
-        kernels = [
-            BoundKernel(
-                kernel, blocks * min(batches, problem.batch - first), plan.threads,
-                Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=plan.shared_bytes,
-            )
-            for first in range(0, problem.batch, batches)
-        ]  # fmt: skip
-        self._launches = LaunchSequence(
-            kernels,
-            lambda addresses: [one.argument_update(_MEMBERS, (), addresses) for one in kernels],
-        )
+        self._launches = in_grids(
+            kernel, blocks, plan.threads, problem.batch,
+            argument_values(problem, left, right, c, out), plan.shared_bytes,
+        )  # fmt: skip
 
     @property
     def sequence(self) -> LaunchSequence | None:
@@ -97,15 +88,41 @@ class MmaLaunch:
         self._launches((a, b, c, out, *absmax), cupy.cuda.get_current_stream().ptr)
 
 
+def in_grids(
+    kernel: PendingKernel,
+    blocks: int,
+    threads: int,
+    batch: int,
+    values: dict[str, Any],
+    shared_bytes: int = 0,
+) -> LaunchSequence:
+    """Return the launches of a batch of products of so many ``blocks``: one where a grid holds all.
+
+    Their addresses are those of a, b, c, out and two of row absmax.
+    """
+    batches = max(1, _LARGEST_GRID // blocks)
+    kernels = [
+        BoundKernel(
+            kernel, blocks * min(batches, batch - first), threads,
+            Arguments(_DTYPE, values | {"first_batch": first}), shared_bytes=shared_bytes,
+        )
+        for first in range(0, batch, batches)
+    ]  # fmt: skip
+    return LaunchSequence(
+        kernels, lambda addresses: [one.argument_update(_MEMBERS, (), addresses) for one in kernels]
+    )
+
+
 def _whole_pairs(x: Layout) -> bool:
     """Return whether 16-byte copies read an operand and nothing past its end."""
     along_k = is_k_major(x)
     return x.in_pairs(along_k) and (x.columns if along_k else x.rows) % 2 == 0
 
 
-def _values(
+def argument_values(
     problem: GemmProblem, left: Layout, right: Layout, c: Layout, out: Layout
 ) -> dict[str, Any]:
+    """Return the members of a launch's arguments but for ``first_batch``, with addresses of 0."""
     conjugated = [op == "C" for op in (problem.op_a, problem.op_b)]
     alpha, beta = np.complex64(problem.alpha), np.complex64(problem.beta)
     return {

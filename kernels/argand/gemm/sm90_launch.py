@@ -45,7 +45,8 @@ class WgmmaLaunch:
     Args:
         precision, plan: the kernel; with storage ``planar`` the row operand is packed too.
         problem: the sizes.
-        x: layout of an interleaved row operand that is `copyable`, None for a packed one.
+        x: layout of an interleaved row operand that is `copyable` or `has_odd_pitch`, None for a
+            packed one.
         c: layout of C, out's where there is none.
         out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
         y: layout of a column operand for fused packing, which ``y_flip`` conjugates.
@@ -157,8 +158,12 @@ class WgmmaLaunch:
         maps = (
             self._x_planes_map if x is None else self._interleaved_map,
             self._y_map,
-            # A kernel without a TMA epilogue does not read the third map.
-            self._out_map if plan.tma_epilogue else self._y_map,
+            # A kernel with neither a TMA epilogue nor odd lines does not read the third map.
+            self._out_map
+            if plan.tma_epilogue
+            else self._odd_lines_map
+            if plan.odd_pitch
+            else self._y_map,
         )
         #: The launches of a call.
         self.kernels = [
@@ -194,21 +199,41 @@ class WgmmaLaunch:
             members["spill"] = Address(BaseAddress.MEMORY, self._spill_offset)
         if descale is not None:
             members["x_descale"], members["y_descale"] = descale
-        return members, (rows, columns, out if self.plan.tma_epilogue else columns)
+        return members, (rows, columns, self._third_address(rows, columns, out))
 
-    def _interleaved_map(self, address: int) -> TensorMap:
+    def _third_address(self, rows: Address, columns: Address, out: Address) -> Address:
+        if self.plan.odd_pitch:
+            _, _, stride, _ = self._lines()
+            return Address(rows.base, rows.offset + (stride - 1) * 8)
+        return out if self.plan.tma_epilogue else columns
+
+    def _lines(self) -> tuple[int, int, int, int]:
+        """Return length, number and distance of an interleaved X's lines, and those of a box."""
         x, plan = self._x, self.plan
         assert x is not None
-        item = plan.x_element_bytes(self._precision)
-        fast, slow, stride, box = (
-            (x.columns, x.rows, x.row_stride, plan.block_m) if plan.k_major
-            else (x.rows, x.columns, x.column_stride, plan.depth)
-        )  # fmt: skip
+        if plan.k_major:
+            return x.columns, x.rows, x.row_stride, plan.block_m
+        return x.rows, x.columns, x.column_stride, plan.depth
+
+    def _interleaved_map(self, address: int) -> TensorMap:
+        length, lines, stride, box = self._lines()
+        if self.plan.odd_pitch:
+            return self._lines_map(address, length, lines - lines // 2, 2 * stride, box // 2)
+        return self._lines_map(address, length, lines, stride, box)
+
+    def _odd_lines_map(self, address: int) -> TensorMap:
+        """Return the map of every second line, from one element before the line of number 1 on."""
+        length, lines, stride, box = self._lines()
+        return self._lines_map(address, length + 1, lines // 2, 2 * stride, box // 2)
+
+    def _lines_map(self, address: int, length: int, lines: int, stride: int, box: int) -> TensorMap:
+        assert self._x is not None
+        item = self.plan.x_element_bytes(self._precision)
         batches = self._problem.batch if self._problem.x_batched else 1
         return tensor_map(
-            address, item, (fast, slow, batches),
-            (stride * item, (x.batch_stride or stride) * item),
-            (plan.x_swizzle_elements(self._precision), box, 1), 128,
+            address, item, (length, lines, batches),
+            (stride * item, (self._x.batch_stride or stride) * item),
+            (self.plan.x_swizzle_elements(self._precision), box, 1), 128,
         )  # fmt: skip
 
     def _out_map(self, address: int) -> TensorMap:

@@ -18,8 +18,7 @@ from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError, require_precision
 from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
 
 Storage = Literal["fp32", "half", "planar"]
-"""Storage of the row operand: interleaved pairs of fp32, interleaved pairs of 16 bits, or planes as
-of the column operand."""
+"""Storage of the row operand: interleaved pairs of fp32 or of 16 bits, or planes."""
 
 WARP = 32
 WARPGROUP = 4 * WARP
@@ -51,7 +50,8 @@ class WgmmaPlan:
     ``overlapped_stages`` of the next tile's mainloop. ``fused_pack`` packs the column operand,
     interleaved and k-major, in idle warps while the consumers multiply. ``triangle`` computes the
     tiles of the lower triangle alone, which are square; ``conjugate_y`` multiplies by the conjugate
-    of the column operand, whose planes are those of the row operand. A launch chooses ``epilogue``.
+    of the column operand, whose planes are those of the row operand. ``odd_pitch`` says that lines
+    of fp32 pairs are an odd number of elements apart. A launch chooses ``epilogue``.
     """
 
     consumer_warpgroups: int
@@ -69,6 +69,7 @@ class WgmmaPlan:
     triangle: bool = False
     conjugate_y: bool = False
     epilogue: Epilogue = "combine"
+    odd_pitch: bool = False
 
     @property
     def block_m(self) -> int:
@@ -109,12 +110,15 @@ class WgmmaPlan:
     def can_overlap_epilogue(self, precision: Precision) -> bool:
         """Return whether registers suffice to overlap the epilogue with the next mainloop."""
         one_term = precision.operand.name == "tf32" and precision.terms == 1
-        return one_term and not self.k_major and self.block_n == 128
+        return one_term and not self.k_major and self.block_n == 128 and not self.odd_pitch
 
     def stage_bytes(self, precision: Precision) -> int:
         """Return the bytes of shared memory of one stage."""
         columns = self.block_n * precision.planar_bytes
-        return self.depth * (self.block_m * self.x_element_bytes(precision) + columns)
+        found = self.depth * (self.block_m * self.x_element_bytes(precision) + columns)
+        if self.odd_pitch:  # of odd lines, one element further, another swizzled row each
+            found += (self.block_m if self.k_major else self.depth) // 2 * _SWIZZLE_BYTES
+        return found
 
     def shared_bytes(self, precision: Precision) -> int:
         """Return the bytes of dynamic shared memory of a block.
@@ -184,6 +188,9 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "planes that are those of the row operand need one in planes"),
         (not plan.overlapped_stages or plan.epilogue == "descale",
          "an overlapped epilogue descales alone"),
+        (not plan.odd_pitch or (plan.storage == "fp32" and not plan.tma_epilogue
+                                and plan.depth % 16 == 0),
+         "odd pitches are of fp32 pairs, a depth of multiples of 16 and no TMA epilogue"),
         (plan.shared_bytes(precision) <= arch.shared_bytes,
          f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
          f"this one takes {plan.shared_bytes(precision)}"),
@@ -208,23 +215,18 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += "h" * plan.half_output + "p" * plan.prescaled
     layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
     layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
-    layout += "t" * plan.triangle + "c" * plan.conjugate_y + LETTERS[plan.epilogue]
+    layout += "t" * plan.triangle + "c" * plan.conjugate_y + "v" * plan.odd_pitch
+    layout += LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
 
 # WgmmaArguments of gemm/sm90_plan.cuh, which follow three tensor maps.
 WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
-    ("const float2*", "c"),
-    ("void*", "out"),
-    ("float2*", "spill"),
+    ("const float2*", "c"), ("void*", "out"), ("float2*", "spill"),
     ("const float2*", "x_descale"), ("const float2*", "y_descale"),
-    ("float2*", "partials"),
-    ("uint32*", "partials_ready"),
-    ("const float2*", "y_source"),
-    ("void*", "y_planes"),
-    ("uint32*", "packed_counts"),
-    ("uint32*", "throttle"),
+    ("float2*", "partials"), ("uint32*", "partials_ready"), ("const float2*", "y_source"),
+    ("void*", "y_planes"), ("uint32*", "packed_counts"), ("uint32*", "throttle"),
     *(("int", name) for name in (
         "m", "n", "k", "batches", "x_batched", "y_batched", "split_k_slices", "k_tiles_per_slice",
         "first_tile", "data_parallel_tiles", "stream_k_tiles", "k_tiles_per_block",
@@ -265,9 +267,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         "overlapped_stages": plan.overlapped_stages,
         "epilogue": f"Epilogue::{plan.epilogue}",
     }
-    for name in ("triangle", "conjugate_y"):
-        if getattr(plan, name):
-            fields[name] = "true"
+    fields |= {x: "true" for x in ("triangle", "conjugate_y", "odd_pitch") if getattr(plan, x)}
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     operand = precision.operand
     if precision.terms > 1:

@@ -20,6 +20,7 @@ from argand.gemm.candidates import (
     candidates,
     unscaled_candidates,
 )
+from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, step
@@ -80,8 +81,9 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
     each = len(fields(OperandTraits))
     plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
     choice = GemmChoice(
-        plan, row["swapped"], row["split_k_slices"], unscaled=row.get("unscaled", False)
-    )
+        plan, row["swapped"], row["split_k_slices"], unscaled=row.get("unscaled", False),
+        fma=None if row.get("fma") is None else FmaPlan(**row["fma"]),
+    )  # fmt: skip
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
     if choice not in _candidates(precision, arch, bool(half_output), a, b):
         raise ValueError(f"{row} is no candidate plan of {name}")
@@ -92,10 +94,13 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
 def _candidates(
     precision: str, arch: Arch, half_output: bool, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
-    # One tile of a long k has every number of split-K slices that a product can have.
-    longest = GemmSizes(1, 1, 1, 2**30, half_output)
-    given = PRECISIONS[precision], arch, longest, a, b
-    return frozenset([*candidates(*given), *unscaled_candidates(*given)])
+    # One tile of a long k has every number of split-K slices that a product can have, and a short k
+    # those of the fma family.
+    found: set[GemmChoice] = set()
+    for k in (1, 2**30):
+        given = PRECISIONS[precision], arch, GemmSizes(1, 1, 1, k, half_output), a, b
+        found.update(candidates(*given), unscaled_candidates(*given))
+    return frozenset(found)
 
 
 TABLE = TunedPlans("gemm", "plans", _entry, "products are planned by estimates until `argand.tune`")

@@ -11,9 +11,10 @@ import numpy as np
 
 from argand.device import Device, gpu
 from argand.gemm.families import require_family
-from argand.gemm.launch import OperandForm, prepare
+from argand.gemm.launch import prepare
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.moduli import EXACT, EXACT_ALGORITHM
+from argand.gemm.operand_form import OperandForm
 from argand.gemm.pairs import Pairs
 from argand.herk import cublas
 from argand.herk.finish_launch import gather_launch, mirror_launch

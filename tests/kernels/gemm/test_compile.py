@@ -12,6 +12,14 @@ from argand import PRECISIONS
 from argand.device import HOPPER, Arch
 from argand.gemm.candidates import GemmSizes, OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.fma_plan import (
+    FMA_PLANS,
+    MAX_K,
+    FmaPlan,
+    fma_kernel_name,
+    fma_plans,
+    fma_source,
+)
 from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
@@ -134,8 +142,11 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
     """Every plan that can be chosen at a precision, whatever the operands are."""
     found: dict[WgmmaPlan, None] = {}
     halves = (False, True) if precision in SINGLE_HALF else (False,)
-    for half, half_output, k_major in product(halves, halves, (False, True)):
-        traits = OperandTraits(half=half, k_major=k_major)
+    kinds = product(halves, halves, (False, True), (False, True))
+    for half, half_output, k_major, odd_pitch in kinds:
+        if half and odd_pitch:
+            continue
+        traits = OperandTraits(not odd_pitch, k_major, half, odd_pitch=odd_pitch)
         sizes = GemmSizes(1, 4096, 4096, 4096, half_output)
         row = PRECISIONS[precision]
         for other in (traits, OperandTraits(packed=True)):
@@ -197,6 +208,14 @@ def test_every_storage_of_an_operand_is_compiled() -> None:
     for name in SINGLE_HALF:
         assert {plan.half_output for plan in wgmma_plans(name)} == {False, True}
         assert {plan.prescaled for plan in wgmma_plans(name)} == {False, PRECISIONS[name].scaled}
+
+
+@pytest.mark.parametrize("precision", [x for x in TENSOR if not PRECISIONS[x].scaled])
+@pytest.mark.parametrize("plan", FMA_PLANS, ids=lambda plan: plan.name)
+def test_every_plan_of_fma(precision: str, plan: FmaPlan) -> None:
+    row = PRECISIONS[precision]
+    assert plan in fma_plans(row, MAX_K)
+    assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))
 
 
 @pytest.mark.exhaustive

@@ -12,7 +12,7 @@ from argand.device import ARCHITECTURES
 from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import choose
-from argand.gemm.names import mma_name, wgmma_name
+from argand.gemm.names import in_place_name, wgmma_name
 from argand.gemm.problem import gemm_problem
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -55,7 +55,7 @@ def test_different_candidates_have_different_names(precision: str) -> None:
     names = [
         wgmma_name(choice, choice.plan, WHOLE, A, B)
         if choice.plan
-        else mma_name(small_plan(row), row, A, B)
+        else in_place_name(small_plan(row), row, A, B)
         for choice in choices
     ]
     assert len(set(names)) == len(names) > 10
@@ -70,7 +70,7 @@ def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> N
     row = PRECISIONS[precision]
     for k in (64, 4096):
         plan = small_plan(row, k)
-        found = mma_name(plan, row, A, replace(PACKED, copied=True))
+        found = in_place_name(plan, row, A, replace(PACKED, copied=True))
         assert found.startswith(f"mma.sync {plan.block_m}x{plan.block_n}x{plan.block_k} ")
         assert ": A in place, B copied before" in found
         assert ("absmax by each block" in found) == (row.scaled and k == 64)

@@ -42,7 +42,7 @@ def test_every_plan(
 def test_shapes(
     cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int]
 ) -> None:
-    """Odd pitches are packed, even ones are read where they lie."""
+    """Odd pitches are read by even and odd lines, or packed; even ones where they lie."""
     m, n, k = shape
     a, b = normal(rng, m, k), normal(rng, k, n)
     for choice in first_choices(cp, precision, GemmSizes(1, m, n, k)):

@@ -29,7 +29,8 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("shape", SUITES["gemm"], ids=str)
 def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta: int) -> None:
     """Where beta is not 0 C is one of them: accumulators of a long k may spill beside it."""
-    from argand.gemm.launch import OperandForm, prepare
+    from argand.gemm.launch import prepare
+    from argand.gemm.operand_form import OperandForm
     from argand.runtime.layout import Layout
 
     m, n, k = shape.m, shape.n, shape.k

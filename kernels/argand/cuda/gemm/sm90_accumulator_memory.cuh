@@ -36,13 +36,14 @@ struct AccumulatorMemory {
         return h < rows && 8 * j + e < columns;
     }
     __device__ __forceinline__ float2* at(const WgmmaArguments& args, int j, int h, int e) const {
-        constexpr int kSecond = plan.adjacent_rows() ? 1 : 8;
+        constexpr int kSecond = plan.adjacent_rows() ? 1 : plan.rows_by_parity() ? 16 : 8;
         return base + h * kSecond * args.spill_stride_m + (8 * j + e) * args.spill_stride_n;
     }
     // Of a vectorized memory.
     __device__ __forceinline__ float2* vector_at(const WgmmaArguments& args, int q) const {
         if (partial) return base + q * (2 * kConsumerThreads<plan>);
-        return base + q / kAccessesPerRow * kAccessRows * args.spill_stride_m +
+        constexpr int kRows = kAccessRows * (plan.rows_by_parity() ? 2 : 1);
+        return base + q / kAccessesPerRow * kRows * args.spill_stride_m +
                q % kAccessesPerRow * kAccessColumns;
     }
 };
@@ -62,11 +63,12 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArguments& args,
                                                                 const WgmmaTile& tile, int thread) {
     using Memory = AccumulatorMemory<plan>;
-    const int lane = thread % kWarp, row0 = tile.m0 + thread / kWarp * 16;
+    const int lane = thread % kWarp, row0 = tile.m0 + warp_row<plan>(thread / kWarp);
+    constexpr int kStep = plan.rows_by_parity() ? 2 : 1;
     const bool vectorized =
-        args.spill_pairs_n && row0 + 16 <= args.m && tile.n0 + plan.block_n <= args.n;
-    const int row =
-        row0 + (vectorized ? 2 * lane / Memory::kAccessColumns : fragment_row<plan>(lane, 0));
+        args.spill_pairs_n && row0 + 15 * kStep < args.m && tile.n0 + plan.block_n <= args.n;
+    const int row = row0 + (vectorized ? kStep * (2 * lane / Memory::kAccessColumns)
+                                       : fragment_row<plan>(lane, 0));
     const int second = row0 + fragment_row<plan>(lane, 1);
     const int column = tile.n0 + (vectorized ? 2 * lane % Memory::kAccessColumns : 2 * (lane % 4));
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;

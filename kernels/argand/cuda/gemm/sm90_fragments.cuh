@@ -13,7 +13,7 @@
 // the same order. The 16-bit formats keep the order of the instruction: k = 2 t, 2 t + 1, 2 t + 8
 // and 2 t + 9 for slots 0 to 3 of thread t.
 #pragma once
-#include "sm90_plan.cuh"
+#include "sm90_odd_pitch.cuh"
 
 // A fragment of one MMA: by term, complex part, and the four registers that the instruction reads.
 template <WgmmaPlan plan>
@@ -22,9 +22,10 @@ struct XFragment {
     uint32 im[plan.register_terms()][4];
 };
 
-// The row, of the 16 of a warp, of half 0 or 1 of a lane's fragment: its first or second row.
+// The line of a tile, of the 16 of a warp, that holds half 0 or 1 of a lane's fragment: its first or
+// second row.
 template <WgmmaPlan plan>
-__device__ __forceinline__ int fragment_row(int lane, int half) {
+__device__ __forceinline__ int fragment_line(int lane, int half) {
     const int group = lane / 4;
     if constexpr (plan.adjacent_rows()) {
         return 2 * group + half;
@@ -37,27 +38,48 @@ __device__ __forceinline__ int fragment_row(int lane, int half) {
     }
 }
 
+// The row of the tile that is the first of a warp's.
+template <WgmmaPlan plan>
+__device__ __forceinline__ int warp_row(int warp_index) {
+    const int line = 16 * warp_index;
+    if constexpr (!plan.rows_by_parity()) return line;
+    constexpr int kOdd = plan.block_m() / 2;
+    return line < kOdd ? 2 * line + 1 : 2 * (line - kOdd);
+}
+
+// The row of half 0 or 1 of a lane's fragment, relative to the first of its warp.
+template <WgmmaPlan plan>
+__device__ __forceinline__ int fragment_row(int lane, int half) {
+    return (plan.rows_by_parity() ? 2 : 1) * fragment_line<plan>(lane, half);
+}
+
 // Addresses of a lane in an X tile, relative to the tile and to k = 0: k-major, one for each half;
 // m-major, one for each of two neighbouring k; planar, the row of the four 8 x 16-byte matrices
 // that this lane addresses for ldmatrix.
 template <WgmmaPlan plan>
 struct XTileReader {
-    uint32 at[2];
+    uint32 at[plan.odd_pitch ? 3 : 2];
 
     __device__ __forceinline__ XTileReader(int warpgroup, int warp, int lane) {
         const int t = lane % 4, row0 = warpgroup * kWgmmaM + warp * 16;
+        if constexpr (plan.odd_pitch) {
+            const int first =
+                row0 + (plan.x_k_major ? fragment_line<plan>(lane, 0) : 2 * (lane / 4));
+            set_addresses_by_parity<plan>(first, t, at);
+            return;
+        }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             if constexpr (plan.storage == Storage::planar) {
                 // Row 4 r + 8 h of the matrices is row r, half h of the fragment.
-                const int row = row0 + fragment_row<plan>(lane % 8 * 4, lane / 8 % 2);
+                const int row = row0 + fragment_line<plan>(lane % 8 * 4, lane / 8 % 2);
                 // The swizzle exchanges 16-byte chunks by the number of the 128-byte row that holds
                 // them.
                 const int swizzle =
                     row * plan.box_row_bytes() / kSwizzleBytes % (plan.box_row_bytes() / 16);
                 at[i] = row * plan.box_row_bytes() + ((lane / 16 ^ swizzle) << 4);
             } else if constexpr (plan.x_k_major) {
-                const int row = row0 + fragment_row<plan>(lane, i);
+                const int row = row0 + fragment_line<plan>(lane, i);
                 const int chunk = plan.storage == Storage::half ? t / 2 : t;
                 at[i] = row * kSwizzleBytes + ((chunk ^ (row & 7)) << 4);
                 if constexpr (plan.storage == Storage::half) at[i] += 8 * (t & 1);
@@ -70,29 +92,6 @@ struct XTileReader {
         }
     }
 };
-
-// Shared-memory loads of fragments. Unlike those of device/shared.cuh the first two do not clobber
-// memory, so the compiler may move other accesses across them; mbarrier waits keep their order.
-__device__ __forceinline__ float4 load_x_16(uint32 address) {
-    float4 x;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                 : "r"(address));
-    return x;
-}
-
-__device__ __forceinline__ uint2 load_x_8(uint32 address) {
-    uint2 x;
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(address));
-    return x;
-}
-
-__device__ __forceinline__ void ldmatrix_x4(uint32 (&x)[4], uint32 address) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                 : "r"(address)
-                 : "memory");
-}
 
 // The elements of a fragment before conversion: kCount complex numbers of each half, by k.
 template <WgmmaPlan plan>
@@ -192,7 +191,11 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
         }
     } else {
         XElements<plan> raw;
-        raw.load(reader, tile, k);
+        if constexpr (plan.odd_pitch) {
+            load_by_parity<plan>(reader.at, tile, k, raw.x);
+        } else {
+            raw.load(reader, tile, k);
+        }
         convert_fragment<plan>(raw, fragment);
     }
 }

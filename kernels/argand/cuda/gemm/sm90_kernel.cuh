@@ -62,7 +62,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
         reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
-        const int row0 = tile.m0 + warp_index * 16;
+        const int row0 = tile.m0 + warp_row<plan>(warp_index);
         if constexpr (plan.overlapped_stages > 0) {
             deferred.defer(args, tile, mainloop.re, mainloop.im);
             tma_store_boxes<plan, 0, kStoreBoxes<plan> / 2, 0>(args, out_map, tile, base,
@@ -81,7 +81,8 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     if (plan.tma_epilogue && lane == 0) tma_store_wait_read<0>();
 }
 
-// The kernel: initializes the mbarriers and gives each warpgroup its role.
+// The kernel: initializes the mbarriers and gives each warpgroup its role. `out_map` is that of Z
+// for a TMA epilogue; an X of odd pitch, which has none, gives the map of its odd lines there.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
                                            const TensorMap& out_map, const WgmmaArguments& args) {
@@ -95,6 +96,9 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     static_assert(plan.storage == Storage::planar || !plan.x_k_major ||
                       plan.block_k % plan.x_swizzle_elements() == 0,
                   "a k-tile must be whole swizzled rows of X");
+    static_assert(!plan.odd_pitch || (plan.storage == Storage::fp32 && !plan.tma_epilogue &&
+                                      plan.block_k % 16 == 0),
+                  "lines by parity are of fp32 pairs, eight of each in a k-tile, stored directly");
     extern __shared__ unsigned char memory[];
     // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
     const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
@@ -114,7 +118,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         if constexpr (plan.fused_pack) publish_producer_position(ring.producer_position(), 0);
         prefetch_tensor_map(x_map);
         prefetch_tensor_map(y_map);
-        if constexpr (plan.tma_epilogue) prefetch_tensor_map(out_map);
+        if constexpr (plan.tma_epilogue || plan.odd_pitch) prefetch_tensor_map(out_map);
     }
     __syncthreads();
     // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole warpgroups
@@ -122,7 +126,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
     if (role == plan.consumer_warpgroups) {
         warpgroup_reg_dealloc<plan.producer_registers()>();
-        if (threadIdx.x % kWarpgroupThreads == 0) produce<plan>(x_map, y_map, args, base);
+        if (threadIdx.x % kWarpgroupThreads == 0) produce<plan>(x_map, y_map, out_map, args, base);
         if constexpr (plan.fused_pack) {
             if (threadIdx.x % kWarpgroupThreads < kWarp) {
                 reset_pack_counts<plan>(args);

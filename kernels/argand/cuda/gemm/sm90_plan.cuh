@@ -67,6 +67,10 @@ struct WgmmaPlan {
     Epilogue epilogue = Epilogue::combine;
     bool triangle = false;     // tiles of the lower triangle alone, in the order of triangle.cuh
     bool conjugate_y = false;  // Z = X Y^H: the planes of Y are those of X
+    // Interleaved fp32 pairs whose lines are an odd number of elements apart. TMA needs addresses and
+    // strides of 16 bytes, so it reads the even lines by one map and the odd ones by another, which
+    // begins one element early. In the tile odd lines come first, one element further along.
+    bool odd_pitch = false;
 
     constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
     constexpr int threads() const { return kWarpgroupThreads * (consumer_warpgroups + 1); }
@@ -98,7 +102,17 @@ struct WgmmaPlan {
     }
     // Complex numbers of an interleaved X in one swizzled row.
     constexpr int x_swizzle_elements() const { return kSwizzleBytes / x_element_bytes(); }
-    constexpr int x_stage_bytes() const { return block_m() * block_k * x_element_bytes(); }
+    // Whether a tile of X holds its odd rows, then its even ones; of an m-major X that is its k.
+    constexpr bool rows_by_parity() const { return odd_pitch && x_k_major; }
+    constexpr bool k_by_parity() const { return odd_pitch && !x_k_major; }
+    // Lines of a tile of an interleaved X, and its length along them.
+    constexpr int x_lines() const { return x_k_major ? block_m() : block_k; }
+    constexpr int x_line_length() const { return x_k_major ? block_k : block_m(); }
+    // Of odd lines, one element further, there is another column of 128 bytes.
+    constexpr int x_stage_bytes() const {
+        return block_m() * block_k * x_element_bytes() +
+               (odd_pitch ? x_lines() / 2 * kSwizzleBytes : 0);
+    }
     constexpr int x_plane_bytes() const { return block_m() * box_row_bytes(); }
     constexpr int y_plane_bytes() const { return block_n * box_row_bytes(); }
     // Whether the two rows of a lane are adjacent rows of the tile: an m-major X is read so, and an

@@ -17,10 +17,31 @@ __device__ __forceinline__ void load_planes(uint32 target, const TensorMap& map,
     }
 }
 
+// Loads the tile of an interleaved X of odd pitch: of each swizzled column of the tile the odd
+// lines, then the even ones, and of the odd ones, which lie one element further, a column more. `k`
+// and `row` are even, so a line has the parity that it has in X.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void load_lines_by_parity(uint32 target, const TensorMap& even_map,
+                                                     const TensorMap& odd_map, uint32 mbarrier,
+                                                     int k, int row, int batch) {
+    constexpr int kColumns = plan.x_line_length() / plan.x_swizzle_elements();
+    constexpr int kBytes = plan.x_lines() * kSwizzleBytes;
+    const int along = plan.x_k_major ? k : row, line = (plan.x_k_major ? row : k) / 2;
+#pragma unroll 2
+    for (int i = 0; i < kColumns; ++i) {
+        const int from = along + i * plan.x_swizzle_elements();
+        tma_load(target + i * kBytes, odd_map, mbarrier, from, line, batch);
+        tma_load(target + i * kBytes + kBytes / 2, even_map, mbarrier, from, line, batch);
+    }
+    tma_load(target + kColumns * kBytes, odd_map, mbarrier, along + plan.x_line_length(), line,
+             batch);
+}
+
 // Fills the stages of one work item after another. One thread.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
-                                        const WgmmaArguments& args, uint32 base) {
+                                        const TensorMap& odd_x_map, const WgmmaArguments& args,
+                                        uint32 base) {
     Ring<plan> ring(base, 1);
     WgmmaWork work;
     // Only data-parallel tiles are throttled.
@@ -49,6 +70,9 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
             if constexpr (plan.storage == Storage::planar) {
                 load_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k,
                                                         tile.m0, x_batch);
+            } else if constexpr (plan.odd_pitch) {
+                load_lines_by_parity<plan>(ring.x_tile(), x_map, odd_x_map, ring.full(), k, tile.m0,
+                                           x_batch);
             } else if constexpr (plan.x_k_major) {
 #pragma unroll
                 for (int i = 0; i < plan.block_k / plan.x_swizzle_elements(); ++i) {

@@ -1,0 +1,105 @@
+// Complex matrix products of a short k by fused multiply-adds in fp32 registers, at any strides.
+// Such a product is bound by the latency of its loads or by storing C, so tensor cores, shared
+// memory and barriers would only add to it.
+//
+// A warp computes `rows` rows by 32 times `columns` columns, a lane every 32nd column of them: the
+// lanes read one element of A together, and neighbours in B and C. Operands of one term are rounded
+// as the precision says; split operands, which hold fp32 but for its last bits, stay fp32.
+#pragma once
+#include "device/complex.cuh"
+#include "device/rounding.cuh"
+#include "sm80_plan.cuh"
+
+struct FmaPlan {
+    Operand operand;
+    int terms;
+    Rounding roundings[2];
+    int rows, columns;  // of a lane
+    int together;       // k whose loads are in flight at once
+
+    static constexpr int kWarps = 8;  // of a block, one below the other
+    constexpr int block_m() const { return kWarps * rows; }
+    constexpr int block_n() const { return kWarp * columns; }
+};
+
+template <FmaPlan plan>
+__device__ __forceinline__ float fma_operand(float x) {
+    if constexpr (plan.terms > 1) {
+        return x;
+    } else if constexpr (plan.operand == Operand::tf32) {
+        return round_to_tf32<plan.roundings[0]>(x);
+    } else {
+        return OperandFormat<plan.operand>::round(x);
+    }
+}
+
+// Loads and rounds an element, or 0 where k has ended.
+template <FmaPlan plan>
+__device__ __forceinline__ float2 fma_element(const float2* at, bool inside) {
+    const float2 x = inside ? __ldg(at) : float2{0.0f, 0.0f};
+    return {fma_operand<plan>(x.x), fma_operand<plan>(x.y)};
+}
+
+template <FmaPlan plan>
+__device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
+    constexpr int kRows = plan.rows, kColumns = plan.columns;
+    constexpr int kTogether = plan.together;
+    const uint32 tiles_n = static_cast<uint32>((args.n + plan.block_n() - 1) / plan.block_n());
+    const uint32 tiles_m = static_cast<uint32>((args.m + plan.block_m() - 1) / plan.block_m());
+    const uint32 row_of_tiles = blockIdx.x < tiles_n ? 0 : blockIdx.x / tiles_n;
+    const uint32 product = row_of_tiles < tiles_m ? 0 : row_of_tiles / tiles_m;
+    const int64 batch = args.first_batch + product;
+    const int64 row0 = int64(row_of_tiles - product * tiles_m) * plan.block_m() +
+                       threadIdx.x / kWarp * kRows;
+    const int64 column0 = int64(blockIdx.x - row_of_tiles * tiles_n) * plan.block_n() +
+                          threadIdx.x % kWarp;
+    const float2 *a[kRows], *b[kColumns];
+    // Lines outside the matrix read its last one and store nothing.
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+        a[i] = args.a + batch * args.a_stride_batch + min(row0 + i, args.m - 1) * args.a_stride_m;
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j)
+        b[j] = args.b + batch * args.b_stride_batch +
+               min(column0 + kWarp * j, args.n - 1) * args.b_stride_n;
+    const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
+    float2 sum[kRows][kColumns] = {};
+#pragma unroll 1
+    for (int k0 = 0; k0 < args.k; k0 += kTogether) {
+        float2 left[kRows][kTogether], right[kColumns][kTogether];
+#pragma unroll
+        for (int k = 0; k < kTogether; ++k) {
+            const bool inside = k0 + k < args.k;
+#pragma unroll
+            for (int i = 0; i < kRows; ++i)
+                left[i][k] = fma_element<plan>(a[i] + (k0 + k) * args.a_stride_k, inside);
+#pragma unroll
+            for (int j = 0; j < kColumns; ++j)
+                right[j][k] = fma_element<plan>(b[j] + (k0 + k) * args.b_stride_k, inside);
+        }
+#pragma unroll
+        for (int k = 0; k < kTogether; ++k)
+#pragma unroll
+            for (int j = 0; j < kColumns; ++j) {
+                const float2 y = {right[j][k].x, right[j][k].y * b_sign};
+#pragma unroll
+                for (int i = 0; i < kRows; ++i) {
+                    const float2 x = left[i][k];
+                    sum[i][j].x = fmaf(-x.y, y.y, fmaf(x.x, y.x, sum[i][j].x));
+                    sum[i][j].y = fmaf(x.y, y.x, fmaf(x.x, y.y, sum[i][j].y));
+                }
+            }
+    }
+    // One address for all results of a lane, because products of 64 bits take longer than sums.
+    float2* out = args.out + batch * args.out_stride_batch + row0 * args.out_stride_m +
+                  column0 * args.out_stride_n;
+    const float2* c = args.c + batch * args.c_stride_batch + row0 * args.c_stride_m +
+                      column0 * args.c_stride_n;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j)
+            if (row0 + i < args.m && column0 + kWarp * j < args.n)
+                out[i * args.out_stride_m + kWarp * j * args.out_stride_n] = conjugate_and_combine(
+                    args, sum[i][j], c + i * args.c_stride_m + kWarp * j * args.c_stride_n);
+}

@@ -1,0 +1,62 @@
+// A row operand of fp32 pairs whose lines are an odd number of elements apart, in shared memory.
+//
+// Even lines begin at 16 bytes, odd ones in the middle of such a chunk. TMA reads whole chunks, so
+// an odd line lies in its tile with the element before it, one element (8 bytes) further along. A
+// tile is columns of 128 bytes of each line, swizzled; a column holds the odd lines, then the even
+// ones. Elements are read 8 bytes at a time where their line may be odd.
+#pragma once
+#include "sm90_fragment_loads.cuh"
+
+// The address of element `at` of a line, relative to the tile: `line` counts in a column, `column`
+// is the bytes of one.
+__device__ __forceinline__ uint32 element_address(int line, int at, int column) {
+    const int chunk = at / 2;
+    return chunk / 8 * column + line * kSwizzleBytes + ((chunk % 8 ^ line % 8) << 4) + at % 2 * 8;
+}
+
+// Addresses of lane t of four for k = 0, where its line (k-major) or row (m-major) is `first`.
+// K-major: of the first element of each pair along k, then of the second one, for k of 0 and of 8.
+// M-major: of a pair of rows at an even k, then of the two rows at an odd k.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void set_addresses_by_parity(int first, int t, uint32 (&at)[3]) {
+    constexpr int kColumn = plan.x_lines() * kSwizzleBytes;
+    if constexpr (plan.x_k_major) {
+        const int further = first < plan.block_m() / 2;
+        at[0] = element_address(first, 2 * t + further, kColumn);
+        at[1] = element_address(first, 2 * t + 1 + further, kColumn);
+        at[2] = element_address(first, 2 * t + 9 + further, kColumn);
+    } else {
+        at[0] = element_address(plan.block_k / 2 + t, first, kColumn);
+        at[1] = element_address(t, first + 1, kColumn);
+        at[2] = element_address(t, first + 2, kColumn);
+    }
+}
+
+// Loads the elements of a fragment, of two rows by their k, as XElements of other layouts.
+template <WgmmaPlan plan, int kCount>
+__device__ __forceinline__ void load_by_parity(const uint32 (&at)[3], uint32 tile, int k,
+                                               float2 (&x)[2][kCount]) {
+    constexpr int kColumn = plan.x_lines() * kSwizzleBytes;
+#pragma unroll
+    for (int j = 0; j < kCount / 2; ++j) {
+        const int from = k + 8 * j;
+        if constexpr (plan.x_k_major) {
+            // Eight k further the other half of a column's chunks comes first.
+            const int second_half = from / 8 % 2;
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const uint32 lines = tile + from / 16 * kColumn + 8 * half * kSwizzleBytes;
+                x[half][2 * j] = load_x_element(lines + (at[0] ^ second_half << 6));
+                x[half][2 * j + 1] = load_x_element(lines + at[1 + second_half]);
+            }
+        } else {
+            // As above, four lines of one parity further.
+            const uint32 flipped = from / 8 % 2 << 6, lines = tile + from / 2 * kSwizzleBytes;
+            const float4 both = load_x_16(lines + (at[0] ^ flipped));
+            x[0][2 * j] = {both.x, both.y};
+            x[1][2 * j] = {both.z, both.w};
+            x[0][2 * j + 1] = load_x_element(lines + (at[1] ^ flipped));
+            x[1][2 * j + 1] = load_x_element(lines + (at[2] ^ flipped));
+        }
+    }
+}

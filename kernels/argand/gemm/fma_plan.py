@@ -1,0 +1,84 @@
+"""Plans of the fma family: products of a short k in fp32 registers. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.gemm.sm80_plan import ARGUMENTS, precision_fields
+from argand.precision import Precision
+from argand.runtime.arguments import size_check
+
+MAX_K = 24
+"""Longest k of the family: tensor cores are faster from there on, whatever the other sizes."""
+_WARPS, _LANES = 8, 32
+
+
+@dataclass(frozen=True)
+class FmaPlan:
+    """One kernel of the family: ``rows x columns`` of C a lane, of every 32nd column."""
+
+    rows: int
+    columns: int
+
+    @property
+    def block_m(self) -> int:
+        """Rows of C that a block computes."""
+        return _WARPS * self.rows
+
+    @property
+    def block_n(self) -> int:
+        """Columns of C that a block computes."""
+        return _LANES * self.columns
+
+    @property
+    def together(self) -> int:
+        """k whose loads are in flight at once."""
+        return 8 if self.rows * self.columns == 1 else 4
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return _WARPS * _LANES
+
+    @property
+    def name(self) -> str:
+        """The plan in words, for a record's algorithm column."""
+        return f"{self.block_m}x{self.block_n}"
+
+
+FMA_PLANS = (FmaPlan(1, 1), FmaPlan(4, 2))
+"""For small products, where latency counts, and for large ones, where loads do."""
+
+
+def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
+    """Return the plans of a product of this k, none where it is long or the precision scales.
+
+    Split operands are not rounded, which is their model within its own rounding unless that is
+    toward zero.
+    """
+    cut = precision.terms > 1 and "toward_zero" in precision.roundings
+    return FMA_PLANS if 0 < k <= MAX_K and not precision.scaled and not cut else ()
+
+
+def fma_kernel_name(precision: Precision, plan: FmaPlan) -> str:
+    """Return the kernel's symbol."""
+    return f"gemm_fma_{precision.symbol}_{plan.rows}x{plan.columns}"
+
+
+def fma_source(precision: Precision, plan: FmaPlan) -> str:
+    """Return the CUDA C++ of one kernel of the family."""
+    fields = precision_fields(precision) | {
+        "rows": plan.rows,
+        "columns": plan.columns,
+        "together": plan.together,
+    }
+    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    return (
+        '#include "gemm/fma_kernel.cuh"\n'
+        f"{size_check('GemmArguments', ARGUMENTS)}"
+        f"constexpr FmaPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads})\n'
+        f"{fma_kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
+        "    gemm_fma<kPlan>(args);\n"
+        "}\n"
+    )

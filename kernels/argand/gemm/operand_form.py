@@ -1,0 +1,37 @@
+"""The layout of an operand that a launch of a product is prepared for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.gemm.candidates import OperandTraits
+from argand.gemm.sm90_form import copyable, has_odd_pitch
+from argand.runtime.layout import Layout, is_k_major
+
+
+@dataclass(frozen=True)
+class OperandForm:
+    """The layout of an operand that a launch is prepared for, at any address.
+
+    ``layout`` has the rows of op(A), or the columns of op(B) as rows, by k; None for planes.
+    ``half`` says that it holds pairs of 16 bits, ``conjugated`` that it is yet to be conjugated,
+    ``batched`` that each product has its own. ``copy`` is the layout of a copy beside planes.
+    """
+
+    layout: Layout | None
+    half: bool = False
+    conjugated: bool = False
+    batched: bool = True
+    copy: Layout | None = None
+
+    @property
+    def traits(self) -> OperandTraits:
+        """The properties that the choice of a plan depends on."""
+        if self.layout is None:
+            copied = self.copy is not None
+            return OperandTraits(packed=True, batched=self.batched, copied=copied)
+        return OperandTraits(
+            copyable(self.layout), is_k_major(self.layout), self.half,
+            batched=self.batched, conjugated=self.conjugated,
+            odd_pitch=has_odd_pitch(self.layout),
+        )  # fmt: skip

@@ -1,0 +1,164 @@
+"""Row operands whose lines are an odd number of complex64 apart, read in place (an sm_90 GPU).
+
+TMA reads their even and their odd lines by a map each. What lies between the lines of a view is
+NaN here: none of it may come into a result.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm, launched
+from argand.gemm.candidates import GemmChoice, GemmSizes, candidates
+from argand.gemm.operand_form import OperandForm
+from argand.gemm.sm90_scheduler import divide
+from argand.runtime.layout import batched
+
+from tests.kernels.gemm.product_cases import (
+    OPS,
+    check,
+    magnitude,
+    normal,
+    repeats_bit_for_bit,
+    stored,
+    summation,
+)
+from tests.kernels.gemm.wgmma_cases import overridden
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
+IN_PLACE = ("tf32", "3xtf32", "bf16")
+
+
+def odd_view(cp: Any, x: Any, pitch: int) -> Any:
+    """x on the GPU, its rows ``pitch`` apart, with NaN between them."""
+    memory = cp.full((*x.shape[:-1], pitch), complex(np.nan, np.nan), cp.complex64)
+    memory[..., : x.shape[-1]] = cp.asarray(x)
+    return memory[..., : x.shape[-1]]
+
+
+def odd_choices(cp: Any, precision: str, a: Any, b: Any) -> list[GemmChoice]:
+    """The candidates that read one of these operands in place by its even and odd lines."""
+    from argand.device import gpu
+
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch, m, n, k = int(np.prod(shape)), a.shape[-2], b.shape[-1], a.shape[-1]
+    traits = [OperandForm(x.layout, batched=x.batch_stride != 0).traits
+              for x in (batched(a, shape), batched(b, shape).transposed)]  # fmt: skip
+    arch = gpu(cp.cuda.Device().id).require_arch()
+    found = candidates(PRECISIONS[precision], arch, GemmSizes(batch, m, n, k), *traits)
+    return [x for x in found if x.plan is not None and x.plan.odd_pitch]
+
+
+def assert_right(cp: Any, a: Any, b: Any, precision: str, **how: Any) -> None:
+    """Compare every element with fp64; the result is NaN before."""
+    left, right = a.get(), b.get()
+    exact = gemm(left, right, precision="fp64", **how)
+    out = cp.full(exact.shape, complex(np.nan, np.nan), cp.complex64)
+    gemm(a, b, precision=precision, out=out, **how)
+    row, size = PRECISIONS[precision], magnitude(left, right, None, **how)
+    slack = summation(a.shape[-1], precision) + 2 * row.u + row.u**2 + row.dropped
+    error = np.abs(out.get() - exact)
+    assert (error <= np.sqrt(2) * slack * size).all(), np.nanmax(error / size)
+
+
+@pytest.mark.parametrize("precision", IN_PLACE)
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 130, 70, 67), (1, 67, 200, 40), (2, 68, 201, 41), (3, 90, 65, 80), (1, 3, 33, 1031)],
+    ids=str,
+)
+def test_every_candidate(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+) -> None:
+    """A k-major and B n-major, each with NaN between its lines."""
+    batch, m, n, k = shape
+    a = odd_view(cp, normal(rng, batch, m, k), k + 2 - k % 2 + 1)
+    b = odd_view(cp, normal(rng, batch, k, n), n + 4 - n % 2 + 1)
+    a, b = (x[0] for x in (a, b)) if batch == 1 else (a, b)
+    every = odd_choices(cp, precision, a, b)
+    assert {x.swapped for x in every} or batch % 2  # else batches are an odd distance apart
+    for choice in every:
+        with overridden(choice), launched() as names:
+            assert_right(cp, a, b, precision)
+        assert "wgmma" in names[0]
+        assert ("B in place" if choice.swapped else "A in place") in names[0]
+
+
+@pytest.mark.parametrize("precision", IN_PLACE)
+@pytest.mark.parametrize("op_a", OPS)
+@pytest.mark.parametrize("op_b", OPS)
+def test_ops_with_alpha_and_beta(
+    cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
+) -> None:
+    a, b, c = normal(rng, 69, 51), normal(rng, 51, 45), normal(rng, 69, 45)
+    tiles = set()
+    stored_a, stored_b = stored(a, op_a), stored(b, op_b)
+    for choice in odd_choices(cp, precision, cp.asarray(a), cp.asarray(b)):
+        kind = (choice.swapped, choice.plan.block_m if choice.plan else 0)
+        if kind in tiles:
+            continue
+        tiles.add(kind)
+        with overridden(choice):
+            check(
+                cp, stored_a, stored_b, c, op_a=op_a, op_b=op_b, precision=precision,
+                alpha=0.5 - 2j, beta=-1.25 + 0.75j,
+            )  # fmt: skip
+    assert len(tiles) == 4
+
+
+@pytest.mark.parametrize("precision", IN_PLACE)
+@pytest.mark.parametrize(
+    "shape", [(71, 33, 9001), (33, 71, 9001), (301, 39, 3001), (1541, 1501, 309)], ids=str
+)
+def test_a_long_k_and_many_tiles(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int]
+) -> None:
+    """Stream-K, split-K, spilled accumulators, and blocks of several tiles."""
+    from argand.device import gpu
+
+    m, n, k = shape
+    sm_count = gpu(cp.cuda.Device().id).sm_count
+    a, b, c = (cp.asarray(normal(rng, *s)) for s in ((m, k), (k, n), (m, n)))
+    kinds = set()
+    for choice in odd_choices(cp, precision, a, b):
+        plan = choice.plan
+        assert plan is not None
+        rows, columns = (n, m) if choice.swapped else (m, n)
+        tiles = -(-rows // plan.block_m) * -(-columns // plan.block_n)
+        divided = divide(tiles, sm_count, -(-k // plan.depth), plan.depth)
+        kind = (choice.swapped, choice.split_k_slices > 1, divided.stream_k_tiles > 0)
+        kinds.add(kind)
+        with overridden(choice):
+            assert_right(cp, a, b, precision)
+            assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))
+            found = gemm(a, b, c, precision=precision, alpha=1j, beta=0.5)
+            plain = gemm(a, b, precision=precision)
+            error = abs(found - (1j * plain + 0.5 * c))
+            assert bool((error <= 1e-6 * (abs(plain) + abs(c))).all())
+    assert {swapped for swapped, _, _ in kinds} == {False, True}
+
+
+def test_a_plan_that_shifts_no_odd_line_is_wrong(cp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second map begins one element early; without that every odd row is off."""
+    from argand.gemm.sm90_launch import WgmmaLaunch
+
+    rng = np.random.default_rng(3)
+    a, b = (cp.asarray(normal(rng, *s)) for s in ((71, 35), (35, 69)))
+    choice = odd_choices(cp, "tf32", a, b)[0]
+    with overridden(choice):
+        right = gemm(a, b, precision="tf32")
+        whole = WgmmaLaunch._third_address
+        monkeypatch.setattr(
+            WgmmaLaunch, "_third_address",
+            lambda *x: whole(*x)._replace(offset=whole(*x).offset + 16),
+        )  # fmt: skip
+        from tests.kernels.runtime.graph_cases import forget_calls
+
+        forget_calls()
+        wrong = gemm(a, b, precision="tf32")
+    forget_calls()
+    assert bool((wrong[::2] == right[::2]).all())
+    assert not bool((wrong[1::2] == right[1::2]).any())
