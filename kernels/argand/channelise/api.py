@@ -14,6 +14,7 @@ from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
+from argand.tensors import call_on_tensors, has_tensors
 
 
 def channelise(
@@ -64,6 +65,11 @@ def channelise(
             precision, coefficients of another number or not finite, a wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
     """
+    if has_tensors(x, out):
+        return call_on_tensors(
+            channelise, {"x": x, "out": out}, pairs=Pairs, channels=channels, taps=taps,
+            window=window, oversampling=oversampling, precision=precision,
+        )  # fmt: skip
     x = as_operand(x)
     if precision is None:
         given = x if out is None else out

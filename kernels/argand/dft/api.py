@@ -19,6 +19,7 @@ from argand.dft.problem import dft_problem
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import Precision
 from argand.runtime.checks import check_out
+from argand.tensors import call_on_tensors, has_tensors
 
 
 def dft(
@@ -36,7 +37,8 @@ def dft(
 
     Args:
         x: real or complex, any rank from 1 on and any strides; NumPy arrays are computed on the
-            CPU, CuPy arrays on their GPU. It is converted to the precision's type first.
+            CPU, CuPy arrays on their GPU, tensors of torch where they are. It is converted to the
+            precision's type first.
         axis: that is transformed.
         n: its length, from 1 to 2^26: x is truncated or filled up with zeros. None is x's own.
         inverse: exp(+2 pi i j k / n) in place of exp(-2 pi i j k / n).
@@ -63,7 +65,12 @@ def dft(
         found = None if key is None else calls.repeat(key, (x,), out)
         if found is not None:
             return found
-    else:
+    if has_tensors(x, out):
+        return call_on_tensors(
+            dft, {"x": x, "out": out}, axis=axis, n=n, inverse=inverse, norm=norm,
+            precision=precision, rounding=rounding,
+        )  # fmt: skip
+    if not on_gpu:
         x = np.asarray(x)
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")

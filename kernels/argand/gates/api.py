@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import is_cuda_array
+from argand.device import is_cuda_array, is_cupy_array
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import GateForm, gate_form
 from argand.precision import Precision, get_precision
+from argand.tensors import call_on_tensors, has_tensors
 
 
 def apply_gate(
@@ -52,13 +53,18 @@ def apply_gate(
     qubits = (*targets, *controls)
     # A bool or a float equals the integer whose call was kept.
     staged = False
-    if is_cuda_array(state) and [*map(type, qubits)].count(int) == len(qubits):
-        if is_cuda_array(matrix):
+    if is_cupy_array(state) and [*map(type, qubits)].count(int) == len(qubits):
+        if is_cupy_array(matrix):
             matrix, staged = _cuda().host_matrix(matrix), True
         calls = _cuda().CALLS
         key = calls.key((matrix, state), (qubits, len(targets), precision))
         if key is not None and calls.repeat(key, (matrix,), state) is not None:
             return state
+    if has_tensors(state, matrix):
+        return call_on_tensors(
+            apply_gate, {"state": state, "matrix": matrix}, written="state", targets=targets,
+            controls=controls, precision=precision,
+        )  # fmt: skip
     if staged:  # what is kept must outlast the next call
         matrix = matrix.copy()
     row = state_precision(state, precision)

@@ -19,6 +19,7 @@ from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.problem import OperandFormat, Output, gemm_problem
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
+from argand.tensors import call_on_tensors, has_tensors
 
 
 def gemm(
@@ -42,7 +43,8 @@ def gemm(
 
     Args:
         a, b: ``(..., m, k)`` and ``(..., k, n)`` after their op; NumPy arrays are computed on the
-            CPU, CuPy arrays on their GPU. Any strides; leading axes broadcast as in numpy.matmul.
+            CPU, CuPy arrays on their GPU, and torch's tensors where they are, into a tensor. Any
+            strides; leading axes broadcast as in numpy.matmul.
             Either may be `Pairs` (complex-half, integers), a NumPy structured array of r and i, or
             a `Packed` of its side, precision and rounding, which holds its op already.
         c: ``(..., m, n)``, an array or `Pairs`; not read where beta is 0.
@@ -99,6 +101,12 @@ def gemm(
         repeated = numpy_calls.known(on_host)
         if repeated is not None:
             return numpy_backend.gemm(repeated, a, b, c, out)
+    if has_tensors(a, b, c, out):
+        return call_on_tensors(
+            gemm, {"a": a, "b": b, "c": c, "out": out}, pairs=Pairs, alpha=alpha, beta=beta,
+            op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance, check=check,
+            rounding=rounding, output=output, kernels=kernels,
+        )  # fmt: skip
     if precision is None and tolerance is None:
         precision = _default(a, b, c, out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:

@@ -19,6 +19,7 @@ from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, HerkProblem, herk_problem
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
+from argand.tensors import call_on_tensors, has_tensors
 
 
 def herk(
@@ -66,6 +67,11 @@ def herk(
         DeviceError: kernels that the device does not have.
         TypeError: some of a, c and out on a GPU and others not.
     """
+    if has_tensors(a, c, out):
+        return call_on_tensors(
+            herk, {"a": a, "c": c, "out": out}, pairs=Pairs, alpha=alpha, beta=beta, op=op,
+            precision=precision, rounding=rounding, form=form, kernels=kernels,
+        )  # fmt: skip
     if isinstance(a, Packed):
         raise ValueError("a must be an array or Pairs, got a packed operand")
     a = as_operand(a)

@@ -1,0 +1,153 @@
+"""Tensors of torch go in and come out, on their device, without copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import apply_gate, channelise, dft, gemm, herk, log_softmax, logsumexp, softmax
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> str:
+    name = str(request.param)
+    if name == "cuda":
+        request.getfixturevalue("gpu")
+        if not torch.cuda.is_available():
+            pytest.skip("torch is installed without CUDA")
+    return name
+
+
+def drawn(*shape: int, device: str, dtype: Any = None) -> Any:
+    made = torch.Generator().manual_seed(7)
+    x = torch.randn(*shape, dtype=torch.complex128, generator=made)
+    return x.to(dtype or torch.complex64).to(device)
+
+
+def close(found: Any, wanted: Any, rtol: float = 3e-6) -> None:
+    assert found.device == wanted.device
+    assert found.shape == wanted.shape
+    error = torch.linalg.vector_norm(found.to(wanted.dtype) - wanted)
+    assert error <= rtol * torch.linalg.vector_norm(wanted)
+
+
+def test_each_call_gives_what_torch_gives(device: str) -> None:
+    a, b = drawn(2, 5, 7, device=device), drawn(7, 6, device=device)
+    real = a.real.contiguous()
+    close(gemm(a, b), a @ b)
+    close(herk(a), a @ a.mH)
+    close(dft(a), torch.fft.fft(a))
+    close(dft(a, 1, inverse=True), torch.fft.ifft(a, dim=1))
+    for function, wanted in ((softmax, torch.softmax), (log_softmax, torch.log_softmax)):
+        close(function(real), wanted(real, -1))
+        close(function(real, 0), wanted(real, 0))
+    close(logsumexp(real, 1), torch.logsumexp(real, 1))
+    close(channelise(drawn(64, device=device), 8, 4, precision="fp64"),
+          torch.as_tensor(channelise(drawn(64, device="cpu").numpy(), 8, 4, precision="fp64"),
+                          device=device))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["complex64", "complex128"])
+def test_results_have_the_type_of_the_tensors(device: str, name: str) -> None:
+    x = drawn(8, 8, device=device, dtype=getattr(torch, name))
+    for found in (gemm(x, x), herk(x), dft(x)):
+        assert found.dtype == x.dtype
+        assert found.device == x.device
+
+
+def test_strides_conjugates_and_negatives_are_read_as_they_are(device: str) -> None:
+    x = drawn(9, 11, device=device)
+    for view in (x.T, x[::2, 1:8], x.mH, x.conj()):
+        close(gemm(view, view.T.contiguous()), view @ view.T)
+    negative = x.conj().imag
+    assert negative.is_neg()
+    close(gemm(negative, negative.T.contiguous()), (negative @ negative.T).to(x.dtype))
+    close(dft(x.conj().T), torch.fft.fft(x.conj().T))
+
+
+def test_out_is_written_in_place(device: str) -> None:
+    x = drawn(6, 6, device=device)
+    store = torch.full((6, 12), float("nan"), dtype=torch.complex64, device=device)
+    out = store[:, ::2]
+    assert gemm(x, x, out=out) is out
+    close(out, x @ x)
+    assert store[:, 1::2].isnan().all()
+    assert dft(x, out=x) is x
+    with pytest.raises(ValueError, match="out must not be a conjugate or negative view"):
+        gemm(x, x, out=out.conj())
+
+
+def test_gates_act_on_a_tensor(device: str) -> None:
+    state = torch.zeros(8, dtype=torch.complex64, device=device)
+    state[0] = 1
+    flip = torch.tensor([[0, 1], [1, 0]], dtype=torch.complex64, device=device)
+    assert apply_gate(state, flip, [1]) is state
+    assert state[2] == 1
+    apply_gate(state, flip.cpu().numpy(), [0], controls=[1])
+    assert state[3] == 1
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_half_types(device: str) -> None:
+    x = drawn(8, 8, device=device, dtype=torch.complex32)
+    wide = x.to(torch.complex64)
+    close(gemm(x, x, precision="fp16"), wide @ wide, 1e-3)
+    half = gemm(x, x, precision="fp16", output="complex-half")
+    assert half.dtype == torch.complex32
+    close(half.to(torch.complex64), wide @ wide, 2e-3)
+    close(dft(x), torch.fft.fft(wide))
+    bits = drawn(4, 9, device=device).real.to(torch.bfloat16)
+    close(softmax(bits), torch.softmax(bits.float(), -1), 1e-5)
+    found = softmax(bits, precision="bf16", output="bf16")
+    assert found.dtype == torch.bfloat16
+    close(found.float(), torch.softmax(bits.float(), -1), 1e-2)
+    close(gemm(bits, bits.T.contiguous()), (bits.float() @ bits.float().T).to(torch.complex64))
+
+
+def test_gradients_are_refused_not_lost(device: str) -> None:
+    x = drawn(4, 4, device=device).requires_grad_()
+    for call in (lambda: gemm(x, x), lambda: dft(x), lambda: softmax(x.real)):
+        with pytest.raises(TypeError, match="requires a gradient"):
+            call()
+        with torch.no_grad():
+            call()
+    close(gemm(x.detach(), x.detach()), x.detach() @ x.detach())
+
+
+def test_other_devices_are_refused() -> None:
+    x = torch.empty(4, 4, dtype=torch.complex64, device="meta")
+    with pytest.raises(TypeError, match="must be on a CPU or a CUDA GPU, got meta"):
+        gemm(x, x)
+    with pytest.raises(TypeError, match="tensors must be on one device"):
+        gemm(x, torch.ones(4, 4))
+
+
+def test_arrays_may_stand_beside_tensors(device: str) -> None:
+    x = drawn(4, 4, device=device)
+    beside: Any = np.ones((4, 4), np.complex64)
+    if device == "cuda":
+        import cupy
+
+        beside = cupy.asarray(beside)
+    close(gemm(x, beside), x @ torch.ones(4, 4, dtype=torch.complex64, device=device))
+
+
+@pytest.mark.gpu
+def test_calls_run_on_torchs_stream(gpu: Any) -> None:
+    """A producer that is still running on a stream of torch's is waited for."""
+    x = drawn(512, 512, device="cuda")
+    wanted = x @ x
+    stream = torch.cuda.Stream()
+    for _ in range(3):
+        y = torch.zeros_like(x)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(50_000_000)
+            y.copy_(x)
+            found = gemm(y, y, precision="3xtf32")
+        stream.synchronize()
+        close(found, wanted, 1e-5)
