@@ -56,6 +56,17 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("speedup", "× CuPy", _number, numeric=True),
         Column("componentwise", "error", _number, numeric=True),
     ),
+    "h200-beam-power": _table(
+        "h200-beam-power.csv",
+        Column("channels", "channels", numeric=True),
+        Column("beams", "beams", numeric=True),
+        Column("antennas", "antennas", numeric=True),
+        Column("input", "samples"),
+        Column("of_floor", "of floor", _number, numeric=True),
+        Column("over_product", "× product", _number, numeric=True),
+        Column("over_apart", "× product, detected", _number, numeric=True),
+        Column("error", "error over bound", _number, numeric=True),
+    ),
     "h200-hermitian": _table(
         "h200-hermitian.csv",
         Column("n", "n", numeric=True),

@@ -1,0 +1,252 @@
+"""Detected beams: ours, our product alone, a product then detection, and peers, in one run.
+
+    python -m benchmarks.beam_power --csv beam-power.csv
+    python -m benchmarks.beam_power --shape 1x1024x256x65536 --input fp16 --precisions fp16
+
+A shape is channels x beams x antennas x samples. Times are those of whole calls on operands of the
+device: ``argand`` is `argand.beam_power`, ``argand product`` is `argand.gemm` of the same operands,
+whose beams stay complex, and ``argand product, detected`` squares and sums them by NumPy or CuPy.
+Peers form complex64 beams and detect them. Some bins of the first and the last channel are compared
+with fp64.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from argand import PRECISIONS, Device, Pairs, beam_power, gemm, pairs, to_pairs
+from argand.beam_power.problem import DETECTIONS, beam_power_problem
+from argand.runtime.ceilings import Ceilings, measure_ceilings
+
+from benchmarks.harness.conditions import Monitor, monitor
+from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.samples import on_host
+from benchmarks.harness.tables import Table, parser
+from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from benchmarks.peers import study_peers
+from benchmarks.peers._beam_power import detected as detect_beams
+from workflow.accuracy.beam_power_bounds import allowed, detected, rounded
+
+Input = Literal["complex64", "int8", "fp16", "bf16"]
+INPUTS: tuple[Input, ...] = ("complex64", "int8", "fp16", "bf16")
+CASES: tuple[tuple[tuple[int, int, int, int], Input, tuple[str, ...]], ...] = (
+    ((256, 64, 64, 4096), "int8", ("fp16",)),
+    ((256, 64, 64, 4096), "complex64", ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")),
+    ((1, 1024, 256, 65536), "fp16", ("fp16",)),
+    ((1, 1024, 256, 65536), "complex64", ("bf16",)),
+)
+"""Shapes, inputs and precisions of a run without arguments."""
+SAMPLED_BINS = 64
+"""Of a channel, at the beginning and at the end."""
+_PRODUCT, _APART = "argand product", "argand product, detected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeamPowerRow(WholeCall):
+    """One way to detect the beams of one set of operands.
+
+    Attributes:
+        channels, beams, antennas, samples, integrate, detect: the problem.
+        implementation: see the module.
+        input: type of the samples; weights are complex64.
+        gflops: 8 channels beams antennas samples over the median time, in 1e9 a second.
+        of_floor: the larger of bytes (operands read, sums written) at the measured copy rate and
+            operations at the measured rate of the operand's real product, over the median time.
+        over_product, over_apart: the times of both ways by our product over this one's.
+        error: largest error of sampled powers over what is allowed; 0 of the product alone.
+        verified: whether it is at most 1.
+    """
+
+    channels: int
+    beams: int
+    antennas: int
+    samples: int
+    integrate: int
+    detect: str
+    implementation: str
+    precision: str
+    input: str
+    gflops: float
+    of_floor: float
+    over_product: float | None
+    over_apart: float | None
+    error: float
+    verified: bool
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the ways of one set of operands share."""
+
+    arguments: argparse.Namespace
+    device: Device
+    watch: Monitor
+    ceilings: Ceilings
+    shape: tuple[int, int, int, int]
+    input: Input
+    weights: Any
+    samples: Any
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"detect": self.arguments.detect, "integrate": self.arguments.integrate}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; the exit status is 1 where a power of ours was not accurate."""
+    arguments = _parser().parse_args(argv)
+    device = chosen_device(arguments.device)
+    table, watch = Table(arguments.csv), monitor(device)
+    ceilings = (
+        Ceilings.from_json(Path(arguments.ceilings).read_text())
+        if arguments.ceilings
+        else measure_ceilings(device)
+    )
+    for shape, kind, precisions in _cases(arguments):
+        weights, samples = _operands(shape, kind, arguments, array_module(device))
+        run = _Run(arguments, device, watch, ceilings, shape, kind, weights, samples)
+        for row in _rows(run, precisions):
+            table.add([row], _line(row))
+    ours = [row for row in table.rows if row["implementation"] == "argand"]
+    return int(not all(row["verified"] for row in ours))
+
+
+def _parser() -> argparse.ArgumentParser:
+    found = parser(__doc__)
+    found.add_argument("--shape", help="channels x beams x antennas x samples")
+    found.add_argument("--input", choices=INPUTS, default="complex64")
+    found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=["fp16"])
+    found.add_argument("--integrate", type=int, default=16)
+    found.add_argument("--detect", choices=DETECTIONS, default="power")
+    found.add_argument("--ceilings", help="a file of measured ceilings; measured where not given")
+    found.add_argument("--no-peer", action="store_true", help="ours alone")
+    add_arguments(found, seconds=1.0, rest=0.2)
+    return found
+
+
+def _cases(
+    arguments: argparse.Namespace,
+) -> Sequence[tuple[tuple[int, int, int, int], Input, Sequence[str]]]:
+    if arguments.shape is None:
+        return CASES
+    channels, beams, antennas, samples = map(int, arguments.shape.split("x"))
+    return [((channels, beams, antennas, samples), arguments.input, arguments.precisions)]
+
+
+def _operands(
+    shape: tuple[int, int, int, int], kind: Input, arguments: argparse.Namespace, arrays: Any
+) -> tuple[Any, Any]:
+    """Weights and samples, a wave on noise, on the device; with two polarizations of Stokes."""
+    channels, beams, antennas, samples = shape
+    outer = (channels, 2) if arguments.detect == "stokes" else (channels,)
+    rng = arrays.random.default_rng(arguments.seed)
+    w = rng.standard_normal((*outer, beams, antennas, 2), dtype=np.float32)
+    x = rng.standard_normal((*outer, antennas, samples, 2), dtype=np.float32)
+    x += rng.standard_normal((*outer, 1, samples, 2), dtype=np.float32)
+    w = w.view(np.complex64)[..., 0]
+    if kind == "int8":
+        x *= 20
+        return w, pairs(arrays.clip(arrays.rint(x), -128, 127).astype(np.int8))
+    x = x.view(np.complex64)[..., 0]
+    return w, x if kind == "complex64" else to_pairs(x, kind)
+
+
+def _rows(run: _Run, precisions: Sequence[str]) -> Iterator[BeamPowerRow]:
+    arrays = array_module(run.device)
+    for precision in precisions:
+        product = partial(gemm, run.weights, run.samples, precision=precision)
+        alone = _row(run, _PRODUCT, precision, product)
+        yield alone
+
+        def apart(product: Callable[[], Any] = product) -> Any:
+            return detect_beams(arrays, product(), **run.options)
+
+        both = _row(run, _APART, precision, apart)
+        yield both
+        ours = partial(beam_power, run.weights, run.samples, precision=precision, **run.options)
+        yield _row(run, "argand", precision, ours, alone.time_us_p50, both.time_us_p50)
+    if not run.arguments.no_peer:
+        x = run.samples.to_complex64() if isinstance(run.samples, Pairs) else run.samples
+        for peer in study_peers("beam_power", run.device.backend):
+            call = partial(peer.computation("fp32"), run.weights, x, **run.options)
+            yield _row(run, peer.name, "fp32", call)
+
+
+def _row(
+    run: _Run, name: str, precision: str, call: Callable[[], Any],
+    product_us: float | None = None, apart_us: float | None = None,
+) -> BeamPowerRow:  # fmt: skip
+    error = 0.0 if name == _PRODUCT else _error(run, precision, call())
+    call()
+    columns = timed(
+        call, run.arguments, run.device, run.watch, "beam_power" if name == "argand" else None
+    )
+    release(run.device)
+    time_us, (channels, beams, antennas, samples) = columns["time_us_p50"], run.shape
+    polarizations = 2 if run.arguments.detect == "stokes" else 1
+    flops = 8.0 * channels * polarizations * beams * antennas * samples
+    held = run.samples.array if isinstance(run.samples, Pairs) else run.samples
+    outputs = 4 if polarizations == 2 else 1
+    written = 4 * channels * outputs * beams * (samples // run.arguments.integrate)
+    floor_s = run.ceilings.limit_time_s(
+        flops, held.nbytes + run.weights.nbytes + written, PRECISIONS[precision]
+    )
+    return BeamPowerRow(
+        channels=channels, beams=beams, antennas=antennas, samples=samples,
+        integrate=run.arguments.integrate, detect=run.arguments.detect, implementation=name,
+        precision=precision, input=run.input, gflops=1e-3 * flops / time_us,
+        of_floor=1e6 * floor_s / time_us,
+        over_product=product_us and product_us / time_us,
+        over_apart=apart_us and apart_us / time_us, error=error, verified=error <= 1, **columns,
+    )  # fmt: skip
+
+
+def _error(run: _Run, precision: str, found: Any) -> float:
+    """The largest error of sampled bins over what they may be off by."""
+    n, row, worst = run.arguments.integrate, PRECISIONS[precision], 0.0
+    bins = found.shape[-1]
+    last = max(0, bins - SAMPLED_BINS)
+    for channel, first in ((0, 0), (run.shape[0] - 1, last)):
+        some = slice(first, min(first + SAMPLED_BINS, bins))
+        times = slice(some.start * n, some.stop * n)
+        x = run.samples
+        x = (
+            Pairs(x.array[channel][..., times, :], x.format)
+            if isinstance(x, Pairs)
+            else (x[channel][..., times])
+        )
+        x = on_host(x.to_complex64() if isinstance(x, Pairs) else x)
+        w = on_host(run.weights[channel])
+        problem = beam_power_problem(w.shape, x.shape, precision=row, **run.options)
+        exact = detected(problem, w, x)
+        held = detected(problem, rounded(w, row, "a"), rounded(x, row, "b"))
+        bound = allowed(problem, exact, held, row, run.device.backend)
+        off = np.abs(on_host(found[channel][..., some]) - exact.power.reshape(problem.shape))
+        ratio = float((off / bound.reshape(problem.shape)).max(initial=0))
+        worst = max(worst, np.inf if np.isnan(ratio) else ratio)
+    return worst
+
+
+def _line(row: BeamPowerRow) -> str:
+    faster = (
+        ""
+        if row.over_product is None
+        else (f" x {row.over_product:.2f} of the product, x {row.over_apart:.2f} of both")
+    )
+    verdict = "" if row.verified else "  NOT ACCURATE"
+    return (
+        f"{row.channels:4} x {row.beams} x {row.antennas} x {row.samples} / {row.integrate} "
+        f"{row.input:9} {row.implementation:24} {row.precision:7} {row.time_us_p50:10.1f} us "
+        f"{100 * row.of_floor:5.1f} % of the floor{faster}  error {row.error:.2f}{verdict}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
