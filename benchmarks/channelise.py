@@ -20,13 +20,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, ChanneliseProblem, Device, channelise, pairs
+from argand import PRECISIONS, ChanneliseProblem, Device, channelise
 from argand.channelise.problem import oversampling_of
 from scipy.signal import firwin
 
 from benchmarks.harness.conditions import Monitor, monitor
-from benchmarks.harness.measuring import array_module, chosen_device, release
+from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.samples import on_host, sampled_rows
+from benchmarks.harness.signals import (
+    add_signal_arguments,
+    as_argument,
+    as_floats,
+    copy_rate,
+    drawn_samples,
+)
 from benchmarks.harness.tables import Table, parser
 from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
 from benchmarks.peers import study_peers
@@ -35,9 +42,6 @@ from workflow.accuracy.channelise_bounds import channelise_bound
 
 SAMPLED = 64
 """Spectra that are compared with fp64."""
-_DRAWN = (1 << 22) + 18
-"""Components that are drawn."""
-INPUTS = ("complex64", "int8", "float32", "real int8")
 _Call = Callable[[Any], Any]
 
 
@@ -76,10 +80,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     table, watch = Table(arguments.csv), monitor(device)
     h = firwin(arguments.channels * arguments.taps, 1 / arguments.channels)
     for kind in arguments.inputs:
-        x = _samples(kind, arguments, device)
-        copy = _copy_rate(x, arguments, device, watch)
+        x = drawn_samples(kind, arguments, device)
+        copy = copy_rate(arguments, device, watch)
         peer: float | None = None
-        for name, precision, call in _ways(kind, h, arguments, device):
+        for name, precision, call in _ways(h, arguments, device):
             row = _measured(name, precision, kind, call, x, h, copy, peer, arguments, device, watch)
             if name != "argand" and precision == "fp32":
                 peer = row.time_us_p50
@@ -92,77 +96,35 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--channels", type=int, default=1024)
     found.add_argument("--taps", type=int, default=8)
     found.add_argument("--oversampling", default="1", help="a fraction such as 4/3")
-    found.add_argument("--samples", type=int, default=1 << 28, help="components in all")
-    found.add_argument("--rows", type=int, default=1)
-    found.add_argument("--inputs", nargs="+", choices=INPUTS, default=list(INPUTS[:2]))
+    add_signal_arguments(found)
     found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=["fp32"])
     found.add_argument("--no-peer", action="store_true", help="ours alone")
     add_arguments(found, seconds=1.0, rest=0.2)
     return found
 
 
-def _samples(kind: str, arguments: argparse.Namespace, device: Device) -> Any:
-    """Random components (rows, time) or (rows, time, 2), of the type of the input.
-
-    A block of them is repeated: drawing on the host takes longer than what is measured.
-    """
-    arrays = array_module(device)
-    rng = np.random.default_rng(arguments.seed)
-    real = kind in ("float32", "real int8")
-    shape = (arguments.rows, arguments.samples // arguments.rows // (1 if real else 2))
-    shape += () if real else (2,)
-    count = int(np.prod(shape))
-    block: Any
-    if "int8" in kind:
-        block = rng.integers(-128, 128, min(count, _DRAWN), dtype=np.int8)
-    else:
-        block = rng.standard_normal(min(count, _DRAWN), dtype=np.float32)
-    found = arrays.tile(arrays.asarray(block), -(-count // block.size))[:count].reshape(shape)
-    return found.view(np.complex64)[..., 0] if kind == "complex64" else found
-
-
-def _operand(x: Any) -> Any:
-    return pairs(x) if x.ndim == 3 else x
-
-
 def _ways(
-    kind: str, h: Any, arguments: argparse.Namespace, device: Device
+    h: Any, arguments: argparse.Namespace, device: Device
 ) -> Iterator[tuple[str, str, _Call]]:
     m = arguments.channels
     oversampling = oversampling_of(arguments.oversampling, m)
     if not arguments.no_peer:
         for peer in study_peers("channelise", device.backend):
             compute = peer.computation("fp32")
-            yield peer.name, "fp32", partial(_by_peer, compute, h, m, oversampling, "int8" in kind)
+
+            def by_peer(compute: Callable[..., Any], x: Any) -> Any:
+                return compute(as_floats(x), h, m, oversampling=oversampling)
+
+            yield peer.name, "fp32", partial(by_peer, compute)
 
     def ours(precision: str, x: Any) -> Any:
         return channelise(
-            _operand(x), m, arguments.taps, window=h, oversampling=oversampling,
+            as_argument(x), m, arguments.taps, window=h, oversampling=oversampling,
             precision=precision,
         )  # fmt: skip
 
     for precision in arguments.precisions:
         yield "argand", precision, partial(ours, precision)
-
-
-def _by_peer(
-    compute: Callable[..., Any], h: Any, channels: int, oversampling: Any, integers: bool, x: Any
-) -> Any:
-    if integers:
-        x = x.astype(np.float32)
-        x = x.view(np.complex64)[..., 0] if x.ndim == 3 else x
-    return compute(x, h, channels, oversampling=oversampling)
-
-
-def _copy_rate(
-    x: Any, arguments: argparse.Namespace, device: Device, watch: Monitor
-) -> float | None:
-    """Bytes a second that a copy of float32 reads and writes."""
-    arrays = array_module(device)
-    source = arrays.ones(arguments.samples, np.float32)
-    target = arrays.empty_like(source)
-    columns = timed(partial(arrays.copyto, target, source), arguments, device, watch, None)
-    return 2e6 * float(source.nbytes) / float(columns["time_us_p50"])
 
 
 def _error(

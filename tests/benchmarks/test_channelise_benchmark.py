@@ -7,8 +7,8 @@ import pytest
 from argand import channelise as argand_channelise
 
 from benchmarks import channelise
-from benchmarks.channelise import INPUTS
 from benchmarks.harness.recorded import plain_rows
+from benchmarks.harness.signals import INPUTS
 
 SMALL = ["--channels", "16", "--taps", "4", "--samples", "4000", "--seconds", "0.01"]
 SMALL += ["--device", "cpu", "--rows", "2"]

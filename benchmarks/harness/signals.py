@@ -1,0 +1,68 @@
+"""Signals of a benchmark: random samples of each type that our kernels read, and a copy's rate."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import Device, pairs
+
+from benchmarks.harness.conditions import Monitor
+from benchmarks.harness.measuring import array_module
+from benchmarks.harness.whole_calls import timed
+
+INPUTS = ("complex64", "int8", "float32", "real int8")
+"""Types of samples; int8 are pairs."""
+_DRAWN = (1 << 22) + 18
+"""Components that are drawn."""
+
+
+def add_signal_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `drawn_samples` beside the seed."""
+    parser.add_argument("--samples", type=int, default=1 << 28, help="components in all")
+    parser.add_argument("--rows", type=int, default=1)
+    parser.add_argument("--inputs", nargs="+", choices=INPUTS, default=list(INPUTS[:2]))
+
+
+def drawn_samples(kind: str, arguments: argparse.Namespace, device: Device) -> Any:
+    """Random components (rows, time) or (rows, time, 2), of the type of the input.
+
+    A block of them is repeated: drawing on the host takes longer than what is measured.
+    """
+    arrays = array_module(device)
+    rng = np.random.default_rng(arguments.seed)
+    real = kind in ("float32", "real int8")
+    shape = (arguments.rows, arguments.samples // arguments.rows // (1 if real else 2))
+    shape += () if real else (2,)
+    count = int(np.prod(shape))
+    block: Any
+    if "int8" in kind:
+        block = rng.integers(-128, 128, min(count, _DRAWN), dtype=np.int8)
+    else:
+        block = rng.standard_normal(min(count, _DRAWN), dtype=np.float32)
+    found = arrays.tile(arrays.asarray(block), -(-count // block.size))[:count].reshape(shape)
+    return found.view(np.complex64)[..., 0] if kind == "complex64" else found
+
+
+def as_argument(x: Any) -> Any:
+    """Drawn samples as our calls take them: pairs of integers as `Pairs`."""
+    return pairs(x) if x.ndim == 3 else x
+
+
+def as_floats(x: Any) -> Any:
+    """Drawn samples as libraries take them: integers become complex64 or float32."""
+    if x.dtype.kind != "i":
+        return x
+    x = x.astype(np.float32)
+    return x.view(np.complex64)[..., 0] if x.ndim == 3 else x
+
+
+def copy_rate(arguments: argparse.Namespace, device: Device, watch: Monitor) -> float:
+    """Bytes a second that a copy of as many float32 as there are samples reads and writes."""
+    arrays = array_module(device)
+    source = arrays.ones(arguments.samples, np.float32)
+    target = arrays.empty_like(source)
+    columns = timed(partial(arrays.copyto, target, source), arguments, device, watch, None)
+    return 2e6 * float(source.nbytes) / float(columns["time_us_p50"])
