@@ -41,6 +41,20 @@ def _readout(data: Path) -> str:
     return markdown_table(columns, plain_rows(data / "h200-readout.csv"))
 
 
+def _spectral_errors(data: Path) -> str:
+    """Errors of spectral estimates by precision, which times of a busy CPU do not change."""
+    columns = (
+        Column("average", "segments of a mean"),
+        Column("precision", "precision"),
+        Column("rel_frobenius", "error", _number, numeric=True),
+        Column("bound", "bound", _number, numeric=True),
+        Column("noise_floor_db", "noise floor (dB)", _number, numeric=True),
+    )
+    rows = plain_rows(data / "cpu-spectrum.csv")
+    ours = [row for row in rows if row["implementation"] == "argand"]
+    return markdown_table(columns, [row for row in ours if row["input"] == "complex64"])
+
+
 _RATE = Column("tflops", "TFLOP/s", _number, numeric=True)
 ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-herk": _table(
@@ -84,5 +98,6 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("speedup", "× CuPy", _number, numeric=True),
         Column("error", "error over bound", _number, numeric=True),
     ),
+    "cpu-spectrum": _spectral_errors,
 }
 """By the names that pages call them."""
