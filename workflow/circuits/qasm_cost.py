@@ -19,6 +19,8 @@ from workflow.storage.memory import in_words
 
 LIBRARY = "qelib1.inc"
 """The one file that a text may include: Qiskit has its gates in itself and opens nothing for it."""
+_QPY = b"QISKIT"
+"""The first bytes of a QPY file."""
 _MOST_BYTES = 32 << 20
 _MOST_BITS = 4096
 """Qubits and, apart, classical bits; the caller has a lower limit for what it can compute."""
@@ -64,6 +66,11 @@ def _content(path: Path) -> str:
         raise QasmError(f"it cannot be read ({error})") from error
     if len(content) > _MOST_BYTES:
         raise QasmError(f"it has more than the {in_words(_MOST_BYTES)} that are allowed")
+    if content.startswith(_QPY):
+        # Nothing tells what a QPY file unpacks to, or builds, before Qiskit has done it.
+        raise QasmError(
+            "it is Qiskit's QPY, which is not read; write the circuit by qiskit.qasm2.dump"
+        )
     return content.decode("utf-8", "replace")
 
 

@@ -55,7 +55,7 @@ def statements(text: str) -> Iterator[Statement]:
         elif kind not in ("comment", "end"):
             token = match[str(kind)]
             if not known and token != "OPENQASM":
-                raise QasmError("it must begin with OPENQASM 2.0;")
+                raise QasmError("it must begin with OPENQASM 2.0; or OPENQASM 3.0;")
             if kind == "other":
                 raise QasmError(f"line {line}: {token!r} begins no word, number or symbol")
             if kind == "name" and tokens != ["include"]:
@@ -73,7 +73,7 @@ def statements(text: str) -> Iterator[Statement]:
                 yield Statement(first, tokens)
                 tokens = []
     if not known:
-        raise QasmError("it must begin with OPENQASM 2.0;")
+        raise QasmError("it must begin with OPENQASM 2.0; or OPENQASM 3.0;")
     if tokens:
         raise QasmError(f"line {first}: the statement has no end")
 

@@ -23,8 +23,9 @@ class Circuit(Model):
 
     file: Path | None = Field(
         None,
-        description="OpenQASM 2 file, or one of OpenQASM 3 without classical control; a relative "
-        "path starts where Snakemake runs.",
+        description="OpenQASM 2 file, or one of OpenQASM 3 without classical control (Qiskit's QPY "
+        "is not read: write it by `qiskit.qasm2.dump`); a relative path starts where Snakemake "
+        "runs.",
     )
     name: CircuitName | None = Field(None, description="A circuit that is built here.")
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")

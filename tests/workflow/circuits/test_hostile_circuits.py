@@ -116,8 +116,13 @@ def test_no_file_is_opened_where_the_check_has_a_gap(
 
 
 def test_a_file_that_is_no_circuit_is_not_quoted(path: Path) -> None:
-    assert told(path, "planted x;\n").endswith("one.qasm: it must begin with OPENQASM 2.0;")
-    assert told(path, "").endswith("one.qasm: it must begin with OPENQASM 2.0;")
+    for text in ("planted x;\n", ""):
+        wanted = "one.qasm: it must begin with OPENQASM 2.0; or OPENQASM 3.0;"
+        assert told(path, text).endswith(wanted)
+
+
+def test_a_binary_of_qiskit_is_told_from_a_text(path: Path) -> None:
+    assert "it is Qiskit's QPY, which is not read; write" in told(path, "QISKIT\x12\x02\x06")
 
 
 def test_what_a_text_may_do(path: Path) -> None:
