@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device
 
-from workflow.steps.execute import blank_result
+from workflow.steps.run_results import blank_result
 from workflow.steps.streaming import memory_for, plan_chunks
 from workflow.steps.transfer import transfer_to
 from workflow.storage.datasets import write_run

@@ -16,6 +16,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from argand.operand_format import Format
+
 Rounding = Literal["toward_zero", "nearest_even", "half_ulp_truncate"]
 """How a term is rounded to its format.
 
@@ -28,48 +30,6 @@ ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 PeerClass = Literal["fp64", "fp32", "tf32", "half"]
 """Which baselines a precision competes with, from the most accurate to the least."""
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
-
-
-@dataclass(frozen=True)
-class Format:
-    """A binary floating-point format of an operand.
-
-    Attributes:
-        name: in Python, and as ``Operand::name`` in the CUDA sources.
-        significand: bits, with the implicit one.
-        min_exponent: of the smallest normal number.
-        largest: finite value.
-        bytes: of a number in memory.
-        cublas: how cuBLAS's gemmEx multiplies it, for the measured ceiling: the type of A and B,
-            that of C (``library_types.h``) and the compute type (``cublas_api.h``).
-        ptx: the type in PTX's MMA instructions; None where tensor cores have no such operand.
-    """
-
-    name: str
-    significand: int
-    min_exponent: int
-    largest: float
-    bytes: int
-    cublas: tuple[int, int, int]
-    ptx: str | None = None
-
-    @property
-    def mma_k(self) -> int:
-        """k of one MMA instruction, mma.sync or wgmma: 32 bytes of a row in every format."""
-        return 32 // self.bytes
-
-    @property
-    def smallest_subnormal(self) -> float:
-        """The spacing of the numbers below ``2**min_exponent``."""
-        return 2.0 ** (self.min_exponent - self.significand + 1)
-
-    @property
-    def scaled_exponent(self) -> int:
-        """e where scaling brings the largest component of a line into [2^e, 2^(e + 1)).
-
-        One power of two below the format's largest, so that what is rounded up stays finite.
-        """
-        return math.frexp(self.largest)[1] - 2
 
 
 FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8, (1, 1, 70))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.precision import BF16, FP16, FP32, TF32, Format, Precision, Rounding
+from argand.operand_format import Format
+from argand.precision import BF16, FP16, FP32, TF32, Precision, Rounding
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 from argand import Precision
-from argand.precision import FP64, Format
+from argand.operand_format import Format
+from argand.precision import FP64
 
 from workflow.accuracy.promotion import promotions
 from workflow.accuracy.underflow import underflow

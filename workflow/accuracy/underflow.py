@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from argand import Precision
 from argand.gemm.modular.moduli import moduli
-from argand.precision import Format
+from argand.operand_format import Format
 from argand.rounding import LARGEST_SHIFT
 
 

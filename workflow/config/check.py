@@ -33,7 +33,7 @@ from workflow.data import Product, Staged
 from workflow.shards import choose_axis
 from workflow.steps import budget
 from workflow.storage.inputs import InputError
-from workflow.storage.products import check_product
+from workflow.storage.product_arrays import check_product
 from workflow.storage.run_folder import RESULTS
 from workflow.study import Study
 from workflow.workloads import KINDS

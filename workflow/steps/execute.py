@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from logging import Logger
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,25 @@ from typing import Any
 from argand import Device, DeviceError, launched
 from argand.precision import any_precision
 from argand.runtime.ceilings import Ceilings
-from argand.runtime.kernel_digest import kernel_digest
 
 from workflow.data import Implementation, NoResultError, Staged
 from workflow.shards import Shard
 from workflow.steps.compiling import compile_kernels
 from workflow.steps.in_turn import Measured, Ready, times_in_turn, with_times
 from workflow.steps.kept_times import MEASURED, KeptTimes
-from workflow.steps.resident import download, free, upload
+from workflow.steps.resident import free
+from workflow.steps.run_results import (
+    blank_result,
+    computed,
+    line_of,
+    summary_of,
+    with_kernels,
+    written,
+)
 from workflow.steps.streaming import exceeds, limited_device_memory, memory_for, stream_result
 from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
-from workflow.timing import with_allocations
-from workflow.versions import timestamp, versions
 from workflow.workloads.base import Workload
 
 
@@ -78,9 +83,9 @@ def execute(
     if able and is_new:
         kept.write(found, able)
     for result in found:
-        log.info("%s", _line(result))
+        log.info("%s", line_of(result))
     log.info("computing took %.2f s", computing)
-    return _summary(found)
+    return summary_of(found)
 
 
 def precisions_of(workload: Workload) -> list[Any]:
@@ -153,11 +158,9 @@ class _Job:
             try:
                 staged = self.operands.whole()
                 with launched() as names:
-                    result, ready = _computed(
-                        blank, one, staged, self.device, self.operands.read_us
-                    )
-                result = replace(result, algorithm=_with_kernels(one, names))
-                return _written(self.writer, result), ready
+                    result, ready = computed(blank, one, staged, self.device, self.operands.read_us)
+                result = replace(result, algorithm=with_kernels(one, names))
+                return written(self.writer, result), ready
             except NoResultError as error:
                 return self._unable(blank, str(error)), None
             except DeviceError as error:
@@ -213,7 +216,7 @@ class _Job:
             reason = f"{named}{error}"
             self.writer.amend(blank, reason=reason)
             return replace(blank, reason=reason)
-        result = replace(result, algorithm=_with_kernels(one, names))
+        result = replace(result, algorithm=with_kernels(one, names))
         found = ("time_us_p50", "end_to_end_us", "iterations", "chunks", "algorithm")
         self.writer.amend(blank, **{name: getattr(result, name) for name in found})
         return result
@@ -227,76 +230,3 @@ class _Job:
 def _is_timed(result: Result, ready: Ready | None) -> bool:
     """Whether it can be timed, or was while it was streamed."""
     return ready is not None or result.time_us_p50 is not None
-
-
-def _with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
-    """The record's algorithm: how it computes, and on which kernels it did."""
-    return ", ".join([implementation.algorithm, *(["; ".join(names)] if names else [])])
-
-
-def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:
-    """A result of which nothing is known yet."""
-    return Result(
-        implementation=implementation.name,
-        precision=implementation.precision.name,
-        algorithm=implementation.algorithm,
-        device=device.name,
-        backend=device.backend,
-        data=None,
-        rounding=",".join(implementation.precision.roundings),
-        steps=implementation.steps,
-        predicted_us=implementation.predicted_us,
-        kernel_digest=kernel_digest(workload.operation) if implementation.name == "argand" else "",
-        versions=versions(),
-        timestamp=timestamp(),
-    )
-
-
-def _computed(
-    blank: Result, implementation: Implementation, staged: Staged, device: Device, read_us: float
-) -> tuple[Result, Ready | None]:
-    """The result, and what is left to be timed; nothing of an empty one."""
-    operands = implementation.prepare(staged.operands)
-    started = time.perf_counter()
-    resident = upload(operands, device)
-    upload_us = 1e6 * (time.perf_counter() - started)
-    first, allocated = with_allocations(partial(implementation.compute, resident), device)
-    if not first.size:
-        return replace(blank, data=download(first), reason="empty result: nothing to time"), None
-    del first
-    started = time.perf_counter()
-    data = download(implementation.compute(resident))
-    computed_us = 1e6 * (time.perf_counter() - started)
-    end_to_end = read_us + upload_us + computed_us
-    return replace(blank, data=data, end_to_end_us=end_to_end), Ready(implementation, allocated)
-
-
-def _written(writer: RunWriter, result: Result) -> Result:
-    """The result without its data, which are written; that is in its end-to-end time."""
-    started = time.perf_counter()
-    writer.add(result)
-    written_us = 1e6 * (time.perf_counter() - started)
-    result = replace(result, data=None)  # so that two results are never in memory
-    if result.end_to_end_us is None:
-        return result
-    end_to_end_us = result.end_to_end_us + written_us
-    writer.amend(result, end_to_end_us=end_to_end_us)
-    return replace(result, end_to_end_us=end_to_end_us)
-
-
-def _line(result: Result) -> str:
-    what = f"{result.implementation:8} {result.precision:7} {result.algorithm}"
-    if result.time_us_p50 is None:
-        return f"{what}: {result.reason}"
-    predicted = f", predicted {result.predicted_us:.1f} us" if result.predicted_us else ""
-    known = "" if result.settled in (True, None) else ", unsettled"
-    return f"{what}: {result.time_us_p50:.1f} us, median of {result.iterations}{known}{predicted}"
-
-
-def _summary(results: list[Result]) -> str:
-    ours = [r for r in results if r.implementation == "argand" and r.time_us_p50 is not None]
-    if not ours:
-        return f"nothing could be timed: {results[0].reason}"
-    fastest = min(ours, key=lambda result: result.time_us_p50 or 0)
-    count = f"{len(ours)} precisions, {len(results) - len(ours)} baselines"
-    return f"{count}; fastest {fastest.precision} {(fastest.time_us_p50 or 0) / 1000:.3g} ms"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
-from math import inf
 
 from argand.device import Arch, arch_for
 from argand.dft.butterfly import ButterflyPlan
@@ -20,39 +19,18 @@ from argand.dft.butterfly_heuristics import (
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import ROW_COPIES, HankelPlan
 from argand.dft.legality import TMA_SM, is_legal
-from argand.dft.method import (
-    LARGEST_DENSE,
-    LARGEST_FACTOR,
-    Method,
-    method_for,
-    prime_factors,
-)
+from argand.dft.library_choice import FAST_PRIME, library_is_faster
+from argand.dft.method import LARGEST_DENSE, LARGEST_FACTOR, Method, method_for, prime_factors
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import PRECISIONS, TF32, Precision
 from argand.runtime.plan import require_precision
 
-FAST_PRIME = 23
-"""cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
-1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
-SLOW_LENGTHS = (32, 1860, 9425, 10_075, 11_904, 12_000, 14_104)
-"""Lengths where ours is 1.14 to 1.49 times as fast although the rules below say cuFFT. No rule of
-their factors replaces the list: cuFFT takes slow kernels for 11904 = 2^7 3 31 and fast ones for
-11136 = 2^7 3 29, and 9000, 10080 and 14400 are fast beside 12000."""
-FAST_LENGTHS = (148, 740, 777, 999, 1645, 3552, 3700, 12_416, 21_627)
-"""Lengths where cuFFT is 1.07 to 1.6 times as fast although the rules below say ours. No rule of
-their factors replaces the list: 37 x 96 is cuFFT's and 37 x 48 ours, at 1.22 times its rate."""
 DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 """Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
 times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
-LIBRARY_PRIME = 127
-"""cuFFT has butterflies of primes up to here, and convolutions for larger ones."""
-_ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
-"""Powers of one of the primes from 29 to here take cuFFT no longer than the prime does. Up to this
-length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67 lengths), but dense
-products (58 to 124), which are 1.05 to 1.24 times as fast."""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
 """Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
 257, 383 and 509."""
@@ -62,8 +40,6 @@ _BETTER = 1.5
 """Warps that a second buffer of a tile is worth, or that tiles of a single warp are."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
-
-
 FEW_NUMBERS = 4096
 """Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
 hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
@@ -99,7 +75,7 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
     if plan is None:
         lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
         return Choice(None, f"no kernel of ours: {lacking}")
-    if (why := _library_is_faster(plan)) is not None:
+    if (why := library_is_faster(plan)) is not None:
         return Choice(None, f"faster {why}")
     if isinstance(plan, ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan):
         return Choice(plan, f"{plan.stages} in fp32")
@@ -125,41 +101,6 @@ def with_few_rows(choice: Choice, method: Method, rows: int, sm_count: int) -> C
     if choice.plan is None or not single or rows * method.length >= FEW_NUMBERS * sm_count:
         return choice
     return Choice(None, "faster at so few numbers, and in fp32")
-
-
-def _library_is_faster(plan: Plan) -> str | None:
-    """The reason to take cuFFT although there is a plan of ours; None where ours is faster."""
-    length, primes = plan.length, prime_factors(plan.length)
-    awkward = {prime for prime in primes if prime > FAST_PRIME}
-    if length in SLOW_LENGTHS or isinstance(plan, SingleCtaPlan | ClusterPlan):
-        return None
-    if not awkward:
-        return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
-    alone = len(awkward) == 1 and max(awkward) <= _ONCE_PRIME
-    products = isinstance(plan, DensePlan) and length > _ONCE_PRIME
-    if alone and length <= _ONCE_LENGTH and not products:
-        return f"at lengths of one prime above {FAST_PRIME} to {_ONCE_PRIME}, and in fp32"
-    if length in FAST_LENGTHS:
-        return "at this length, and in fp32"
-    if isinstance(plan, ThreeKernelPlan) and _library_cycles(primes) * length < three_kernel_cycles(
-        plan
-    ):
-        return "at this length, whose prime factors it has butterflies of, and in fp32"
-    return None
-
-
-def _library_cycles(primes: Sequence[int]) -> float:
-    """Estimated cycles of cuFFT a number, for a length of such prime factors.
-
-    Comparable to `three_kernel_cycles`. Fitted to 98 lengths from 12416 to 1040384 on an H200: the
-    choice is the faster one, or one within 2% of it, but for three of `FAST_LENGTHS` and
-    `SLOW_LENGTHS`.
-    """
-    if max(primes) > LIBRARY_PRIME:
-        return inf
-    often = sum(prime for prime in primes if prime > _ONCE_PRIME)
-    once = sum({prime for prime in primes if FAST_PRIME < prime <= _ONCE_PRIME})
-    return 3.37 + 0.0344 * (often + once)
 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:

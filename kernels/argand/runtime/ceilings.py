@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from argand.device import Device
-from argand.precision import PRECISIONS, Format, Precision
+from argand.operand_format import Format
+from argand.precision import PRECISIONS, Precision
 from argand.runtime.timing import queued_seconds
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argand.precision import Format
+from argand.operand_format import Format
 
 
 def wgmma_function(

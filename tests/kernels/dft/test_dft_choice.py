@@ -12,7 +12,6 @@ from argand.dft.cluster import ClusterPlan
 from argand.dft.fragments import fragments, fused_twiddles
 from argand.dft.hankel import HankelPlan
 from argand.dft.heuristics import (
-    FAST_PRIME,
     best_of_each_kind,
     candidates,
     choose,
@@ -21,13 +20,9 @@ from argand.dft.heuristics import (
     with_few_rows,
 )
 from argand.dft.legality import wide_fits
+from argand.dft.library_choice import FAST_PRIME
 from argand.dft.method import method_for, prime_factors
-from argand.dft.plan import (
-    DensePlan,
-    TwoFactorPlan,
-    folded_bytes,
-    padded,
-)
+from argand.dft.plan import DensePlan, TwoFactorPlan, folded_bytes, padded
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.registers import registers
 from argand.dft.single_cta import SingleCtaPlan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from argand import PRECISIONS
@@ -15,36 +14,16 @@ from argand.gemm.candidates import (
     candidates,
     partials_capacity,
 )
-from argand.gemm.heuristics import choose, estimate, relative_memory
+from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
-from argand.gemm.sm90_plan import WgmmaPlan, check_wgmma_plan
+from argand.gemm.sm90_plan import check_wgmma_plan
 from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.compiled import refused
+from tests.kernels.gemm.choices import HOPPER, LARGE, PACKED, SM_COUNT, A, B, candidates_of, wgmma
 from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
 
-HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
-SM_COUNT = 132  # of an H200
-LARGE = GemmSizes(1, 4096, 4096, 4096)
-A, B = OperandTraits(k_major=True), OperandTraits(k_major=False)
-"""Row-major operands."""
-PACKED = OperandTraits(packed=True)
-
-
-def candidates_of(
-    precision: str, a: OperandTraits = A, b: OperandTraits = B, sizes: GemmSizes = LARGE
-) -> list[GemmChoice]:
-    return candidates(PRECISIONS[precision], HOPPER, sizes, a, b)
-
-
-def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:
-    return [(choice, choice.plan) for choice in found if choice.plan is not None]
-
-
-def chosen(precision: str, *sizes: int, **traits: Any) -> GemmChoice:
-    a, b = replace(A, **traits), replace(B, **traits)
-    return choose(PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(*sizes), a, b)
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -251,88 +230,3 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
         assert partials_capacity(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
             8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         )
-
-
-def test_few_tiles_of_a_long_k_are_cut_beside_planes_of_two_terms() -> None:
-    """Operands that TMA cannot read in place, so planes take twice their bytes."""
-    odd = {"copyable": False}
-    choice = chosen("3xtf32", 1, 1194, 121, 6997, **odd)
-    assert choice.plan is not None
-    assert choice.plan.storage == "planar"
-    assert choice.split_k_slices > 1
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize("size", [4096, 8192])
-def test_large_products_take_the_largest_tile(precision: str, size: int) -> None:
-    choice = chosen(precision, 1, size, size, size)
-    assert choice.plan is not None
-    assert (choice.plan.block_m, choice.plan.block_n, choice.split_k_slices) == (128, 128, 1)
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_one_tile_of_long_k_is_cut(precision: str) -> None:
-    choice = chosen(precision, 1, 16, 16, 100_000)
-    assert choice.plan is not None
-    assert choice.split_k_slices >= 32
-    assert "split-K slices" in choice.name
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_small_products_are_not_packed(precision: str) -> None:
-    assert replace(chosen(precision, 1, 128, 128, 128), unscaled=False) == GemmChoice()
-
-
-@pytest.mark.parametrize("precision", [name for name in TENSOR if name not in SCALED])
-def test_the_long_operand_of_a_batch_stays_where_it_is(precision: str) -> None:
-    """Weights by samples: the 64 x 64 weights are packed, the 64 x 4096 samples are not."""
-    choice = chosen(precision, 256, 64, 4096, 64)
-    assert choice.swapped
-    assert choice.plan is not None
-    assert (choice.plan.storage, choice.plan.k_major) == ("fp32", False)
-
-
-def test_the_least_estimate_is_chosen() -> None:
-    row = PRECISIONS["tf32"]
-    times = {c: estimate(c, row, SM_COUNT, LARGE, A, B) for c in candidates_of("tf32")}
-    assert chosen("tf32", 1, 4096, 4096, 4096) == min(times, key=lambda c: times[c])
-    assert all(time > 0 for time in times.values())
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_every_candidate_has_an_estimate_that_grows(precision: str) -> None:
-    row = PRECISIONS[precision]
-    larger = GemmSizes(1, 8192, 8192, 8192)
-    for a, b in ((A, B), (A, PACKED), (PACKED, B), (PACKED, PACKED)):
-        for choice in candidates_of(precision, a, b):
-            small = estimate(choice, row, SM_COUNT, LARGE, a, b)
-            # Eight times the products at the same rate, up to packing and the last wave.
-            assert 5 < estimate(choice, row, SM_COUNT, larger, a, b) / small < 9
-
-
-def test_slower_memory_delays_what_it_bounds() -> None:
-    """The traffic of a product of short k, and packing; products of long k only their share."""
-    row, slow = PRECISIONS["tf32"], relative_memory(3.352e12)  # an H100's
-    assert 0.65 < slow < 0.7
-    assert relative_memory(0.0) == 1.0
-    for k, least, most in ((16, 1.2, 1 / slow), (8192, 1.0, 1.1)):
-        sizes = GemmSizes(1, 16384, 2048, k)
-        for choice, _ in wgmma(candidates_of("tf32", A, B, sizes)):
-            times = [estimate(choice, row, SM_COUNT, sizes, A, B, rate) for rate in (1.0, slow)]
-            assert least < times[1] / times[0] < most
-
-
-@pytest.mark.parametrize("precision", TENSOR)
-def test_what_is_packed_beforehand_costs_less(precision: str) -> None:
-    row = PRECISIONS[precision]
-    for choice, _ in wgmma(candidates_of(precision, A, PACKED)):
-        packed = estimate(choice, row, SM_COUNT, LARGE, A, PACKED)
-        assert packed < estimate(choice, row, SM_COUNT, LARGE, A, B)
-
-
-def test_names_say_what_is_done() -> None:
-    plan = WgmmaPlan(1, 32, 32, 6)
-    assert GemmChoice().name == "mma.sync"
-    assert GemmChoice(plan).name == "wgmma 64x32x32 6 stages fp32, A B"
-    swapped = GemmChoice(replace(plan, storage="planar"), swapped=True, split_k_slices=4)
-    assert swapped.name == "wgmma 64x32x32 6 stages planar, B^T A^T, 4 split-K slices"

@@ -3,27 +3,14 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 from shared_runs import finish_with_report, made_once, session_folder
 
 from tests.covers import EXHAUSTIVE
+from tests.workflow.report.report_page import WAIT_S, By, ReportPage, WebDriverWait, table_texts
 from workflow.records import Record
 from workflow.tables.study import write_performance
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-By = pytest.importorskip("selenium.webdriver.common.by").By
-WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
-
-CHROMIUM = Path("/usr/bin/chromium")
-CHROMEDRIVER = Path("/usr/bin/chromedriver")
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1400,1000",
-)  # fmt: skip
-WAIT_S = 20
 
 
 @pytest.fixture(scope="session")
@@ -37,109 +24,6 @@ def finished(root, tmp_path_factory, tiny_run):
     if not EXHAUSTIVE:
         return tiny_run
     return made_once(session_folder(tmp_path_factory) / "run-of-every-kind", make)
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    for program in (CHROMIUM, CHROMEDRIVER):
-        if not program.exists():
-            pytest.skip(f"{program} is not installed (Debian: chromium chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(CHROMEDRIVER)))
-    yield found
-    found.quit()
-
-
-@pytest.fixture
-def browser(chromium):
-    chromium.get("about:blank")
-    for name in ("performance", "browser"):
-        chromium.get_log(name)  # drops what its own start page, or the test before, asked for
-    return chromium
-
-
-class ReportPage:
-    """Snakemake's report, as a reader clicks through it."""
-
-    def __init__(self, browser, path):
-        self.browser = browser
-        self.path = path
-        self.open()
-
-    def open(self):
-        self.browser.get(self.path.as_uri())
-        self.follow_exists("Workflow")
-
-    def _links(self, text):
-        links = self.browser.find_elements(By.CSS_SELECTOR, "a")
-        return [link for link in links if link.text.strip() == text]
-
-    def follow_exists(self, text):
-        WebDriverWait(self.browser, WAIT_S).until(lambda _: self._links(text), text)
-
-    def follow(self, *texts):
-        """From the start page along links of these texts."""
-        self.open()
-        for text in texts:
-            self.follow_exists(text)
-            self._links(text)[-1].click()
-
-    def rows(self):
-        """The results of the category that is open, by the text of their row."""
-
-        def found(_):
-            rows = self.browser.find_elements(By.CSS_SELECTOR, "tr")
-            return {r.text.strip(): r for r in rows if r.find_elements(*self._button("eye"))}
-
-        return WebDriverWait(self.browser, WAIT_S).until(found, "no results listed")
-
-    @staticmethod
-    def _button(icon):
-        return By.CSS_SELECTOR, f"[iconname={icon}]"
-
-    def view(self, name):
-        self.rows()[name].find_element(*self._button("eye")).click()
-
-    def caption(self, name):
-        self.rows()[name].find_element(*self._button("information-circle")).click()
-        body = self.browser.find_element(By.TAG_NAME, "body")
-        WebDriverWait(self.browser, WAIT_S).until(lambda _: "DESCRIPTION" in body.text)
-        return body.text
-
-    def figure_width(self, filename):
-        """The width in pixels of an image that is shown, once it is decoded."""
-
-        def decoded(_):
-            for image in self.browser.find_elements(By.TAG_NAME, "img"):
-                if f"filename={filename};" in (image.get_attribute("src") or ""):
-                    return image.get_property("naturalWidth")
-            return 0
-
-        return WebDriverWait(self.browser, WAIT_S).until(decoded, f"{filename} is not shown")
-
-    def table_rows(self):
-        """The texts of the rows of the table that is shown, by heading."""
-        frame = WebDriverWait(self.browser, WAIT_S).until(
-            lambda _: self.browser.find_element(By.TAG_NAME, "iframe")
-        )
-        self.browser.switch_to.frame(frame)
-        tables = [table_texts(table) for table in self.browser.find_elements(By.TAG_NAME, "table")]
-        self.browser.switch_to.default_content()
-        return tables
-
-
-def table_texts(table):
-    """A table's cells as dictionaries, of the rows that are not hidden."""
-    headings, *rows = table.parent.execute_script(
-        "return [...arguments[0].rows].filter(r => !r.hidden)"
-        ".map(r => [...r.cells].map(c => c.innerText.trim()))",
-        table,
-    )
-    return [dict(zip(headings, row, strict=True)) for row in rows]
 
 
 @pytest.fixture

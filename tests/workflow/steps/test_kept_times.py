@@ -72,7 +72,7 @@ def part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
     found = Part(tmp_path)
     monkeypatch.setattr(in_turn, "measure_in_turn", found.measure)
     stamps = (f"stamp {count}" for count in range(1000))
-    monkeypatch.setattr("workflow.steps.execute.timestamp", lambda: next(stamps))
+    monkeypatch.setattr("workflow.steps.run_results.timestamp", lambda: next(stamps))
     return found
 
 

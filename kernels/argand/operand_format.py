@@ -1,0 +1,48 @@
+"""A binary floating-point format of an operand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format of an operand.
+
+    Attributes:
+        name: in Python, and as ``Operand::name`` in the CUDA sources.
+        significand: bits, with the implicit one.
+        min_exponent: of the smallest normal number.
+        largest: finite value.
+        bytes: of a number in memory.
+        cublas: how cuBLAS's gemmEx multiplies it, for the measured ceiling: the type of A and B,
+            that of C (``library_types.h``) and the compute type (``cublas_api.h``).
+        ptx: the type in PTX's MMA instructions; None where tensor cores have no such operand.
+    """
+
+    name: str
+    significand: int
+    min_exponent: int
+    largest: float
+    bytes: int
+    cublas: tuple[int, int, int]
+    ptx: str | None = None
+
+    @property
+    def mma_k(self) -> int:
+        """k of one MMA instruction, mma.sync or wgmma: 32 bytes of a row in every format."""
+        return 32 // self.bytes
+
+    @property
+    def smallest_subnormal(self) -> float:
+        """The spacing of the numbers below ``2**min_exponent``."""
+        return 2.0 ** (self.min_exponent - self.significand + 1)
+
+    @property
+    def scaled_exponent(self) -> int:
+        """e where scaling brings the largest component of a line into [2^e, 2^(e + 1)).
+
+        One power of two below the format's largest, so that what is rounded up stays finite.
+        """
+        return math.frexp(self.largest)[1] - 2

@@ -1,0 +1,35 @@
+"""Candidate plans of products on Hopper, for tests of the choice among them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.heuristics import choose
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.runtime.plan import TARGET
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+SM_COUNT = 132  # of an H200
+LARGE = GemmSizes(1, 4096, 4096, 4096)
+A, B = OperandTraits(k_major=True), OperandTraits(k_major=False)
+"""Row-major operands."""
+PACKED = OperandTraits(packed=True)
+
+
+def candidates_of(
+    precision: str, a: OperandTraits = A, b: OperandTraits = B, sizes: GemmSizes = LARGE
+) -> list[GemmChoice]:
+    return candidates(PRECISIONS[precision], HOPPER, sizes, a, b)
+
+
+def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:
+    return [(choice, choice.plan) for choice in found if choice.plan is not None]
+
+
+def chosen(precision: str, *sizes: int, **traits: Any) -> GemmChoice:
+    a, b = replace(A, **traits), replace(B, **traits)
+    return choose(PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(*sizes), a, b)

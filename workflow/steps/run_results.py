@@ -1,0 +1,94 @@
+"""Results of a run: computed, written beside their times, and told on a line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from argand import Device
+from argand.runtime.kernel_digest import kernel_digest
+
+from workflow.data import Implementation, Staged
+from workflow.steps.in_turn import Ready
+from workflow.steps.resident import download, upload
+from workflow.storage.datasets import Result, RunWriter
+from workflow.timing import with_allocations
+from workflow.versions import timestamp, versions
+from workflow.workloads.base import Workload
+
+
+def with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
+    """The record's algorithm: how it computes, and on which kernels it did."""
+    return ", ".join([implementation.algorithm, *(["; ".join(names)] if names else [])])
+
+
+def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:
+    """A result of which nothing is known yet."""
+    return Result(
+        implementation=implementation.name,
+        precision=implementation.precision.name,
+        algorithm=implementation.algorithm,
+        device=device.name,
+        backend=device.backend,
+        data=None,
+        rounding=",".join(implementation.precision.roundings),
+        steps=implementation.steps,
+        predicted_us=implementation.predicted_us,
+        kernel_digest=kernel_digest(workload.operation) if implementation.name == "argand" else "",
+        versions=versions(),
+        timestamp=timestamp(),
+    )
+
+
+def computed(
+    blank: Result, implementation: Implementation, staged: Staged, device: Device, read_us: float
+) -> tuple[Result, Ready | None]:
+    """The result, and what is left to be timed; nothing of an empty one."""
+    operands = implementation.prepare(staged.operands)
+    started = time.perf_counter()
+    resident = upload(operands, device)
+    upload_us = 1e6 * (time.perf_counter() - started)
+    first, allocated = with_allocations(partial(implementation.compute, resident), device)
+    if not first.size:
+        return replace(blank, data=download(first), reason="empty result: nothing to time"), None
+    del first
+    started = time.perf_counter()
+    data = download(implementation.compute(resident))
+    computed_us = 1e6 * (time.perf_counter() - started)
+    end_to_end = read_us + upload_us + computed_us
+    return replace(blank, data=data, end_to_end_us=end_to_end), Ready(implementation, allocated)
+
+
+def written(writer: RunWriter, result: Result) -> Result:
+    """The result without its data, which are written; that is in its end-to-end time."""
+    started = time.perf_counter()
+    writer.add(result)
+    written_us = 1e6 * (time.perf_counter() - started)
+    result = replace(result, data=None)  # so that two results are never in memory
+    if result.end_to_end_us is None:
+        return result
+    end_to_end_us = result.end_to_end_us + written_us
+    writer.amend(result, end_to_end_us=end_to_end_us)
+    return replace(result, end_to_end_us=end_to_end_us)
+
+
+def line_of(result: Result) -> str:
+    """A result on a line of the log."""
+    what = f"{result.implementation:8} {result.precision:7} {result.algorithm}"
+    if result.time_us_p50 is None:
+        return f"{what}: {result.reason}"
+    predicted = f", predicted {result.predicted_us:.1f} us" if result.predicted_us else ""
+    known = "" if result.settled in (True, None) else ", unsettled"
+    return f"{what}: {result.time_us_p50:.1f} us, median of {result.iterations}{known}{predicted}"
+
+
+def summary_of(results: list[Result]) -> str:
+    """How many were timed, and the fastest of ours."""
+    ours = [r for r in results if r.implementation == "argand" and r.time_us_p50 is not None]
+    if not ours:
+        return f"nothing could be timed: {results[0].reason}"
+    fastest = min(ours, key=lambda result: result.time_us_p50 or 0)
+    count = f"{len(ours)} precisions, {len(results) - len(ours)} baselines"
+    return f"{count}; fastest {fastest.precision} {(fastest.time_us_p50 or 0) / 1000:.3g} ms"
