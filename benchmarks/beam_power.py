@@ -32,7 +32,7 @@ from benchmarks.harness.tables import Table, parser
 from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
 from benchmarks.peers import study_peers
 from benchmarks.peers._beam_power import detected as detect_beams
-from workflow.accuracy.beam_power_bounds import allowed, detected, rounded
+from workflow.accuracy.beam_power_bounds import allowed, detected
 
 Input = Literal["complex64", "int8", "fp16", "bf16"]
 INPUTS: tuple[Input, ...] = ("complex64", "int8", "fp16", "bf16")
@@ -226,7 +226,7 @@ def _error(run: _Run, precision: str, found: Any) -> float:
         w = on_host(run.weights[channel])
         problem = beam_power_problem(w.shape, x.shape, precision=row, **run.options)
         exact = detected(problem, w, x)
-        held = detected(problem, rounded(w, row, "a"), rounded(x, row, "b"))
+        held = detected(problem, w, x, row)
         bound = allowed(problem, exact, held, row, run.device.backend)
         off = np.abs(on_host(found[channel][..., some]) - exact.power.reshape(problem.shape))
         ratio = float((off / bound.reshape(problem.shape)).max(initial=0))

@@ -17,7 +17,7 @@ from argand.beam_power.problem import Detect, beam_power_problem
 
 from benchmarks.harness.samples import on_host
 from benchmarks.sanitize.verdicts import run_bounded
-from workflow.accuracy.beam_power_bounds import allowed, detected, rounded
+from workflow.accuracy.beam_power_bounds import allowed, detected
 
 SIZES: tuple[tuple[int, int, int, int, Detect], ...] = (
     (1, 1, 3, 1, "power"), (65, 37, 211, 7, "power"), (9, 70, 150, 16, "power"),
@@ -56,7 +56,7 @@ def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 w.shape, x.shape, detect=detect, integrate=integrate, precision=row
             )
             values = given.to_complex64() if isinstance(given, Pairs) else given
-            held = detected(problem, rounded(w, row, "a"), rounded(values, row, "b"))
+            held = detected(problem, w, values, row)
             exact = detected(problem, w, values)
             bound = allowed(problem, exact, held, row, backend).reshape(problem.shape)
             moved = (

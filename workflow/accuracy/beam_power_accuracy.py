@@ -11,7 +11,7 @@ import numpy.typing as npt
 from argand import Precision
 from argand.beam_power.problem import BeamPowerProblem
 
-from workflow.accuracy.beam_power_bounds import Powers, allowed, detected, rounded
+from workflow.accuracy.beam_power_bounds import Powers, allowed, detected
 from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.lines import norm_along
 from workflow.accuracy.measures import measured
@@ -55,10 +55,7 @@ def assess_beam_power(
     result, problem = np.asarray(result), reference.problem
     same_shape(result, problem.shape)
     exact, checks = reference.exact, Checks()
-    held = detected(
-        problem, rounded(reference.weights, precision, "a"),
-        rounded(reference.samples, precision, "b"),
-    )  # fmt: skip
+    held = detected(problem, reference.weights, reference.samples, precision)
     bound = allowed(problem, exact, held, precision, backend)
     got = result.reshape(exact.power.shape).astype(float)
     known = finite(exact.power)

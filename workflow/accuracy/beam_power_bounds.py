@@ -20,6 +20,7 @@ import numpy.typing as npt
 from argand import Precision
 from argand.beam_power.problem import BeamPowerProblem
 from argand.gemm.cpu import terms_of
+from argand.gemm.operands import Side
 
 from workflow.accuracy.bounds import (
     accumulation_error,
@@ -50,13 +51,18 @@ class Powers:
     norms: Array
 
 
-def detected(problem: BeamPowerProblem, weights: Array, samples: Array) -> Powers:
-    """Return the powers of operands in fp64, by zgemm and NumPy, in blocks of bins."""
+def detected(
+    problem: BeamPowerProblem, weights: Array, samples: Array, held_at: Precision | None = None
+) -> Powers:
+    """Return the powers of operands in fp64, by zgemm and NumPy, in blocks of bins.
+
+    With ``held_at`` they are those of the operands as that precision holds them, to the bit.
+    """
     shape = (problem.batch, problem.outputs, problem.beams, problem.bins)
     power = np.zeros(shape)
     total, moduli, norms = (np.zeros((problem.batch, 1, *shape[2:])) for _ in range(3))
     with np.errstate(all="ignore"):
-        for batch, bins, w, x in _blocks(problem, weights, samples):
+        for batch, bins, w, x in _blocks(problem, weights, samples, held_at):
             beams = (w @ x).reshape(*w.shape[:2], -1, problem.integrate)
             summed = np.einsum("pbtn,qbtn->pqbt", beams.conj(), beams)
             own = np.einsum("ppbt->bt", summed).real
@@ -76,7 +82,7 @@ def detected(problem: BeamPowerProblem, weights: Array, samples: Array) -> Power
 
 
 def _blocks(
-    problem: BeamPowerProblem, weights: Array, samples: Array
+    problem: BeamPowerProblem, weights: Array, samples: Array, held_at: Precision | None
 ) -> Iterator[tuple[int, slice, Array, Array]]:
     """Yield results, stretches of bins, and (polarization, ...) operands of them in fp64."""
     operands = [
@@ -87,15 +93,20 @@ def _blocks(
     ]
     step = max(1, _BLOCK_VALUES // max(1, problem.beams * problem.integrate))
     for batch in range(problem.batch):
-        w = operands[0][batch].astype(complex)
+        w = _held(operands[0][batch], held_at, "a")
         for first in range(0, problem.bins, step):
             bins = slice(first, min(first + step, problem.bins))
             times = slice(bins.start * problem.integrate, bins.stop * problem.integrate)
-            yield batch, bins, w, operands[1][batch][..., times].astype(complex)
+            yield batch, bins, w, _held(operands[1][batch][..., times], held_at, "b")
 
 
-def rounded(x: Array, precision: Precision, side: Any) -> Array:
-    """Return an operand as a precision holds it, in fp64: the sum of its terms."""
+def _held(x: Array, precision: Precision | None, side: Side) -> Array:
+    """Return an operand in fp64, as a precision holds it where one is given: the sum of its terms.
+
+    Each column of samples has a scale of its own, so pieces along time are those of the whole.
+    """
+    if precision is None:
+        return x.astype(complex)
     with np.errstate(all="ignore"):
         terms = terms_of(x, "N", precision, side)
         found = np.zeros(terms.values[0].shape, complex)
@@ -103,8 +114,7 @@ def rounded(x: Array, precision: Precision, side: Any) -> Array:
             found += term
         if terms.exponents is None:
             return found
-        factor = np.ldexp(1.0, -terms.exponents)
-        return found * factor
+        return np.asarray(found * np.ldexp(1.0, -terms.exponents))
 
 
 def beam_deviation(precision: Precision, antennas: int, backend: str) -> float:
@@ -130,7 +140,7 @@ def allowed(
     Args:
         problem: the sizes.
         exact: powers of the operands.
-        held: powers of the operands as the precision holds them (`rounded`).
+        held: powers of the operands as the precision holds them (``held_at``).
         precision: of the result.
         backend: ``cpu`` or ``cuda``, which sum differently.
 

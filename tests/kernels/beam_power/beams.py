@@ -9,7 +9,7 @@ import numpy as np
 from argand import PRECISIONS, Pairs, pairs
 from argand.beam_power.problem import BeamPowerProblem, Detect, beam_power_problem
 
-from workflow.accuracy.beam_power_bounds import allowed, detected, rounded
+from workflow.accuracy.beam_power_bounds import allowed, detected
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +49,7 @@ class Beams:
         """What a power may be off by (`workflow.accuracy.beam_power_bounds`)."""
         problem, row = self.problem(precision), PRECISIONS[precision]
         w, x = as_complex(self.weights), as_complex(self.samples)
-        held = detected(problem, rounded(w, row, "a"), rounded(x, row, "b"))
+        held = detected(problem, w, x, row)
         found = allowed(problem, detected(problem, w, x), held, row, backend)
         return found.reshape(problem.shape)
 
