@@ -85,3 +85,17 @@ def test_every_package_and_header_is_installed(root: Path) -> None:
     assert sorted(found) == sorted(there)
     held = {path for glob in setup["package-data"]["argand"] for path in kernels.glob(glob)}
     assert set(kernels.rglob("*.cuh")) <= held
+
+
+def test_files_of_code_have_at_most_300_lines(root: Path) -> None:
+    """A longer one has several subjects; what programs generate is not read."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "*.py", "*.cuh", "*.smk", "*.sh", "*.html", "Makefile",
+         "workflow/Snakefile"],
+        cwd=root, capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    lengths = {
+        name: (root / name).read_text().count("\n") for name in listed if (root / name).is_file()
+    }
+    assert len(lengths) > 500
+    assert {name: lines for name, lines in lengths.items() if lines > 300} == {}

@@ -1,4 +1,4 @@
-"""Shards: their stretches, what a study says of them, and the same answer with and without."""
+"""Shards: what a study says of them, and the same answer with and without."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from argand.runtime.ceilings import Ceilings
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
-from workflow.data import Product, Staged
+from workflow.data import Product
 from workflow.records import Record
-from workflow.shards import Shard, choose_axis, shards, split_part
+from workflow.shards import Shard, shards, split_part
 from workflow.steps.combining import CombinationError, combine
 from workflow.steps.delivery import DeliveryError, deliver
 from workflow.steps.execute import execute
@@ -28,7 +28,7 @@ from workflow.steps.verification import verify
 from workflow.storage.certificates import read_certificate
 from workflow.storage.datasets import DataError
 from workflow.storage.products import read_product
-from workflow.storage.staged import open_staged, read_staged, write_staged
+from workflow.storage.staged import read_staged
 from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")
@@ -68,48 +68,6 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "systems": ({"kind": "solve", "n": 8, "rhs": 2, "batch": 5}, "batch"),
     "sides": ({"kind": "solve", "source": "cylinder", "ka": 3, "n": 26, "rhs": 9}, "rhs"),
 }
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 16, 100])
-def test_stretches_cover_an_axis_in_order_and_differ_by_one(count: int) -> None:
-    parts = [range(100)[shard.within(100)] for shard in shards(count)]
-    assert [index for part in parts for index in part] == list(range(100))
-    assert {len(part) for part in parts} <= {100 // count, 100 // count + 1}
-
-
-def test_an_operand_that_is_broadcast_along_the_split_axis_is_in_every_shard(
-    tmp_path: Path,
-) -> None:
-    path, axes = tmp_path / "w.h5", ("batch", "m")
-    each, once = np.arange(12.0).reshape(4, 3), np.arange(3.0).reshape(1, 3)
-    staged = Staged({"each": each, "once": once}, {"each": axes, "once": axes})
-    write_staged(path, staged, workload="w", kind="gemm")
-    with open_staged(path, lambda axes: ["batch"], shards(2)[1]) as file:
-        found = file.read().operands
-    np.testing.assert_array_equal(found["each"], each[2:])
-    np.testing.assert_array_equal(found["once"], once)
-
-
-def test_names_sort_and_are_read_back() -> None:
-    names = [str(shard) for shard in shards(12)]
-    assert names == sorted(names)
-    assert [Shard.parse(name) for name in names] == list(shards(12))
-    assert split_part("beams/03-of-12") == ("beams", Shard(2, 12))
-    assert split_part("beams") == ("beams", None)
-
-
-@pytest.mark.parametrize("name", ["", "3", "0-of-3", "4-of-3", "1-of-12", "01-of-3", "1-of-3x"])
-def test_other_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="named like 02-of-16"):
-        Shard.parse(name)
-
-
-def test_the_first_axis_that_is_long_enough() -> None:
-    lengths = {"frequency": 4, "time": 100, "beam": 1000}
-    assert choose_axis(("frequency", "time"), lengths, 4) == "frequency"
-    assert choose_axis(("frequency", "time"), lengths, 5) == "time"
-    with pytest.raises(ValueError, match=r"at most 100, .*frequency has 4, time has 100.* got 101"):
-        choose_axis(("frequency", "time"), lengths, 101)
 
 
 def study_of(case: dict[str, Any], **changes: Any) -> Any:
