@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workflow.arrays.steering import lacking_places
+from workflow.arrays.visibilities import PLACES
 from workflow.data import Staged
 from workflow.storage.inputs import InputError
 
 CROSSED = ("xy", "yx", "rl", "lr")
 """Polarizations whose visibilities are no power."""
+
+
+def placed(found: Staged) -> Staged:
+    """Covariances with the places of antennas under their own names.
+
+    In a product they stand along another axis, its inputs, and have the axis before their names.
+    """
+    renamed = {f"antenna_{name}": name for name in PLACES if name not in found.coordinates}
+    return replace(
+        found, coordinates={renamed.get(name, name): one for name, one in found.coordinates.items()}
+    )
 
 
 def check_covariances(outline: Staged) -> None:

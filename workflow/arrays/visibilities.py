@@ -15,6 +15,8 @@ from argand.herk.problem import Form, triangle_side
 from workflow.data import Coordinate
 
 Array = npt.NDArray[Any]
+PLACES = ("east", "north", "up")
+"""Coordinates that say where antennas are."""
 
 
 def in_form(form: Form, full: Any) -> Any:
@@ -43,7 +45,8 @@ def coordinates_of(
 ) -> dict[str, Coordinate]:
     """Which antenna in which polarization each input, or each input of a pair, is.
 
-    They are told by what stands along these axes (``known``), else by numbers.
+    They are told by what stands along these axes (``known``), else by numbers. Where it is known
+    where the antennas are, so it is of the inputs of whole matrices.
     """
     number = np.arange(polarizations * elements)
     places = {"antenna": number % max(1, elements), "polarization": number // max(1, elements)}
@@ -60,4 +63,8 @@ def coordinates_of(
             found[f"{side}_{what}"] = Coordinate(
                 one.values[values[chosen]], one.units, long_name, (axis,)
             )
+    for name, one in known.items() if form == "full" else ():
+        if name in PLACES and one.of(name) == ("antenna",):
+            values = np.asarray(one.values)[places["antenna"]]
+            found[name] = Coordinate(values, one.units, one.long_name, ("input",))
     return found

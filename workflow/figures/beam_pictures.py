@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from workflow.arrays.antennas import phases
 from workflow.data import Coordinate
 from workflow.figures import pictures
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = npt.NDArray[Any]
+_SHOWN = np.linspace(-1, 1, 201)
+"""Direction cosines of a pattern."""
+_FAINTEST_DB = -60
+"""Range of a pattern's colours, which show nulls."""
 
 
 def draw_line(means: Array, direction: Coordinate | None, axes: Axes) -> None:
@@ -43,3 +48,45 @@ def draw_map(
     axes.set_xlabel("l (east)")
     axes.set_ylabel("m (north)")
     axes.figure.colorbar(image, ax=axes, label="mean power, dB relative to the strongest")
+
+
+def draw_pattern(
+    weights: Array, place: tuple[float, Array], look: tuple[float, float],
+    sources: Iterable[tuple[float, float]], axes: Axes,
+) -> None:  # fmt: skip
+    """Draw the power that weights (antenna,) take from each direction, over l or over l and m.
+
+    Args:
+        weights: of one beam.
+        place: the frequency in Hz, and (antenna, 2) east and north in m; antennas that lie in a
+            line to the east resolve l alone.
+        look: l and m of the beam, marked by a cross.
+        sources: l and m of each, marked by circles.
+        axes: where it is drawn.
+    """
+    frequency, where = place
+    linear = np.ptp(where[:, 1]) == 0
+    grid = np.meshgrid(_SHOWN, [0.0] if linear else _SHOWN)
+    l, m = (x.ravel() for x in grid)  # noqa: E741
+    waves = phases(np.array([frequency]), where, np.stack([l, m], axis=-1))[0]
+    taken = pictures.decibels(np.square(np.abs(waves @ weights)))
+    axes.grid(alpha=0.3)
+    if linear:
+        axes.plot(l, taken)
+        for at in sources:
+            axes.axvline(at[0], color="grey", ls=":", lw=1)
+        axes.plot(look[0], taken[np.abs(l - look[0]).argmin()], marker="+", ms=12, mew=2)
+        axes.set_xlabel("direction cosine l (east)")
+        axes.set_ylabel("power, dB relative to the strongest")
+        return
+    taken[np.hypot(l, m) > 1] = np.nan
+    shown = axes.imshow(
+        taken.reshape(len(_SHOWN), -1), origin="lower", cmap="viridis", aspect="equal",
+        interpolation="nearest", extent=(-1, 1, -1, 1), vmin=_FAINTEST_DB, vmax=0,
+    )  # fmt: skip
+    for at in sources:
+        axes.plot(*at, marker="o", ms=10, mfc="none", mec="white", mew=1.5)
+    axes.plot(*look, marker="+", ms=12, mew=2, color="white")
+    axes.set_xlabel("l (east)")
+    axes.set_ylabel("m (north)")
+    axes.figure.colorbar(shown, ax=axes, label="power, dB relative to the strongest")

@@ -111,12 +111,15 @@ class Correlate(Workload):
         return Staged(data, _axes(), self._coordinates(time))
 
     def _coordinates(self, time: Array) -> dict[str, Coordinate]:
+        where = self.positions()
         return {
             "frequency": Coordinate(self.frequencies_hz(), "Hz", "centre of the channel"),
             "time": Coordinate(time, "s", "time"),
             "antenna_position": Coordinate(
-                self.positions(), "m", "east and north of an antenna", ("antenna", "east_north")
+                where, "m", "east and north of an antenna", ("antenna", "east_north")
             ),
+            "east": Coordinate(where[:, 0], "m", "east of the array's centre", ("antenna",)),
+            "north": Coordinate(where[:, 1], "m", "north of the array's centre", ("antenna",)),
         }
 
     def _integrations(self, samples: int) -> tuple[int, int]:
@@ -209,7 +212,7 @@ class Correlate(Workload):
         found = {
             name: one for name, one in staged.coordinates.items()
             if "time" not in one.of(name) and "antenna" not in one.of(name)[1:]
-            and name not in ("antenna", "polarization")
+            and name not in ("antenna", "polarization", *visibilities.PLACES)
         }  # fmt: skip
         _, polarizations, elements, samples = staged.operands["voltages"].shape
         count, each = self._integrations(samples)

@@ -14,7 +14,7 @@ from argand import Device, Precision, image
 from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
-from workflow.arrays.covariances import check_covariances
+from workflow.arrays.covariances import check_covariances, placed
 from workflow.arrays.plane_waves import Wave
 from workflow.config.case import Case
 from workflow.config.image_case import ImageCase
@@ -74,16 +74,17 @@ class Image(Workload):
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the covariances are none, or nothing says where antennas are."""
         if self.case.input is not None:
-            check_covariances(operands.outline(self.case.input, (COVARIANCES,), upstream))
+            check_covariances(placed(operands.outline(self.case.input, (COVARIANCES,), upstream)))
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """The operand covariances; complex64 where it is simulated."""
         case = self.case
         if case.input is not None:
             self.check_again(upstream)
-            return operands.staged(
+            given = operands.staged(
                 case.input, (COVARIANCES,), upstream, allow_nonfinite=case.allow_nonfinite
             )
+            return placed(given)
         waves = [Wave(source.direction, source.power) for source in case.sources]
         frequencies, where = self.case.frequencies.centres(self.case.channels), self._places()
         found = sky.covariances(frequencies, where, waves, case.noise, case.samples, self.rng)
@@ -95,7 +96,7 @@ class Image(Workload):
         """See `Workload.outline`."""
         case = self.case
         if case.input is not None:
-            return operands.outline(case.input, (COVARIANCES,), upstream)
+            return placed(operands.outline(case.input, (COVARIANCES,), upstream))
         shape = (1, 1, case.channels, case.antennas or 0, case.antennas or 0)
         where = self._places()
         coordinates = {

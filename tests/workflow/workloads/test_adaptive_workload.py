@@ -1,0 +1,177 @@
+"""Adaptive beams as a workload: nulls, constraints, decibels, own data, and what is refused."""
+
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from matplotlib.figure import Figure
+from pydantic import ValidationError
+
+from workflow.arrays.antennas import phases
+from workflow.storage.inputs import InputError
+from workflow.workloads.adaptive import Adaptive, AdaptiveCase
+from workflow.workloads.correlate import Correlate, CorrelateCase
+
+SOURCES = [{"l": 0.3, "m": 0.1, "power": 30.0}, {"l": -0.2, "m": 0.35, "power": 10.0}]
+DRAWN = {"antennas": 16, "beams": 9, "channels": 2, "extent": 0.1, "sources": SOURCES}
+
+
+def adaptive(**parameters):
+    case = AdaptiveCase.model_validate({"kind": "adaptive", **parameters})
+    return Adaptive("a", case, 11)
+
+
+def computed(one, staged, precision="fp64"):
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return implementation.compute(implementation.prepare(staged.operands))
+
+
+def assessed(one, staged, result, precision="fp64"):
+    return one.assess(staged, one.reference(staged), result, PRECISIONS[precision], "cpu")
+
+
+def test_beams_are_left_as_they_are_and_sources_are_suppressed():
+    one = adaptive(**DRAWN)
+    staged = one.stage()
+    w = computed(one, staged)
+    gain = np.einsum("fpbn,fpbn->fpb", w, staged.operands["weights"].conj())
+    np.testing.assert_allclose(gain, 1, atol=1e-12)
+    where = staged.coordinates["antenna_position"].values
+    frequencies = staged.coordinates["frequency"].values
+    waves = phases(frequencies, where, np.array([(0.3, 0.1), (-0.2, 0.35)]))
+    leaked = np.abs(np.einsum("fpbn,fsn->fpbs", w, waves)) ** 2
+    steering = staged.operands["weights"] / 16
+    conventional = np.abs(np.einsum("fpbn,fsn->fpbs", steering, waves)) ** 2
+    assert 1e2 * leaked.max() < conventional.max()
+    found = assessed(one, staged, w)
+    # Against the conventional beams, whose output has more of the sources.
+    worse = assessed(one, staged, np.broadcast_to(steering, w.shape).copy())
+    assert worse.verdict == "wrong"
+    assert found.measures["output_sinr_db"] > worse.measures["output_sinr_db"] + 3
+    assert worse.measures["sinr_loss_db"] > 3
+    assert found.measures["sinr_loss_db"] < 1e-6
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "3xfp16"])
+def test_an_error_of_a_part_in_a_thousand_is_seen(precision):
+    one = adaptive(**DRAWN, loading=1.0)
+    staged = one.stage()
+    result = computed(one, staged, precision)
+    assert assessed(one, staged, result, precision).verified
+    result[1, 0, 4, np.abs(result[1, 0, 4]).argmax()] *= 1.001
+    assert not assessed(one, staged, result, precision).verified
+
+
+def test_loading_and_times_are_those_of_numpy(tmp_path):
+    one = adaptive(input=source(own(tmp_path)), beams=4, loading=0.3)
+    staged = one.stage()
+    w = computed(one, staged)
+    r, c = staged.operands["covariances"].mean(axis=0)[0, 1], staged.operands["weights"][1, 0]
+    r = r + 0.3 * np.trace(r).real / 6 * np.eye(6)
+    above = c @ np.linalg.inv(r)
+    np.testing.assert_allclose(w[1, 0], above / np.sum(above * c.conj(), -1)[:, None], rtol=1e-9)
+    assert assessed(one, staged, w).verified
+
+
+def test_what_is_not_definite_has_no_weights(tmp_path):
+    path = own(tmp_path)
+    with h5py.File(path, "r+") as file:
+        file["r"][:, 0, 2] = -np.eye(6) + 0j
+    one = adaptive(input=source(path), beams=2)
+    staged = one.stage()
+    w = computed(one, staged, "fp32")
+    assert np.isnan(w[2]).all()
+    assert np.isfinite(w[:2]).all()
+    assert assessed(one, staged, w, "fp32").verified
+    w[2] = 1
+    assert "not positive definite" in assessed(one, staged, w, "fp32").reason
+    w[0] = np.nan
+    assert "more loading may help" in assessed(one, staged, w, "fp32").reason
+
+
+def own(folder):
+    """Covariances of two times in a file, with where the antennas stand, and weights."""
+    rng = np.random.default_rng(0)
+    v = rng.standard_normal((2, 1, 3, 6, 8)) + 1j * rng.standard_normal((2, 1, 3, 6, 8))
+    with h5py.File(folder / "own.h5", "w") as file:
+        file["r"] = v @ v.conj().swapaxes(-1, -2) / 8
+        file["f"] = 1e8 + 1e6 * np.arange(3)
+        file["w"] = rng.standard_normal((1, 1, 5, 6)) + 1j
+        file["short"] = rng.standard_normal((1, 1, 5, 4)) + 1j
+        file["oblong"] = v
+        for name in ("east", "north"):
+            file[name] = rng.uniform(-20, 20, 6)
+    return folder / "own.h5"
+
+
+def source(path, **changes):
+    places = {n: {"dataset": n, "units": "m", "axis": "antenna"} for n in ("east", "north")}
+    given = {
+        "file": path, "covariances": "r",
+        "coordinates": {**places, "frequency": {"dataset": "f", "units": "Hz"}},
+    }  # fmt: skip
+    return given | changes
+
+
+def test_weights_of_a_file_need_no_places(tmp_path):
+    given = {"file": own(tmp_path), "covariances": "r", "weights": "w"}
+    one = adaptive(input=given)
+    one.check()
+    staged = one.stage()
+    w = computed(one, staged, "fp32")
+    assert w.shape == (3, 1, 5, 6)
+    assert assessed(one, staged, w, "fp32").verified
+    axes = Figure().subplots()
+    one.picture(one.product(staged, w), axes)
+    assert axes.get_xlabel() == "antenna number"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"weights": "short"}, "weights must be of 3 frequencies or 1"),
+        ({"covariances": "oblong"}, "square with up to 128 antennas, got 6 antennas and 8"),
+    ],
+)
+def test_operands_that_do_not_fit(tmp_path, changes, said):
+    given = {"file": own(tmp_path), "covariances": "r", "weights": "w", **changes}
+    with pytest.raises(InputError, match=said):
+        adaptive(input=given).check()
+
+
+def test_covariances_of_visibilities_and_a_line_of_antennas():
+    drawn = {"antennas": 8, "samples": 64, "sources": SOURCES, "array": {"geometry": "linear"}}
+    case = CorrelateCase.model_validate({"kind": "correlate", **drawn})
+    upstream = Correlate("v", case, 3)
+    outline = upstream.product_outline(upstream.outline())
+    axes = {"covariances": ["frequency", "time", "antenna", "column"]}
+    given = {"covariances": {"workload": "v"}, "axes": axes}
+    chained = adaptive(input=given, beams=3)
+    chained.check({"v": outline})
+    assert chained.result_shape(chained.outline({"v": outline})) == (1, 1, 3, 8)
+    line = adaptive(antennas=8, beams=3, array={"geometry": "linear"})
+    staged = line.stage()
+    axes = Figure().subplots()
+    line.picture(line.product(staged, computed(line, staged, "fp32")), axes)
+    assert axes.get_xlabel() == "direction cosine l (east)"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"antennas": 4}, "beams must be given"),
+        ({"beams": 4}, "antennas must be given"),
+        ({"antennas": 129, "beams": 1}, "less than or equal to 128"),
+        ({"antennas": 4, "beams": 1, "loading": -1.0}, "greater than or equal to 0"),
+        ({"antennas": 4, "beams": 1, "allow_nonfinite": True}, "has no weights"),
+        ({"antennas": 4, "beams": 1, "rounding": {"tf32": "half_ulp_truncate"}}, "rounding must not"),
+        (
+            {"beams": 2, "input": {"file": "/f.h5", "covariances": "r", "weights": "w"}},
+            "beams and extent must not be given",
+        ),
+    ],
+)
+def test_mistakes_are_told(parameters, said):
+    with pytest.raises(ValidationError, match=said):
+        adaptive(**parameters)

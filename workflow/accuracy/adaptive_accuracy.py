@@ -1,0 +1,220 @@
+"""The assessment of adaptive weights: residuals of R w^H = q c^H, constraints, and decibels.
+
+With a = c^H and v = w^H, weights are right where R v is a multiple of a to the backward error of
+the solver, and c v = 1. How far they then are from the truth follows from R^-1: with e = R v^ - q a
+of any q and 1 + d = c v^, v^ - v = (d - x^H e) v + R^-1 e, x = R^-1 a.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import Precision
+from argand.hermitian.bounds import backward_bound, probable_bound
+from argand.runtime.complex_types import UNIT_ROUNDOFF
+
+from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
+
+MEASURES = (
+    Measure(
+        column="output_sinr_db", caption="output SINR", unit="dB", together=min,
+        what="Of the beam with the least, for a wave as strong as an antenna's mean power, with "
+        "the covariance as interference and noise.",
+    ),
+    Measure(
+        column="sinr_loss_db", caption="SINR lost", unit="dB",
+        what="By the weights' errors, against weights in fp64; of the beam that loses most.",
+    ),
+)  # fmt: skip
+Array = npt.NDArray[Any]
+_FP64 = "complex128"
+
+
+@dataclass(frozen=True)
+class AdaptiveReference:
+    """Covariances and weights in fp64, over systems (frequency and polarization).
+
+    Attributes:
+        r: (system, n, n), loaded; ``plain`` without the loading.
+        c: (system, beam, n), the weights that steer.
+        w: (system, beam, n), NaN where R is not positive definite.
+        x_norm: (system, beam), the norm of R^-1 c^H.
+        inverse: (system,), the norm of R^-1.
+        size: (system,), the Frobenius norm of the mean of |R| over times.
+        largest: (system,), largest modulus of a part of an entry, relative to which some precisions
+            lose the smallest ones.
+        times: covariances that were averaged.
+    """
+
+    r: Array
+    plain: Array
+    c: Array
+    w: Array
+    x_norm: Array
+    inverse: Array
+    size: Array
+    largest: Array
+    times: int
+
+
+def adaptive_reference(covariances: Array, weights: Array, loading: float) -> AdaptiveReference:
+    """The weights by LAPACK's zpotrf and zpotrs through SciPy.
+
+    covariances (time, system, n, n), of which lower triangles count; weights (system, beam, n).
+    """
+    from scipy import linalg
+
+    given = covariances.astype(complex)
+    plain = hermitian(given.mean(axis=0))
+    n = plain.shape[-1]
+    mean = np.trace(plain, axis1=-2, axis2=-1).real / max(1, n)
+    r = plain + (loading * mean)[:, None, None] * np.eye(n)
+    c = weights.astype(complex)
+    w = np.full(c.shape, complex(np.nan, np.nan))
+    x_norm, inverse = np.full(c.shape[:2], np.inf), np.full(len(r), np.inf)
+    for system, matrix in enumerate(r):
+        try:
+            factor = linalg.cho_factor(matrix, lower=True)
+        except linalg.LinAlgError:
+            continue
+        x = linalg.cho_solve(factor, c[system].conj().T)
+        w[system] = (x / np.einsum("bn,nb->b", c[system], x)).conj().T
+        x_norm[system] = np.linalg.norm(x, axis=0)
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        inverse[system] = 1 / least if least > 0 else np.inf
+    moduli = np.abs(given).mean(axis=0)
+    parts = np.maximum(np.abs(given.real), np.abs(given.imag))
+    return AdaptiveReference(
+        r, plain, c, w, x_norm, inverse, np.linalg.norm(moduli, axis=(-2, -1)),
+        parts.max(axis=(0, 2, 3), initial=0), len(given),
+    )  # fmt: skip
+
+
+def assess_adaptive(
+    reference: AdaptiveReference, result: Array, precision: Precision, loading: float
+) -> Accuracy:
+    """Verify weights (system, beam, n); see the module.
+
+    ``max_row_error`` is the largest relative error of a beam's weights. Weights of a covariance
+    that is not positive definite in fp64 must not be finite.
+    """
+    result = np.asarray(result)
+    same_shape(result, reference.w.shape)
+    checks = Checks()
+    known = finite_lines(reference.w, -1)
+    got = finite_lines(result, -1)
+    checks.require(
+        not (got & ~known).any(), f"{np.count_nonzero(got & ~known)} beams are finite, of a "
+        "covariance that is not positive definite"
+    )  # fmt: skip
+    lost = int(np.count_nonzero(known & ~got))
+    checks.require(lost == 0, f"{lost} beams have none: more loading may help")
+    both = known & got
+    with np.errstate(all="ignore"):
+        truth = np.where(both[..., None], reference.w, 0)
+        wide = np.where(both[..., None], result, 0).astype(complex)
+        errors, sizes = (np.linalg.norm(x, axis=-1) for x in (wide - truth, truth))
+        norm = np.linalg.norm(wide, axis=-1)
+        residual, constraint = _deviations(reference, wide)
+        off = _constraint_bound(reference, precision, norm)
+        excess = _over(np.where(both, constraint, 0), off)
+        checks.require(excess <= 1, f"a beam's constraint is off by {excess:.3g} times its bound")
+        proved = []
+        for probable in (False, True):
+            allowed = _residual_bound(reference, precision, loading, norm, probable=probable)
+            excess = _over(np.where(both, residual, 0), allowed)
+            message = f"a residual is {excess:.3g} times its bound"
+            (checks.expect if probable else checks.require)(bool(excess <= 1), message)
+            enclosed = sizes * (off + reference.x_norm * allowed)
+            enclosed = np.where(both, enclosed + reference.inverse[:, None] * allowed, 0)
+            proved.append(ratio(float(np.linalg.norm(enclosed)), float(np.linalg.norm(sizes))))
+        relative = ratio(float(np.linalg.norm(errors)), float(np.linalg.norm(sizes)))
+        rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
+        least, loss = _decibels(reference, wide, both)
+    return Accuracy(
+        error_limit=relative, max_row_error=rows, reference="full", reference_rows=known.size,
+        measures=measured(output_sinr_db=least, sinr_loss_db=loss),
+        **checks.conclude(relative, proved[0], proved[1], precision),
+    )  # fmt: skip
+
+
+def hermitian(r: Array) -> Array:
+    """Return R (..., n, n) of its lower triangle and the real part of its diagonal."""
+    lower = np.tril(r, -1)
+    diagonal = np.diagonal(r, axis1=-2, axis2=-1).real
+    return np.asarray(
+        lower + lower.conj().swapaxes(-1, -2) + diagonal[..., None] * np.eye(r.shape[-1])
+    )
+
+
+def _deviations(reference: AdaptiveReference, w: Array) -> tuple[Array, Array]:
+    """||R v - q a|| with the best q, and |c v - 1|."""
+    a = reference.c.conj()
+    image = np.einsum("sij,sbj->sbi", reference.r, w.conj())
+    length = np.square(np.linalg.norm(a, axis=-1))
+    q = np.einsum("sbn,sbn->sb", reference.c, image) / length
+    residual = np.linalg.norm(image - q[..., None] * a, axis=-1)
+    gain = np.einsum("sbn,sbn->sb", reference.c, w.conj())
+    return np.asarray(residual), np.asarray(np.abs(gain - 1))
+
+
+def _solver(precision: Precision) -> tuple[str, float]:
+    return precision.output, UNIT_ROUNDOFF[precision.output]
+
+
+def _constraint_bound(reference: AdaptiveReference, precision: Precision, norm: Array) -> Array:
+    """What |c v - 1| is at most: a sum of n products, and a division."""
+    n, u = reference.c.shape[-1], _solver(precision)[1]
+    each = 3 * (n + 2) * u + 8 * n * UNIT_ROUNDOFF[_FP64]
+    return np.asarray(each * np.linalg.norm(reference.c, axis=-1) * norm)
+
+
+def _residual_bound(
+    reference: AdaptiveReference, precision: Precision, loading: float, norm: Array, *,
+    probable: bool,
+) -> Array:  # fmt: skip
+    """What a residual is at most: of the solver, of what R was rounded by, and of this residual."""
+    n = reference.r.shape[-1]
+    dtype, u = _solver(precision)
+    trace = np.trace(reference.r, axis1=-2, axis2=-1).real
+    size = np.linalg.norm(reference.r, axis=(-2, -1))
+    solver = backward_bound(n, dtype) * trace
+    if probable:
+        solver = np.minimum(solver, probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace * size))
+    # The mean over times, the loading with a sum of n, and the division by c x.
+    rounded = u * ((reference.times + 1) * reference.size + (n + 4) * loading * trace / n)
+    rounded += (3 * u + 4 * n * UNIT_ROUNDOFF[_FP64]) * size
+    if not precision.exact_operands:
+        floor = n * 2.0**-38 * reference.largest if precision.scaled else 0.0
+        rounded += precision.u * reference.size + floor
+    own = 2 * backward_bound(n, _FP64) * trace  # of the weights in fp64
+    return np.asarray((solver + rounded + own)[:, None] * norm)
+
+
+def _over(value: Array, allowed: Array) -> float:
+    found = np.where(value == 0, 0.0, value / allowed)
+    return float(np.where(np.isnan(found), np.inf, found).max(initial=0))
+
+
+def _decibels(
+    reference: AdaptiveReference, w: Array, both: Array
+) -> tuple[float | None, float | None]:
+    """The least output SINR, and the most that is lost of it; None where no beam has power."""
+    n = reference.r.shape[-1]
+    mean = np.trace(reference.plain, axis1=-2, axis2=-1).real / max(1, n)
+
+    def ratios(weights: Array) -> Array:
+        power = np.einsum("sbi,sij,sbj->sb", weights, reference.plain, weights.conj()).real
+        gain = np.square(np.abs(np.einsum("sbn,sbn->sb", reference.c, weights.conj())))
+        return np.asarray(mean[:, None] * gain / power)
+
+    found, best = ratios(w)[both], ratios(reference.w)[both]
+    if not found.size or not ((found > 0) & (best > 0)).all():
+        return None, None
+    least = 10 * math.log10(float(found.min()))
+    return least, max(0.0, 10 * math.log10(float((best / found).max())))

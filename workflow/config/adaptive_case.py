@@ -1,0 +1,79 @@
+"""The parameters of adaptive beams."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from argand.hermitian.plan import LARGEST_N
+from pydantic import Field, model_validator
+
+from workflow.config.antenna_array import AntennaArray, Frequencies, Source
+from workflow.config.case import Case
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage import operands
+
+
+class AdaptiveInput(FileInput):
+    """Covariances in a file, or of another workload."""
+
+    covariances: DatasetRef = Field(
+        description="(time, polarization, frequency, antenna, column), leading axes missing or "
+        "not: `covariance` of `format: uvh5`, a dataset's path, or {workload: name}. Those of all "
+        "times are averaged. Without `weights`, what stands along it must have frequency in Hz, "
+        "and east and north of the antennas in m."
+    )
+    weights: DatasetRef | None = Field(
+        None,
+        description="(frequency, polarization, beam, antenna), the weights that steer each beam, "
+        "as of beamforming. Without them, `beams` of the grid of `extent` are steered.",
+    )
+
+
+class AdaptiveCase(Case):
+    """Weights of beams with the least power that leave a wave from each beam's direction as it is.
+
+    Minimum variance without distortion (MVDR, Capon): for weights c that steer a beam,
+    w = c R^-1 / (c R^-1 c^H), with R the covariance plus `loading` times its mean diagonal. Beams
+    are w times samples, as of kind beamforming, which takes the product as its weights. All is
+    computed in fp64 at fp64 and in fp32 otherwise; below fp32, covariances are first rounded to
+    what an operand of the precision holds.
+    """
+
+    kind: Literal["adaptive"]
+    beams: int | None = Field(None, ge=1, le=1 << 16, description="Beams formed.")
+    extent: float = Field(
+        0.5, gt=0, le=1, description="Largest direction cosine of the grid of beams."
+    )
+    loading: float = Field(
+        0.01, ge=0, le=1e6, description="Diagonal loading, relative to the mean of the diagonal."
+    )
+    antennas: int | None = Field(
+        None, ge=1, le=LARGEST_N, description="Antennas of the simulated array."
+    )
+    channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
+    samples: int = Field(
+        256, ge=1, le=1 << 24, description="Time samples of the mean that a covariance is."
+    )
+    array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
+    frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
+    sources: tuple[Source, ...] = Field(
+        (Source(l=0.3, m=0.1, power=30.0), Source(l=-0.2, m=0.35, power=10.0)),
+        description="Plane waves that arrive, which beams suppress.",
+    )
+    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    input: AdaptiveInput | None = Field(None, description="Covariances from a file instead.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> AdaptiveCase:
+        drawn = ("channels", "samples", "array", "frequencies", "sources", "noise")
+        operands.sizes_or_input(self, ("antennas",), drawn)
+        given = self.input is not None and self.input.weights is not None
+        if given and ({"beams", "extent"} & self.model_fields_set):
+            raise ValueError("beams and extent must not be given beside input.weights")
+        if not given and self.beams is None:
+            raise ValueError("beams must be given where there are no input.weights: so many")
+        if self.rounding:
+            raise ValueError("rounding must not be given: each precision rounds in its own way")
+        if self.allow_nonfinite:
+            raise ValueError("allow_nonfinite: a covariance with NaN or Inf has no weights")
+        return self
