@@ -191,7 +191,9 @@ class Adaptive(Workload):
         c = given["weights"].swapaxes(-1, -2)
         c = _arrays_of(c).broadcast_to(c, (*r.shape[:2], *c.shape[2:]))
         x = solve(r, c.conj())
-        return (x / (c * x).sum(axis=-2, keepdims=True)).conj().swapaxes(-1, -2).copy()
+        with np.errstate(all="ignore"):  # NaN, of what is not definite
+            w = x / (c * x).sum(axis=-2, keepdims=True)
+        return w.conj().swapaxes(-1, -2).copy()
 
     def reference(self, staged: Staged) -> AdaptiveReference:
         """LAPACK's zpotrf and zpotrs through SciPy."""

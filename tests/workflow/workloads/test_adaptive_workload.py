@@ -165,7 +165,10 @@ def test_covariances_of_visibilities_and_a_line_of_antennas():
         ({"antennas": 129, "beams": 1}, "less than or equal to 128"),
         ({"antennas": 4, "beams": 1, "loading": -1.0}, "greater than or equal to 0"),
         ({"antennas": 4, "beams": 1, "allow_nonfinite": True}, "has no weights"),
-        ({"antennas": 4, "beams": 1, "rounding": {"tf32": "half_ulp_truncate"}}, "rounding must not"),
+        (
+            {"antennas": 4, "beams": 1, "rounding": {"tf32": "half_ulp_truncate"}},
+            "rounding must not",
+        ),
         (
             {"beams": 2, "input": {"file": "/f.h5", "covariances": "r", "weights": "w"}},
             "beams and extent must not be given",
