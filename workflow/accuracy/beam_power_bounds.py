@@ -63,41 +63,51 @@ def detected(
     total, moduli, norms = (np.zeros((problem.batch, 1, *shape[2:])) for _ in range(3))
     with np.errstate(all="ignore"):
         for batch, bins, w, x in _blocks(problem, weights, samples, held_at):
-            beams = (w @ x).reshape(*w.shape[:2], -1, problem.integrate)
+            beams = (w @ x).reshape(*w.shape[:2], bins.stop - bins.start, -1)
             summed = np.einsum("pbtn,qbtn->pqbt", beams.conj(), beams)
             own = np.einsum("ppbt->bt", summed).real
-            total[batch, 0, :, bins] = own
+            total[batch, 0, :, bins] += own
             if problem.detect == "power":
-                power[batch, 0, :, bins] = own
+                power[batch, 0, :, bins] += own
             else:
                 xx, yy, xy = summed[0, 0].real, summed[1, 1].real, summed[0, 1]
                 for at, value in enumerate((xx + yy, xx - yy, 2 * xy.real, 2 * xy.imag)):
-                    power[batch, at, :, bins] = value
+                    power[batch, at, :, bins] += value
             rows, columns = (np.abs(w) ** 2).sum(axis=2), (np.abs(x) ** 2).sum(axis=1)
-            of_bins = columns.reshape(len(w), -1, problem.integrate).sum(axis=2)
-            moduli[batch, 0, :, bins] = np.einsum("pb,pt->bt", rows, of_bins)
-            repeated = problem.integrate * rows[:, :, None]
-            norms[batch, 0, :, bins] = (repeated + of_bins[:, None]).sum(axis=0)
+            of_bins = columns.reshape(len(w), bins.stop - bins.start, -1).sum(axis=2)
+            moduli[batch, 0, :, bins] += np.einsum("pb,pt->bt", rows, of_bins)
+            repeated = beams.shape[-1] * rows[:, :, None]
+            norms[batch, 0, :, bins] += (repeated + of_bins[:, None]).sum(axis=0)
     return Powers(power, total, moduli, norms)
 
 
 def _blocks(
     problem: BeamPowerProblem, weights: Array, samples: Array, held_at: Precision | None
 ) -> Iterator[tuple[int, slice, Array, Array]]:
-    """Yield results, stretches of bins, and (polarization, ...) operands of them in fp64."""
+    """Yield results, bins, and (polarization, ...) operands of them in fp64."""
     operands = [
         np.broadcast_to(one, (*problem.operand_batch, *one.shape[-2:])).reshape(
             problem.batch, problem.polarizations, *one.shape[-2:]
         )
         for one in (weights, samples)
     ]
-    step = max(1, _BLOCK_VALUES // max(1, problem.beams * problem.integrate))
     for batch in range(problem.batch):
         w = _held(operands[0][batch], held_at, "a")
-        for first in range(0, problem.bins, step):
-            bins = slice(first, min(first + step, problem.bins))
-            times = slice(bins.start * problem.integrate, bins.stop * problem.integrate)
+        for bins, times in _stretches(problem):
             yield batch, bins, w, _held(operands[1][batch][..., times], held_at, "b")
+
+
+def _stretches(problem: BeamPowerProblem) -> Iterator[tuple[slice, slice]]:
+    """Yield bins and their samples, as many as fit a block, or parts of one bin."""
+    n, most = problem.integrate, max(1, _BLOCK_VALUES // max(1, problem.beams))
+    if n > most:
+        for at in range(problem.bins):
+            for start in range(at * n, (at + 1) * n, most):
+                yield slice(at, at + 1), slice(start, min(start + most, (at + 1) * n))
+        return
+    for first in range(0, problem.bins, most // n):
+        last = min(first + most // n, problem.bins)
+        yield slice(first, last), slice(first * n, last * n)
 
 
 def _held(x: Array, precision: Precision | None, side: Side) -> Array:
@@ -147,7 +157,7 @@ def allowed(
     A part of a beam is within `beam_deviation`, and what underflow takes: twice (`underflow`)
     sqrt(2) of an operand's error times the sum of the other's moduli, at most sqrt(k) times its
     norm, and that of each operation. By Minkowski these add up as norms over a bin. A power is the
-    sum of two squares of each time and polarization, rounded in any order.
+    sum of two squares of each time and polarization, rounded in any order (`roundings` there).
     """
     terms, k = underflow(precision, backend), problem.antennas
     u, times = accumulator_roundoff(precision), problem.polarizations * problem.integrate
@@ -158,7 +168,7 @@ def allowed(
         parts += lost * np.sqrt(2 * exact.norms) + every * math.sqrt(times)
         e = math.sqrt(2) * parts
         off = 2 * e * np.sqrt(held.total) + e**2
-        roundings = 2 * times + 4
+        roundings = problem.roundings
         summed = gamma(roundings, u) + 2 * gamma(roundings, 2.0**-53)
         off += summed * (held.total + off) + roundings * terms.result
         return np.asarray(np.abs(held.power - exact.power) + off)

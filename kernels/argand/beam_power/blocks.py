@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.beam_power.problem import BeamPowerProblem
+from argand.beam_power.problem import LONGEST_SUM, BeamPowerProblem
 from argand.gemm.api import gemm
 from argand.gemm.packed import pack
 from argand.gemm.pairs import Pairs
@@ -38,9 +38,11 @@ def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) 
             left, right = (_chosen(problem, one, index, arrays) for one in (w, x))
             packed = pack(left, side="a", precision=problem.precision)
             for bins in _bins(problem, together, arrays):
-                times = slice(bins.start * problem.integrate, bins.stop * problem.integrate)
-                beams = gemm(packed, _columns(right, times), precision=problem.precision)
-                found[(*index, ..., bins)] = _detected(problem, beams, arrays)
+                place = (*index, ..., bins)
+                for number, times in enumerate(_parts(problem, bins)):
+                    beams = gemm(packed, _columns(right, times), precision=problem.precision)
+                    sums = _detected(problem, beams, bins.stop - bins.start, arrays)
+                    found[place] = sums if number == 0 else found[place] + sums
     return found
 
 
@@ -77,15 +79,26 @@ def _columns(x: Any, times: slice) -> Any:
 
 def _bins(problem: BeamPowerProblem, results: int, arrays: Any) -> Iterator[slice]:
     """Yield stretches of bins whose beams are made at a time."""
+    if problem.integrate > LONGEST_SUM:
+        yield from (slice(at, at + 1) for at in range(problem.bins))
+        return
     of_bin = results * problem.polarizations * problem.beams * problem.integrate
     step = max(1, _values(problem, arrays) // of_bin)
     for start in range(0, problem.bins, step):
         yield slice(start, min(start + step, problem.bins))
 
 
-def _detected(problem: BeamPowerProblem, beams: Any, arrays: Any) -> Any:
+def _parts(problem: BeamPowerProblem, bins: slice) -> Iterator[slice]:
+    """Yield the samples of some bins, of one that is longer than `LONGEST_SUM` in parts."""
+    first, last = bins.start * problem.integrate, bins.stop * problem.integrate
+    step = LONGEST_SUM if problem.integrate > LONGEST_SUM else last - first
+    for start in range(first, last, step):
+        yield slice(start, min(start + step, last))
+
+
+def _detected(problem: BeamPowerProblem, beams: Any, bins: int, arrays: Any) -> Any:
     """Return sums over bins of (..., beam, time), with two polarizations before beams at Stokes."""
-    parts = beams.view(problem.dtype).reshape(*beams.shape[:-1], -1, 2 * problem.integrate)
+    parts = beams.view(problem.dtype).reshape(*beams.shape[:-1], bins, -1)
     if problem.detect == "power":
         return _dot(parts, parts, arrays)
     x, y = parts[..., 0, :, :, :], parts[..., 1, :, :, :]

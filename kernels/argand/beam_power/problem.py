@@ -14,6 +14,8 @@ from argand.precision import Precision
 Detect = Literal["power", "stokes"]
 """What is summed over time: |z|^2 of a beam z, or I, Q, U, V of its two polarizations."""
 DETECTIONS: tuple[Detect, ...] = get_args(Detect)
+LONGEST_SUM = 4096
+"""Most samples that are added one after another; the sums of longer bins' parts are added then."""
 STOKES = ("I", "Q", "U", "V")
 """The order along the axis of Stokes parameters."""
 
@@ -73,6 +75,16 @@ class BeamPowerProblem:
     def dtype(self) -> str:
         """The type of the result."""
         return self.precision.real_output
+
+    @property
+    def roundings(self) -> int:
+        """Most roundings that a square meets until it is in a result, in any backend.
+
+        Its own, those of the sum of both parts of every polarization and sample of a part of a bin,
+        one for each further part, and two of Stokes parameters.
+        """
+        part = min(self.integrate, LONGEST_SUM)
+        return 2 * self.polarizations * part + -(-self.integrate // LONGEST_SUM) + 3
 
     @property
     def flops(self) -> int:

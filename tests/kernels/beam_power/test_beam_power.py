@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ CASES = {
     "odd": beams(5, 37, 211, 7, leading=(2, 3), seed=1),
     "shared weights": beams(9, 20, 1000, 16, leading=(4,), shared=True, seed=2),
     "one bin": beams(3, 17, 900, 900, seed=3, kind="complex128"),
+    "a bin of parts": beams(3, 5, 18000, 9000, seed=10),
     "stokes": beams(4, 33, 130, 8, detect="stokes", leading=(3,), seed=4),
     "stokes of shared weights": beams(4, 5, 64, 3, detect="stokes", shared=True, seed=5),
     "int8": beams(6, 40, 96, 16, leading=(2,), taken="int8", seed=6),
@@ -59,6 +61,17 @@ def test_blocks_are_pieces_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None
             monkeypatch.setitem(blocks._BLOCK_VALUES, "numpy", values)
             found = beam_power(one.weights, one.samples, precision="fp64", **one.options)
             np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-11)
+
+
+def test_a_long_bin_takes_the_memory_of_a_part() -> None:
+    """Its beams would be 64 MB; a part of them is 2."""
+    x = np.broadcast_to(np.complex64(1), (2, 1 << 17))
+    tracemalloc.start()
+    found = beam_power(np.ones((64, 2), np.complex64), x, integrate=1 << 17, precision="fp32")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found, 4.0 * (1 << 17))
+    assert peak < 16e6
 
 
 def test_stokes_of_known_waves() -> None:

@@ -21,6 +21,7 @@ CASES = {
     "shared weights": beams(70, 20, 1003, 24, leading=(4,), shared=True, seed=3),
     "no sums": beams(33, 40, 333, 1, seed=4),
     "a long bin": beams(17, 100, 1900, 1900, seed=5, kind="complex128"),
+    "a bin of parts": beams(3, 5, 18000, 9000, seed=19),
     "long bins": beams(130, 9, 1000, 333, leading=(2,), seed=6),
     "many antennas": beams(40, 300, 500, 20, seed=7),
     "stokes": beams(20, 33, 1300, 8, detect="stokes", leading=(3,), seed=8),
