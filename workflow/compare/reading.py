@@ -57,7 +57,8 @@ class Row:
     """One implementation at one precision on one workload or shard, as one run measured it.
 
     ``times`` and ``error`` (relative Frobenius) are None where the result did not verify, and where
-    it has none. ``factors`` are device, seed, sources and sizes as text, ``versions`` by package.
+    it has none. A CPU's ``model`` of a GPU's precision has few times, which decide nothing.
+    ``factors`` are device, seed, sources and sizes as text, ``versions`` by package.
     """
 
     workload: str
@@ -65,6 +66,7 @@ class Row:
     precision: str
     shard: str = ""
     verified: bool = False
+    model: bool = False
     reason: str = ""
     times: Times | None = None
     error: float | None = None
@@ -165,7 +167,7 @@ def _row(cells: Mapping[str, str]) -> Row:
     """One row; raises ValueError for a cell that no measurement writes."""
     if cells["verified"] not in ("true", "false"):
         raise ValueError(f"verified must be true or false, got {cells['verified']!r}")
-    any_precision(cells["precision"])
+    precision = any_precision(cells["precision"])
     verified = cells["verified"] == "true"
     sizes = " ".join(f"{name}={cells[name]}" for name in SIZES if cells.get(name))
     row = Row(
@@ -174,6 +176,7 @@ def _row(cells: Mapping[str, str]) -> Row:
         precision=cells["precision"],
         shard=cells.get("shard", ""),
         verified=verified,
+        model=cells.get("backend") == "cpu" and not precision.exact_operands,
         reason=printable(cells.get("reason", "")),
         times=_times(cells) if verified and cells["time_us_p50"] else None,
         error=_number(cells, "rel_frobenius", zero=True) if verified else None,

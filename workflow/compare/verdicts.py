@@ -123,8 +123,8 @@ def _unverified(key: Key, before: Row, after: Row) -> Compared:
 
 
 def _speed(key: Key, before: Row, after: Row, margins: Margins) -> tuple[str, Ratio | None]:
-    """The verdict on the times; empty where neither has one."""
-    if before.times is None and after.times is None:
+    """The verdict on the times; empty where neither has one, and of models of a GPU's precision."""
+    if (before.model and after.model) or (before.times is None and after.times is None):
         return "", None
     if before.times is None or after.times is None:
         return UNKNOWN_TIMES, None
@@ -154,6 +154,8 @@ def _lacking(time: Ratio | None, before: Row, after: Row) -> str:
     """Why the times have no verdict."""
     if time is not None:
         return "no spread of the times is recorded" if time.low is None else ""
+    if before.model and after.model:
+        return "a model of a GPU's precision: its errors are compared alone"
     if before.times is not None or after.times is not None:
         lacking = [name for name, row in (("A", before), ("B", after)) if row.times is None]
         return f"no time in {' and '.join(lacking)}"

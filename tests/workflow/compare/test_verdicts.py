@@ -124,3 +124,15 @@ def test_an_interval_of_the_median_that_a_table_has(tmp_path: Path) -> None:
     assert judged(tmp_path, narrow, narrow).verdict == "same"
     other = {"time_us_p50": "11", "time_us_low": "10.9", "time_us_high": "11.1"}
     assert judged(tmp_path, narrow, other).verdict == "slower"
+
+
+def test_the_times_of_a_model_decide_nothing(tmp_path: Path) -> None:
+    model = {"precision": "tf32", "backend": "cpu", "iterations": "3"}
+    found = judged(tmp_path, model, model | times(3.0))
+    assert (found.verdict, found.time, found.regression) == ("same", None, False)
+    assert found.reason == "a model of a GPU's precision: its errors are compared alone"
+    found = judged(tmp_path, model, model | times(3.0) | {"rel_frobenius": "2e-7"})
+    assert (found.verdict, found.regression) == ("less accurate", True)
+    assert judged(tmp_path, model, model | UNVERIFIED).verdict == "no longer verified"
+    on_a_gpu = model | {"backend": "cuda", "iterations": "20"}
+    assert judged(tmp_path, on_a_gpu, on_a_gpu | times(3.0)).verdict == "slower"
