@@ -27,8 +27,10 @@ from workflow.accuracy.bounds import (
     accumulator_roundoff,
     gamma,
     kept_size,
+    on_tensor_cores,
     operand_roundoff,
 )
+from workflow.accuracy.probabilistic import accumulation_errors, deviations
 from workflow.accuracy.underflow import underflow
 
 Array = npt.NDArray[Any]
@@ -135,17 +137,39 @@ def beam_deviation(precision: Precision, antennas: int, backend: str) -> float:
     (`Precision.without_scales`), so what scaling loses of a line's largest component is not known:
     once for each operand, and twice for what is dropped.
     """
+    return _coefficient(precision, antennas, accumulation_error(precision, antennas, backend))
+
+
+def probable_deviation(
+    precision: Precision, antennas: int, backend: str, parts: float, coherence: float
+) -> float:
+    """The same c, which one of so many parts of right beams exceeds with a probability of 1e-9.
+
+    Partial sums are at most ||a|| ||b||, so `accumulation_errors` are relative to that. Those of
+    two terms on tensor cores are the worst case: their model has promotions twice as often as ours.
+    """
+    worst = accumulation_error(precision, antennas, backend)
+    if on_tensor_cores(precision, backend) and precision.terms > 1:
+        return _coefficient(precision, antennas, worst)
+    sums = accumulation_errors(precision, antennas, backend, coherence)
+    return _coefficient(
+        precision, antennas, min(worst, sums.mean + deviations(parts) * sums.deviation)
+    )
+
+
+def _coefficient(precision: Precision, antennas: int, accumulation: float) -> float:
     k, v = antennas, operand_roundoff(precision)
-    summed = accumulation_error(precision, k, backend) * kept_size(precision)
-    lost = underflow(precision, backend).of_largest
+    summed = accumulation * kept_size(precision)
+    lost = underflow(precision, "cpu").of_largest  # of scaling, the same everywhere
     scaled = 2 * (2 * math.sqrt(2 * k) * lost + 2 * k * lost**2)
     return (summed + precision.dropped + scaled) * (1 + v) ** 2 + 2 * gamma(2 * k, 2.0**-53)
 
 
 def allowed(
-    problem: BeamPowerProblem, exact: Powers, held: Powers, precision: Precision, backend: str
-) -> Array:
-    """Return what each power may be off by.
+    problem: BeamPowerProblem, exact: Powers, held: Powers, precision: Precision, backend: str,
+    coherence: float | None = None,
+) -> Array:  # fmt: skip
+    """Return what each power may be off by: at most, or with ``coherence`` probably.
 
     Args:
         problem: the sizes.
@@ -153,18 +177,25 @@ def allowed(
         held: powers of the operands as the precision holds them (``held_at``).
         precision: of the result.
         backend: ``cpu`` or ``cuda``, which sum differently.
+        coherence: by how much roundings exceed independent ones on these data, for what all right
+            powers together exceed with a probability of 1e-9; None for the worst case.
 
-    A part of a beam is within `beam_deviation`, and what underflow takes: twice (`underflow`)
-    sqrt(2) of an operand's error times the sum of the other's moduli, at most sqrt(k) times its
-    norm, and that of each operation. By Minkowski these add up as norms over a bin. A power is the
-    sum of two squares of each time and polarization, rounded in any order (`roundings` there).
+    A part of a beam is within `beam_deviation` or `probable_deviation`, and what underflow takes:
+    twice (`underflow`) sqrt(2) of an operand's error times the sum of the other's moduli, at most
+    sqrt(k) times its norm, and that of each operation. By Minkowski these add up as norms over a
+    bin. A power is the sum of two squares of each time and polarization, rounded in any order
+    (`BeamPowerProblem.roundings`).
     """
     terms, k = underflow(precision, backend), problem.antennas
     u, times = accumulator_roundoff(precision), problem.polarizations * problem.integrate
     lost = 2 * math.sqrt(2 * k) * terms.operand
     every = 4 * k * terms.operand**2 + (2 * k * len(precision.products) + 4) * terms.result
+    c = beam_deviation(precision, k, backend)
+    if coherence is not None:
+        beams = 2.0 * problem.batch * problem.beams * problem.bins * times
+        c = probable_deviation(precision, k, backend, beams, coherence)
     with np.errstate(all="ignore"):
-        parts = beam_deviation(precision, k, backend) * np.sqrt(exact.moduli)
+        parts = c * np.sqrt(exact.moduli)
         parts += lost * np.sqrt(2 * exact.norms) + every * math.sqrt(times)
         e = math.sqrt(2) * parts
         off = 2 * e * np.sqrt(held.total) + e**2

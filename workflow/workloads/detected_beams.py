@@ -111,7 +111,7 @@ class DetectedBeams(Beamforming):
     def reference(self, staged: Staged) -> BeamPowerReference:  # type: ignore[override]
         """NumPy's zgemm and sums of squares in fp64."""
         weights, samples = (staged.operands[name] for name in NAMES)
-        return beam_power_reference(self._problem(staged), weights, samples)
+        return beam_power_reference(self._problem(staged), weights, samples, seed=self.seed)
 
     def assess(
         self,

@@ -57,6 +57,9 @@ def test_every_precision_verifies_and_a_wrong_power_does_not(detect: str, precis
     if precision in ("fp32", "bf16"):
         expected = {"fp32": (50, 90), "bf16": (15, 45)}[precision]
         assert expected[0] < found.measures["dynamic_range_db"] < expected[1]
+    assert found.bound is not None
+    assert found.worst_bound is not None
+    assert found.bound <= found.worst_bound
     for wrong in (np.nan, result.max() + result.flat[3]):
         other = result.copy()
         other.flat[3] = wrong
