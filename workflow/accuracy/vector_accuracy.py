@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from argand import PRECISIONS, Precision
@@ -158,6 +159,52 @@ def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:
     return row, float(excess[row]) if excess.size else 0.0
 
 
+@dataclass(frozen=True)
+class StateBounds:
+    """Bounds of a state's error: in the 2-norm, and of an amplitude, probable, over the largest."""
+
+    worst: float
+    probable: float
+    of_peak: float
+
+
+def state_bounds(
+    precision: Precision,
+    backend: str,
+    amplitudes: int,
+    *,
+    gates: Sequence[Array] = (),
+    passes: Sequence[Applied] | None = None,
+    widths: Sequence[int] = (),
+) -> StateBounds:
+    """Return `evolution_bound` and `evolution_probable` of a circuit, the reference's own included.
+
+    ``gates`` are the matrices (2^w, 2^w) that the reference applied, one after another. Where the
+    result was computed in ``passes`` that were fused of them, these are what is known of their
+    matrices. Without gates, different full matrices of ``widths`` were applied.
+    """
+    own = [Applied(width, 2**width, 1) for width in widths]
+    if gates:
+        own = applied_matrices(gates, [matrix.shape[0].bit_length() - 1 for matrix in gates])
+    applied = own if passes is None else passes
+    at_hand = bool(gates) and passes is None
+    moved = known_deviation(gates, precision) if at_hand else fused_deviation(applied, precision)
+    worst = evolution_bound(
+        precision, [one.width for one in applied], backend, [one.width for one in own]
+    )
+    exact = PRECISIONS["fp64"]
+    bounds_of = [
+        evolution_probable(precision, applied, backend, amplitudes=amplitudes, matrices=moved),
+        evolution_probable(
+            exact, own, "cpu", amplitudes=amplitudes, matrices=fused_deviation(own, exact)
+        ),
+    ]
+    if passes is not None:  # their matrices are products of the gates', in fp64
+        bounds_of.append(bounds_of[-1])
+    probable, of_peak = (sum(both) for both in zip(*bounds_of, strict=True))
+    return StateBounds(worst, probable, of_peak)
+
+
 def assess_state(
     reference: StateReference,
     result: Array,
@@ -168,39 +215,20 @@ def assess_state(
     passes: Sequence[Applied] | None = None,
     widths: Sequence[int] = (),
 ) -> Accuracy:
-    """Verify a state (2^n,) after a circuit by `evolution_bound` = e.
+    """Verify a state (2^n,) after a circuit by its worst bound e; arguments as of `state_bounds`.
 
     The relative 2-norm error must be at most e, so the norm may drift by e (beyond the reference's
     own), and the angle between the states has a sine of at most e: the fidelity is at least 1 -
-    e^2. The probabilistic bound (`evolution_probable`) is that of each amplitude too, relative to
-    the largest one. ``gates`` are the matrices (2^w, 2^w) that the reference applied, one after
-    another. Where the result was computed in ``passes`` that were fused of them, these are what is
-    known of their matrices. Without gates, different full matrices of ``widths`` were applied.
+    e^2. The probabilistic bound is that of each amplitude too, relative to the largest one.
 
     Raises ValueError where the shape differs.
     """
     result = np.asarray(result)
     same_shape(result, reference.values.shape)
-    own = [Applied(width, 2**width, 1) for width in widths]
-    if gates:
-        own = applied_matrices(gates, [matrix.shape[0].bit_length() - 1 for matrix in gates])
-    applied = own if passes is None else passes
-    at_hand = bool(gates) and passes is None
-    moved = known_deviation(gates, precision) if at_hand else fused_deviation(applied, precision)
-    worst = evolution_bound(
-        precision, [one.width for one in applied], backend, [one.width for one in own]
+    allowed = state_bounds(
+        precision, backend, result.size, gates=gates, passes=passes, widths=widths
     )
-    checks, exact = Checks(), PRECISIONS["fp64"]
-    size = result.size
-    bounds_of = [
-        evolution_probable(precision, applied, backend, amplitudes=size, matrices=moved),
-        evolution_probable(
-            exact, own, "cpu", amplitudes=size, matrices=fused_deviation(own, exact)
-        ),
-    ]
-    if passes is not None:  # their matrices are products of the gates', in fp64
-        bounds_of.append(bounds_of[-1])
-    probable, of_peak = (sum(both) for both in zip(*bounds_of, strict=True))
+    worst, checks = allowed.worst, Checks()
 
     def compare(some: slice) -> tuple[float, complex, float, float, float]:
         """<got, got>, <exact, got>, <error, error>, largest error and |amplitude| of some."""
@@ -226,15 +254,15 @@ def assess_state(
     checks.at_most("norm_drift", drift, drifted + worst * reference.norm)
     # The fidelity itself is a quotient of sums in fp64, of relative error below 2^-30.
     checks.at_most("1 - fidelity", 1 - fidelity, worst**2 + 2.0**-30)
-    allowed = of_peak * peak
+    most = allowed.of_peak * peak
     checks.expect(
-        largest <= allowed,
-        f"an amplitude is off by {largest:.3g} where {allowed:.3g} is allowed, of the largest",
+        largest <= most,
+        f"an amplitude is off by {largest:.3g} where {most:.3g} is allowed, of the largest",
     )
     return Accuracy(
         error_limit=error,
         measures=measured(norm_drift=drift, fidelity=fidelity),
         reference="full",
         reference_rows=1,
-        **checks.conclude(error, worst, probable, precision),
+        **checks.conclude(error, worst, allowed.probable, precision),
     )

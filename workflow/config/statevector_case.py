@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from workflow.config.case import Case
+from workflow.config.answer_case import AnswerCase
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 
@@ -17,7 +17,7 @@ class StatevectorInput(FileInput):
     state: DatasetRef
 
 
-class StatevectorCase(Case):
+class StatevectorCase(AnswerCase):
     """The evolution of a state of n qubits by a circuit, its gates fused.
 
     Basis states are numbered as in Qiskit: qubit 0 is the least significant bit.

@@ -33,6 +33,26 @@ def draw_likeliest(axes: Axes, probability: Array, most: int) -> None:
     axes.set_ylabel("probability")
 
 
+def draw_outcomes(axes: Axes, values: Array, outcomes: Array, most: int, what: str) -> None:
+    """The largest values as bars, counts or probabilities, in the order of their outcomes."""
+    shown = min(most, values.size)
+    largest = np.sort(_largest(values, shown))
+    axes.bar(np.arange(shown), values[largest])
+    labels = [f"|{outcome}⟩" for outcome in outcomes[largest]]
+    axes.set_xticks(np.arange(shown), labels, rotation=60, ha="right")
+    axes.set_xlabel(f"outcome (the {shown} most frequent of {values.size})")
+    axes.set_ylabel(what)
+
+
+def draw_strings(axes: Axes, values: Array, strings: Array) -> None:
+    """The value of each Pauli string as a bar, named where there are few short ones."""
+    axes.bar(np.arange(values.size), values)
+    if values.size <= 24 and max(map(len, strings)) <= 12:
+        axes.set_xticks(np.arange(values.size), list(strings), rotation=60, ha="right")
+    axes.set_xlabel("Pauli string")
+    axes.set_ylabel("expectation value")
+
+
 def _largest(values: Array, count: int) -> Array:
     """Where the largest ``count`` of (n,) values are, the first of equal ones; NaN come last."""
     least = np.partition(-values, count - 1)[count - 1]

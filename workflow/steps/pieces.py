@@ -42,7 +42,8 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
         if data.dtype.kind in "fc"
     }
     if workload.result_like:
-        return Sizes(operands, operands[workload.result_like])
+        other = 8 * int(np.prod(workload.result_shape(outline), dtype=object))
+        return Sizes(operands, max(operands[workload.result_like], other))
     shape = workload.shape(outline, get_precision("fp64"))
     product = 16 * int(np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=object))
     return Sizes(operands, product or max(operands.values(), default=0))

@@ -66,6 +66,14 @@ class Statevector(Workload):
     result_like: ClassVar[str] = "state"
     case: StatevectorCase
 
+    def __new__(cls, name: str, case: StatevectorCase, seed: int) -> Statevector:
+        """The workload of a case: the state, or what it is asked for."""
+        if case.answer is not None:
+            from workflow.workloads.state_answers import StateAnswers
+
+            return super().__new__(StateAnswers)
+        return super().__new__(cls)
+
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
         """See `Workload.drawn`."""
@@ -149,15 +157,13 @@ class Statevector(Workload):
     ) -> tuple[dict[str, Array], dict[str, Drawn | Stretched], dict[str, Any]]:
         """The state as an operand in memory, or as one that is drawn; and the attributes."""
         source = self.case.input
-        if source is None and self.case.initial == "zero":
-            return {}, {"state": zero_state(amplitudes)}, {"seed": self.seed}
         if source is None:
             # A stream of its own: the circuit's random numbers do not depend on the state's.
-            return (
-                {},
-                {"state": random_state(amplitudes, partial(self.rng, 1))},
-                {"seed": self.seed},
+            random = self.case.initial == "random"
+            state = (
+                random_state(amplitudes, partial(self.rng, 1)) if random else zero_state(amplitudes)
             )
+            return {}, {"state": state}, {"seed": self.seed}
         allow = self.case.allow_nonfinite
         found = operands.staged(source, [STATE], upstream, allow_nonfinite=allow)
         return dict(found.operands), dict(found.drawn), dict(found.attributes)
@@ -190,7 +196,7 @@ class Statevector(Workload):
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Our kernel for each pass; what each needs beside the state is there before."""
-        qubits, gates = _qubits(staged), fused_gates.gates_in(staged.operands)
+        qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
         algorithm, steps = "gates in place", ""
         if self.case.fuse == "auto":
             given = [(gate.matrix, gate.targets) for gate in gates]
@@ -227,12 +233,12 @@ class Statevector(Workload):
         """The gates with NumPy's product on the CPU, with cuBLAS's on a GPU."""
         gates, steps = fused_gates.gates_in(staged.operands), ""
         if self.case.fuse == "auto":
-            gates = fused_gates.fused_for_products(_qubits(staged), gates, device)
+            gates = fused_gates.fused_for_products(qubits_of(staged), gates, device)
             steps = described(
                 [gate.matrix for gate in gates], [len(gate.targets) for gate in gates]
             )
         # The targets stay on the host: they decide what is launched.
-        evolution = plan_evolution(_qubits(staged), [gate.targets for gate in gates])
+        evolution = plan_evolution(qubits_of(staged), [gate.targets for gate in gates])
         matrices = fused_gates.as_operands(gates)["matrices"]
 
         def call(multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -251,27 +257,24 @@ class Statevector(Workload):
         return state_reference(evolve_in_fp64(*(staged.operands[name] for name in names)))
 
     def assess(
-        self,
-        staged: Staged,
-        reference: StateReference,
-        result: Array,
-        precision: Precision,
+        self, staged: Staged, reference: StateReference, result: Array, precision: Precision,
         device: str,
-    ) -> Accuracy:
+    ) -> Accuracy:  # fmt: skip
         """See `assess_state`."""
+        applied = self.applied(staged)
+        return assess_state(reference, result, precision, backend=device, **applied)
+
+    def applied(self, staged: Staged) -> dict[str, Any]:
+        """The matrices of the gates, and the passes that were fused of them (`state_bounds`)."""
         passes = staged.operands.get("passes")
-        return assess_state(
-            reference,
-            result,
-            precision,
-            gates=[gate.matrix for gate in fused_gates.gates_in(staged.operands)],
-            passes=None if passes is None else [Applied(*map(int, one)) for one in passes],
-            backend=device,
-        )
+        return {
+            "gates": [gate.matrix for gate in fused_gates.gates_in(staged.operands)],
+            "passes": None if passes is None else [Applied(*map(int, one)) for one in passes],
+        }
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The amplitudes of the basis states."""
-        qubits = _qubits(staged)
+        qubits = qubits_of(staged)
         shape = (2**qubits,)
         numbers = np.arange(*shape) if any(result.strides) else blank(shape, np.int64)
         states = Coordinate(
@@ -286,7 +289,8 @@ class Statevector(Workload):
         pictures.draw_likeliest(axes, power(product.data), 16)
 
 
-def _qubits(staged: Staged) -> int:
+def qubits_of(staged: Staged) -> int:
+    """The qubits of a staged state."""
     return int(staged.operands["state"].size).bit_length() - 1
 
 

@@ -1,0 +1,184 @@
+"""Counts, expectation values and marginals of a circuit's state, in place of its amplitudes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from matplotlib.figure import Figure
+from pydantic import ValidationError
+
+from tests.workflow.workloads.test_statevector_workload import OUTCOMES
+from workflow.storage.certificates import CERTIFICATE_KEYS
+from workflow.storage.inputs import InputError
+from workflow.storage.products import read_product, write_product
+from workflow.workloads import KINDS
+from workflow.workloads.state_answers import StateAnswers
+
+RANDOM = {"name": "random", "qubits": 7, "depth": 6, "seed": 2}
+GHZ = {"name": "ghz", "qubits": 5}
+KEYS: dict[str, dict[str, Any]] = {
+    "shots": {"shots": 3000},
+    "observables": {"observables": ["ZZIIIZZ", "XYIZIIX", {"pauli": "IIIIIXX", "coefficient": -2}]},
+    "probabilities": {"probabilities": [6, 0, 3]},
+}
+
+
+def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> StateAnswers:
+    kind = KINDS["statevector"]
+    case = kind.case_type.model_validate({"kind": "statevector", "circuit": circuit, **keys})
+    found = kind("s", case, 5)
+    assert isinstance(found, StateAnswers)
+    return found
+
+
+def computed(one: StateAnswers, precision: str = "fp64") -> tuple[Any, Any]:
+    """What is staged, with the passes that were computed, and the result."""
+    staged = one.stage()
+    ours = one.argand(staged, PRECISIONS[precision], cpu())
+    result = ours.compute(ours.prepare(staged.operands))
+    return one.as_computed(staged, ours.steps), result
+
+
+def other_answers(answer: str, result: Any) -> list[Any]:
+    """Wrong results: one answer changed, and all of them in another order."""
+    if answer == "shots":
+        moved = result.copy()
+        moved[1000:1500] = moved[1500]  # ascending, and some hundred shots elsewhere
+        return [moved, result[::-1], result + 0.5, np.append(result[1:], 2.0**7)]
+    changed = result.copy()
+    changed[1] += 0.1
+    return [changed, np.roll(result, 1), np.where(result == result[0], np.nan, result)]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("answer", KEYS)
+def test_every_precision_verifies_and_a_wrong_answer_does_not(answer: str, precision: str) -> None:
+    one, row = workload(**KEYS[answer]), PRECISIONS[precision]
+    staged, result = computed(one, precision)
+    reference = one.reference(staged)
+    found = one.assess(staged, reference, result, row, "cpu")
+    assert found.verified, found.reason
+    assert result.shape == one.result_shape(staged)
+    if answer != "observables":
+        assert 0 <= found.measures["total_variation"] < 0.2
+    for wrong in other_answers(answer, result):
+        judged = one.assess(staged, reference, wrong, row, "cpu")
+        assert judged.verdict == "wrong"
+
+
+@pytest.mark.parametrize("answer", KEYS)
+def test_peers_verify(answer: str) -> None:
+    one = workload(**KEYS[answer])
+    staged = one.stage()
+    reference = one.reference(staged)
+    for peer in one.baselines(staged, cpu()):
+        result = peer.compute(peer.prepare(staged.operands))
+        applied = one.as_computed(staged, peer.steps)
+        judged = one.assess(applied, reference, result, peer.precision, "cpu")
+        assert judged.verified, judged.reason
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_published_circuits_are_counted_as_published(real_data: Path, name: str) -> None:
+    """Each count is within what a right sampler exceeds with a probability of 1e-9 (Chernoff)."""
+    shots = 200_000
+    one = workload({"file": real_data / "qasm" / f"{name}.qasm"}, shots=shots)
+    one.check()
+    staged, result = computed(one, "fp32")
+    product = one.product(staged, result)
+    counts = dict(zip(product.coordinates["outcome"].values.tolist(), product.data, strict=True))
+    assert product.data.sum() == shots
+    for number, known in OUTCOMES[name].items():
+        mean, limit = shots * known, np.log(2e9)
+        allowed = (limit + np.sqrt(limit**2 + 8 * limit * mean)) / 2
+        # Published to six decimals, and off by what fp32 errs.
+        assert abs(counts.get(number, 0) - mean) <= allowed + shots * 2e-6
+    if name == "adder_n10":
+        assert list(counts) == [514]
+
+
+def test_known_answers_of_a_ghz_state() -> None:
+    strings = ["ZZIII", "XXXXX", "YYXXX", "ZIIII", "XIIII"]
+    values = computed(workload(GHZ, observables=strings))[1]
+    np.testing.assert_allclose(values, [1, 1, -1, 0, 0], atol=1e-14)
+    np.testing.assert_allclose(
+        computed(workload(GHZ, probabilities=[4, 0]))[1], [0.5, 0, 0, 0.5], atol=1e-14
+    )
+    outcomes = set(computed(workload(GHZ, shots=100))[1])
+    assert outcomes == {0.0, 31.0}
+
+
+def test_the_seed_decides_the_shots() -> None:
+    again, other = (KINDS["statevector"](name, workload(**KEYS["shots"]).case, 5) for name in "st")
+    first = computed(workload(**KEYS["shots"]))[1]
+    assert isinstance(again, StateAnswers)
+    assert isinstance(other, StateAnswers)
+    assert np.array_equal(first, computed(again)[1])
+    assert not np.array_equal(first, computed(other)[1])
+
+
+@pytest.mark.parametrize("answer", KEYS)
+def test_the_product_says_what_stands_where(answer: str, tmp_path: Path) -> None:
+    one = workload(**KEYS[answer])
+    staged, result = computed(one)
+    product = one.product(staged, result)
+    if answer == "shots":
+        assert product.name == "counts"
+        assert product.data.sum() == 3000
+        assert (np.diff(product.coordinates["outcome"].values) > 0).all()
+    elif answer == "observables":
+        assert list(product.coordinates["observable"].values) == ["ZZIIIZZ", "XYIZIIX", "IIIIIXX"]
+        assert list(product.coordinates["coefficient"].values) == [1, 1, -2]
+    else:
+        assert product.data.shape == (8,)
+        assert product.data.sum() == pytest.approx(1)
+    outlined = one.product_outline(one.outline())
+    assert outlined.axes == product.axes
+    assert outlined.data.size >= product.data.size
+    one.picture(product, Figure().subplots())
+    certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified"}
+    write_product(tmp_path / "p.h5", product, certificate, workload="s", kind="statevector")
+    again = read_product(tmp_path / "p.h5")
+    np.testing.assert_array_equal(again.data, product.data)
+    assert again.axes == product.axes
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"shots": 5, "probabilities": [0]}, "shots and probabilities must not be given together"),
+        ({"shots": 0}, "greater than or equal to 1"),
+        ({"shots": 2**31}, "less than or equal to"),
+        ({"observables": []}, "at least 1 item"),
+        ({"observables": ["ZZA"]}, "match pattern"),
+        ({"observables": ["Z" * 65]}, "at most 64"),
+        ({"observables": [{"pauli": "Z", "coefficient": 0}]}, "finite and not 0"),
+        ({"observables": [{"pauli": "Z", "coefficient": float("nan")}]}, "finite number"),
+        ({"probabilities": [1, 1]}, "different qubits"),
+        ({"probabilities": [-1]}, "greater than or equal to 0"),
+        ({"probabilities": list(range(31))}, "at most 30"),
+    ],
+)
+def test_mistakes_of_the_config_are_told(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        workload(**keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"observables": ["ZZ"]}, "observables: the Pauli string 'ZZ' has 2 letters, but the state "
+         "has 5 qubits"),
+        ({"probabilities": [5]}, r"probabilities: qubits must be different ones from 0 to 4"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_circuit_is_told_before_a_job(
+    keys: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        workload(GHZ, **keys).check()

@@ -1,0 +1,124 @@
+"""The assessment of what a state answers: counts, expectation values, marginal probabilities.
+
+A state that is off by e times the norm r of the true one is bounded by `vector_accuracy`. It moves
+an expectation value of a Pauli string by at most (2 + e) e r^2, because the string is unitary;
+all probabilities together by sum ||a|^2 - |b|^2| <= (|a| + |b|) |a - b| <= (2 + e) e r^2; and the
+probabilities over their sum by a total variation distance of at most the sine of the angle between
+the states, which is at most e.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from argand import Precision
+from argand.readout.bounds import UNIT_ROUNDOFF, expectation_bound, sum_bound
+
+from workflow.accuracy.judgement import Accuracy, Array, Checks, same_shape
+from workflow.accuracy.measures import Measure, measured
+from workflow.accuracy.vector_accuracy import StateBounds
+
+MEASURES = (
+    Measure(
+        column="total_variation", caption="total variation", scientific=True,
+        what="Half the sum of |p - q|, of the shares of counts, or of marginal probabilities, and "
+        "those of the exact state. That of right counts falls with the root of their number.",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AnswerReference:
+    """What the exact state answers.
+
+    Attributes:
+        answer: ``shots``, ``observables`` or ``probabilities``.
+        qubits: of the state; ``norm`` is its 2-norm.
+        values: expectation values without coefficients, marginals, or the running sums of |a|^2.
+        scale: coefficients of observables; of shots their ascending numbers in [0, 1); else empty.
+    """
+
+    answer: str
+    qubits: int
+    norm: float
+    values: Array
+    scale: Array
+
+
+def assess_answer(
+    reference: AnswerReference,
+    result: Array,
+    precision: Precision,
+    state: StateBounds,
+    *,
+    backend: str,
+) -> Accuracy:
+    """Verify an answer by the bounds of its state, which are relative to r.
+
+    The error, ``rel_frobenius`` in records, is that of the answer's kind. Of expectation values the
+    largest |error| over |coefficient| r^2; of marginals their total variation distance over r^2; of
+    shots the largest distance of a shot's number from the interval of the running sums that its
+    basis state has: shots and numbers are both ascending, so each shot is verified by itself.
+
+    Raises ValueError where the shape differs.
+    """
+    result, checks = np.asarray(result), Checks()
+    shots = reference.answer == "shots"
+    same_shape(result, (reference.scale if shots else reference.values).shape)
+    checks.require(bool(np.isfinite(result).all()), "an answer is not finite")
+    got = np.where(np.isfinite(result), result, 0).astype(float)
+    measure = {"shots": _of_shots, "observables": _of_strings, "probabilities": _of_marginals}
+    error, distance = measure[reference.answer](reference, got, checks)
+    worst, probable = (
+        _allowed(reference, precision, backend, bound) for bound in (state.worst, state.probable)
+    )
+    return Accuracy(
+        error_limit=error,
+        measures=measured(total_variation=distance),
+        reference="full",
+        reference_rows=result.size,
+        **checks.conclude(error, worst, probable, precision),
+    )
+
+
+def _allowed(reference: AnswerReference, precision: Precision, backend: str, e: float) -> float:
+    """The bound of an answer of a state that is off by at most e r."""
+    qubits = reference.qubits
+    if reference.answer == "shots":
+        # Integer weights, then the running sums of the reference and the numbers of the shots.
+        return e + 2.0 ** (qubits - 61) + (2.0**qubits + 8) * UNIT_ROUNDOFF
+    own = sum_bound(qubits)
+    if reference.answer == "observables":
+        own += expectation_bound(qubits, precision.output, backend)
+        return (2 + e) * e + own * (1 + e) ** 2
+    return (2 + e) * e / 2 + own * (1 + e) ** 2
+
+
+def _of_strings(
+    reference: AnswerReference, got: Array, checks: Checks
+) -> tuple[float, float | None]:
+    found = got / reference.scale - reference.values
+    return float(np.abs(found).max() / reference.norm**2), None
+
+
+def _of_marginals(
+    reference: AnswerReference, got: Array, checks: Checks
+) -> tuple[float, float | None]:
+    checks.require(bool((got >= 0).all()), "a probability is negative")
+    distance = float(np.abs(got - reference.values).sum() / 2 / reference.norm**2)
+    return distance, distance
+
+
+def _of_shots(reference: AnswerReference, got: Array, checks: Checks) -> tuple[float, float | None]:
+    states = np.clip(got, 0, 2**reference.qubits - 1).astype(np.int64)
+    checks.require(bool((states == got).all()), "a shot is no basis state")
+    checks.require(bool((np.diff(states) >= 0).all()), "shots are not in ascending order")
+    ends = reference.values / reference.values[-1]
+    last = ends[states]
+    first = np.where(states > 0, ends[states - 1], 0.0)
+    outside = np.maximum(first - reference.scale, reference.scale - last)
+    outcomes, counts = np.unique(states, return_counts=True)
+    exact = ends[outcomes] - np.where(outcomes > 0, ends[outcomes - 1], 0.0)
+    distance = (np.abs(counts / got.size - exact).sum() + max(0.0, 1 - exact.sum())) / 2
+    return float(max(0.0, outside.max())), float(distance)

@@ -1,0 +1,171 @@
+"""What a state is asked for: `statevector` with ``shots``, ``observables``, ``probabilities``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from argand import Device, Precision, expectation, probabilities
+from argand.readout.api import basis_states
+from argand.readout.problem import chosen_qubits, parse_pauli
+
+from workflow.accuracy import Accuracy
+from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
+from workflow.accuracy.vector_accuracy import state_bounds
+from workflow.circuits import plain_answers
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.figures import pictures
+from workflow.storage import operands
+from workflow.storage.inputs import InputError
+from workflow.workloads.base import NOTHING
+from workflow.workloads.statevector import Statevector, qubits_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class StateAnswers(Statevector):
+    """Counts, expectation values or marginals of the state after a circuit."""
+
+    operation: ClassVar[str] = ""  # of gates and of readout: no package has both
+    seen: ClassVar[str] = (
+        "The 16 most frequent outcomes of counts or marginal probabilities, in the order of their "
+        "numbers, or the expectation value of each Pauli string."
+    )
+
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError also for qubits and Pauli strings that the circuit's do not fit."""
+        super().check(upstream)
+        qubits = self._size().qubits
+        try:
+            chosen_qubits(self.case.probabilities or (), qubits)
+            for one in self.case.paulis():
+                parse_pauli(one, qubits)
+        except ValueError as error:
+            raise InputError(f"{self.case.answer}: {error}") from None
+
+    def shots_seed(self) -> int:
+        """The seed of the shots; it depends on the study's seed and the workload's name."""
+        return int(self.rng(2).integers(2**63))
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """A basis state of each shot, a value of each Pauli string, or one of each outcome."""
+        if self.case.shots is not None:
+            return (self.case.shots,)
+        if self.case.observables is not None:
+            return (len(self.case.observables),)
+        return (2 ** len(self.case.probabilities or ()),)
+
+    def product_outline(self, outline: Staged) -> Product:
+        """See `Workload.product_outline`; of counts an upper bound."""
+        return self.product(outline, blank(self.result_shape(outline), np.float64))
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """That of the evolution, with a pass more that reads the state."""
+        found = super().shape(staged, precision)
+        read = operands.complex_bytes(precision) * staged.operands["state"].size
+        return replace(found, bytes_moved=found.bytes_moved + read)
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """Our gates, then our readout."""
+        found = super().argand(staged, precision, device)
+        return replace(
+            found, algorithm=f"{found.algorithm}, then {self.case.answer}",
+            compute=lambda given: self._answer(found.compute(given)),
+        )  # fmt: skip
+
+    def _answer(self, state: Any) -> Any:
+        if self.case.shots is not None:
+            found = basis_states(state, self.case.shots, seed=self.shots_seed())
+            return found.astype(np.float64)  # exact: fewer than 2^53
+        if self.case.observables is not None:
+            return expectation(state, self.case.paulis())
+        return probabilities(state, self.case.probabilities or ())
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """The peers' products, then the answer by NumPy or CuPy."""
+
+        def answered(one: Implementation) -> Callable[[Mapping[str, Any]], Any]:
+            return lambda given: self._plain(one.compute(given))
+
+        return [replace(one, compute=answered(one)) for one in super().baselines(staged, device)]
+
+    def _plain(self, state: Any) -> Any:
+        if self.case.shots is not None:
+            return plain_answers.shots(state, self._uniforms())
+        if self.case.observables is not None:
+            strings, coefficients = zip(*self.case.paulis(), strict=True)
+            return plain_answers.expectation(state, strings, coefficients)
+        return plain_answers.marginals(state, self.case.probabilities or ())
+
+    def _uniforms(self) -> Array:
+        """The numbers of the shots in [0, 1), ascending: those that `argand.sample` draws."""
+        drawn = np.random.Philox(key=self.shots_seed()).random_raw(self.case.shots or 0)
+        return np.sort(drawn) * 2.0**-64
+
+    def reference(self, staged: Staged) -> AnswerReference:  # type: ignore[override]
+        """The staged gates one by one in fp64 by NumPy, and the answer of that state."""
+        exact = super().reference(staged)
+        state, none = exact.values, np.empty(0)
+        if self.case.shots is not None:
+            values, scale = plain_answers.running_sums(state), self._uniforms()
+        elif self.case.observables is not None:
+            strings, coefficients = zip(*self.case.paulis(), strict=True)
+            values, scale = plain_answers.expectation(state, strings), np.array(coefficients)
+        else:
+            values, scale = plain_answers.marginals(state, self.case.probabilities or ()), none
+        return AnswerReference(self.case.answer or "", qubits_of(staged), exact.norm, values, scale)
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: AnswerReference,  # type: ignore[override]
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> Accuracy:
+        """See `assess_answer`."""
+        size = staged.operands["state"].size
+        bounds = state_bounds(precision, device, size, **self.applied(staged))
+        return assess_answer(reference, result, precision, bounds, backend=device)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """Counts by basis state, expectation values by string, or probabilities by outcome."""
+        held = any(result.strides)
+        if self.case.observables is not None:
+            strings, coefficients = zip(*self.case.paulis(), strict=True)
+            what = "Pauli string, the highest qubit first"
+            return Product(
+                "expectation", result, ("observable",),
+                {"observable": Coordinate(np.array(strings), "", what),
+                 "coefficient": Coordinate(np.array(coefficients), "", "", ("observable",))},
+                f"{self.name}: expectation values",
+            )  # fmt: skip
+        if self.case.shots is not None:
+            most = min(self.case.shots, 2 ** qubits_of(staged))
+            found = blank((most,), np.int64), blank((most,), np.int64)
+            if held:
+                found = np.unique(result.astype(np.int64), return_counts=True)
+            outcomes, counts = found
+            return Product(
+                "counts", counts, ("outcome",),
+                {"outcome": Coordinate(outcomes, "", "basis state, qubit 0 least significant")},
+                f"{self.name}: counts of {self.case.shots} shots",
+            )  # fmt: skip
+        numbers = np.arange(result.size) if held else blank(result.shape, np.int64)
+        qubits = ", ".join(map(str, self.case.probabilities or ()))
+        return Product(
+            "probability", result, ("outcome",),
+            {"outcome": Coordinate(numbers, "", f"bit j is that of the j-th of qubits {qubits}")},
+            f"{self.name}: probabilities of qubits {qubits}",
+        )  # fmt: skip
+
+    def picture(self, product: Product, axes: Axes) -> None:
+        """Bars: the most frequent outcomes, or the value of each Pauli string."""
+        first = product.coordinates[product.axes[0]].values
+        if self.case.observables is not None:
+            pictures.draw_strings(axes, product.data, first)
+        else:
+            pictures.draw_outcomes(axes, product.data, first, 16, product.name)
