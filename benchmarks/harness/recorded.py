@@ -27,9 +27,9 @@ NOT_VERIFIED = "not verified"
 def read_rows(path: Path) -> Rows:
     """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None.
 
-    ``verified`` is "True" or "False", whoever wrote it. A verified row has no ``verdict``, so that
-    only those that are not verified show one. In files without ``worst_bound`` the bound is in
-    another measure than the error beside it (until 2026-11-23), and left out.
+    ``verified`` is "True" or "False", whichever program wrote it. A verified row has no
+    ``verdict``, so that only those that are not verified show one. In files without ``worst_bound``
+    the bound is in another measure than the error beside it (until 2026-11-23), and left out.
     """
     found = []
     nothing: dict[str, Any] = dict.fromkeys(BenchmarkRecord.columns_in_order())

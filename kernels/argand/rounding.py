@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 
 _CHUNK = 1 << 16
-"""Floats handled at a time: two buffers of them stay in a core's second-level cache."""
+"""Floats handled at a time: two buffers of them stay in a core's L2."""
 LARGEST_SHIFT = 126
 """Largest power of two by which a line is scaled, up or down."""
 _QUIET_NAN = np.uint32(0x7FC00000)

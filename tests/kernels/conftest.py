@@ -10,9 +10,9 @@ from argand.runtime import tuned_plans
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.tuning_cases import card
-from tests.kernels.runtime.graph_cases import no_call_remembered
+from tests.kernels.runtime.graph_cases import no_cached_call
 
-__all__ = ["no_call_remembered"]
+__all__ = ["no_cached_call"]
 
 
 @pytest.fixture(params=ARCHS, scope="module")

@@ -123,7 +123,7 @@ WORKFLOW = _in(
     ("judgement: NaN is within a bound", "accuracy/judgement.py",
      "self.require(value <= bound,", "self.require(not value > bound,",
      ("judgement",)),
-    ("freivalds: one suspect is looked at", "accuracy/freivalds.py",
+    ("freivalds: one suspect is checked", "accuracy/freivalds.py",
      "SUSPECTS = 16", "SUSPECTS = 0", ("freivalds",)),
     ("freivalds: a residual that is NaN passes", "accuracy/freivalds.py",
      "over[np.isnan(over)] = np.inf", "over[np.isnan(over)] = 0", ("freivalds",)),

@@ -92,7 +92,7 @@ def left_out_table(data: Path) -> str:
 
 
 def profile_table(data: Path) -> str:
-    """The kernels that benchmarks/gemm/profile.sh looked at: its output as it is."""
+    """The kernels that benchmarks/gemm/profile.sh profiled: its output as it is."""
     lines = (data / "h200-ncu.txt").read_text(encoding="utf-8").splitlines()
     header, *rows = (line.split(" | ") for line in lines)
     columns = [Column(name, name) for name in header]

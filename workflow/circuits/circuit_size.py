@@ -1,7 +1,7 @@
 """How large a circuit is, before its matrices are made: gates, qubits, what they take when staged.
 
 A named circuit's gates are counted by a formula. A file's circuit is built without matrices, and
-looked at once as long as the file stays as it is.
+read once as long as the file stays as it is.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _check_matrix(operation: Instruction, known: set[str]) -> None:
     """Raise CircuitError for a gate that nobody defined, or at a parameter that is no number.
 
     Gates of Qiskit's library have a matrix by themselves, those of a file by their definition,
-    which is looked at once.
+    which is read once.
     """
     wrong = [float(value) for value in operation.params if not math.isfinite(value)]
     if wrong:

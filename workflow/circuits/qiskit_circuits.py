@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 _ROUNDING = 1e-14
 """Entries of Qiskit's gate matrices that count as 0, at most."""
 _WIDEST_TOLD, _MOST_TOLD = 6, 2000
-"""Qubits, and number, of the different gates whose matrices are looked at in a check."""
+"""Qubits, and number, of the different gates whose matrices a check reads."""
 _INSTRUCTIONS = tuple(
     qiskit.qasm2.CustomInstruction("u0", 1, 1, lambda length: IGate(), builtin=True)
     if one.name == "u0"

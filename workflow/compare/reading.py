@@ -204,7 +204,7 @@ def _times(cells: Mapping[str, str]) -> Times:
     iterations = _number(cells, "iterations")
     count = None if iterations is None else int(iterations)
     p50 = values.pop("p50")
-    assert p50 is not None  # looked at by the caller
+    assert p50 is not None  # checked by the caller
     return Times(p50=p50, iterations=count, **values)
 
 

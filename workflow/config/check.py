@@ -98,7 +98,7 @@ def checked_study(
     """A study that `load_study` reads and `check_study` finds nothing wrong with.
 
     Raises StudyError with the mistakes of both: where some workloads are wrong in the config, the
-    files of the others are looked at all the same.
+    files of the others are checked all the same.
     """
     try:
         study = load_study(config, overrides, folder=folder)

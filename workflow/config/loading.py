@@ -42,7 +42,7 @@ def load_study(
     settings = _parsed(Settings, raw, (), mistakes, extra=("workloads",))
     sweeps: dict[str, dict[str, dict[str, Any]]] = {}
     cases = _cases(workloads, sweeps, mistakes)
-    # Where the settings are wrong the workloads are looked at too, with the default ones.
+    # Where the settings are wrong the workloads are checked too, with the default ones.
     own = Settings.model_validate({}) if settings is None else settings
     completed = {name: _complete(case, own) for name, case in cases.items()}
     for name, case in completed.items():

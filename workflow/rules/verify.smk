@@ -1,4 +1,4 @@
-# Results are judged on several cores, several workloads at once. Beside timings on GPUs they keep to the
+# Results are verified on several cores, several workloads at once. Beside timings on GPUs they keep to the
 # cores that those leave, less some for what takes one core: a GPU never waits for a verification to
 # end, although that comes first when it frees the disk. On a cluster the profile says how many
 # threads (set-threads).

@@ -1,7 +1,7 @@
 """The GPUs of this machine and those that this process may use, without starting CUDA here.
 
-CUDA reads CUDA_VISIBLE_DEVICES once, when a process first uses it: whoever chooses devices must not
-have started it.
+CUDA reads CUDA_VISIBLE_DEVICES once, when a process first uses it: code that chooses devices
+must not have started it.
 """
 
 from __future__ import annotations

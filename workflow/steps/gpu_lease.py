@@ -2,8 +2,8 @@
 
 A device is held by a lock of the kernel's on a file of its own, so a process that dies gives it
 back. The files lie where every user of the machine finds them: a folder of a user's own, such as
-XDG_RUNTIME_DIR, would not keep two users apart, and a folder inside /tmp would belong to whoever
-made it first, who could empty it. Machines whose users or containers have a /tmp each share a
+XDG_RUNTIME_DIR, would not keep two users apart, and a folder inside /tmp would belong to the user
+who made it first and could empty it. Machines whose users or containers have a /tmp each share a
 folder by ARGAND_LOCK_FOLDER.
 """
 

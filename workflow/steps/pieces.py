@@ -1,7 +1,7 @@
 """Stretches of a workload that are verified and delivered one after another.
 
 Entries along the axes of `Workload.splits` do not depend on each other, so a result that is larger
-than memory is read, judged and written a piece at a time.
+than memory is read, verified and written a piece at a time.
 """
 
 from __future__ import annotations

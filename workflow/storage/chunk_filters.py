@@ -2,7 +2,7 @@
 
 HDF5 trusts what a chunk decodes to: where that is shorter than the chunk's shape it goes on reading
 the memory behind. So a chunk's exact size is found first, in memory bounded by its shape. Where a
-format says all sizes in its headers and its decoder holds to them, they are followed; others are
+format says all sizes in its headers and its decoder keeps to them, they are followed; others are
 decoded, by Python's libraries or the very ones that HDF5 decodes with.
 """
 

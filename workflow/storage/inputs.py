@@ -36,7 +36,7 @@ from workflow.storage.memory import in_words, limited_memory, machine_memory, sc
 Array = npt.NDArray[Any]
 
 _PIECE = 1 << 20
-"""Elements looked at together, so that the masks stay small beside the data."""
+"""Elements checked together, so that the masks stay small beside the data."""
 _PIECES = 16
 """What does not fit into memory is read in pieces of so small a part of it."""
 _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)

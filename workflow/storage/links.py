@@ -2,7 +2,7 @@
 
 An HDF5 file may name any file that its reader can open: by an external link, as the source of a
 virtual dataset, as raw storage. None is opened unless the config says so, and HDF5 is never handed
-a path that leads through a link which has not been looked at.
+a path that leads through a link which has not been checked.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _checked(found: h5py.HLObject, file: h5py.File, path: str, external: bool) -
 
 
 def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, list[Path]]:
-    """The object at a path, each link looked at before it is followed, and the files on the way."""
+    """The object at a path, each link checked before it is followed, and the files on the way."""
     place, steps, followed = file["/"], _steps(path), 0
     through: list[Path] = []
     while steps:

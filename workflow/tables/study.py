@@ -81,7 +81,7 @@ ACCURACY_TEXT = (
     "result exceeds with a probability of 1e-9; above 0.1 it proves nothing. The componentwise "
     "errors are the largest of |Re(X^ - X)| and of |Im(X^ - X)| over |A| |B|. Of products at a "
     "precision that scales its operands, lines out of range are the rows of A and columns of B "
-    "whose spread (largest over smallest component but 0) is more than it holds to its unit "
+    "whose spread (largest over smallest component but 0) is more than it represents to its unit "
     f"roundoff ({_RANGES}); their smallest elements are held "
     "relative to the line's largest. The tolerance is the study's, on what the error is at most."
 )

@@ -51,7 +51,7 @@ def image(
         out: where the result goes, C-contiguous, of its shape and type.
 
     Positions, frequencies and directions are read as float64; NumPy arrays will do beside CuPy's
-    covariances. A call on a GPU waits for it: directions and covariances are looked at there.
+    covariances. A call on a GPU waits for it: directions and covariances are checked there.
 
     Returns:
         ``(..., direction)``, float64 at fp64, else float32: in the unit of the covariances, with

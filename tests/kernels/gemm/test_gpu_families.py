@@ -64,7 +64,7 @@ def test_large_products_of_the_family_that_is_asked_for(
     """By its own choice of a tile; without asking, a Hopper card takes wgmma for these."""
     a, b = stored(normal(rng, 1030, 310), op), stored(normal(rng, 310, 1100), op)
     hopper = card(cp).target == TARGET
-    for kernels in ("mma.sync", "mma.sync", None):  # the second call is a remembered one
+    for kernels in ("mma.sync", "mma.sync", None):  # the second call is from the call cache
         with launched() as names:
             check(cp, a, b, op_a=op, op_b=op, precision=precision, kernels=kernels)
         (name,) = names

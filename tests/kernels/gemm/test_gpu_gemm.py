@@ -183,7 +183,7 @@ def test_out_may_be_c_or_an_operand(cp: Any, rng: np.random.Generator, precision
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_remembered_calls(cp: Any, rng: np.random.Generator, precision: str) -> None:
+def test_cached_calls(cp: Any, rng: np.random.Generator, precision: str) -> None:
     """Calls of one form at other addresses, where arrays overlap, and with C of another type."""
     dtype = PRECISIONS[precision].output
     a, b, c = (normal(rng, 24, 24).astype(dtype) for _ in range(3))

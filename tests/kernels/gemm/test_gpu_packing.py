@@ -14,7 +14,7 @@ from tests.kernels.gemm.product_cases import normal
 from tests.kernels.precisions import SCALED
 from tests.kernels.runtime.graph_cases import forget_calls
 
-pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 SHAPE = (131, 75, 1100)
 """Ragged in rows and in k."""
 

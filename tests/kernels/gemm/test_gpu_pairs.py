@@ -170,7 +170,7 @@ def test_complex_half_into_any_place(cp: Any, rng: np.random.Generator, format: 
         assert gemm(x, y, precision=format, output="complex-half", out=place) is place
         np.testing.assert_array_equal(out.get(), expected)
 
-    for _ in range(3):  # the later ones are remembered calls
+    for _ in range(3):  # the later ones are from the call cache
         whole = cp.full((m + 3, n + 4, 2), 7, dtype)
         check(a, b, whole[1 : m + 1, 2 : n + 2])
         assert (whole[0] == 7).all()

@@ -15,7 +15,7 @@ from tests.kernels.gemm.product_cases import normal
 from tests.kernels.gemm.wgmma_cases import first_choices, overridden
 from tests.kernels.runtime.graph_cases import forget_calls
 
-pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 SHAPE = (2000, 2300, 300)
 """Ragged: some 290 tiles of 128 x 128, two waves on an H200 and a rest that is split."""
 THROTTLES = [(1, 0), (4, 1), (7, 6), (1000, 3)]

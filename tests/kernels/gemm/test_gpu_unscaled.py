@@ -30,7 +30,7 @@ def test_small_products_need_no_scales(
     m, n, k = SMALL
     a, b, c = stored(normal(rng, m, k), op_a), stored(normal(rng, k, n), op_b), normal(rng, m, n)
     how: dict[str, Any] = {"precision": precision, "op_a": op_a, "op_b": op_b}
-    for _ in range(2):  # the second call is a remembered one
+    for _ in range(2):  # the second call is from the call cache
         with launched() as names:
             check(cp, a, b, c, alpha=0.5 - 2j, beta=1.5j, **how)
         (name,) = names

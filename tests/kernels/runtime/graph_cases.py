@@ -33,7 +33,7 @@ def forget_calls() -> None:
 
 
 @pytest.fixture
-def no_call_remembered(cp: Any) -> Iterator[None]:
+def no_cached_call(cp: Any) -> Iterator[None]:
     """The call cache is empty before and after the test."""
     forget_calls()
     yield

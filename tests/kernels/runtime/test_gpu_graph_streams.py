@@ -14,7 +14,7 @@ from tests.kernels.runtime.graph_cases import CALLS, HOW, graphs, one_by_one, op
 
 _HELD_AGAIN = 10
 
-pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 
 
 def test_another_thread_may_be_capturing(

@@ -13,7 +13,7 @@ from tests.kernels.gemm.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import TENSOR
 from tests.kernels.runtime.graph_cases import CALLS, HOW, SHAPE, graphs, one_by_one, operands, same
 
-pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_call_remembered")]
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -269,7 +269,7 @@ def test_rows_that_begin_anywhere(cp: Any, rng: np.random.Generator, columns: in
         np.testing.assert_array_equal(mine[:, first + columns :].get(), whole[:, first + columns :])
 
 
-def test_remembered_calls_see_overlaps(cp: Any, rng: np.random.Generator) -> None:
+def test_cached_calls_see_overlaps(cp: Any, rng: np.random.Generator) -> None:
     x = rng.standard_normal((6, 1024)).astype(np.float32)
     exact = special.softmax(x[:5].astype(float), axis=-1)
     for _ in range(3):

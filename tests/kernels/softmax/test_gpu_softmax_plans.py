@@ -61,7 +61,7 @@ def test_few_long_rows(cp: Any, rng: np.random.Generator, rows: int, kind: str) 
     looked_at = np.s_[:: max(1, rows // 4)]
     exact = special.softmax(numbers(x[looked_at], kind), axis=-1)
     given = cp.asarray(x)
-    for _ in range(3):  # the third is a remembered call
+    for _ in range(3):  # the third is from the call cache
         result = softmax(given, output=kind)
         assert bool(cp.isfinite(result).all())
         found = numbers(result[looked_at].get(), kind)

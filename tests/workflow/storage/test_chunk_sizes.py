@@ -219,7 +219,7 @@ def test_sources_of_a_virtual_dataset(path: Path, tmp_path: Path) -> None:
         file.create_virtual_dataset("x", layout)
     told = refused(path, external=True)
     assert "other.h5: the chunk at (2, 0) has 4 bytes" in told
-    # Of a source that is met all that it gives is looked at.
+    # All that a source gives is checked.
     assert read(path, external=True, select={"x": [":", "0:8"]}).sum() == 32
 
 

@@ -78,7 +78,7 @@ def test_fusion_changes_gates_and_not_the_state(fuse):
     {"name": "qft", "qubits": 9}, {"name": "random", "qubits": 8, "depth": 9, "seed": 2},
     {"name": "ghz", "qubits": 1},
 ])  # fmt: skip
-def test_the_planner_fuses_for_whoever_applies_the_gates(circuit):
+def test_the_planner_fuses_for_the_implementation_that_applies_the_gates(circuit):
     auto, fixed = statevector(circuit), statevector(circuit, fuse=3)
     staged, plain = auto.stage(), fixed.stage()
     assert len(staged.operands["widths"]) == auto.circuit().size()
