@@ -105,50 +105,58 @@ def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> Ge
 class _Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
-    Fitted to 579 times of products that mma.sync took in sweeps of drawn sizes on an H200 (seeds
-    20261123 and 20261124, standard deviation 7%): ``python -m benchmarks.sweep gemm|small``.
+    Fitted to times on an H200: 366 of products that mma.sync took in sweeps of drawn sizes (seed
+    20261124, standard deviation 6%), and 1240 of candidates of 44 drawn products that a library won
+    at tf32 (9% of those within 1.3 of the fastest).
     """
 
     clock: float = 1755.0
     """Cycles of a microsecond."""
-    launch: float = 4.0
-    copy: float = 10.5
+    launch: float = 4.35
+    copy: float = 8.6
     """Cycles of one cp.async of a warp."""
+    wide_copy: float = 0.41
+    """Factor of one of two complex numbers."""
     mma: float = 1.1
-    promotion: float = 36.0
+    mma_step: float = 15.0
+    """Cycles of a warp for the k of one MMA, whatever it multiplies."""
+    promotion: float = 28.8
     """Cycles of promoting one accumulator of each lane."""
-    lone_warp: float = 0.74
-    """Fraction of its quarter's rate that a warp reaches alone."""
-    store: float = 0.59
+    waiting: float = 0.173
+    """Warps of a quarter that wait: w of them reach w / (w + waiting) of its rate."""
+    store: float = 0.51
     """Microseconds of storing 1024 elements of each group of warps."""
-    scaled_store: float = 1.67
+    scaled_store: float = 1.82
     """Factor of a store that descales."""
-    k_tile: float = 0.69
+    k_tile: float = 0.236
+    """Microseconds of a k-tile's barrier and of the latency behind it."""
+    shared_k_tile: float = 0.551
     """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
-    k_tile_term: float = 0.55
+    shared_k_tile_term: float = 0.55
     """Of that, what each further term takes."""
-    term: float = 0.2
+    term: float = 0.166
     """Microseconds in which the code of each further term is read."""
-    absmax: float = 0.42
+    absmax: float = 0.526
     """Microseconds in which blocks find the absmax of one k-tile."""
-    next_absmax: float = 0.35
+    next_absmax: float = 0.396
     """Microseconds of each further k-tile."""
-    cluster: float = 0.4
+    cluster: float = 0.35
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
-    slice: float = 0.05
+    slice: float = 0.021
     """Microseconds of each slice."""
     scan: float = 3.8
     scan_bytes: float = 0.57e6
     """Bytes of a microsecond that the scan before reads."""
-    bytes: float = 1.72e6
-    exposed: float = 0.2
+    bytes: float = 1.81e6
+    exposed: float = 0.19
     """Fraction of the shorter of work and traffic that the longer does not hide."""
 
 
 _COSTS = _Costs()
-_CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.8}
-"""Fraction of the multiprocessors that clusters of so many blocks fill."""
-_NUMBER_CYCLES = {(True, 1): 11.2, (False, 1): 9.5, (True, 2): 13.8, (False, 2): 7.1}
+_CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.91}
+"""Fraction of the multiprocessors that clusters of so many blocks fill: on an H200 30 clusters of 4
+and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
+_NUMBER_CYCLES = {(True, 1): 9.3, (False, 1): 9.2, (True, 2): 14.0, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms."""
 _TIES_TO_EVEN = 4.0
@@ -167,7 +175,7 @@ def estimate(
 
     ``memory`` is the card's peak memory rate over an H200's.
 
-    The blocks that share a multiprocessor share its rate; a quarter with one warp does not reach
+    The blocks that share a multiprocessor share its rate; a quarter with few warps does not reach
     its own.
     """
     batch, m, n, k = sizes
@@ -178,16 +186,17 @@ def estimate(
     resident = max(1, min(_occupancy(plan), -(-blocks // usable)))
     slots = usable * resident
     waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
-    rate = costs.clock * min(1.0, costs.lone_warp * resident * plan.threads / 128)
+    warps = resident * plan.threads / 128
+    rate = costs.clock * warps / (warps + costs.waiting)
     store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
     store *= costs.scaled_store if precision.scaled else 1.0
     k_tiles = _k_tiles(plan, k) + 0.0
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
-    mainloop = k_tiles * resident * _k_tile_cycles(plan, precision) / 4 / rate
+    mainloop = k_tiles * (resident * _k_tile_cycles(plan, precision) / 4 / rate + costs.k_tile)
     if plan.warps_k > 1:
-        least = costs.k_tile * (1.0 + costs.k_tile_term * (precision.terms - 1))
+        least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
     work = waves * (mainloop + resident * store)
     moved = 8 * batch * (m * k + k * n + m * n) / (memory * costs.bytes)
@@ -222,8 +231,9 @@ def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
         number += _TIES_TO_EVEN * precision.roundings.count("nearest_even")
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mma_steps = warps * plan.block_k / plan.warps_k / mma_k
-    cycles = copies * _COSTS.copy
-    cycles += mma_steps * ((rows + columns) * mma_k / 2 * number + mmas * _COSTS.mma)
+    cycles = copies * _COSTS.copy * (_COSTS.wide_copy if plan.vector == 2 else 1.0)
+    numbers = (rows + columns) * mma_k / 2
+    cycles += mma_steps * (numbers * number + mmas * _COSTS.mma + _COSTS.mma_step)
     if plan.promotion_interval:
         accumulators = warps * rows * columns * 4
         cycles += accumulators * _COSTS.promotion * plan.block_k / plan.promotion_interval
