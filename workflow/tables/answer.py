@@ -106,7 +106,10 @@ def _proof(record: Record) -> str:
     if record.rel_frobenius == 0:
         return "verified, equal to fp64"
     if record.ratio:
-        return f"verified, error {number(record.ratio)} times below its bound"
+        shown = number(record.ratio)
+        if shown == number(1.0):  # as of operands that are rounded once, whose bound is that
+            return "verified, error at its bound"
+        return f"verified, error {shown} times below its bound"
     return "verified"
 
 

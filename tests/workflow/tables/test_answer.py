@@ -38,6 +38,11 @@ def test_the_delivered_precision_against_the_best_peer() -> None:
     )
 
 
+def test_an_error_of_one_rounding_is_at_its_bound() -> None:
+    found = answer(record("argand", "fp32", 100.0, ratio=1.0003, **SETTLED))
+    assert found.verdict.startswith("verified, error at its bound")
+
+
 @pytest.mark.parametrize(
     ("ours", "peer", "words"),
     [
