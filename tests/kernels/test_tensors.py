@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import apply_gate, channelise, dft, gemm, herk, log_softmax, logsumexp, softmax
+from argand import (
+    apply_gate,
+    beam_power,
+    channelise,
+    dft,
+    gemm,
+    herk,
+    log_softmax,
+    logsumexp,
+    softmax,
+)
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -46,6 +56,7 @@ def test_each_call_gives_what_torch_gives(device: str) -> None:
         close(function(real), wanted(real, -1))
         close(function(real, 0), wanted(real, 0))
     close(logsumexp(real, 1), torch.logsumexp(real, 1))
+    close(beam_power(a, b, integrate=2), ((a @ b).abs() ** 2).reshape(2, 5, 3, 2).sum(-1))
     close(channelise(drawn(64, device=device), 8, 4, precision="fp64"),
           torch.as_tensor(channelise(drawn(64, device="cpu").numpy(), 8, 4, precision="fp64"),
                           device=device))  # fmt: skip

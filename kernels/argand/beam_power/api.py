@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from argand.beam_power.blocks import in_blocks
 from argand.beam_power.problem import Detect, beam_power_problem
+from argand.defaults import default_precision
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
+from argand.tensors import call_on_tensors, has_tensors
 
 
 def beam_power(
@@ -18,7 +22,7 @@ def beam_power(
     *,
     detect: Detect = "power",
     integrate: int = 1,
-    precision: str | Precision = "3xtf32",
+    precision: str | Precision | None = None,
     out: Any = None,
 ) -> Any:
     """Power or Stokes parameters of the beams z = weights samples, summed over time.
@@ -35,9 +39,10 @@ def beam_power(
             I = |x|^2 + |y|^2, Q = |x|^2 - |y|^2, U = 2 Re(x* y) and V = 2 Im(x* y) (van Straten
             et al., "PSRCHIVE and PSRFITS: definition of the Stokes parameters", PASA 2010).
         integrate: samples that are summed to a bin. Those after the last whole bin are not read.
-        precision: a name of ``PRECISIONS``. Operands are rounded to it as by `argand.gemm`; powers
-            are those of the beams in the result's type.
-        out: where the result goes, of its shape and type.
+        precision: a name of ``PRECISIONS`` or a dtype, by default that of a product of the operands
+            (`argand.gemm`). Operands are rounded to it as there; powers are those of the beams in
+            the result's type.
+        out: where the result goes, of its shape and type; it must not overlap the operands.
 
     Returns:
         ``(..., beam, time // integrate)``, or ``(..., 4, beam, time // integrate)`` of I, Q, U and
@@ -50,21 +55,39 @@ def beam_power(
         TypeError: operands that hold no numbers, or some of them on a GPU and others not.
         DeviceError: the device does not have the kernel.
     """
-    row = get_precision(precision)
+    if has_tensors(weights, samples, out):
+        return call_on_tensors(
+            beam_power, {"weights": weights, "samples": samples, "out": out}, pairs=Pairs,
+            detect=detect, integrate=integrate, precision=precision,
+        )  # fmt: skip
     w, x = as_operand(weights), as_operand(samples)
     for name, one in (("weights", w), ("samples", x)):
         if not isinstance(one, Pairs) and one.dtype.kind not in "fciu":
             raise TypeError(f"{name} must be numbers, got {one.dtype}")
     if len({on_gpu(one) for one in (w, x, out) if one is not None}) > 1:
         raise TypeError("weights, samples and out must all be NumPy arrays or all be CuPy arrays")
+    if precision is None:
+        given = (w, x) if out is None else (out,)
+        precision = default_precision("product", given, on_gpu=on_gpu(x))
+    row = get_precision(precision)
     problem = beam_power_problem(
         w.shape, x.shape, detect=detect, integrate=integrate, precision=row
     )
     check_out(out, problem.shape, problem.dtype)
+    if out is not None and any(_share(out, one) for one in (w, x)):
+        raise ValueError("out must not overlap weights or samples")
     if on_gpu(x):
         from argand.beam_power import gpu
 
         return gpu.beam_power(problem, w, x, out)
-    import numpy
+    return in_blocks(problem, w, x, out, np)
 
-    return in_blocks(problem, w, x, out, numpy)
+
+def _share(out: Any, x: Any) -> bool:
+    """Return whether an operand and the result may have memory in common."""
+    parts = x.array if isinstance(x, Pairs) else x
+    if on_gpu(parts):
+        import cupy
+
+        return bool(cupy.may_share_memory(out, parts))
+    return np.may_share_memory(out, parts)

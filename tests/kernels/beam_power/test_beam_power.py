@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], type[Exception], str]] = {
     "one polarization": (W[:1], X[:1], {"detect": "stokes"}, ValueError, "two polarizations"),
     "none": (W[0], X[0], {"detect": "stokes"}, ValueError, "two polarizations"),
     "precision": (W, X, {"precision": "7xint8"}, ValueError, "precision must be one of"),
-    "out": (W, X, {"out": np.ones((2, 3, 10))}, ValueError, r"out must have shape \(2, 3, 10\)"),
+    "out": (W, X, {"out": np.ones((2, 3, 9))}, ValueError, r"out must have shape \(2, 3, 10\)"),
 }
 
 
@@ -147,6 +147,21 @@ def test_wrong_arguments_are_refused(name: str) -> None:
     w, x, options, error, said = REFUSED[name]
     with pytest.raises(error, match=said):
         beam_power(w, x, **options)
+
+
+def test_out_must_not_overlap_the_operands() -> None:
+    x = np.ones((2, 8), np.complex64)
+    out = x.view(np.float32)[:1, :8]
+    with pytest.raises(ValueError, match="out must not overlap weights or samples"):
+        beam_power(np.ones((1, 2), np.complex64), x, out=out, precision="fp32")
+
+
+def test_the_default_precision_is_that_of_the_data() -> None:
+    one = beams(3, 4, 16, 4, kind="complex128")
+    assert beam_power(one.weights, one.samples).dtype == np.float64
+    assert beam_power(one.weights, one.samples.astype(np.complex64)).dtype == np.float64
+    single = one.weights.astype(np.complex64), one.samples.astype(np.complex64)
+    assert beam_power(*single).dtype == np.float32
 
 
 def test_pairs_of_any_format_are_taken() -> None:
