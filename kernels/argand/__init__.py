@@ -13,6 +13,7 @@ from argand.gates.api import apply_gate
 from argand.gates.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
 from argand.gates.gate import Gate
 from argand.gates.measure import measure_gate_costs
+from argand.gates.trajectories import run_trajectories
 from argand.gemm.api import gemm
 from argand.gemm.packed import Packed, pack
 from argand.gemm.pairs import Pairs, pairs, to_pairs
@@ -75,6 +76,7 @@ __all__ = [
     "plan_circuit",
     "probabilities",
     "run_circuit",
+    "run_trajectories",
     "sample",
     "softmax",
     "solve",

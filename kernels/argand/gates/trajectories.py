@@ -1,0 +1,137 @@
+"""Circuits with noise as trajectories of pure states: many at once, each gate applied to all.
+
+Trajectories are the lowest qubits of one larger state, so that a gate on its targets, moved up by
+as many, acts upon all of them in one call. The method is that of quantum jumps (Dalibard, Castin
+and Mølmer, "Wave-function approach to dissipative processes in quantum optics", 1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from argand.gates.api import apply_gate
+from argand.gates.gate import Gate
+from argand.precision import Precision, get_precision
+
+_BATCH_QUBITS = 20
+"""Qubits of a state that holds a batch of trajectories, where one alone has no more."""
+_MOST_QUBITS = 26
+
+
+def run_trajectories(
+    qubits: int,
+    gates: Sequence[Gate],
+    trajectories: int,
+    *,
+    seed: int,
+    depolarising: float = 0.0,
+    damping: float = 0.0,
+    precision: str | Precision = "fp64",
+) -> Any:
+    """Evolve |0...0> by a circuit with noise after each gate, on the CPU.
+
+    After a gate, on each of its qubits in order, first a depolarising channel, rho <- (1 - p) rho +
+    p tr_q(rho) I/2, by a random Pauli matrix with probability 3 p / 4; then amplitude damping, by a
+    jump from |1> to |0> with the probability ``damping`` times that of |1>. The mean of |psi><psi|
+    over trajectories is an unbiased estimate of the density matrix.
+
+    Args:
+        qubits: of the state, from 1 to 26.
+        gates: in order; unitary.
+        trajectories: how many. Each has numbers of its own, so the first ones do not depend on how
+            many follow.
+        seed: from 0 to 2^64 - 1.
+        depolarising, damping: probabilities from 0 to 1, per gate and qubit.
+        precision: of the products of gates, as of `argand.apply_gate`.
+
+    Returns:
+        (trajectories, 2^qubits) states of norm 1 within rounding, in the precision's output.
+
+    Raises:
+        ValueError: qubits, trajectories, a seed or a probability out of range, a gate that
+            `argand.apply_gate` refuses.
+    """
+    row = get_precision(precision)
+    if not 1 <= index(qubits) <= _MOST_QUBITS:
+        raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
+    if index(trajectories) < 1:
+        raise ValueError(f"trajectories must be at least 1, got {trajectories}")
+    if not 0 <= index(seed) < 2**64:
+        raise ValueError(f"seed must be from 0 to 2^64 - 1, got {seed}")
+    for name, probability in (("depolarising", depolarising), ("damping", damping)):
+        if not 0 <= probability <= 1:
+            raise ValueError(f"{name} must be a probability from 0 to 1, got {probability}")
+    _check_qubits(qubits, gates)
+    found = np.empty((trajectories, 2**qubits), row.output)
+    bits = min((trajectories - 1).bit_length(), max(0, _BATCH_QUBITS - qubits))
+    for first in range(0, trajectories, 1 << bits):
+        states = np.zeros((2**qubits, 1 << bits), row.output)
+        states[0] = 1
+        _evolve(states, gates, first, seed, depolarising, damping, row)
+        part = found[first : first + (1 << bits)]
+        part[...] = states.T[: len(part)]
+    return found
+
+
+def _check_qubits(qubits: int, gates: Sequence[Gate]) -> None:
+    """Refuse qubits that a trajectory lacks: the larger state may have them."""
+    for gate in gates:
+        if not all(0 <= qubit < qubits for qubit in gate.qubits):
+            raise ValueError(
+                f"qubits of a gate must be from 0 to {qubits - 1}, got {list(gate.qubits)}"
+            )
+
+
+def _evolve(
+    states: Any, gates: Sequence[Gate], first: int, seed: int, depolarising: float, damping: float,
+    row: Precision,
+) -> None:  # fmt: skip
+    """Apply gates and noise in place to trajectories ``first`` on, the columns of ``states``."""
+    count = states.shape[1]
+    bits = count.bit_length() - 1
+    channel = 0
+    for gate in gates:
+        targets, controls = ([q + bits for q in of] for of in (gate.targets, gate.controls))
+        apply_gate(states.reshape(-1), gate.matrix, targets, controls=controls, precision=row)
+        for qubit in gate.qubits:
+            halves = states.reshape(-1, 2, 1 << qubit, count)
+            if depolarising:
+                _depolarise(halves, _uniforms(seed, channel, first, count), depolarising)
+            if damping:
+                _damp(halves, _uniforms(seed, channel + 1, first, count), damping)
+            channel += 2
+
+
+def _uniforms(seed: int, channel: int, first: int, count: int) -> Any:
+    """Numbers in [0, 1) of a channel for trajectories ``first`` on, whatever their batch."""
+    drawn = np.random.Philox(key=seed, counter=[first // 4, channel, 0, 0])
+    return (drawn.random_raw(first % 4 + count)[first % 4 :] >> 11) * 2.0**-53
+
+
+def _depolarise(halves: Any, uniforms: Any, probability: float) -> None:
+    """X, Y or Z on the columns whose number falls into its quarter of the probability."""
+    which = np.floor(uniforms * (4 / probability))
+    for pauli in range(3):
+        columns = np.flatnonzero(which == pauli)
+        low, high = halves[:, 0][..., columns], halves[:, 1][..., columns]
+        if pauli == 2:
+            halves[:, 1, :, columns] = np.moveaxis(-high, -1, 0)
+        else:
+            phase = 1j if pauli else 1
+            halves[:, 0, :, columns] = np.moveaxis(high * np.conj(phase), -1, 0)
+            halves[:, 1, :, columns] = np.moveaxis(low * phase, -1, 0)
+
+
+def _damp(halves: Any, uniforms: Any, probability: float) -> None:
+    """A jump of the columns whose number is below its probability, and no jump of the others."""
+    square = (np.abs(halves.astype(np.complex128, copy=False)) ** 2).sum(axis=(0, 2))
+    norm, excited = square.sum(axis=0), square[1]
+    jumps = uniforms * norm < probability * excited
+    halves[:, 0] = np.where(jumps, halves[:, 1], halves[:, 0])
+    halves[:, 1] *= np.where(jumps, 0, np.sqrt(1 - probability)).astype(halves.real.dtype)
+    left = np.where(jumps, excited, norm - probability * excited)
+    halves /= np.sqrt(left).astype(halves.real.dtype)
