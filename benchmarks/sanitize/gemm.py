@@ -21,6 +21,7 @@ from argand.device import ARCHITECTURES, gpu
 from argand.gemm import sm90_plan as wgmma_plan
 from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
 from argand.gemm.families import Family
+from argand.gemm.fma_plan import fma_plans
 from argand.gemm.operands import OPS
 from argand.gemm.sm80_plan import CLUSTER_SM, SPLIT_K_SLICES
 from argand.gemm.sm80_plan import candidates as mma_tiles
@@ -41,8 +42,12 @@ SHAPES = (
 """One-sized, prime, one line on either side, tall k, a batch; none a multiple of a tile."""
 TILED_SHAPES = (Shape(131, 139, 45), Shape(34, 20, 302, batch=3))
 """One more than a tile either way, and less than one."""
-HOPPER_SHAPES = (Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3))
-"""Ragged, with pitches that TMA reads; the second has a k for split-K and stream-K."""
+HOPPER_SHAPES = (
+    Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3), Shape(67, 35, 1101),
+)  # fmt: skip
+"""Ragged, with pitches that TMA reads, even and odd; two have a k for split-K and stream-K."""
+SHORT = Shape(131, 69, 9, batch=2)
+"""Of a k that the fma family takes, in several tiles of its largest plan."""
 LONG = Shape(66, 34, 4500)
 """For split precisions: accumulators of a long k, and of its split-K slices, are spilled."""
 WAVES = Shape(1540, 1500, 308)
@@ -72,8 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     cuda_wgmma.find_throttle = lambda *_: THROTTLE  # type: ignore[attr-defined]
     wrong, reported = 0, time.monotonic()
     calls = itertools.chain(
-        products(precision, cupy), products_by_tile(precision), hopper_products(precision),
-        products_in_waves(precision),
+        products(precision, cupy), products_by_tile(precision), short_products(precision),
+        hopper_products(precision), products_in_waves(precision),
     )  # fmt: skip
     for count, (name, accuracy) in enumerate(calls, 1):
         if time.monotonic() - reported > _REPORT_SECONDS:
@@ -144,6 +149,22 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
             result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
             found = assess_product(reference, result, precision, backend="cuda")
             yield f"gemm {shape} {choice.name}", found
+
+
+def short_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
+    """(call, its result's accuracy): every plan of the fma family, which Hopper takes."""
+    if precision.exact_operands:
+        return
+    a, b = random_operands(SHORT, _SEED)
+    c = np.ones((*SHORT.leading, SHORT.m, SHORT.n), precision.output)
+    reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
+    for plan in fma_plans(precision, SHORT.k):
+        choice = GemmChoice(fma=plan)
+        result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
+        yield (
+            f"gemm {SHORT} {choice.name}",
+            assess_product(reference, result, precision, backend="cuda"),
+        )
 
 
 def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:

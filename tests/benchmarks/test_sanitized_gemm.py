@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
+from argand.gemm.fma_plan import fma_plans
 from argand.gemm.sm80_heuristics import MAX_BLOCK_ABSMAX_K
 from argand.gemm.sm80_plan import candidates
 
@@ -31,6 +32,17 @@ def test_shapes_are_ragged() -> None:
     assert any(shape.batch > 1 for shape in SHAPES)
     assert any(1 in (shape.m, shape.n) for shape in SHAPES)
     assert sum(shape.k % 8 != 0 for shape in SHAPES) >= 4
+
+
+def test_a_shape_is_of_odd_pitches_and_one_of_a_short_k() -> None:
+    odd = [shape for shape in sanitized_gemm.HOPPER_SHAPES if shape.n % 2 and shape.k % 2]
+    assert any(shape.k > 1024 for shape in odd)
+    for row in (x for x in PRECISIONS.values() if not x.exact_operands):
+        plans = fma_plans(row, sanitized_gemm.SHORT.k)
+        assert bool(plans) != row.scaled
+        for plan in plans:
+            assert sanitized_gemm.SHORT.m % plan.block_m
+            assert sanitized_gemm.SHORT.n > plan.block_n
 
 
 def test_shapes_of_tiles_are_ragged_and_of_both_ways_to_scale() -> None:
