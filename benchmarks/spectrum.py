@@ -44,6 +44,7 @@ from workflow.accuracy.spectra_accuracy import (
     assess_spectra,
     spectra_reference,
 )
+from workflow.accuracy.spectra_bounds import BLOCKS
 from workflow.threads import by_threads
 
 _OURS = ("argand", "steps")
@@ -177,14 +178,13 @@ class _Case:
     def judged(
         self, found: Any, reference: SpectraReference, name: str, precision: str
     ) -> Accuracy:
-        """The verdict on a result, by the bound of what ran; a peer's are as ours in steps."""
-        ran = ""
-        if self.device.backend == "cuda":
+        """The verdict on a result, by the bound of what of ours ran, else of any library."""
+        ran = BLOCKS if name in _OURS else ""
+        if ran and self.device.backend == "cuda":
             from argand.spectrum.gpu import PLAN_OVERRIDE, algorithm
 
-            if name == "argand":
-                ran = algorithm(self.problem(precision), self.device)[1]
-            else:
+            ran = algorithm(self.problem(precision), self.device)[1]
+            if name == "steps":
                 with PLAN_OVERRIDE.use(None):
                     ran = algorithm(self.problem(precision), self.device)[1]
         return assess_spectra(

@@ -20,7 +20,7 @@ from argand.spectrum.window import window_of
 from benchmarks.harness.samples import on_host
 from benchmarks.sanitize.verdicts import run_bounded
 from workflow.accuracy.spectra_accuracy import spectra_reference
-from workflow.accuracy.spectra_bounds import spectra_bound
+from workflow.accuracy.spectra_bounds import BLOCKS, spectra_bound
 
 CASES: tuple[tuple[int, int, int | str, int], ...] = (
     (16, 8, 1, 37), (16, 3, 5, 50), (64, 32, "all", 90), (1024, 512, "all", 21), (1024, 1, 3, 9),
@@ -72,7 +72,7 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 exact.real if real else exact, window_of("hann", length), problem,
                 scaling="density", sample_rate=1.0,
             )  # fmt: skip
-            ran = ""
+            ran = BLOCKS
             if arrays is not np:
                 from argand.spectrum.gpu import algorithm
 

@@ -35,6 +35,8 @@ from workflow.accuracy.underflow import underflow
 
 _WINDOWED = 5
 """Roundings of a windowed sample."""
+BLOCKS = "blocks"
+"""Value of ``ran`` where our blocks of segments computed on the CPU."""
 _STAGES = 16
 """More than a transform of any plan has."""
 
@@ -107,23 +109,24 @@ def spectra_bound(
         backend: ``cpu`` or ``cuda``.
         real, onesided: whether samples are real, and the result has bins 0 to N / 2 alone.
         groups, bins: how many a result has, in all of its rows.
-        ran: `KERNEL` where one kernel did everything, else the plan of `argand.dft` in words; empty
-            on the CPU.
+        ran: `KERNEL` where one kernel did everything, `BLOCKS`, or the plan of `argand.dft` in
+            words; empty where a library did, of whose sums only their type is known.
 
     A windowed sample passes five roundings in the type of the transform: of the sample, of the
     window where it is given in that type, of the scale that follows from it, of the coefficient,
     which is both, and of their product. The transform's own error is relative to it. Two squares
     and their sum are two roundings; the kernel adds those of a batch of segments in fp32, at most
-    `LARGEST_BATCH`, and everything else in fp64; the mean is rounded twice.
+    `LARGEST_BATCH`, a library all of them; everything else is fp64's. The mean is rounded twice.
     """
     u, exact = accumulator_roundoff(precision), PRECISIONS["fp64"]
-    own = bank_transform_bound(precision, length, backend, real, ran)
+    plan = "" if ran == BLOCKS else ran
+    own = bank_transform_bound(precision, length, backend, real, plan)
     windowed = roundings(_WINDOWED, u)
     reference = transform_bound(exact, prime_factors(length), "cpu") + roundings(6, exact.u)
     worst = (1 + windowed) * (1 + own) - 1 + reference
-    deviation = math.hypot(_deviation(precision, length, backend, ran), math.sqrt(_WINDOWED) * u)
+    deviation = math.hypot(_deviation(precision, length, backend, plan), math.sqrt(_WINDOWED) * u)
     deviation += reference_deviation(length)
-    in_batch = min(LARGEST_BATCH, average) if ran == KERNEL else 1
+    in_batch = min(LARGEST_BATCH, average) if ran == KERNEL else 1 if ran else average
     squares = gamma(4 + in_batch, u) + 2 * gamma(average + 6, exact.u)
     terms = underflow(precision, backend)
     lost = _STAGES * 4.0 * length**2 * (terms.operand + terms.result)

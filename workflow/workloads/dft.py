@@ -130,9 +130,12 @@ class Dft(Workload):
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
         """See `Workload.drawn`."""
         length = int(rng.choice([4, 13, 60, 64, 127, 257, 360, 512, 1009, 1024, 2048]))
-        return {
-            "length": length, "batch": int(rng.integers(2, 5)), "inverse": bool(rng.random() < 0.3),
-        }  # fmt: skip
+        case = {"length": length, "batch": int(rng.integers(2, 5))}
+        if rng.random() < 0.7:
+            return case | {"inverse": bool(rng.random() < 0.3)}
+        average = [1, 2, "all"][int(rng.integers(3))]
+        more = {"segments": 2 * int(rng.integers(1, 4)), "real": bool(rng.random() < 0.5)}
+        return case | more | {"power": True, "window": "hann", "average": average}
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """The axes before the one that is transformed."""

@@ -20,6 +20,7 @@ from workflow.accuracy.spectra_accuracy import (
     assess_spectra,
     spectra_reference,
 )
+from workflow.accuracy.spectra_bounds import BLOCKS
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _RAN = "ran"
-"""The attribute with what ran on a GPU, in words."""
+"""The attribute with what of ours ran, in words."""
 _WINDOW = Operand("window", ("segment_sample",), real=True)
 _MOST_DRAWN = 1024
 """Rows and columns of a spectrogram's picture, at most."""
@@ -270,9 +271,9 @@ class PowerSpectra(Dft):
 
 
 def _algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
-    """What runs in words, and on a GPU for its bound."""
+    """What runs, in words and for its bound."""
     if device.backend == "cpu":
-        return "window, transform and squares in blocks", ""
+        return "window, transform and squares in blocks", BLOCKS
     from argand.spectrum.gpu import algorithm
 
     return algorithm(problem, device)

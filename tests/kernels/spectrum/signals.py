@@ -14,6 +14,7 @@ from scipy import signal
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.spectra_accuracy import assess_spectra, spectra_reference
+from workflow.accuracy.spectra_bounds import BLOCKS
 
 Array = np.ndarray[Any, Any]
 
@@ -70,8 +71,8 @@ class Signal:
     def window(self) -> Array:
         return window_of(self.options.get("window", "hann"), self.length)
 
-    def judged(self, found: Array, precision: str, backend: str, ran: str = "") -> Accuracy:
-        """The verdict on a result."""
+    def judged(self, found: Array, precision: str, backend: str, ran: str = BLOCKS) -> Accuracy:
+        """The verdict on a result, by the bound of what ran."""
         problem = self.problem(precision)
         reference = spectra_reference(
             self.samples, self.window, problem, scaling=self.options.get("scaling", "density"),
