@@ -6,20 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
-from argand.dft.problem import Norm
-from pydantic import Field, model_validator
 
 from workflow import spectrum, transforms
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
-from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.power_estimate import PowerEstimate
-from workflow.config.tone import Tone
+from workflow.config.dft_case import DftCase
 from workflow.data import Array, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -38,67 +34,6 @@ _RAN = "plan"
 """The attribute with the plan that ran, in words."""
 SAMPLES = Operand("samples", ("axis_0", "axis_1", "batch", "sample"), free=True, named=True)
 WINDOW = Operand("window", ("sample",), real=True)
-
-
-class DftInput(FileInput):
-    """Samples, and the window where there is one, in an HDF5 file."""
-
-    samples: DatasetRef
-    window: DatasetRef | None = Field(None, description="Path of a real window.")
-
-
-class DftCase(PowerEstimate, Case):
-    """Transforms along one axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N)."""
-
-    kind: Literal["dft"]
-    length: int | None = Field(None, ge=1, le=1 << 26, description="N, samples of a transform.")
-    batch: int = Field(1, ge=1, le=1 << 26, description="How many transforms.")
-    window: str | tuple[str | float, ...] | None = Field(
-        None,
-        description=(
-            "A window of scipy.signal.get_window by name, or [name, parameter...]; periodic, and "
-            "none where not given."
-        ),
-    )
-    inverse: bool = Field(False, description="Whether exp(+2 pi i jk / N) is meant.")
-    norm: Norm = Field(
-        "backward", description="Where 1 / N goes, as in scipy.fft: backward, ortho or forward."
-    )
-    tones: tuple[Tone, ...] = Field(
-        (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
-        description="Complex exponentials in the samples.",
-    )
-    noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
-    axis: int | str | None = Field(
-        None,
-        description="The axis that is transformed, by its name in `input.axes` or its place in the "
-        "file; needed where there are several.",
-    )
-    shift: bool = Field(
-        False, description="Whether 0 stands in the middle of the axis that comes out."
-    )
-    input: DftInput | None = Field(None, description="Samples from a file instead.")
-
-    @model_validator(mode="after")
-    def _sizes(self) -> DftCase:
-        drawn = ("tones", "noise", "segments", "sample_rate_hz")
-        segmented = self.power and self.input is not None
-        operands.sizes_or_input(self, ("batch",) if segmented else ("length", "batch"), drawn)
-        operands.axis_of_input(self, DftInput)
-        if self.power:
-            self._of_power()
-        if self.input is not None and self.input.window is not None and self.window is not None:
-            raise ValueError("window must not be given beside input.window")
-        return self
-
-    def _of_power(self) -> None:
-        for name in ("inverse", "norm", "rounding"):
-            if name in self.model_fields_set:
-                raise ValueError(f"{name} must not be given beside power: true")
-        if self.real and self.shift:
-            raise ValueError("shift must not be given beside real: bin 0 is the lowest one")
-        if self.length is not None:
-            self.overlapping(self.length)
 
 
 @register

@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from workflow.accuracy.bounds import transform_bound
 from workflow.accuracy.transform_bounds import dft_bound
+from workflow.config.dft_case import DftCase
 from workflow.storage.inputs import InputError
 from workflow.windows import NAMED, make_window
-from workflow.workloads.dft import Dft, DftCase
+from workflow.workloads.dft import Dft
 
 
 def dft(**parameters):

@@ -17,9 +17,10 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.streamed_runs import Ran, workload_of
+from workflow.config.dft_case import DftCase
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
-from workflow.workloads.dft import Dft, DftCase
+from workflow.workloads.dft import Dft
 from workflow.workloads.power_spectra import PowerSpectra
 
 TONE = {"frequency": 5 / 32, "amplitude": 2.0}
