@@ -115,6 +115,7 @@ def test_an_example_that_computes_its_data(capsys: pytest.CaptureFixture[str], r
         "adaptive",
         "channels",
         "cylinder",
+        "mimo",
         "spectra",
         "visibilities",
     ]

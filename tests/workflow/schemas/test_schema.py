@@ -48,10 +48,10 @@ class TestConfigs:
 
 
 def test_the_default_study_has_every_kind_at_every_precision():
-    """Systems, adaptive beams, images, correlations and filter banks are in examples instead."""
+    """Systems, beams, equalisers, images, correlations and filter banks are in examples."""
     cases = load_study(ROOT / "config" / "config.yaml").workloads.values()
     found = {c.kind for c in cases if set(c.precisions or ()) == set(PRECISIONS)}
-    for name in ("cylinder", "mwa", "visibilities", "channels", "adaptive"):
+    for name in ("cylinder", "mwa", "visibilities", "channels", "adaptive", "mimo"):
         examples = load_study(ROOT / "examples" / f"{name}.yaml").workloads.values()
         found |= {example.kind for example in examples}
     assert found == set(KINDS)

@@ -1,0 +1,130 @@
+"""Equalisers as a workload: symbols that come back, errors as theory has them, files, mistakes."""
+
+import h5py
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from pydantic import ValidationError
+from scipy.special import erfc
+
+from workflow import qam
+from workflow.storage.inputs import InputError
+from workflow.workloads.mimo import Mimo, MimoCase
+
+DRAWN = {"receivers": 8, "transmitters": 3, "subcarriers": 16, "symbols": 40}
+
+
+def mimo(**parameters):
+    return Mimo("m", MimoCase.model_validate({"kind": "mimo", **parameters}), 11)
+
+
+def computed(one, precision="fp64"):
+    staged = one.stage()
+    implementation = one.argand(staged, PRECISIONS[precision], cpu())
+    return staged, implementation.compute(implementation.prepare(staged.operands))
+
+
+def assessed(one, staged, result, precision="fp64"):
+    return one.assess(staged, one.reference(staged), result, PRECISIONS[precision], "cpu")
+
+
+@pytest.mark.parametrize("equaliser", ["zf", "lmmse"])
+@pytest.mark.parametrize("order", qam.ORDERS)
+def test_symbols_come_back_without_noise(equaliser, order):
+    one = mimo(**DRAWN, qam=order, equaliser=equaliser, snr_db=[90.0])
+    staged, result = computed(one, "fp32")
+    product = one.product(staged, result)
+    sent = product.coordinates["sent"].values
+    np.testing.assert_array_equal(qam.hard_bits(product.data[0], order), sent)
+    found = assessed(one, staged, result, "fp32")
+    assert found.verified, found.reason
+    assert found.measures["bit_error_rate"] == found.measures["bits_changed"] == 0
+    assert found.measures["evm_db"] < -60
+
+
+def test_bit_errors_of_one_antenna_are_those_of_theory():
+    """4-QAM over one path: the rate is erfc(sqrt(SNR / 2)) / 2 for a channel of constant power."""
+    one = mimo(receivers=1, transmitters=1, subcarriers=1, paths=1, symbols=1 << 16, qam=4,
+               snr_db=[6.0], equaliser="zf")  # fmt: skip
+    staged, result = computed(one)
+    rate = assessed(one, staged, result).measures["bit_error_rate"]
+    expected = erfc((10**0.6 / 2) ** 0.5) / 2
+    # Six deviations of as many independent bits.
+    assert abs(rate - expected) < 6 * (expected / (2 << 16)) ** 0.5
+
+
+def test_least_squares_err_less_than_zero_forcing_at_low_ratios():
+    errors = {}
+    for equaliser in ("zf", "lmmse"):
+        one = mimo(**{**DRAWN, "receivers": 3}, equaliser=equaliser, snr_db=[0.0])
+        staged, result = computed(one)
+        errors[equaliser] = assessed(one, staged, result).measures["evm_db"]
+    assert errors["lmmse"] < errors["zf"] - 3
+
+
+def test_the_system_is_that_of_numpy():
+    one = mimo(**DRAWN, snr_db=[3.0, 20.0])
+    staged, result = computed(one)
+    h, y = (staged.operands[name].astype(complex) for name in ("channel", "received"))
+    for index, load in enumerate(staged.coordinates["noise_power"].values):
+        adjoint = h.conj().swapaxes(-1, -2)
+        x = np.linalg.solve(adjoint @ h + load * np.eye(3), adjoint @ y[index])
+        np.testing.assert_allclose(result[index], x, rtol=1e-10)
+    power = np.square(np.abs(h)).sum(axis=-1).mean()
+    np.testing.assert_allclose(staged.coordinates["noise_power"].values[0], power * 10**-0.3)
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "3xtf32"])
+def test_an_error_of_a_part_in_a_thousand_is_seen(precision):
+    one = mimo(**DRAWN, snr_db=[10.0])
+    staged, result = computed(one, precision)
+    assert assessed(one, staged, result, precision).verified
+    result[0, 0, 5, 1, 7] *= 1.001
+    assert not assessed(one, staged, result, precision).verified
+
+
+def test_a_channel_of_rank_one_has_no_zero_forcing(tmp_path):
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["h"] = np.ones((2, 4, 4, 2)) * (1 + 0j)
+        file["wide"] = np.ones((2, 4, 2, 3)) * (1 + 0j)
+    given = {"file": tmp_path / "own.h5", "channel": "h"}
+    one = mimo(input=given, equaliser="zf", symbols=3)
+    one.check()
+    staged, result = computed(one, "fp32")
+    assert "singular in fp64" in assessed(one, staged, result, "fp32").reason
+    loaded = mimo(input=given, symbols=3, snr_db=[0.0, 10.0])
+    staged, result = computed(loaded, "fp32")
+    assert assessed(loaded, staged, result, "fp32").verified
+    with pytest.raises(InputError, match="got 2 receivers and 3 transmitters"):
+        mimo(input={**given, "channel": "wide"}).check()
+
+
+def test_measured_wireless_channels(real_data):
+    given = {"file": real_data / "csi" / "iwl5300_sample_0x1_ap.dat", "format": "csi",
+             "channel": "channel"}  # fmt: skip
+    select = {"select": {"channel": ["0:2", ":", ":", "0:1"]}}
+    one = mimo(input=given | select, symbols=20, snr_db=[0.0, 30.0])
+    staged, result = computed(one, "fp32")
+    assert staged.operands["channel"].shape[1] == 30
+    found = assessed(one, staged, result, "fp32")
+    assert found.verified, found.reason
+    assert found.measures["bit_error_rate"] < 1e-2
+    assert "frequency" in one.product(staged, result).coordinates
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"receivers": 4}, "transmitters must be given"),
+        ({"receivers": 2, "transmitters": 3}, "at most the 2 receivers, got 3"),
+        ({"receivers": 2, "transmitters": 2, "qam": 8}, "4, 16, 64, 256 or 1024"),
+        ({"receivers": 2, "transmitters": 2, "snr_db": [5.0, 3.0]}, "must ascend"),
+        ({"receivers": 200, "transmitters": 129}, "less than or equal to 128"),
+        ({"receivers": 2, "transmitters": 1, "allow_nonfinite": True}, "carries no symbols"),
+        ({"paths": 3, "input": {"file": "/f.h5", "channel": "h"}}, "paths must not be given"),
+    ],
+)
+def test_mistakes_are_told(parameters, said):
+    with pytest.raises(ValidationError, match=said):
+        mimo(**parameters)

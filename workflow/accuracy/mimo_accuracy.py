@@ -1,0 +1,170 @@
+"""The assessment of equalised symbols: residuals of their systems, EVM and bit errors.
+
+Symbols solve (G + E) x = b + f with G = H^H H + s I, b = H^H y: E and f hold the errors of the
+products and of the solver. So the residual b - G x^ is bounded, and x^ - x is at most that over the
+least eigenvalue of G.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from argand import Precision
+from argand.hermitian.bounds import backward_bound, probable_bound
+from argand.runtime.complex_types import UNIT_ROUNDOFF
+
+from workflow import qam
+from workflow.accuracy.bounds import product_bound
+from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.measures import Measure, measured
+
+MEASURES = (
+    Measure(
+        column="evm_db", caption="EVM", unit="dB",
+        what="Power of the error of symbols at the highest SNR, over that of what was sent.",
+    ),
+    Measure(
+        column="bit_error_rate", caption="bit error rate", scientific=True,
+        what="Bits that are wrong at the highest SNR, over all.",
+    ),
+    Measure(
+        column="bits_changed", caption="bits changed", scientific=True,
+        what="Bits that differ from those of symbols in fp64, at any SNR, over all.",
+    ),
+)  # fmt: skip
+Array = npt.NDArray[Any]
+_LEAST = 2.0**-38
+"""Of a line's largest component: what a scaled precision may lose of smaller ones."""
+
+
+@dataclass(frozen=True)
+class MimoReference:
+    """Systems and symbols in fp64.
+
+    Attributes:
+        h: (1, time, frequency, receiver, transmitter).
+        y: (snr, time, frequency, receiver, symbol).
+        g: (snr, time, frequency, n, n); b: (snr, time, frequency, n, symbol).
+        x: as b; NaN where G is not positive definite.
+        least: (snr, time, frequency), the least eigenvalue of G.
+        sent: (time, frequency, n, symbol), numbers of the symbols; ``order`` of the constellation.
+        load: (snr,), s.
+    """
+
+    h: Array
+    y: Array
+    g: Array
+    b: Array
+    x: Array
+    least: Array
+    sent: Array
+    order: int
+    load: Array
+
+
+def mimo_reference(
+    channel: Array, received: Array, sent: Array, load: Array, order: int
+) -> MimoReference:
+    """The symbols by LAPACK's zpotrf and zpotrs through SciPy."""
+    from scipy import linalg
+
+    h, y = channel.astype(complex)[None], received.astype(complex)
+    adjoint = h.conj().swapaxes(-1, -2)
+    n = h.shape[-1]
+    g = adjoint @ h + load[:, None, None, None, None] * np.eye(n)
+    b = adjoint @ y
+    x = np.full(b.shape, complex(np.nan, np.nan))
+    least = np.full(g.shape[:-2], 0.0)
+    for index in np.ndindex(*g.shape[:-2]):
+        try:
+            x[index] = linalg.cho_solve(linalg.cho_factor(g[index], lower=True), b[index])
+        except linalg.LinAlgError:
+            continue
+        least[index] = max(0.0, float(np.linalg.eigvalsh(g[index])[0]))
+    return MimoReference(h, y, g, b, x, least, sent, order, load)
+
+
+def assess_mimo(
+    reference: MimoReference, result: Array, precision: Precision, backend: str
+) -> Accuracy:
+    """Verify symbols (snr, time, frequency, transmitter, symbol); see the module.
+
+    ``max_row_error`` is the largest relative error of the symbols that are sent at once. Where G is
+    not positive definite in fp64 there must be none.
+    """
+    result = np.asarray(result)
+    same_shape(result, reference.x.shape)
+    checks = Checks()
+    known, got = (finite_lines(x, -2) for x in (reference.x, result))
+    checks.require(known.any() or not known.size, "each channel is singular in fp64")
+    misplaced = int(np.count_nonzero(got & ~known))
+    checks.require(misplaced == 0, f"{misplaced} symbols are finite, of a singular channel")
+    lost = int(np.count_nonzero(known & ~got))
+    checks.require(lost == 0, f"{lost} symbols have no value: lmmse or more receivers may help")
+    both = known & got
+    with np.errstate(all="ignore"):
+        truth = np.where(both[..., None, :], reference.x, 0)
+        wide = np.where(both[..., None, :], result, 0).astype(complex)
+        errors, sizes, norm = (np.linalg.norm(z, axis=-2) for z in (wide - truth, truth, wide))
+        residual = np.linalg.norm(reference.b - reference.g @ wide, axis=-2)
+        proved = []
+        for probable in (False, True):
+            allowed = _residual_bound(reference, precision, backend, norm, probable=probable)
+            excess = np.where(both & (residual > 0), residual / allowed, 0)
+            worst = float(np.where(np.isnan(excess), np.inf, excess).max(initial=0))
+            message = f"a residual is {worst:.3g} times its bound"
+            (checks.expect if probable else checks.require)(worst <= 1, message)
+            enclosed = np.where(both, allowed / reference.least[..., None], 0)
+            proved.append(ratio(float(np.linalg.norm(enclosed)), float(np.linalg.norm(sizes))))
+        relative = ratio(float(np.linalg.norm(errors)), float(np.linalg.norm(sizes)))
+        rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
+        evm, wrong, changed = _measures(reference, result)
+    return Accuracy(
+        error_limit=relative, max_row_error=rows, reference="full", reference_rows=known.size,
+        measures=measured(evm_db=evm, bit_error_rate=wrong, bits_changed=changed),
+        **checks.conclude(relative, proved[0], proved[1], precision),
+    )  # fmt: skip
+
+
+def _residual_bound(
+    reference: MimoReference, precision: Precision, backend: str, norm: Array, *, probable: bool
+) -> Array:
+    """What ||b - G x|| is at most for each column of x: of the products and the solver."""
+    h, y = np.abs(reference.h), np.abs(reference.y)
+    k, n = h.shape[-2:]
+    dtype = precision.output
+    u, own = UNIT_ROUNDOFF[dtype], UNIT_ROUNDOFF["complex128"]
+    each = math.sqrt(2) * (product_bound(precision, k, backend) + 4 * k * own) + u
+    floor = 2 * k * _LEAST if precision.scaled else 0.0
+    h_line = np.linalg.norm(h.max(axis=-2, initial=0), axis=-1)
+    y_line = y.max(axis=-2, initial=0)
+    of_g = each * np.linalg.norm(h.swapaxes(-1, -2) @ h, axis=(-2, -1)) + floor * h_line**2
+    of_b = each * np.linalg.norm(h.swapaxes(-1, -2) @ y, axis=-2)
+    of_b = of_b + floor * h_line[..., None] * y_line
+    trace = np.trace(reference.g, axis1=-2, axis2=-1).real
+    size = np.linalg.norm(reference.g, axis=(-2, -1))
+    solver = backward_bound(n, dtype) * trace
+    if probable:
+        solver = np.minimum(solver, probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace * size))
+    solver = solver + 2 * u * size + (2 * backward_bound(n, "complex128") + 4 * n * own) * trace
+    return np.asarray((solver + of_g)[..., None] * norm + of_b)
+
+
+def _measures(
+    reference: MimoReference, result: Array
+) -> tuple[float | None, float | None, float | None]:
+    """EVM in dB and bit errors at the highest SNR, and bits that differ from those in fp64."""
+    order, sent = reference.order, reference.sent
+    if not sent.size:
+        return None, None, None
+    symbols, found = qam.modulated(sent, order), result[-1].astype(complex)
+    off = float(np.square(np.abs(found - symbols)).mean() / np.square(np.abs(symbols)).mean())
+    evm = 10 * math.log10(off) if 0 < off < math.inf else None
+    bits = qam.bits_of(order)
+    wrong = qam.bit_errors(sent, qam.hard_bits(found, order)).mean() / bits
+    ours, exact = (qam.hard_bits(x, order) for x in (result, reference.x))
+    return evm, float(wrong), float(qam.bit_errors(ours, exact).mean() / bits)

@@ -1,0 +1,76 @@
+"""The parameters of equalisers of many antennas."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from argand.hermitian.plan import LARGEST_N
+from pydantic import Field, field_validator, model_validator
+
+from workflow.config.case import Case
+from workflow.config.file_input import DatasetRef, FileInput
+from workflow.storage import operands
+
+
+class MimoInput(FileInput):
+    """Channel matrices in a file."""
+
+    channel: DatasetRef = Field(
+        description="(time, frequency, receiver, transmitter), leading axes missing or not: "
+        "`channel` of Wi-Fi channel state, or a dataset's path."
+    )
+
+
+class MimoCase(Case):
+    """Symbols that transmitters sent at once, from what receivers got, for each subcarrier.
+
+    x = (H^H H + s I)^-1 H^H y, with s = 0 for zero forcing (zf) and the noise's power for the least
+    mean square error (lmmse). Products are at the precision, the systems are solved in fp64 at fp64
+    and in fp32 otherwise. Symbols of QAM with Gray mapping and noise are drawn for each
+    signal-to-noise ratio, the mean power that a receiver gets over that of its noise.
+    """
+
+    kind: Literal["mimo"]
+    equaliser: Literal["zf", "lmmse"] = Field("lmmse", description="How symbols are found.")
+    qam: Literal[4, 16, 64, 256, 1024] = Field(16, description="Symbols of the constellation.")
+    snr_db: tuple[float, ...] = Field(
+        (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0), min_length=1, max_length=64,
+        description="Signal-to-noise ratios in dB, ascending.",
+    )  # fmt: skip
+    symbols: int = Field(
+        64, ge=1, le=1 << 20, description="Symbols that each transmitter sends on a subcarrier."
+    )
+    receivers: int | None = Field(None, ge=1, le=1024, description="Receiving antennas.")
+    transmitters: int | None = Field(
+        None, ge=1, le=LARGEST_N, description="Transmitting antennas, at most the receiving ones."
+    )
+    subcarriers: int = Field(1, ge=1, le=1 << 16, description="Subcarriers of the channel.")
+    packets: int = Field(1, ge=1, le=1 << 20, description="Times, with a channel each.")
+    paths: int = Field(
+        4, ge=1, le=4096,
+        description="Paths of the channel, each a sample later than the one before and half as "
+        "strong; gains are complex normal numbers.",
+    )  # fmt: skip
+    input: MimoInput | None = Field(None, description="Channel matrices from a file instead.")
+
+    @field_validator("snr_db")
+    @classmethod
+    def _ascending(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        if list(values) != sorted(set(values)) or not all(-60 <= x <= 100 for x in values):
+            raise ValueError(f"must ascend, from -60 to 100 dB, got {list(values)}")
+        return values
+
+    @model_validator(mode="after")
+    def _fits(self) -> MimoCase:
+        sizes = ("receivers", "transmitters")
+        operands.sizes_or_input(self, sizes, ("subcarriers", "packets", "paths"))
+        if (self.transmitters or 0) > (self.receivers or 1024):
+            raise ValueError(
+                f"transmitters must be at most the {self.receivers} receivers, got "
+                f"{self.transmitters}"
+            )
+        if self.rounding:
+            raise ValueError("rounding must not be given: products round in their own way")
+        if self.allow_nonfinite:
+            raise ValueError("allow_nonfinite: a channel with NaN or Inf carries no symbols")
+        return self
