@@ -28,10 +28,9 @@ from benchmarks.harness.measuring import array_module, chosen_device, release
 from benchmarks.harness.samples import on_host
 from benchmarks.harness.tables import Table, parser
 from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
+from workflow.circuits import plain_answers
 
 _CHECKED_STRINGS = 10
-_BLOCK = 1 << 24
-"""Amplitudes of which a check takes products at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +122,7 @@ def _questions(arguments: argparse.Namespace, state: Any, device: Device) -> Ite
             lambda chosen=chosen: probabilities(state, chosen),  # type: ignore[misc]
             lambda chosen=chosen: _plain_marginals(state, chosen, arrays),  # type: ignore[misc]
             lambda found, chosen=chosen: _most(  # type: ignore[misc]
-                found - _marginals(state, chosen, arrays), 2 * sum_bound(qubits)
+                found - plain_answers.marginals(state, chosen), 2 * sum_bound(qubits)
             ),
         )
     for kind, letters in (("random", "IXYZ"), ("diagonal", "IZ")):
@@ -132,10 +131,13 @@ def _questions(arguments: argparse.Namespace, state: Any, device: Device) -> Ite
         yield _Question(
             f"{len(strings)} {kind} Pauli strings",
             lambda strings=strings: expectation(state, strings),  # type: ignore[misc]
-            None,
+            # On a GPU its launches for each qubit of each block would take minutes.
+            (lambda strings=strings: plain_answers.expectation(state, strings))  # type: ignore[misc]
+            if device.backend == "cpu"
+            else None,
             lambda found, strings=strings, bound=bound: _most(  # type: ignore[misc]
                 on_host(found)[:_CHECKED_STRINGS]
-                - [_string(state, one, arrays) for one in strings[:_CHECKED_STRINGS]],
+                - on_host(plain_answers.expectation(state, strings[:_CHECKED_STRINGS])),
                 bound,
             ),
         )
@@ -155,32 +157,6 @@ def _plain_marginals(state: Any, chosen: Sequence[int], arrays: Any) -> Any:
     summed = (abs(state) ** 2).reshape([2] * qubits).sum(axis=axes, dtype=np.float64)
     left = sorted(chosen, reverse=True)
     return summed.transpose([left.index(qubit) for qubit in reversed(chosen)]).ravel()
-
-
-def _marginals(state: Any, chosen: Sequence[int], arrays: Any) -> Any:
-    """Marginals in fp64, block by block, without our code."""
-    out = arrays.zeros(1 << len(chosen))
-    for start in range(0, state.size, _BLOCK):
-        block = state[start : start + _BLOCK].astype(np.complex128)
-        numbers = arrays.arange(start, start + block.size)
-        outcomes = sum(((numbers >> qubit) & 1) << bit for bit, qubit in enumerate(chosen))
-        out += arrays.bincount(outcomes, block.real**2 + block.imag**2, minlength=out.size)
-    return out
-
-
-def _string(state: Any, letters: str, arrays: Any) -> float:
-    """<P> in fp64, block by block, from the letters."""
-    total = 0j
-    flips = sum(1 << q for q, one in enumerate(reversed(letters)) if one in "XY")
-    for start in range(0, state.size, _BLOCK):
-        numbers = arrays.arange(start, min(start + _BLOCK, state.size))
-        own = state[numbers].astype(np.complex128)
-        for qubit, letter in enumerate(reversed(letters)):
-            if letter in "YZ":
-                own *= 1.0 - 2.0 * (numbers >> qubit & 1)
-                own *= 1j if letter == "Y" else 1.0
-        total += complex((state[numbers ^ flips].conj() * own).sum())
-    return total.real
 
 
 def _most(apart: Any, bound: float) -> float:

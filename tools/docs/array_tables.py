@@ -28,7 +28,7 @@ def _table(file: str, *own: Column) -> Callable[[Path], str]:
     return lambda data: markdown_table(columns, plain_rows(data / file))
 
 
-def _readout(data: Path) -> str:
+def _readout(file: str) -> Callable[[Path], str]:
     """Every row of the benchmark of readout, which has no precisions."""
     columns = (
         Column("call", "what"),
@@ -38,7 +38,7 @@ def _readout(data: Path) -> str:
         Column("speedup", "× NumPy's lines", _number, numeric=True),
         Column("error", "error over bound", _number, numeric=True),
     )
-    return markdown_table(columns, plain_rows(data / "h200-readout.csv"))
+    return lambda data: markdown_table(columns, plain_rows(data / file))
 
 
 def _spectral_errors(data: Path) -> str:
@@ -89,7 +89,8 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("speedup", "× torch", _number, numeric=True),
         Column("error", "error over bound", _number, numeric=True),
     ),
-    "h200-readout": _readout,
+    "h200-readout": _readout("h200-readout.csv"),
+    "cpu-readout": _readout("cpu-readout.csv"),
     "h200-channelise": _table(
         "h200-channelise.csv",
         Column("input", "samples"),

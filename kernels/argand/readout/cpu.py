@@ -51,7 +51,13 @@ def probabilities(state: Any, chosen: Sequence[int]) -> Any:
     out = np.zeros(1 << len(chosen))
     for start, block in _blocks(state):
         high = int(_moved_bits(np.int64(start), outside))
-        out[outcomes + high] += np.bincount(places, probabilities_of(block), len(outcomes))
+        found = probabilities_of(block)
+        if len(inside) == width:  # each amplitude of the block is another outcome's
+            out[keys + high] += found
+        elif inside:
+            out[outcomes + high] += np.bincount(places, found, len(outcomes))
+        else:
+            out[high] += found.sum()
     return out
 
 

@@ -22,13 +22,16 @@ _MOST_EXPONENT = 900
 
 def probabilities_of(amplitudes: Any) -> Any:
     """Return |a|^2 in fp64; exact but for one rounding where amplitudes are complex64."""
-    parts = amplitudes.view(amplitudes.real.dtype).reshape(-1, 2).astype(np.float64, copy=False)
-    return parts[:, 0] * parts[:, 0] + parts[:, 1] * parts[:, 1]
+    parts = amplitudes.view(amplitudes.real.dtype).astype(np.float64)
+    np.multiply(parts, parts, out=parts)
+    return parts[::2] + parts[1::2]
 
 
 def weights_of(probabilities: Any, exponent: int) -> Any:
     """Return probabilities 2^exponent in units of 2^-UNIT_BITS, uint64."""
-    return np.rint(np.ldexp(probabilities, UNIT_BITS + exponent)).astype(np.uint64)
+    scaled = probabilities * 2.0 ** (UNIT_BITS + exponent)
+    np.rint(scaled, out=scaled)
+    return scaled.astype(np.int64).view(np.uint64)  # they are below 2^63; this conversion is faster
 
 
 def norm_exponent(norm_squared: float) -> int:
