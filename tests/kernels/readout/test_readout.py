@@ -192,3 +192,16 @@ GOOD = np.ones(8, complex)
 def test_mistakes_are_refused(call: Any, error: type[Exception], said: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(error, match=said):
         call()
+
+
+def test_qubits_and_letters_are_numbered_as_in_qiskit(rng: np.random.Generator) -> None:
+    info = pytest.importorskip("qiskit.quantum_info")
+    state = random_state(rng, 5)
+    theirs = info.Statevector(state)
+    strings = ["XYZIZ", "IIIYX", "ZIIII", "YYIXZ"]
+    found = argand.expectation(state, strings)
+    wanted = [theirs.expectation_value(info.Pauli(letters)).real for letters in strings]
+    np.testing.assert_allclose(found, wanted, atol=1e-14)
+    for chosen in ([2], [4, 0], [1, 3, 0]):
+        found = argand.probabilities(state, chosen)
+        np.testing.assert_allclose(found, theirs.probabilities(chosen), atol=1e-14)

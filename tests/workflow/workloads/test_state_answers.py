@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from pydantic import ValidationError
 
 from tests.workflow.workloads.test_statevector_workload import OUTCOMES
+from workflow.steps.pieces import sizes
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
 from workflow.storage.products import read_product, write_product
@@ -111,6 +112,12 @@ def test_known_answers_of_a_ghz_state() -> None:
     )
     outcomes = set(computed(workload(GHZ, shots=100))[1])
     assert outcomes == {0.0, 31.0}
+
+
+def test_shots_count_toward_the_memory_of_jobs() -> None:
+    one = workload(GHZ, shots=10**9)
+    assert sizes(one, one.outline()).result == 8 * 10**9
+    assert one.product_outline(one.outline()).data.shape == (32,)
 
 
 def test_the_seed_decides_the_shots() -> None:
