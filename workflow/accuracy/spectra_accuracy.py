@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,8 @@ from argand import Precision, SpectrumProblem
 
 from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
-from workflow.accuracy.spectra_bounds import SpectraBound, spectra_bound
-from workflow.threads import each
+from workflow.accuracy.spectra_bounds import spectra_bound
+from workflow.threads import each, stretches
 
 MEASURES = (
     Measure(
@@ -126,14 +127,48 @@ def _as_asked(power: Array, problem: SpectrumProblem) -> Array:
     return np.concatenate([power, power[..., 1 : problem.length - problem.half + 1][..., ::-1]], -1)
 
 
+class _Compared(NamedTuple):
+    """What a block of rows says of all of them; `_together` of several.
+
+    Attributes:
+        misplaced: rows that are finite or not where P is the other.
+        worst, probable: largest error of a bin over what is allowed.
+        share: largest error over T.
+        floor: largest mean square of the errors of sqrt(P), over the row's largest P.
+        low, high: smallest and largest P^ / P of strong bins.
+    """
+
+    misplaced: int
+    worst: float
+    probable: float
+    share: float
+    floor: float
+    low: float
+    high: float
+
+
+def _together(parts: Iterable[_Compared]) -> _Compared:
+    """The sum, the largest and the smallest values of blocks."""
+    found = _Compared(0, 0.0, 0.0, 0.0, 0.0, math.inf, 0.0)
+    for part in parts:
+        found = _Compared(
+            found.misplaced + part.misplaced, max(found.worst, part.worst),
+            max(found.probable, part.probable), max(found.share, part.share),
+            max(found.floor, part.floor), min(found.low, part.low), max(found.high, part.high),
+        )  # fmt: skip
+    return found
+
+
 def assess_spectra(
     reference: SpectraReference, result: Array, precision: Precision, *, backend: str, ran: str = ""
 ) -> Accuracy:
     """Verify every bin and every row of (row, group, bin) by `spectra_bound`.
 
     ``componentwise_re`` is the largest error over T, ``max_row_error`` the largest relative 2-norm
-    error of a row. Where a row is not finite in fp64 it must not be finite. ``noise_floor_db`` and
-    ``scalloping_db``: `decibels`.
+    error of a row. Where a row is not finite in fp64 it must not be finite. ``noise_floor_db`` is
+    the mean over a row's bins of the squared error of sqrt(P), over the row's largest P, of the row
+    where it is largest: what errors of the arithmetic leave in a bin beside the strongest line.
+    ``scalloping_db``: `scalloping`.
     """
     result = np.asarray(result)
     same_shape(result, reference.power.shape)
@@ -143,54 +178,64 @@ def assess_spectra(
         onesided=problem.onesided, groups=max(1, reference.total.size),
         bins=max(1, reference.power.size), ran=ran,
     )  # fmt: skip
-    known = finite_lines(reference.power, -1)
-    with np.errstate(all="ignore"):
-        misplaced = int(np.count_nonzero(known != finite_lines(result, -1)))
-        checks.require(misplaced == 0, f"{misplaced} rows are finite or not where P is the other")
-        truth = np.where(known[..., None], reference.power, 0)
-        got = np.where(known[..., None], result.astype(float), 0)
+    rows = reference.power.reshape(-1, problem.bins), result.reshape(-1, problem.bins)
+    count = len(rows[0])
+    totals, peaks = reference.total.reshape(-1), reference.peak.reshape(-1)
+    norms, errors, worst, probable = np.zeros((4, count))
+
+    def compare(some: slice) -> _Compared:
+        """Fill in the measures of some rows, and return the others."""
+        known = finite_lines(rows[0][some], -1)
+        misplaced = int(np.count_nonzero(known != finite_lines(rows[1][some], -1)))
+        truth, got = (np.where(known[:, None], x[some].astype(float), 0) for x in rows)
+        total, peak = (np.where(known, x[some], 0)[:, None] for x in (totals, peaks))
         error = np.abs(got - truth)
-        total, peak = (np.where(known, x, 0) for x in (reference.total, reference.peak))
-        _check_bins(checks, bound, error, truth, total, peak)
-        norms, errors = (np.linalg.norm(x, axis=-1) for x in (truth, error))
-        worst, probable = (
-            np.where(known, _row_bound(bound, truth, total, norms, worst=worst), 0)
-            for worst in (True, False)
+        norms[some], errors[some] = (np.linalg.norm(x, axis=-1) for x in (truth, error))
+        for target, is_worst in ((worst, True), (probable, False)):
+            row = bound.of_rows(
+                truth.max(axis=-1, initial=0), total[:, 0], norms[some], problem.bins,
+                worst=is_worst,
+            )  # fmt: skip
+            target[some] = np.where(known, row, 0)
+        # Without any power there is none that roundings move.
+        allowed = (
+            np.where(total > 0, bound.of_bins(truth, total, peak=of_peak), 0)
+            for of_peak in (None, peak)
         )
+        first, second = (_largest_ratio(error, one) for one in allowed)
+        return _Compared(
+            misplaced, first, second, _largest_ratio(error, total), *_levels(truth, got)
+        )
+
+    with np.errstate(all="ignore"):
+        blocks = stretches(count, max(1, _BLOCK_VALUES // max(1, problem.bins)))
+        found = _together(each(compare, blocks))
+        checks.require(found.misplaced == 0, f"{found.misplaced} rows are finite or not where P "
+            "is the other")  # fmt: skip
+        for excess, check in ((found.worst, checks.require), (found.probable, checks.expect)):
+            check(excess <= 1, f"componentwise: a bin is off by {excess:.3g} times what is allowed")
         whole = _norm(norms)
         relative = ratio(_norm(errors), whole)
-        share = np.where(error == 0, 0, error / total[..., None])
-        rows = np.where(errors == 0, 0, errors / norms)
-        floor, scalloping = decibels(reference.window, truth, got, precision)
     return Accuracy(
-        error_limit=relative, componentwise_re=float(share.max(initial=0)),
-        max_row_error=float(rows.max(initial=0)),
-        measures=measured(noise_floor_db=floor, scalloping_db=scalloping),
-        reference="full", reference_rows=known.size,
+        error_limit=relative, componentwise_re=found.share,
+        max_row_error=_largest_ratio(errors, norms),
+        measures=measured(
+            noise_floor_db=10 * math.log10(found.floor) if found.floor > 0 else None,
+            scalloping_db=scalloping(reference.window, precision, found.low, found.high),
+        ),
+        reference="full", reference_rows=count,
         **checks.conclude(
             relative, ratio(_norm(worst), whole), ratio(_norm(probable), whole), precision
         ),
     )  # fmt: skip
 
 
-def _check_bins(
-    checks: Checks, bound: SpectraBound, error: Array, truth: Array, total: Array, peak: Array
-) -> None:
-    total, peak = total[..., None], peak[..., None]
-    for of_peak, check in ((None, checks.require), (peak, checks.expect)):
-        # Without any power there is none that roundings move.
-        allowed = np.where(total > 0, bound.of_bins(truth, total, peak=of_peak), 0)
-        excess = np.where(error == 0, 0, error / allowed)
-        excess[np.isnan(excess)] = np.inf
-        found = float(excess.max(initial=0))
-        check(found <= 1, f"componentwise: a bin is off by {found:.3g} times what is allowed")
-
-
-def _row_bound(
-    bound: SpectraBound, truth: Array, total: Array, norms: Array, *, worst: bool
-) -> Array:
-    largest = truth.max(axis=-1, initial=0)
-    return np.asarray(bound.of_rows(largest, total, norms, truth.shape[-1], worst=worst))
+def _largest_ratio(error: Array, allowed: Array) -> float:
+    """The largest error over what is allowed; 0 / 0 is 0, and NaN is infinite."""
+    with np.errstate(all="ignore"):
+        found = np.where(error == 0, 0, error / allowed)
+    found[np.isnan(found)] = np.inf
+    return float(found.max(initial=0))
 
 
 def _norm(x: Array) -> float:
@@ -198,34 +243,34 @@ def _norm(x: Array) -> float:
     return unit * float(np.linalg.norm((x / unit).reshape(-1))) if 0 < unit < math.inf else unit
 
 
-def decibels(
-    window: Array, truth: Array, result: Array, precision: Precision
-) -> tuple[float | None, float | None]:
-    """Return the noise floor of the arithmetic and the scalloping loss, in dB.
-
-    Noise floor: the mean over a row's bins of the squared error of sqrt(P), over the row's largest
-    P, of the row where it is largest: what errors of the arithmetic leave in a bin beside the
-    strongest line. Scalloping: what a tone midway between two bins loses, over one at a bin's
-    centre, by the window rounded to the precision's type; plus the largest over the smallest of
-    P^ / P, of bins above a hundredth of their row's strongest.
-
-    None where nothing is off or no row holds power, and for a window without a gain at 0.
-    """
+def _levels(truth: Array, result: Array) -> tuple[float, float, float]:
+    """``floor``, ``low`` and ``high`` of rows that hold power and are finite."""
     largest = truth.max(axis=-1, initial=0)
     some = (largest > 0) & np.isfinite(result).all(axis=-1)
     if not some.any():
-        return None, None
+        return 0.0, math.inf, 0.0
     exact, found, largest = truth[some], np.maximum(result[some], 0), largest[some]
     floors = np.square(np.sqrt(found) - np.sqrt(exact)).mean(axis=-1) / largest
-    floor = float(floors.max())
     strong = exact >= _STRONG * largest[:, None]
     gains = found[strong] / exact[strong]
+    return float(floors.max()), float(gains.min()), float(gains.max())
+
+
+def scalloping(window: Array, precision: Precision, low: float, high: float) -> float | None:
+    """Return what a tone midway between two bins loses over one at a bin's centre, in dB.
+
+    By the window rounded to the precision's type, plus the largest over the smallest of P^ / P, of
+    bins above a hundredth of their row's strongest. None where no row holds power, and for a window
+    without a gain at 0 or midway.
+
+    Args:
+        window: the coefficients.
+        precision: of the estimate.
+        low, high: the smallest and the largest P^ / P.
+    """
     w = window.astype(precision.real_output).astype(float)
     turned = w * np.exp(1j * np.pi * np.arange(len(w)) / len(w))
     centre, midway = abs(float(w.sum())), float(abs(turned.sum()))
-    spread = float(gains.max() / gains.min()) if gains.min() > 0 else math.inf
-    lost = (centre / midway) ** 2 * spread if min(centre, midway) > 0 else math.inf
-    return (
-        10 * math.log10(floor) if floor > 0 else None,
-        10 * math.log10(lost) if 0 < lost < math.inf else None,
-    )
+    if min(centre, midway, low, high) <= 0 or low > high:
+        return None
+    return 20 * math.log10(centre / midway) + 10 * math.log10(high / low)
