@@ -44,6 +44,38 @@ def hard_bits(symbols: Array, order: int) -> Array:
     return (part(symbols.real) << half) | part(symbols.imag)
 
 
+def soft_bits(symbols: Array, order: int, noise: Array | float) -> Array:
+    """Return the log-likelihood ratios (..., bit) of bits, the highest first.
+
+    Each is that of 0 over 1 by the nearest symbols of both (max-log), for complex noise of a mean
+    power, positive and broadcast against the symbols.
+    """
+    side, half = math.isqrt(order), bits_of(order) // 2
+    levels = (2 * np.arange(side) - side + 1) / _scale(order)
+    code = np.arange(side) ^ (np.arange(side) >> 1)
+    found = np.empty((*symbols.shape, 2 * half))
+    for first, x in ((0, symbols.real), (half, symbols.imag)):
+        distance = np.square(x[..., None] - levels)
+        for bit in range(half):
+            ones = (code >> (half - 1 - bit)) & 1 == 1
+            nearest = [distance[..., chosen].min(axis=-1) for chosen in (ones, ~ones)]
+            found[..., first + bit] = (nearest[0] - nearest[1]) / noise
+    return found
+
+
+def information(numbers: Array, ratios: Array, order: int) -> float:
+    """Return the bits a symbol that soft bits carry, at most those of a symbol.
+
+    The mean over symbols of the sum over bits of 1 - log2(1 + exp(-r)), r the log-likelihood ratio
+    (..., bit) of the bit that was sent: the mutual information of bit-interleaved coding.
+    """
+    bits = bits_of(order)
+    shifts = np.arange(bits)[::-1]
+    sent = (numbers[..., None] >> shifts) & 1
+    lost = np.logaddexp(0, np.where(sent == 0, -ratios, ratios)) / math.log(2)
+    return float(bits - lost.sum(axis=-1).mean())
+
+
 def bit_errors(sent: Array, received: Array) -> Array:
     """Return how many bits of each number differ."""
     return np.bitwise_count(np.asarray(sent ^ received, np.uint16))

@@ -32,11 +32,18 @@ MEASURES = (
         what="Bits that are wrong at the highest SNR, over all.",
     ),
     Measure(
+        column="information_bits", caption="information", unit="bits a symbol", together=min,
+        what="That soft bits carry at the highest SNR, with the power of each transmitter's error "
+        "as noise.",
+    ),
+    Measure(
         column="bits_changed", caption="bits changed", scientific=True,
         what="Bits that differ from those of symbols in fp64, at any SNR, over all.",
     ),
 )  # fmt: skip
 Array = npt.NDArray[Any]
+_SOFT = 1 << 16
+"""Symbols at most, evenly chosen, whose soft bits are measured."""
 _LEAST = 2.0**-38
 """Of a line's largest component: what a scaled precision may lose of smaller ones."""
 
@@ -122,10 +129,10 @@ def assess_mimo(
             proved.append(ratio(float(np.linalg.norm(enclosed)), float(np.linalg.norm(sizes))))
         relative = ratio(float(np.linalg.norm(errors)), float(np.linalg.norm(sizes)))
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
-        evm, wrong, changed = _measures(reference, result)
+        values = _measures(reference, result)
     return Accuracy(
         error_limit=relative, max_row_error=rows, reference="full", reference_rows=known.size,
-        measures=measured(evm_db=evm, bit_error_rate=wrong, bits_changed=changed),
+        measures=values,
         **checks.conclude(relative, proved[0], proved[1], precision),
     )  # fmt: skip
 
@@ -154,17 +161,27 @@ def _residual_bound(
     return np.asarray((solver + of_g)[..., None] * norm + of_b)
 
 
-def _measures(
-    reference: MimoReference, result: Array
-) -> tuple[float | None, float | None, float | None]:
-    """EVM in dB and bit errors at the highest SNR, and bits that differ from those in fp64."""
+def _measures(reference: MimoReference, result: Array) -> dict[str, float]:
+    """EVM, bit errors and information at the highest SNR, and bits that differ from fp64's."""
     order, sent = reference.order, reference.sent
     if not sent.size:
-        return None, None, None
+        return {}
     symbols, found = qam.modulated(sent, order), result[-1].astype(complex)
-    off = float(np.square(np.abs(found - symbols)).mean() / np.square(np.abs(symbols)).mean())
-    evm = 10 * math.log10(off) if 0 < off < math.inf else None
+    error = np.square(np.abs(found - symbols))
+    off = float(error.mean() / np.square(np.abs(symbols)).mean())
     bits = qam.bits_of(order)
     wrong = qam.bit_errors(sent, qam.hard_bits(found, order)).mean() / bits
     ours, exact = (qam.hard_bits(x, order) for x in (result, reference.x))
-    return evm, float(wrong), float(qam.bit_errors(ours, exact).mean() / bits)
+    noise = np.broadcast_to(error.mean(axis=(0, 1, 3), keepdims=True), error.shape)
+    some = slice(None, None, -(-sent.size // _SOFT))
+    information = None
+    if noise.min() > 0 and math.isfinite(off):
+        numbers, near, power = (x.reshape(-1)[some] for x in (sent, found, noise))
+        ratios = qam.soft_bits(near, order, power)
+        information = qam.information(numbers, ratios, order)
+    return measured(
+        evm_db=10 * math.log10(off) if 0 < off < math.inf else None,
+        bit_error_rate=float(wrong),
+        information_bits=information,
+        bits_changed=float(qam.bit_errors(ours, exact).mean() / bits),
+    )

@@ -41,6 +41,7 @@ def test_symbols_come_back_without_noise(equaliser, order):
     assert found.verified, found.reason
     assert found.measures["bit_error_rate"] == found.measures["bits_changed"] == 0
     assert found.measures["evm_db"] < -60
+    assert found.measures["information_bits"] > qam.bits_of(order) - 1e-3
 
 
 def test_bit_errors_of_one_antenna_are_those_of_theory():
