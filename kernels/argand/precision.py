@@ -126,13 +126,15 @@ class Precision:
 
     @property
     def without_scales(self) -> Precision | None:
-        """The precision ``unscaled``; None where there is none.
+        """The precision ``unscaled``, with this one's rounding; None where there is none.
 
-        Numbers whose terms are normal in a scaled line are rounded to as many bits there, to
-        nearest but with ties away from zero, and smaller ones too, in fp32's range: bounds at this
-        precision hold.
+        Numbers whose terms are normal in a scaled line are rounded to the same bits there, and
+        smaller ones to as many, in fp32's range: bounds at this precision hold. With tf32's own
+        rounding ties would go away from zero, and a result would not be that of its rounded data.
         """
-        return None if self.unscaled is None else PRECISIONS[self.unscaled]
+        if self.unscaled is None:
+            return None
+        return PRECISIONS[self.unscaled].with_rounding(self.roundings)
 
     @property
     def dropped(self) -> float:

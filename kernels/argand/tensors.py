@@ -90,11 +90,18 @@ def _on_stream_of(device: Any) -> AbstractContextManager[Any]:
     import cupy
     import torch
 
-    stream = torch.cuda.current_stream(device)
-    return _Both(
-        cupy.cuda.Device(device.index),
-        cupy.cuda.ExternalStream(stream.cuda_stream, device.index),
-    )
+    stream = _Handle(torch.cuda.current_stream(device).cuda_stream)
+    return _Both(cupy.cuda.Device(device.index), cupy.cuda.Stream.from_external(stream))
+
+
+class _Handle:
+    """A stream by CUDA's stream protocol: its version and the address."""
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address
 
 
 class _Both:

@@ -33,10 +33,11 @@ def kept_bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """
 
     def make(folder: Path) -> None:
-        imported = [getattr(module, "__cached__", None) for module in list(sys.modules.values())]
+        every = [getattr(module, "__cached__", None) for module in list(sys.modules.values())]
+        imported = [name for name in every if isinstance(name, str)]  # torch.ops has any attribute
         packages = Path(sysconfig.get_path("purelib")).glob("snakemake*")
         snakemake = chain.from_iterable(package.rglob("*.pyc") for package in packages)
-        for compiled in (*map(Path, filter(None, imported)), *snakemake):
+        for compiled in (*map(Path, imported), *snakemake):
             if compiled.is_file():
                 own = folder.joinpath(*compiled.parent.parent.parts[1:])
                 own.mkdir(parents=True, exist_ok=True)

@@ -133,7 +133,8 @@ def test_layouts_are_read_as_they_are(cp: Any) -> None:
     wide = cp.zeros((x.shape[1], 2, 5), np.complex64)
     wide[:, 1] = x.T
     for same in (wide[:, 1].T, x.astype(np.complex128), x[:, ::-1].copy()[:, ::-1]):
-        np.testing.assert_array_equal(channelise(same, **one.options).get(), truth)
+        found = channelise(same, **one.options, precision="fp32")
+        np.testing.assert_array_equal(found.get(), truth)
     eight = BANKS["1024 channels, int8"]
     shifted = cp.zeros(eight.given.size + 1, np.int8)[1:]  # on an odd address
     shifted[...] = cp.asarray(eight.given).ravel()

@@ -94,8 +94,8 @@ def test_names_say_where_it_is_computed(precision: str) -> None:
 
 
 @pytest.mark.parametrize("precision", SCALED)
-def test_operands_are_as_close_where_scales_keep_all_bits(precision: str) -> None:
-    """So they have the same bits but at ties; also in lines that spread beyond the full range.
+def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) -> None:
+    """And are as close elsewhere: with ties, and lines that spread beyond the full range.
 
     Where terms are not normal numbers scales lose up to the floor (`suspects._kept`).
     """
@@ -117,10 +117,8 @@ def test_operands_are_as_close_where_scales_keep_all_bits(precision: str) -> Non
     near = x.real >= 1.5 * 2.0 ** (2 - row.full_range)
     assert near.any()
     assert not near.all()
-    np.testing.assert_array_equal(abs(scaled - x.real)[near], abs(whole - x.real)[near])
-    assert ((scaled == whole) | (abs(scaled - x.real) > 0))[near].all()
-    assert (scaled == whole)[near].mean() > 0.6
-    assert (abs(whole - x.real) <= abs(scaled - x.real)).all()
+    np.testing.assert_array_equal(scaled[near], whole[near])
+    assert (abs(whole - scaled) <= 2 * row.scaled_floor * 1.5).all()
     assert (abs(whole - x.real) <= row.u * x.real).all()
 
 
