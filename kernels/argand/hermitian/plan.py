@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from argand.device import Arch
+from argand.device import HOPPER, Arch
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import PlanError
 
@@ -18,6 +18,8 @@ _REAL = {"complex64": "float", "complex128": "double"}
 _WARP = 32
 _REGISTERS = 1 << 14
 """Registers of a quarter of a multiprocessor, whose warps share them."""
+_NEWER_REGISTERS = 8
+"""Registers that compilers for newer architectures take beside those for Hopper."""
 _MOST_WARPS = 16
 """Warps of a quarter."""
 _THREADS = 128
@@ -106,6 +108,7 @@ def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
     fused = parts <= _FUSED_PARTS[dtype]
     threads = groups * side**2
     registers = _registers(side, parts, sides, dtype, fused=fused)
+    registers += _NEWER_REGISTERS if arch.sm > HOPPER else 0
     warps = 4 * min(_MOST_WARPS, _REGISTERS // (_WARP * registers))
     blocks = max(1, warps * _WARP // threads)
     plan = HermitianPlan(n, side, sides, groups, fused, False, blocks)
