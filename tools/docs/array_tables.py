@@ -100,5 +100,15 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("error", "error over bound", _number, numeric=True),
     ),
     "cpu-spectrum": _spectral_errors,
+    "h200-spectrum": _table(
+        "h200-spectrum.csv",
+        Column("input", "samples"),
+        Column("length", "points"),
+        Column("average", "mean of"),
+        Column("gbytes_per_s", "GB/s", _number, numeric=True),
+        Column("of_copy", "of copy", _number, numeric=True),
+        Column("speedup", "× CuPy", _number, numeric=True),
+        Column("rel_frobenius", "error", _number, numeric=True),
+    ),
 }
 """By the names that pages call them."""

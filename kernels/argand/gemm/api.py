@@ -86,7 +86,7 @@ def gemm(
     """
     if isinstance(precision, Precision) and precision.moduli:
         precision = precision.name
-    elif precision is not None:
+    elif precision is not None and type(precision) is not str:
         precision = precision_name(precision)
     key = on_host = None
     options = (alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels)
