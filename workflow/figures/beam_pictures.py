@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from workflow.arrays.antennas import phases
 from workflow.data import Coordinate
 from workflow.figures import pictures
 
@@ -51,25 +50,22 @@ def draw_map(
 
 
 def draw_pattern(
-    weights: Array, place: tuple[float, Array], look: tuple[float, float],
+    weights: Array, waves: Callable[[Array], Array], linear: bool, look: tuple[float, float],
     sources: Iterable[tuple[float, float]], axes: Axes,
 ) -> None:  # fmt: skip
     """Draw the power that weights (antenna,) take from each direction, over l or over l and m.
 
     Args:
         weights: of one beam.
-        place: the frequency in Hz, and (antenna, 2) east and north in m; antennas that lie in a
-            line to the east resolve l alone.
+        waves: (direction, antenna) of waves from (direction, 2) l and m.
+        linear: antennas lie in a line to the east, which resolves l alone.
         look: l and m of the beam, marked by a cross.
         sources: l and m of each, marked by circles.
         axes: where it is drawn.
     """
-    frequency, where = place
-    linear = np.ptp(where[:, 1]) == 0
     grid = np.meshgrid(_SHOWN, [0.0] if linear else _SHOWN)
     l, m = (x.ravel() for x in grid)  # noqa: E741
-    waves = phases(np.array([frequency]), where, np.stack([l, m], axis=-1))[0]
-    taken = pictures.decibels(np.square(np.abs(waves @ weights)))
+    taken = pictures.decibels(np.square(np.abs(waves(np.stack([l, m], axis=-1)) @ weights)))
     axes.grid(alpha=0.3)
     if linear:
         axes.plot(l, taken)

@@ -233,10 +233,16 @@ class Adaptive(Workload):
             axes.set_xlabel("antenna number")
             axes.set_ylabel(f"modulus of the weights of beam {beam}")
             return
-        place = float(there["frequency"].values[0]), there["antenna_position"].values
+        frequency, where = there["frequency"].values[:1], there["antenna_position"].values
+
+        def waves(directions: Array) -> Array:
+            found: Array = antennas.phases(frequency, where, directions)[0]
+            return found
+
         look = float(there["l"].values[beam]), float(there["m"].values[beam])
         sources = [one.direction for one in self.case.sources] if self.case.input is None else []
-        beam_pictures.draw_pattern(weights, place, look, sources, axes)
+        linear = bool(np.ptp(where[:, 1]) == 0)
+        beam_pictures.draw_pattern(weights, waves, linear, look, sources, axes)
 
 
 def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from argand.device import Arch
 from argand.gemm import memory as gemm_memory
-from argand.gemm.families import Family
+from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.memory import OperandMemory
 from argand.gemm.sm80_plan import GemmPlan
@@ -90,7 +90,7 @@ class GemmChoice:
     fma: FmaPlan | None = None
 
     @property
-    def family(self) -> Family:
+    def family(self) -> ChosenFamily:
         """The family of the product's kernel."""
         if self.fma is not None:
             return "fma"

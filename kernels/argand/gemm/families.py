@@ -11,8 +11,10 @@ from argand.device import Device, DeviceError
 from argand.precision import Precision
 from argand.runtime.plan import TARGET
 
-Family = Literal["wgmma", "mma.sync", "fma", "cublas"]
-"""fma computes products of a short k without tensor cores; calls cannot ask for it."""
+Family = Literal["wgmma", "mma.sync", "cublas"]
+"""Families that a call may ask for."""
+ChosenFamily = Literal["wgmma", "mma.sync", "fma"]
+"""Families of candidate plans: fma computes products of a short k without tensor cores."""
 
 
 def families_of(precision: Precision) -> tuple[Family, ...]:

@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.gemm.candidates import GemmChoice, GemmSizes, candidates
-from argand.gemm.operand_form import OperandForm
 from argand.gemm.sm90_scheduler import divide
-from argand.runtime.layout import batched
 
 from tests.kernels.gemm.product_cases import (
     OPS,
@@ -45,6 +43,9 @@ def odd_choices(cp: Any, precision: str, a: Any, b: Any) -> list[GemmChoice]:
 
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     batch, m, n, k = int(np.prod(shape)), a.shape[-2], b.shape[-1], a.shape[-1]
+    from argand.gemm.operand_form import OperandForm
+    from argand.runtime.layout import batched
+
     traits = [OperandForm(x.layout, batched=x.batch_stride != 0).traits
               for x in (batched(a, shape), batched(b, shape).transposed)]  # fmt: skip
     arch = gpu(cp.cuda.Device().id).require_arch()

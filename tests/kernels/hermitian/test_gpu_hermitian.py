@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from argand import launched, solve_hermitian
 from argand.device import gpu
-from argand.hermitian.gpu import PLAN_OVERRIDE
 from argand.hermitian.plan import LARGEST_N, choose_plan, kernel_source
 from argand.runtime.loading import compile_later
 
@@ -162,6 +161,8 @@ def test_factors_in_global_memory(cp: Any, rng: np.random.Generator, n: int, dty
     plan = choose_plan(n, 4, dtype, gpu(0).require_arch())
     r, b = covariances(rng, 700, n=n, dtype=dtype), normal(rng, 700, n, 4).astype(dtype)
     expected = solved(cp, r, b)
+    from argand.hermitian.gpu import PLAN_OVERRIDE
+
     with PLAN_OVERRIDE.use(replace(plan, in_global=True)):
         np.testing.assert_array_equal(solved(cp, r, b), expected)
 
