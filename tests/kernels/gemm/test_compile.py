@@ -64,7 +64,7 @@ def test_both_ends_of_the_families_are_compiled_for() -> None:
 TILE_SIZES = frozenset({
     "block_k", "stages", "promotion_interval", "warps_m", "warps_n", "warps_k", "split_k_slices",
 })  # fmt: skip
-RING_SIZES = frozenset({"stages", "depth"})
+RING_SIZES = frozenset({"stages", "depth", "epilogue"})
 
 
 # The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
