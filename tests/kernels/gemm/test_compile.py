@@ -9,7 +9,7 @@ from itertools import chain, product
 
 import pytest
 from argand import PRECISIONS
-from argand.device import HOPPER, Arch
+from argand.device import Arch
 from argand.gemm.candidates import GemmSizes, OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import (
@@ -120,7 +120,8 @@ def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
         return
     row = PRECISIONS[precision]
     plan = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, vector=2)
-    assert plan.block_m == (64 if row.terms > 1 and arch.sm > HOPPER else 128)
+    # Of two terms the estimates of 64 and 128 rows are within a hundredth on sm_80 and Hopper.
+    assert plan.block_m == (128 if row.terms == 1 or arch.target in ("sm_86", "sm_89") else 64)
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
 
