@@ -44,7 +44,7 @@ CASES: tuple[tuple[tuple[int, int, int, int], Input, tuple[str, ...]], ...] = (
 )
 """Shapes, inputs and precisions of a run without arguments."""
 SAMPLED_BINS = 64
-"""Of a channel, at the beginning and at the end."""
+"""Checked bins: the first ones of the first channel and the last ones of the last."""
 _PRODUCT, _APART = "argand product", "argand product, detected"
 
 
@@ -83,7 +83,7 @@ class BeamPowerRow(WholeCall):
 
 @dataclass(frozen=True)
 class _Run:
-    """What the ways of one set of operands share."""
+    """The operands, the device and the clock of the measurements that form one group of rows."""
 
     arguments: argparse.Namespace
     device: Device

@@ -60,7 +60,7 @@ class ReadoutRow(WholeCall):
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked: our call, a peer's, and the error of an answer of ours over its bound."""
+    """A question: our call, a peer's, and the error of our answer over its bound."""
 
     call: str
     ours: Callable[[], Any]

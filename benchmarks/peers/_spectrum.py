@@ -1,4 +1,4 @@
-"""What peers of spectral estimates have in common."""
+"""Computation that the peers of spectral estimates share."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ HOPPER_SHAPES = (
 )  # fmt: skip
 """Ragged, with pitches that TMA reads, even and odd; two have a k for split-K and stream-K."""
 SHORT = Shape(131, 69, 9, batch=2)
-"""Of a k that the fma family takes, in several tiles of its largest plan."""
+"""A k that the fma family takes, in several tiles of its largest plan."""
 LONG = Shape(66, 34, 4500)
 """For split precisions: accumulators of a long k, and of its split-K slices, are spilled."""
 WAVES = Shape(1540, 1500, 308)

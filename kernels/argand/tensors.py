@@ -6,8 +6,8 @@ torch's current stream. Nothing here imports torch before a call has a tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -84,14 +84,18 @@ def call_on_tensors(
         return _tensor(found, bf16=options.get("output") == "bf16")
 
 
-def _on_stream_of(device: Any) -> AbstractContextManager[Any]:
+@contextmanager
+def _on_stream_of(device: Any) -> Iterator[None]:
+    """Make a CUDA device and torch's stream of it CuPy's current ones; nothing on a CPU."""
     if device.type == "cpu":
-        return nullcontext()
+        yield
+        return
     import cupy
     import torch
 
     stream = _Handle(torch.cuda.current_stream(device).cuda_stream)
-    return _Both(cupy.cuda.Device(device.index), cupy.cuda.Stream.from_external(stream))
+    with cupy.cuda.Device(device.index), cupy.cuda.Stream.from_external(stream):
+        yield
 
 
 class _Handle:
@@ -102,21 +106,6 @@ class _Handle:
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self._address
-
-
-class _Both:
-    """Two contexts, the first around the second."""
-
-    def __init__(self, first: Any, second: Any) -> None:
-        self._contexts = first, second
-
-    def __enter__(self) -> None:
-        for one in self._contexts:
-            one.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        for one in reversed(self._contexts):
-            one.__exit__(*error)
 
 
 def _view(x: Any, pairs: type | None) -> Any:

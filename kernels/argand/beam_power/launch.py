@@ -51,7 +51,7 @@ AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan
 
 _VECTOR = 16
 _FRAGMENT_BYTES = 32 * 16
-"""Of a row tile and a step of k, in each part and term."""
+"""Bytes of one MMA fragment: a row tile and one mma_k, in each complex part and term."""
 _LARGEST_GRID = 2**31 - 1
 _MOST_BLOCK_TILES = 256
 _TILES_OF_A_START = 0.5

@@ -12,7 +12,7 @@ from argand.gemm.problem import gemm_problem
 from argand.precision import Precision
 
 Detect = Literal["power", "stokes"]
-"""What is summed over time: |z|^2 of a beam z, or I, Q, U, V of its two polarizations."""
+"""Quantity that is summed over time: |z|^2 of a beam z, or I, Q, U, V of two polarizations."""
 DETECTIONS: tuple[Detect, ...] = get_args(Detect)
 LONGEST_SUM = 4096
 """Most samples that are added one after another; the sums of longer bins' parts are added then."""

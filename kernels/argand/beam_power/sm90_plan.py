@@ -24,9 +24,9 @@ LARGEST_WGMMA_GROUP = 16
 """Samples of a warp, whose sums need no shared memory."""
 _WARPGROUP, _TIMES = 128, 64
 WEIGHT_ROW_BYTES = 128
-"""Of the weights of a beam in shared memory (`kWeightRowBytes`)."""
+"""Bytes of a row of a beam's weights in shared memory (`kWeightRowBytes`)."""
 _BLOCK_BYTES = 1024
-"""Of a multiprocessor's shared memory that a block takes beside its own."""
+"""Bytes of a multiprocessor's shared memory that CUDA reserves for each block."""
 
 
 @dataclass(frozen=True)

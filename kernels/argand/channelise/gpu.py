@@ -111,7 +111,7 @@ def _in_one_kernel(
     launch = _kernel_launch(plan, component, -(-items // plan.groups), device)
     launch({
         "x": given.data.ptr, "out": target.data.ptr, "coefficients": taps.data.ptr,
-        "twiddles": _twiddles(plan, device.index).data.ptr,
+        "twiddles": device_twiddles(plan, device.index).data.ptr,
         "row_stride": given.size // problem.rows // (1 if given.dtype.kind == "c" else 2),
         "spectra": problem.spectra, "items": items,
         "chunks": chunks, "batches": batches, "step": problem.step // unit,
@@ -161,8 +161,8 @@ def _kernel_launch(
 
 
 @lru_cache(maxsize=16)
-def _twiddles(plan: ChannelisePlan, device: int) -> Any:
-    """`twiddle_tables` on a device."""
+def device_twiddles(plan: ChannelisePlan, device: int) -> Any:
+    """Return `twiddle_tables` on a device, copied there once."""
     return cupy.asarray(twiddle_tables(plan))
 
 

@@ -10,13 +10,13 @@ from argand.precision import Precision
 _CLOCK = 1755.0
 _LAUNCH = 3.9
 _ROUND = {1: 0.5, 8: 0.7}
-"""Of each further round of loads, which waits for memory or L2, by results of a lane."""
+"""Latency of each further round of loads from memory or L2, by results of a lane."""
 _PER_K = {1: 30.0, 8: 60.0}
 """Cycles of one k, by results of a lane."""
 _RESULTS = {1: 250.0, 8: 1100.0}
 """Cycles of addresses and stores, by results of a lane."""
 _ROUNDING = 0.2, 0.15, 40.0
-"""What rounding adds: to the first round of loads, to a further one, and cycles of one k."""
+"""Rounding adds these: to the first round of loads, to a further one, and cycles of one k."""
 _BYTES = 3.1e6
 """Bytes of a microsecond."""
 

@@ -8,7 +8,8 @@ from typing import Any
 import cupy
 import numpy as np
 
-from argand.channelise.plan import COMPONENTS, ChannelisePlan, twiddle_tables
+from argand.channelise.gpu import device_twiddles
+from argand.channelise.plan import COMPONENTS, ChannelisePlan
 from argand.device import Device, gpu
 from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
@@ -111,7 +112,7 @@ def _in_one_kernel(
     launch({
         "x": given.data.ptr, "out": target.data.ptr,
         "partial": 0 if partial is None else partial.data.ptr,
-        "window": window.data.ptr, "twiddles": _twiddles(one, device.index).data.ptr,
+        "window": window.data.ptr, "twiddles": device_twiddles(one, device.index).data.ptr,
         "row_stride": stride, "step": problem.step, "groups": problem.groups,
         "average": problem.average, "items": items, "chunks": chunks, "batches": batches,
     })  # fmt: skip
@@ -157,9 +158,3 @@ def _launch(
     return BoundKernel(
         kernel, blocks, one.block_threads, Arguments(dtype, values), shared_bytes=one.shared_bytes
     )
-
-
-@lru_cache(maxsize=16)
-def _twiddles(plan: ChannelisePlan, device: int) -> Any:
-    """`twiddle_tables` on a device."""
-    return cupy.asarray(twiddle_tables(plan))
