@@ -9,11 +9,11 @@ import numpy as np
 from argand.beam_power.blocks import in_blocks
 from argand.beam_power.problem import Detect, beam_power_problem
 from argand.defaults import default_precision
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
-from argand.tensors import call_on_tensors, has_tensors
 
 
 def beam_power(
@@ -55,8 +55,8 @@ def beam_power(
         TypeError: operands that hold no numbers, or some of them on a GPU and others not.
         DeviceError: the device does not have the kernel.
     """
-    if has_tensors(weights, samples, out):
-        return call_on_tensors(
+    if has_foreign(weights, samples, out):
+        return call_on_foreign(
             beam_power, {"weights": weights, "samples": samples, "out": out}, pairs=Pairs,
             detect=detect, integrate=integrate, precision=precision,
         )  # fmt: skip

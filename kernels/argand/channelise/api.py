@@ -10,11 +10,11 @@ from argand.channelise.cpu import channelise_in_blocks
 from argand.channelise.problem import ChanneliseProblem, check_sizes, oversampling_of
 from argand.channelise.prototype import prototype
 from argand.defaults import default_precision
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
-from argand.tensors import call_on_tensors, has_tensors
 
 
 def channelise(
@@ -65,8 +65,8 @@ def channelise(
             precision, coefficients of another number or not finite, a wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
     """
-    if has_tensors(x, out):
-        return call_on_tensors(
+    if has_foreign(x, out):
+        return call_on_foreign(
             channelise, {"x": x, "out": out}, pairs=Pairs, channels=channels, taps=taps,
             window=window, oversampling=oversampling, precision=precision,
         )  # fmt: skip

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.device import is_cuda_array
+from argand.device import is_cuda_array, is_cupy_array
 from argand.dft import cpu as numpy_dft
 from argand.dft.cpu_butterfly import butterfly_dft
 from argand.dft.cpu_three_kernel import three_kernel_dft
 from argand.dft.heuristics import butterflies_for
 from argand.dft.problem import dft_problem
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import Precision
 from argand.runtime.checks import check_out
-from argand.tensors import call_on_tensors, has_tensors
 
 
 def dft(
@@ -57,7 +57,7 @@ def dft(
             wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
     """
-    on_gpu = is_cuda_array(x)
+    on_gpu = is_cupy_array(x)
     key = None
     if on_gpu:
         calls = _cuda().CALLS
@@ -65,8 +65,8 @@ def dft(
         found = None if key is None else calls.repeat(key, (x,), out)
         if found is not None:
             return found
-    if has_tensors(x, out):
-        return call_on_tensors(
+    if has_foreign(x, out):
+        return call_on_foreign(
             dft, {"x": x, "out": out}, axis=axis, n=n, inverse=inverse, norm=norm,
             precision=precision, rounding=rounding,
         )  # fmt: skip

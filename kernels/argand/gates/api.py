@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from argand.device import is_cuda_array, is_cupy_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import GateForm, gate_form
 from argand.precision import Precision, get_precision
-from argand.tensors import call_on_tensors, has_tensors
 
 
 def apply_gate(
@@ -60,8 +60,8 @@ def apply_gate(
         key = calls.key((matrix, state), (qubits, len(targets), precision))
         if key is not None and calls.repeat(key, (matrix,), state) is not None:
             return state
-    if has_tensors(state, matrix):
-        return call_on_tensors(
+    if has_foreign(state, matrix):
+        return call_on_foreign(
             apply_gate, {"state": state, "matrix": matrix}, written="state", targets=targets,
             controls=controls, precision=precision,
         )  # fmt: skip

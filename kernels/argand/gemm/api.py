@@ -8,6 +8,7 @@ from typing import Any
 
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm import cpu as numpy_backend
 from argand.gemm import numpy_calls
 from argand.gemm.families import Family, require_family
@@ -19,7 +20,6 @@ from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.problem import OperandFormat, Output, gemm_problem
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
-from argand.tensors import call_on_tensors, has_tensors
 
 
 def gemm(
@@ -101,8 +101,8 @@ def gemm(
         repeated = numpy_calls.known(on_host)
         if repeated is not None:
             return numpy_backend.gemm(repeated, a, b, c, out)
-    if has_tensors(a, b, c, out):
-        return call_on_tensors(
+    if has_foreign(a, b, c, out):
+        return call_on_foreign(
             gemm, {"a": a, "b": b, "c": c, "out": out}, pairs=Pairs, alpha=alpha, beta=beta,
             op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance, check=check,
             rounding=rounding, output=output, kernels=kernels,

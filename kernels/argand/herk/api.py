@@ -9,6 +9,7 @@ import numpy as np
 
 from argand.defaults import default_precision
 from argand.device import cpu
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.exact import exact_moduli
 from argand.gemm.modular.moduli import EXACT
@@ -19,7 +20,6 @@ from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, HerkProblem, herk_problem
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
-from argand.tensors import call_on_tensors, has_tensors
 
 
 def herk(
@@ -67,8 +67,8 @@ def herk(
         DeviceError: kernels that the device does not have.
         TypeError: some of a, c and out on a GPU and others not.
     """
-    if has_tensors(a, c, out):
-        return call_on_tensors(
+    if has_foreign(a, c, out):
+        return call_on_foreign(
             herk, {"a": a, "c": c, "out": out}, pairs=Pairs, alpha=alpha, beta=beta, op=op,
             precision=precision, rounding=rounding, form=form, kernels=kernels,
         )  # fmt: skip

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.device import is_cuda_array
+from argand.device import is_cuda_array, is_cupy_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import get_precision
 from argand.runtime.checks import check_out
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
-from argand.tensors import call_on_tensors, has_tensors
 
 LARGEST_SCALE = 2.0**60
 """Largest factor s of the exponents, and the reciprocal of the smallest one.
@@ -123,7 +123,7 @@ _Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str |
 def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
     if axis != -1:
         return _along(operation, x, axis, out, options)
-    on_gpu = is_cuda_array(x)
+    on_gpu = is_cupy_array(x)
     if on_gpu:
         cuda_softmax = _cuda()
         key = cuda_softmax.CALLS.key((x, out), (operation, *options))
@@ -131,10 +131,10 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
             found = cuda_softmax.CALLS.repeat(key, (x,), out)
             if found is not None:
                 return found
-    if has_tensors(x, out):
+    if has_foreign(x, out):
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
-        return call_on_tensors(_CALLS[operation], {"x": x, "out": out}, axis=axis, **given)
+        return call_on_foreign(_CALLS[operation], {"x": x, "out": out}, axis=axis, **given)
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if not on_gpu:
@@ -148,10 +148,10 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
 
 def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
     """The same over another axis than the last: views that have it last."""
-    if has_tensors(x, out):
+    if has_foreign(x, out):
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
-        return call_on_tensors(_CALLS[operation], {"x": x, "out": out}, axis=axis, **given)
+        return call_on_foreign(_CALLS[operation], {"x": x, "out": out}, axis=axis, **given)
     x = x if is_cuda_array(x) else np.asarray(x)
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")

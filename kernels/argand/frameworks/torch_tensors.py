@@ -1,32 +1,21 @@
 """Tensors of torch in, tensors out: the public calls on views of them, without copies.
 
 A CPU tensor is computed as a NumPy array and a CUDA tensor as a CuPy array over the same memory, on
-torch's current stream. Nothing here imports torch before a call has a tensor.
+torch's current stream and in memory of torch's allocator, so that graphs that torch captures own
+what their kernels write. Only calls that have a tensor import this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 
-_OF_TORCH: dict[type, bool] = {}
-
-
-def is_tensor(x: object) -> bool:
-    """Whether ``x`` is a tensor of torch, by a look at its type alone."""
-    known = _OF_TORCH.get(type(x))
-    if known is None:
-        name = type(x).__module__.partition(".")[0]
-        known = _OF_TORCH[type(x)] = name == "torch" and hasattr(x, "is_conj")
-    return known
-
-
-def has_tensors(*arrays: object) -> bool:
-    """Whether some of these are tensors of torch."""
-    return any(map(is_tensor, arrays))
+from argand.frameworks.foreign import framework_of
 
 
 def call_on_tensors(
@@ -51,15 +40,8 @@ def call_on_tensors(
             tensors that require a gradient outside of ``torch.no_grad()``.
         ValueError: a ``written`` tensor that is a conjugate or negative view.
     """
-    import torch
-
-    tensors = {name: x for name, x in arrays.items() if is_tensor(x)}
-    devices = {str(x.device): x.device for x in tensors.values()}
-    if len(devices) > 1:
-        raise TypeError(f"tensors must be on one device, got {sorted(devices)}")
-    ((_, device),) = devices.items()
-    if device.type not in ("cpu", "cuda"):
-        raise TypeError(f"tensors must be on a CPU or a CUDA GPU, got {device}")
+    tensors = {name: x for name, x in arrays.items() if framework_of(x) == "torch"}
+    device = _device_of(tensors.values())
     for name, x in tensors.items():
         if x.requires_grad and torch.is_grad_enabled():
             raise TypeError(
@@ -72,10 +54,7 @@ def call_on_tensors(
         given = {name: x if name not in tensors else _view(x, pairs) for name, x in arrays.items()}
         if "format" in options and any(x.dtype == torch.bfloat16 for x in tensors.values()):
             options["format"] = "bf16"
-            given = {
-                name: x if name not in tensors else _bits(tensors[name], pairs)
-                for name, x in given.items()
-            }
+            given |= {name: _bits(x, pairs) for name, x in tensors.items()}
         found = function(**given, **options)
         if written in tensors:
             return tensors[written]
@@ -84,18 +63,36 @@ def call_on_tensors(
         return _tensor(found, bf16=options.get("output") == "bf16")
 
 
+def _device_of(tensors: Any) -> Any:
+    """Return the device of all these tensors."""
+    devices = {x.device for x in tensors}
+    if len(devices) > 1:
+        raise TypeError(f"tensors must be on one device, got {sorted(map(str, devices))}")
+    device = devices.pop()
+    if device.type not in ("cpu", "cuda"):
+        raise TypeError(f"tensors must be on a CPU or a CUDA GPU, got {device}")
+    return device
+
+
 @contextmanager
 def _on_stream_of(device: Any) -> Iterator[None]:
-    """Make a CUDA device and torch's stream of it CuPy's current ones; nothing on a CPU."""
+    """Make a CUDA device, torch's stream and its allocator CuPy's current ones; not on a CPU."""
     if device.type == "cpu":
         yield
         return
     import cupy
-    import torch
 
-    stream = _Handle(torch.cuda.current_stream(device).cuda_stream)
-    with cupy.cuda.Device(device.index), cupy.cuda.Stream.from_external(stream):
+    stream = _stream(torch.cuda.current_stream(device).cuda_stream)
+    with cupy.cuda.Device(device.index), stream, cupy.cuda.using_allocator(_torch_memory()):
         yield
+
+
+@cache
+def _stream(address: int) -> Any:
+    """Return a stream of torch's as CuPy's; addresses are few, because torch pools its streams."""
+    import cupy
+
+    return cupy.cuda.Stream.from_external(_Handle(address))
 
 
 class _Handle:
@@ -108,9 +105,23 @@ class _Handle:
         return 0, self._address
 
 
-def _view(x: Any, pairs: type | None) -> Any:
-    import torch
+@cache
+def _torch_memory() -> Any:
+    """Return an allocator of CuPy's that takes memory from torch's."""
+    import cupy
 
+    def allocate(size: int, device: int) -> int:
+        stream = cupy.cuda.get_current_stream().ptr
+        return int(torch.cuda.caching_allocator_alloc(size, device, stream)) if size else 0
+
+    def free(address: int, _device: int) -> None:
+        if address:
+            torch.cuda.caching_allocator_delete(address)
+
+    return cupy.cuda.PythonFunctionAllocator(allocate, free).malloc
+
+
+def _view(x: Any, pairs: type | None) -> Any:
     x = x.detach().resolve_conj().resolve_neg()
     if x.dtype == torch.bfloat16:
         x = x.float()
@@ -123,8 +134,6 @@ def _view(x: Any, pairs: type | None) -> Any:
 
 def _bits(x: Any, pairs: type | None) -> Any:
     """The bits of bfloat16 as uint16, anything else as `_view` has it."""
-    import torch
-
     x = x.detach()
     if x.dtype != torch.bfloat16:
         return _view(x, pairs)
@@ -132,6 +141,7 @@ def _bits(x: Any, pairs: type | None) -> Any:
 
 
 def _array(x: Any) -> Any:
+    """Return a tensor as an array over its memory: of NumPy on a CPU, of CuPy on a GPU."""
     if x.device.type == "cpu":
         return x.numpy()
     import cupy
@@ -141,15 +151,11 @@ def _array(x: Any) -> Any:
 
 def _half_tensor(found: Any) -> Any:
     """complex32 of `Pairs` of fp16; of bf16, which torch has no complex type of, both parts."""
-    import torch
-
     parts = _tensor(found.array, bf16=found.format == "bf16")
     return torch.view_as_complex(parts) if found.format == "fp16" else parts
 
 
 def _tensor(found: Any, *, bf16: bool) -> Any:
-    import torch
-
     if isinstance(found, np.ndarray):
         whole = found if all(stride >= 0 for stride in found.strides) else found.copy()
         tensor = torch.from_numpy(whole.view(np.int16) if bf16 else whole)

@@ -1,0 +1,103 @@
+"""Arrays of any library that has DLPack or ``__cuda_array_interface__``, in place of its own.
+
+Data on a GPU is read on CuPy's current stream, which waits for the producer's stream where the
+protocol names it; the host waits for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from argand.frameworks.foreign import framework_of
+
+_CPU_DEVICES = (1, 3)
+"""DLPack's kDLCPU and kDLCUDAHost."""
+
+
+def call_on_exchanged(
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    *,
+    written: str = "out",
+    pairs: type | None = None,
+    **options: Any,
+) -> Any:
+    """Return what a function of NumPy or CuPy arrays returns, as an array of the caller's library.
+
+    That is the library's namespace of the array API, if it has one with ``from_dlpack``; else
+    the result is a NumPy or a CuPy array. Arguments are those of `call_on_foreign`.
+
+    Raises TypeError for an array on a device that is neither a CPU nor a CUDA GPU.
+    """
+    given: dict[str, Any] = {}
+    foreign = {name: x for name, x in arrays.items() if framework_of(x) == "exchange"}
+    for name, x in arrays.items():
+        given[name] = _array(x) if name in foreign else x
+    found = function(**given, **options)
+    if written in foreign:
+        _let_producer_wait(foreign[written])
+        return foreign[written]
+    if pairs is not None and isinstance(found, pairs):
+        return found
+    return _like(next(iter(foreign.values())), found)
+
+
+def _array(x: Any) -> Any:
+    """Return an array over the memory of another library's."""
+    if hasattr(x, "__dlpack_device__"):
+        kind, _ = x.__dlpack_device__()
+        if int(kind) in _CPU_DEVICES:
+            return np.from_dlpack(x)
+        import cupy
+
+        return cupy.from_dlpack(x)
+    import cupy
+
+    interface = dict(x.__cuda_array_interface__)
+    producer = interface.pop("stream", None)
+    if producer is not None:
+        _wait(cupy.cuda.get_current_stream(), producer)
+    return cupy.asarray(_Interface(interface, x))
+
+
+class _Interface:
+    """An array by its interface, without the stream: CuPy would have the host wait for that."""
+
+    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
+        self.__cuda_array_interface__ = interface
+        self._owner = owner
+
+
+def _let_producer_wait(x: Any) -> None:
+    """Let the stream that an array's interface names wait for what was queued here."""
+    if hasattr(x, "__dlpack_device__"):
+        return
+    import cupy
+
+    stream = x.__cuda_array_interface__.get("stream")
+    if stream is not None:
+        event = cupy.cuda.Event(disable_timing=True)
+        event.record()
+        cupy.cuda.runtime.streamWaitEvent(stream, event.ptr)
+
+
+def _wait(stream: Any, producer: int) -> None:
+    """Let a stream wait for what is queued on another, given by its address, 1 or 2."""
+    import cupy
+
+    if stream.ptr == producer:
+        return
+    event = cupy.cuda.Event(disable_timing=True)
+    cupy.cuda.runtime.eventRecord(event.ptr, producer)
+    stream.wait_event(event)
+
+
+def _like(x: Any, found: Any) -> Any:
+    """Return a result as an array of x's library, by the array API."""
+    if not hasattr(x, "__array_namespace__"):
+        return found
+    convert = getattr(x.__array_namespace__(), "from_dlpack", None)
+    return found if convert is None else convert(found)

@@ -1,0 +1,73 @@
+"""Which library an argument belongs to, by a look at its type that imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+Framework = Literal["torch", "jax", "exchange"]
+"""Torch's tensors, JAX's arrays, and arrays of other libraries that can be exchanged: they have
+``__cuda_array_interface__`` or DLPack's methods."""
+_OWN = ("numpy", "cupy", "builtins", "argand")
+"""Libraries whose objects the calls take as they are."""
+_FRAMEWORKS: dict[type, Framework | None] = {}
+
+
+def framework_of(x: object) -> Framework | None:
+    """Return the framework of an argument; None of NumPy's and CuPy's arrays, lists and ours."""
+    kind = type(x)
+    try:
+        return _FRAMEWORKS[kind]
+    except KeyError:
+        return _FRAMEWORKS.setdefault(kind, _framework_of_type(kind))
+
+
+def _framework_of_type(kind: type) -> Framework | None:
+    library = kind.__module__.partition(".")[0]
+    if library in _OWN or issubclass(kind, np.ndarray):
+        return None
+    if library in ("jax", "jaxlib"):
+        return "jax"
+    if hasattr(kind, "is_conj") and any(base.__module__ == "torch" for base in kind.__mro__):
+        return "torch"
+    exchanged = hasattr(kind, "__cuda_array_interface__") or hasattr(kind, "__dlpack__")
+    return "exchange" if exchanged else None
+
+
+def has_foreign(*arrays: object) -> bool:
+    """Whether some of these belong to a framework."""
+    return any(framework_of(x) is not None for x in arrays)
+
+
+def call_on_foreign(
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    *,
+    written: str = "out",
+    pairs: type | None = None,
+    **options: Any,
+) -> Any:
+    """Return what a function of NumPy or CuPy arrays returns, as an array of the caller's library.
+
+    Args:
+        function: a public call, of ``arrays`` and ``options``.
+        arrays: by the names of its arguments, some of them of a framework.
+        written: the argument that the function writes to.
+        pairs: `argand.Pairs` where the function takes and returns them.
+        options: its other arguments.
+
+    Raises:
+        TypeError: arrays of two frameworks, or on different devices.
+    """
+    found = {framework_of(x) for x in arrays.values()} - {None}
+    if len(found) > 1:
+        raise TypeError(f"arrays must be of one library, got {sorted(map(str, found))}")
+    if "exchange" in found:
+        from argand.frameworks.exchanged import call_on_exchanged
+
+        return call_on_exchanged(function, arrays, written=written, pairs=pairs, **options)
+    from argand.frameworks.torch_tensors import call_on_tensors
+
+    return call_on_tensors(function, arrays, written=written, pairs=pairs, **options)

@@ -1,0 +1,131 @@
+"""Arrays of libraries that argand does not know, by DLPack and by CUDA's array interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import apply_gate, dft, gemm, softmax
+
+
+class ByDlpack:
+    """An array of a library that speaks DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+class WithNamespace(ByDlpack):
+    """The same of a library that has the array API's namespace."""
+
+    def __array_namespace__(self) -> Any:
+        return WithNamespace
+
+    @staticmethod
+    def from_dlpack(array: Any) -> WithNamespace:
+        return WithNamespace(array)
+
+
+class ByInterface:
+    """An array of a library that speaks CUDA's array interface, and names its stream."""
+
+    def __init__(self, array: Any, stream: int) -> None:
+        self.array, self.stream = array, stream
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.array.__cuda_array_interface__, "stream": self.stream}
+
+
+def drawn(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0]
+
+
+def test_arrays_on_a_cpu_are_read_and_written_in_place(rng: np.random.Generator) -> None:
+    x = drawn(rng, 6, 6)
+    np.testing.assert_array_equal(gemm(ByDlpack(x), x.T), x @ x.T)
+    np.testing.assert_array_equal(dft(ByDlpack(x[::2]), 0), dft(x[::2], 0))
+    np.testing.assert_array_equal(softmax(ByDlpack(x.real), 0), softmax(x.real, 0))
+    out = ByDlpack(np.full((6, 6), np.nan + 0j))
+    assert gemm(x, ByDlpack(x), out=out) is out
+    np.testing.assert_array_equal(out.array, x @ x)
+    state = np.eye(1, 4, dtype=complex)[0]
+    apply_gate(ByDlpack(state), np.array([[0, 1], [1, 0]]), [1])
+    assert state[2] == 1
+
+
+def test_a_result_is_of_the_callers_library(rng: np.random.Generator) -> None:
+    found = dft(WithNamespace(drawn(rng, 4)))
+    assert type(found) is WithNamespace
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("by", ["dlpack", "interface"])
+@pytest.mark.parametrize("kind", ["legacy", "per-thread", "own"])
+def test_delayed_producers_are_waited_for(
+    cp: Any, rng: np.random.Generator, by: str, kind: str
+) -> None:
+    """By the GPU, while the host goes on."""
+    x = cp.asarray(drawn(rng, 300, 300), "complex64")
+    wanted = (x @ x).get()
+    streams = {"legacy": cp.cuda.Stream.null, "per-thread": cp.cuda.Stream.ptds}
+    producer = streams.get(kind) or cp.cuda.Stream(non_blocking=True)
+    consumer = cp.cuda.Stream(non_blocking=True)
+    with consumer:
+        gemm(x, x)  # compiles, and takes memory, for which the driver may wait
+    for _ in range(3):
+        y = cp.zeros_like(x)
+        cp.cuda.Device().synchronize()
+        with producer:
+            delay(cp)
+            y[...] = x
+        address = {"legacy": 1, "per-thread": 2}.get(kind, producer.ptr)
+        given = ByInterface(y, address) if by == "interface" else OnStream(y, producer)
+        with consumer:
+            found = gemm(given, given)
+            assert not producer.done, "the host has waited for the producer"
+        np.testing.assert_allclose(found.get(stream=consumer), wanted, rtol=0, atol=1e-3)
+
+
+@pytest.mark.gpu
+def test_an_out_that_names_its_stream_is_waited_for(cp: Any, rng: np.random.Generator) -> None:
+    x = cp.asarray(drawn(rng, 300, 300), "complex64")
+    wanted = (x @ x).get()
+    reader, own = cp.cuda.Stream(non_blocking=True), cp.cuda.Stream(non_blocking=True)
+    y = cp.zeros_like(x)
+    cp.cuda.Device().synchronize()
+    with own:
+        delay(cp)
+        gemm(x, x, out=ByInterface(y, reader.ptr))
+    np.testing.assert_allclose(y.get(stream=reader), wanted, rtol=0, atol=1e-3)
+
+
+class OnStream(ByDlpack):
+    """An array that its library made on a stream, which it has the consumer wait for."""
+
+    def __init__(self, array: Any, producer: Any) -> None:
+        super().__init__(array)
+        self.producer = producer
+
+    def __dlpack__(self, **options: Any) -> Any:
+        with self.producer:
+            return self.array.__dlpack__(**options)
+
+
+def delay(cp: Any) -> None:
+    """Keep the current stream busy for some 20 ms."""
+    spin = cp.RawKernel(
+        r"""extern "C" __global__ void spin() {
+            const long long start = clock64();
+            while (clock64() - start < 40000000) { __nanosleep(1000); }
+        }""",
+        "spin",
+    )
+    spin((1,), (1,), ())
