@@ -27,7 +27,7 @@ pytestmark = pytest.mark.gpu
 BROKEN = '''
 """The workload that is named doomed meets a kernel that fails, where a file says so."""
 from pathlib import Path
-from workflow.steps import execute
+from workflow.steps import execute, run_results
 
 KERNELS = {
     "trap": 'extern "C" __global__ void fails() { asm volatile("trap;"); }',
@@ -52,7 +52,7 @@ def broken(workload, *rest):
         import cupy
         kernel = said.read_text()
         said.unlink()
-        execute.download = after(2, execute.download, kernel)  # the second precision's
+        run_results.download = after(2, run_results.download, kernel)  # the second precision's
         cupy.ascontiguousarray = after(6, cupy.ascontiguousarray, kernel)  # a chunk of a stream
     return whole(workload, *rest)
 

@@ -204,8 +204,8 @@ def test_the_record_names_the_family_that_ran(
     case = sized("rows", gpu) | {"kernels": kernels}
     for name, given in (("streamed", case), ("whole", without_bound(case))):
         (record, *_) = Ran(tmp_path / name, workload_of(given, "3xfp16"), gpu).records()
-        family = "mma[.]sync" if kernels else "(wgmma|mma[.]sync)"
-        assert re.match(rf"fp16 4M \(3 products\), {family} \d+x\d+x\d+ ", record.algorithm)
+        family = r"mma[.]sync \d+x\d+x\d+ " if kernels else r"(wgmma|mma[.]sync|fma) \d+x\d+"
+        assert re.match(rf"fp16 4M \(3 products\), {family}", record.algorithm)
 
 
 PEAK = """
