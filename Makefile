@@ -2,18 +2,13 @@
 PYTHON ?= python3
 CORES ?= all
 STUDY ?=
-FILE = $(or $(STUDY),config/config.yaml)
-# Each study has a folder of its own; OUT names another one.
+# Each study has a folder of its own, results/<name of its file>; OUT names another one.
 OUT ?=
-FOLDER = $(or $(OUT),results/$(basename $(notdir $(FILE))))
 PROFILE ?=
-# A profile for a cluster names the executor that submits jobs, and how many at once.
+# A profile for a cluster names the executor that submits jobs, whose lock is installed too.
 EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
-# What follows --config up to the next option would be a key of it.
-SNAKEMAKE = .venv/bin/snakemake --config study=$(FILE) out=$(FOLDER) \
-  $(if $(PROFILE),--workflow-profile $(PROFILE),--cores $(CORES))
-# Of what is there, also after a run that failed.
-REPORT = rm -f $(FOLDER)/report.html; $(SNAKEMAKE) reported --quiet all --report $(FOLDER)/report.html
+ARGAND = .venv/bin/python -m argand
+GIVEN = $(if $(OUT),--out '$(OUT)') $(if $(PROFILE),--profile $(PROFILE),--cores $(CORES)) $(STUDY)
 # Two workers more than there are cores, because some wait for Slurm and for jobs most of the time.
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 2) --dist worksteal
 ATTACK ?=
@@ -26,19 +21,17 @@ COMPARE ?=
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
 
-run: setup check ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures in results/<study> (OUT=path)
-	@$(SNAKEMAKE); status=$$?; $(REPORT); \
-	test $$status = 0 || { echo "Not all of it: $(FOLDER)/answer.html says what failed"; exit $$status; }; \
-	echo "Done: open $(FOLDER)/answer.html, which begins with the answer, or $(FOLDER)/report.html"
+run: setup ## the study (STUDY=path.yaml CORES=8 or PROFILE=profiles/slurm) to products, tables, figures in results/<study> (OUT=path)
+	@$(ARGAND) run $(GIVEN)
 
 check: setup ## the study's mistakes, all at once, or what each step will need of disk, memory and time; runs nothing
-	@.venv/bin/python -m workflow.config.check $(if $(EXECUTOR),--elsewhere) --out $(FOLDER) $(FILE)
+	@$(ARGAND) check $(GIVEN)
 
 report: setup ## the report of a study again, from what a run left
-	$(REPORT)
+	@$(ARGAND) report $(GIVEN)
 
 compare: setup ## what changed from A to B (A=before B=results/config COMPARE="--margin 10"); fails where B is slower or less accurate
-	@.venv/bin/python -m workflow.compare $(COMPARE) -- '$(A)' '$(B)'
+	@$(ARGAND) compare $(COMPARE) -- '$(A)' '$(B)'
 
 # Not by $(MAKE): a dry run would run them. The tests wait often enough for the linters to cost little.
 test: setup-dev ## linters beside the short run of the tests: minutes

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
-from setuptools import find_packages
 
 LOCKS = ("cpu", "dev", "gpu-cuda12", "gpu-cuda13", "slurm")
 
@@ -60,31 +58,6 @@ def test_no_registry_is_named(root: Path) -> None:
     for name in filter(None, listed):
         text = (root / name).read_text(errors="ignore") if (root / name).is_file() else ""
         assert not [host for host in hosts if host in text], name
-
-
-def test_every_package_and_header_is_installed(root: Path) -> None:
-    """An import that works in the repository works after ``pip install`` too."""
-    setup = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
-    how = setup["packages"]["find"]
-    assert how["where"] == [".", "kernels"]
-    kernels = root / "kernels" / "argand"
-    folders = {
-        "argand": kernels,
-        **{name: root / name for name in ("workflow", "benchmarks", "tools")},
-    }
-    there = {
-        ".".join((name, *path.parent.relative_to(folder).parts))
-        for name, folder in folders.items()
-        for path in folder.rglob("__init__.py")
-    }
-    found = [
-        name
-        for where in how["where"]
-        for name in find_packages(str(root / where), include=how["include"])
-    ]
-    assert sorted(found) == sorted(there)
-    held = {path for glob in setup["package-data"]["argand"] for path in kernels.glob(glob)}
-    assert set(kernels.rglob("*.cuh")) <= held
 
 
 def test_files_of_code_have_at_most_300_lines(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Conda and container definitions with the packages of the locks: ``python -m tools.environments``.
+"""Conda, container and SBOM files with the packages of the locks: ``python -m tools.environments``.
 
 `envs/lock.sh` writes them anew with the locks. They name the same files by the same hashes, so an
 environment of either kind is the one of ``make run``.
@@ -7,6 +7,8 @@ environment of either kind is the one of ``make run``.
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -84,6 +86,21 @@ From: {IMAGE}
 """
 
 
+def bill_of_materials(lock: str) -> str:
+    """CycloneDX 1.5: each package of the lock and its version."""
+    found = re.findall(r"^([\w.-]+)(?:\[.*?\])?==(\S+)", lock, re.MULTILINE)
+    components = [
+        {"type": "library", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}
+        for name, version in found
+    ]
+    bill = {
+        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+        "metadata": {"component": {"type": "application", "name": "argand"}},
+        "components": components,
+    }  # fmt: skip
+    return json.dumps(bill, indent=1) + "\n"
+
+
 def definitions(root: Path = ROOT) -> dict[Path, str]:
     """The text of each definition, by its file."""
     lock = (root / "envs" / "cpu.txt").read_text(encoding="utf-8")
@@ -92,6 +109,7 @@ def definitions(root: Path = ROOT) -> dict[Path, str]:
         folder / "environment.yaml": conda(lock),
         folder / "Dockerfile": docker(lock),
         folder / "argand.def": apptainer(lock),
+        folder / "argand.cdx.json": bill_of_materials(lock),
     }
 
 

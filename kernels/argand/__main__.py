@@ -1,32 +1,42 @@
-"""``python -m argand tune gemm|softmax|dft|gates``: measure the fastest here, and keep it."""
+"""The command ``argand``, also ``python -m argand``.
+
+run, check, report, compare: a study (`argand.command.study`); tune: measure the fastest plans here,
+and keep them; doctor: what this machine has and what would be used.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
-from argand.dft.tune import main as tune_dft
-from argand.gates.tune import main as tune_gates
-from argand.gemm.tune import main as tune_gemm
-from argand.softmax.tune import main as tune_softmax
+from argand.command import study
 
-TUNE: dict[str, Callable[[Sequence[str]], int]] = {
-    "gemm": tune_gemm,
-    "softmax": tune_softmax,
-    "dft": tune_dft,
-    "gates": tune_gates,
-}
+TUNED = ("gemm", "softmax", "dft", "gates")
+USAGE = f"""usage: argand run [STUDY]       products, tables, figures and a report below results/
+       argand check [STUDY]     its mistakes, or what it will need of disk, memory and time
+       argand report [STUDY]    the report again, of what a run left
+       argand compare A B       what changed from one run to another
+       argand tune {"|".join(TUNED)}    measure the fastest plans on this machine's GPU, keep them
+       argand doctor            what this machine has, and what argand would use of it
+Each says more with --help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one operation's tuning; the exit status is 2 where the command line is wrong."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if len(given) < 2 or given[0] != "tune" or given[1] not in TUNE:
-        print(
-            f"usage: python -m argand tune {'|'.join(TUNE)} ... (--help says more)", file=sys.stderr
-        )
-        return 2
-    return TUNE[given[1]](given[2:])
+    """Run one command; the exit status is its own, 2 where the command line is wrong."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in study.COMMANDS:
+        return study.main(words)
+    if len(words) > 1 and words[0] == "tune" and words[1] in TUNED:
+        tune: Callable[[Sequence[str]], int] = import_module(f"argand.{words[1]}.tune").main
+        return tune(words[2:])
+    if words == ["doctor"]:
+        from argand.command import doctor
+
+        return doctor.main()
+    helped = words in (["--help"], ["-h"])
+    print(USAGE, file=sys.stdout if helped else sys.stderr)
+    return 0 if helped else 2
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ ABOVE_ALL = ("argand", "argand.__main__")
 """The public names and the command: they import every operation."""
 ALLOWED = {
     "": {""},
+    "command": {"", "runtime", "command"},
     "runtime": {"", "runtime"},
     "frameworks": {"", "frameworks"},
     "gemm": {"", "runtime", "frameworks", "gemm"},

@@ -11,7 +11,9 @@ import yaml
 from tools.environments import definitions, requirements
 
 
-@pytest.mark.parametrize("name", ["environment.yaml", "Dockerfile", "argand.def"])
+@pytest.mark.parametrize(
+    "name", ["environment.yaml", "Dockerfile", "argand.def", "argand.cdx.json"]
+)
 def test_definitions_are_in_step_with_the_locks(root: Path, name: str) -> None:
     path = root / "envs" / name
     wanted = definitions(root)[path]

@@ -1,9 +1,10 @@
-"""``python -m workflow.compare A B``: what changed from one run to another."""
+"""``argand compare A B``: what changed from one run to another."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from workflow.compare.ratios import Ratio
@@ -15,13 +16,13 @@ from workflow.figures.comparison import draw_comparison
 REGRESSION, MISTAKE = 1, 2
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Compare two results folders or performance tables row by row.
 
     Returns 0, 1 where ours became slower or less accurate or no longer verifies, and 2 for what
     cannot be compared: files that are missing or damaged, runs with nothing in common.
     """
-    given = _parser().parse_args()
+    given = _parser().parse_args(words)
     margins = Margins(given.margin / 100, given.error_margin / 100, frozenset(given.across))
     try:
         before, after = read_rows(given.a), read_rows(given.b)
@@ -70,7 +71,7 @@ def _factors(text: str) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m workflow.compare", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="argand compare", description=main.__doc__)
     parser.add_argument("a", metavar="A", type=_named, help="results folder or performance.csv")
     parser.add_argument("b", metavar="B", type=_named, help="the later one")
     parser.add_argument("--out", type=Path, default=Path("comparison"), help="folder to write to")

@@ -1,6 +1,6 @@
 """The check of a study against the world outside its config, before any job starts.
 
-``python -m workflow.config.check STUDY...`` says it, without running anything.
+``argand check STUDY`` says it, without running anything.
 """
 
 from __future__ import annotations
@@ -215,11 +215,9 @@ def _wrong_upstream(study: Study, name: str, key: str, upstream: str) -> str:
     )
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """Check the study files named on the command line and say what is wrong with them."""
-    parser = argparse.ArgumentParser(
-        prog="python -m workflow.config.check", description=main.__doc__
-    )
+    parser = argparse.ArgumentParser(prog="argand check", description=main.__doc__)
     parser.add_argument("studies", metavar="STUDY", type=Path, nargs="+")
     parser.add_argument(
         "--out", metavar="PATH", help="where results go in place of results/<name of the file>"
@@ -227,7 +225,7 @@ def main() -> None:
     parser.add_argument(
         "--elsewhere", action="store_true", help="other machines compute: this one needs no GPU"
     )
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     wrong = []
     for path in given.studies:
         try:
@@ -240,7 +238,8 @@ def main() -> None:
         print(f"{path}: {len(study.names)} workloads ({', '.join(study.names)}), {needed}\n")
         print(needs_table(study, gpu=_on_gpu(study, elsewhere=given.elsewhere)))
     if wrong:
-        sys.exit("\n".join(wrong))
+        print("\n".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def _on_gpu(study: Study, *, elsewhere: bool) -> bool:
@@ -249,4 +248,4 @@ def _on_gpu(study: Study, *, elsewhere: bool) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The command ``argand``: studies, tuning, and what this machine would use."""

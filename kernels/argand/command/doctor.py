@@ -1,0 +1,119 @@
+"""``argand doctor``: what this machine has, and what argand would use of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from importlib import metadata, util
+from pathlib import Path
+
+from argand.command.study import missing_packages, study_tree
+from argand.defaults import ON_GPU
+from argand.device import DeviceError, cpu, gpu, resolve
+from argand.precision import PRECISIONS
+from argand.runtime.compiler import cache_folder
+
+PACKAGES = (
+    "numpy", "scipy", "cupy-cuda12x", "cupy-cuda13x", "torch", "jax", "h5py", "snakemake", "qiskit",
+)  # fmt: skip
+"""Those whose versions a question about a result begins with."""
+
+
+def report() -> list[tuple[str, str]]:
+    """A subject and what is true of it, a pair a line."""
+    return [
+        ("argand", f"{metadata.version('argand')} in {Path(__file__).parents[1]}"),
+        ("python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),
+        ("packages", ", ".join(_versions())),
+        ("cpu", f"{cpu()}, {cpu().memory_bytes / 2**30:.0f} GiB of memory"),
+        *_gpus(),
+        *_uses(),
+        ("cache", _cache(cache_folder())),
+        ("studies", _studies()),
+    ]
+
+
+def main() -> int:
+    """Print the report. The exit status is 1 where a GPU is there that argand cannot use."""
+    pairs = report()
+    width = max(len(subject) for subject, _ in pairs)
+    for subject, text in pairs:
+        print(f"{subject:{width}}  {text}")
+    return 1 if any(text.startswith("cannot be used") for _, text in pairs) else 0
+
+
+def _versions() -> Iterator[str]:
+    for name in PACKAGES:
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+
+
+def _gpus() -> list[tuple[str, str]]:
+    """Each GPU and the kernels for it, or why there is none."""
+    node = Path("/dev/nvidiactl").exists()
+    if util.find_spec("cupy") is None:
+        if not node:
+            return [("gpu", "none: no NVIDIA driver is loaded, and CuPy is not installed")]
+        how = 'pip install "argand[cuda13]", or argand[cuda12] where the driver speaks CUDA 12'
+        return [("gpu", f"cannot be used: CuPy is not installed: {how}")]
+    return _seen_by_cupy(node=node)
+
+
+def _seen_by_cupy(*, node: bool) -> list[tuple[str, str]]:
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return [("gpu", f"{'cannot be used' if node else 'none'}: {error}")]
+    return [(f"gpu {index}", _described(index)) for index in range(count)]
+
+
+def _described(index: int) -> str:
+    try:
+        device = gpu(index)
+    except DeviceError as error:
+        return f"cannot be used: {error}"
+    arch = device.require_arch()
+    return (
+        f"{device}, {device.memory_bytes / 2**30:.0f} GiB, {device.driver}; kernels for "
+        f"{arch.target}, {arch.name}"
+    )
+
+
+def _uses() -> Iterator[tuple[str, str]]:
+    """What a call computes on that names no precision, and which there are."""
+    try:
+        device = resolve()
+    except DeviceError:
+        device = cpu()
+    if device.arch is None:
+        yield "unnamed", "fp32, or fp64 for data of fp64, by NumPy's BLAS and SciPy on the CPU"
+        yield "precisions", f"{', '.join(PRECISIONS)}; but for fp32 and fp64 models of a GPU's"
+        return
+    chosen = ", ".join(f"{name} for a {operation}" for operation, name in ON_GPU.items())
+    yield "unnamed", f"{chosen}; fp64 for data of fp64"
+    able = [name for name, row in PRECISIONS.items() if row.min_sm <= device.arch.sm]
+    yield "precisions", f"{', '.join(able)}, 6xint8 to 17xint8"
+
+
+def _cache(folder: Path) -> str:
+    """Where compiled kernels and measured plans are kept."""
+    held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(there).free / 2**30
+    writable = "" if os.access(there, os.W_OK) else ", NOT writable: every process compiles anew"
+    return (
+        f"{folder}, {len(held)} files of {sum(held) / 2**20:.1f} MiB, {free:.0f} GiB free{writable}"
+    )
+
+
+def _studies() -> str:
+    missing = missing_packages()
+    if missing:
+        return f'not possible: {", ".join(missing)} not installed: pip install "argand[workflow]"'
+    return f"by the workflow in {study_tree()}" if study_tree() else "not possible: no workflow"

@@ -1,0 +1,53 @@
+"""``argand run|check|report|compare``: hands its words to the workflow of this package.
+
+In a wheel it lies inside the package, in a folder that no import of another package finds; in a
+clone it is the repository. It runs in a process of its own: this package imports none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+COMMANDS = ("run", "check", "report", "compare")
+NEEDED = ("snakemake", "pydantic", "h5py", "hdf5plugin", "matplotlib", "yaml", "qiskit")
+"""What the extra ``workflow`` installs, by the names under which it is imported."""
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def study_tree() -> Path | None:
+    """The folder that holds the Snakefile; None where this copy of the package came without one."""
+    for folder in (_PACKAGE / "study", _PACKAGE.parents[1]):
+        if (folder / "Snakefile").is_file() and (folder / "workflow").is_dir():
+            return folder
+    return None
+
+
+def missing_packages() -> list[str]:
+    """Packages that studies need and that are not installed."""
+    return [name for name in NEEDED if find_spec(name) is None]
+
+
+def main(words: Sequence[str]) -> int:
+    """Run one command of the workflow; the exit status is its own, 2 where it cannot be run."""
+    tree, missing = study_tree(), missing_packages()
+    if tree is None:
+        print(f"argand {words[0]}: {_PACKAGE} came without the workflow", file=sys.stderr)
+        return 2
+    if missing:
+        print(
+            f"argand {words[0]} needs {', '.join(missing)}, not installed for {sys.executable}: "
+            'pip install "argand[workflow]"',
+            file=sys.stderr,
+        )
+        return 2
+    before = os.environ.get("PYTHONPATH")
+    folders = [str(tree), str(_PACKAGE.parent), *([before] if before else [])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+    command = [sys.executable, "-m", "workflow.command", *words]
+    return subprocess.run(command, env=environment, check=False).returncode

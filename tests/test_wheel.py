@@ -1,0 +1,123 @@
+"""The wheel: built, installed where nothing else of this tree is found, used as users do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import argand
+import pytest
+from argand.command import study
+
+TINY = """
+device: cpu
+precisions: [fp32]
+baselines: none
+workloads:
+  product: {kind: gemm, m: 8, n: 9, k: 10}
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """A virtual environment with the wheel, beside what the locks install and without this tree."""
+    place = wheel.parent / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
+    (packages,) = place.glob("lib/python*/site-packages")
+    # The folder of a line goes onto sys.path; what adds this tree there is not read in it.
+    (packages / "locked.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    python = str(place / "bin" / "python")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install",
+         "--quiet", "--no-deps", "--no-index", "--no-compile", str(wheel)],
+        check=True,
+    )  # fmt: skip
+    return place
+
+
+def call(installed: Path, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program of the environment in a folder, without what this process inherited."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(
+        [str(installed / "bin" / words[0]), *words[1:]], cwd=folder, env=environment, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+
+
+def test_it_has_one_package_with_every_file(wheel: Path, root: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name.partition("/")[0] for name in names} == {
+        "argand", f"argand-{argand.__version__}.dist-info"
+    }  # fmt: skip
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "kernels", "workflow", "benchmarks/peers", "profiles", "config"],
+        cwd=root, capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    tracked = [name for name in listed if name and (root / name).is_file()]
+    inside = {
+        name.removeprefix("kernels/") if name.startswith("kernels/") else f"argand/study/{name}"
+        for name in tracked
+    }
+    assert inside - names == set()
+
+
+def test_the_quick_start_of_the_readme(installed: Path, root: Path, tmp_path: Path) -> None:
+    (code,) = re.findall(r"## Python in ten lines\n\n```python\n(.*?)```",
+                         (root / "README.md").read_text(), re.DOTALL)  # fmt: skip
+    said = f"{code}\nimport argand\nprint(argand.__file__, abs(c - a @ b).max() < 1e-4)"
+    done = call(installed, "python", "-c", said, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    where, right = done.stdout.split()
+    assert Path(where).is_relative_to(installed)
+    assert right == "True"
+
+
+def test_what_would_be_used(installed: Path, tmp_path: Path) -> None:
+    done = call(installed, "argand", "doctor", folder=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    (studies,) = re.findall(r"^studies +by the workflow in (.*)$", done.stdout, re.MULTILINE)
+    assert Path(studies).is_relative_to(installed)
+
+
+def test_a_study_is_checked(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "right.yaml").write_text(TINY)
+    (tmp_path / "wrong.yaml").write_text(TINY.replace("m: 8", "m: -8"))
+    right, wrong = (
+        call(installed, "argand", "check", f"{name}.yaml", folder=tmp_path)
+        for name in ("right", "wrong")
+    )
+    assert right.returncode == 0, right.stderr
+    assert "1 workloads (product)" in right.stdout
+    assert (wrong.returncode, "workloads.product.m: " in wrong.stderr) == (1, True)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow
+def test_a_study_is_run(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    done = call(installed, "argand", "run", "tiny.yaml", "--cores", "2", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    results = tmp_path / "results" / "tiny"
+    assert (results / "products" / "product.h5").is_file()
+    assert (results / "report.html").is_file()
+
+
+def test_what_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(study, "NEEDED", ("numpy", "no_such_package"))
+    assert study.main(["run"]) == 2
+    assert "no_such_package, not installed" in capsys.readouterr().err

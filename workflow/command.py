@@ -1,0 +1,120 @@
+"""``argand run|check|report|compare``, also ``python -m workflow.command``: what users type.
+
+``make`` calls the same. Snakemake is started as its users start it; what follows ``--`` is for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from workflow.compare.__main__ import main as compare
+from workflow.config.check import main as check
+from workflow.config.file_names import folder_of, named_folder
+from workflow.config.mistakes import StudyError
+
+ROOT = Path(__file__).resolve().parents[1]
+DEFAULT_STUDY = ROOT / "config" / "config.yaml"
+MISTAKE = 2
+_EXECUTOR = re.compile(r"^executor: *([a-z0-9-]+)", re.MULTILINE)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, 1 where a study failed, 2 for a wrong command line."""
+    name, *rest = words if words else sys.argv[1:]
+    if name == "compare":
+        return compare(rest)
+    rest, options = _divided(rest)
+    given = _parser(name).parse_args(rest)
+    try:
+        folder = named_folder(given.out) if given.out else folder_of(given.study)
+    except StudyError as error:
+        print(error, file=sys.stderr)
+        return MISTAKE
+    snakemake = _snakemake(given, folder)
+    if name == "report":
+        return _report(snakemake, folder)
+    checked = check([*(["--elsewhere"] if _submits(given.profile) else []),
+                     "--out", str(folder), str(given.study)])  # fmt: skip
+    return checked if checked or name == "check" else _run(snakemake, options, folder)
+
+
+def _run(snakemake: list[str], options: list[str], folder: Path) -> int:
+    status = subprocess.run([*snakemake, *options], check=False).returncode
+    _report(snakemake, folder)
+    if status:
+        print(f"Not all of it: {folder}/answer.html says what failed", file=sys.stderr)
+        return status
+    print(f"Done: open {folder}/answer.html, which begins with the answer, or {folder}/report.html")
+    return 0
+
+
+def _report(snakemake: list[str], folder: Path) -> int:
+    """Snakemake's report of what is there, also after a run that failed."""
+    page = folder / "report.html"
+    page.unlink(missing_ok=True)
+    command = [*snakemake, "reported", "--quiet", "all", "--report", str(page)]
+    return subprocess.run(command, check=False).returncode
+
+
+def _snakemake(given: argparse.Namespace, folder: Path) -> list[str]:
+    """The command line; an option follows the keys of --config, which take all words up to it."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    command += ["--config", f"study={given.study}", f"out={folder}"]
+    if given.profile:
+        return [*command, "--workflow-profile", str(given.profile)]
+    return [*command, "--cores", given.cores]
+
+
+def _submits(profile: Path | None) -> bool:
+    """Whether the profile names an executor, which has other machines compute."""
+    if profile is None:
+        return False
+    return _EXECUTOR.search((profile / "config.yaml").read_text(encoding="utf-8")) is not None
+
+
+def _divided(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words before ``--``, and those after it."""
+    place = list(words).index("--") if "--" in words else len(words)
+    return list(words[:place]), list(words[place + 1 :])
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"argand {name}", description=_HELP[name])
+    default = Path(os.path.relpath(DEFAULT_STUDY))
+    parser.add_argument("study", metavar="STUDY", type=Path, nargs="?", default=default)
+    parser.add_argument(
+        "--out", metavar="PATH", help="where results go in place of results/<name of the file>"
+    )
+    parser.add_argument(
+        "--profile", type=_profile, help="a folder with Snakemake's options for a cluster"
+    )
+    parser.add_argument(
+        "--cores", default="all", help="how many to use, all of them where it is not given"
+    )
+    return parser
+
+
+_HELP = {
+    "run": "The study to products, tables, figures and a report. Words after -- are Snakemake's.",
+    "check": "The study's mistakes, all at once, or what each step will need of disk, memory and "
+    "time; runs nothing.",
+    "report": "The report of a study again, from what a run left.",
+}
+
+
+def _profile(text: str) -> Path | None:
+    if not text:
+        return None
+    if not (Path(text) / "config.yaml").is_file():
+        raise argparse.ArgumentTypeError(f"must be a folder with a config.yaml, got {text!r}")
+    return Path(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
