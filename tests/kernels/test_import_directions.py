@@ -9,8 +9,8 @@ from pathlib import Path
 import argand
 
 ROOT = Path(argand.__file__).parent
-ABOVE_ALL = ("argand", "argand.__main__")
-"""The public names and the command: they import every operation."""
+ABOVE_ALL = ("argand", "argand.__main__", "argand.torch_ops")
+"""The public names, the command and the operators of torch: they import every operation."""
 ALLOWED = {
     "": {""},
     "command": {"", "runtime", "command"},

@@ -16,6 +16,7 @@ from argand.dft.cpu_butterfly import butterfly_dft
 from argand.dft.cpu_three_kernel import three_kernel_dft
 from argand.dft.heuristics import butterflies_for
 from argand.dft.problem import dft_problem
+from argand.dft.rules import RULES
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import Precision
@@ -67,7 +68,7 @@ def dft(
             return found
     if has_foreign(x, out):
         return call_on_foreign(
-            dft, {"x": x, "out": out}, axis=axis, n=n, inverse=inverse, norm=norm,
+            dft, {"x": x, "out": out}, rules=RULES, axis=axis, n=n, inverse=inverse, norm=norm,
             precision=precision, rounding=rounding,
         )  # fmt: skip
     if not on_gpu:

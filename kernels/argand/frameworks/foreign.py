@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from argand.frameworks.rules import FrameworkRules
 
 Framework = Literal["torch", "jax", "exchange"]
 """Torch's tensors, JAX's arrays, and arrays of other libraries that can be exchanged: they have
@@ -45,6 +48,7 @@ def call_on_foreign(
     function: Callable[..., Any],
     arrays: Mapping[str, Any],
     *,
+    rules: FrameworkRules | None = None,
     written: str = "out",
     pairs: type | None = None,
     **options: Any,
@@ -54,6 +58,7 @@ def call_on_foreign(
     Args:
         function: a public call, of ``arrays`` and ``options``.
         arrays: by the names of its arguments, some of them of a framework.
+        rules: of its result, where frameworks may trace and differentiate it.
         written: the argument that the function writes to.
         pairs: `argand.Pairs` where the function takes and returns them.
         options: its other arguments.
@@ -70,4 +75,4 @@ def call_on_foreign(
         return call_on_exchanged(function, arrays, written=written, pairs=pairs, **options)
     from argand.frameworks.torch_tensors import call_on_tensors
 
-    return call_on_tensors(function, arrays, written=written, pairs=pairs, **options)
+    return call_on_tensors(function, arrays, rules=rules, written=written, pairs=pairs, **options)

@@ -7,7 +7,7 @@ what their kernels write. Only calls that have a tensor import this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -16,12 +16,19 @@ import numpy as np
 import torch
 
 from argand.frameworks.foreign import framework_of
+from argand.frameworks.rules import FrameworkRules
+
+OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""Operators, of arrays and options, by the call that they make; `argand.torch_ops` has them."""
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Types of tensors that have memory; torch traces calls on others."""
 
 
 def call_on_tensors(
     function: Callable[..., Any],
     arrays: Mapping[str, Any],
     *,
+    rules: FrameworkRules | None = None,
     written: str = "out",
     pairs: type | None = None,
     **options: Any,
@@ -32,32 +39,82 @@ def call_on_tensors(
         function: called with ``arrays``, which are views of the tensors, and ``options``.
         arrays: by the names of its arguments. bfloat16 becomes float32, or for functions with a
             ``format`` the bits that they read; complex32 becomes complex64 without ``pairs``.
+        rules: of its result, where tensors may require gradients.
         written: the argument that the function writes to; if it is a tensor, it is returned.
         pairs: `argand.Pairs` where the function takes and returns them: those of complex32.
+        options: its other arguments.
 
     Raises:
         TypeError: tensors on different devices or on one that is neither a CPU nor a CUDA GPU, and
-            tensors that require a gradient outside of ``torch.no_grad()``.
+            tensors that require a gradient where there are no ``rules``, or that are ``out``.
         ValueError: a ``written`` tensor that is a conjugate or negative view.
     """
+    if _are_traced(arrays.values()):
+        return _traced(function, arrays, options)
+
+    def run(given: Mapping[str, Any]) -> Any:
+        return _computed(function, given, rules, written, pairs, options)
+
+    differentiated = [name for name, x in arrays.items() if framework_of(x) == "torch"
+                      and x.requires_grad] if torch.is_grad_enabled() else []  # fmt: skip
+    if not differentiated:
+        return run(arrays)
+    if rules is None or arrays.get("out") is not None:
+        raise TypeError(
+            f"{differentiated[0]} requires a gradient, which this call does not compute"
+            f"{' of an out' if rules else ''}: detach it, or call within torch.no_grad()"
+        )
+    from argand.frameworks.torch_gradients import call_with_gradients
+
+    changed = written if arrays.get(written) is not None else None
+    return call_with_gradients(run, function, rules, arrays, options, changed)
+
+
+def _are_traced(arrays: Iterable[Any]) -> bool:
+    """Whether torch traces this call, so that there is nothing to compute yet."""
+    if torch.compiler.is_compiling():
+        return True
+    return any(framework_of(x) == "torch" and type(x) not in _PLAIN for x in arrays)
+
+
+def _traced(
+    function: Callable[..., Any], arrays: Mapping[str, Any], options: Mapping[str, Any]
+) -> Any:
+    """Return the result of the operator that stands for a call in a graph of torch's."""
+    if not OPERATORS:
+        raise TypeError("torch traces this call: import argand.torch_ops before it")
+    if function not in OPERATORS:
+        allowed = sorted(call.__name__ for call in OPERATORS)
+        raise TypeError(f"torch can trace {allowed}, got {function.__name__}")
+    return OPERATORS[function](arrays, options)
+
+
+def _computed(
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    rules: FrameworkRules | None,
+    written: str,
+    pairs: type | None,
+    options: Mapping[str, Any],
+) -> Any:
+    """Return the result as a tensor, without a gradient."""
     tensors = {name: x for name, x in arrays.items() if framework_of(x) == "torch"}
     device = _device_of(tensors.values())
-    for name, x in tensors.items():
-        if x.requires_grad and torch.is_grad_enabled():
-            raise TypeError(
-                f"{name} requires a gradient, which argand does not compute: detach it, or call "
-                "within torch.no_grad()"
-            )
-        if name == written and (x.is_conj() or x.is_neg()):
-            raise ValueError(f"{name} must not be a conjugate or negative view: resolve it first")
+    out = tensors.get(written)
+    if out is not None and (out.is_conj() or out.is_neg()):
+        raise ValueError(f"{written} must not be a conjugate or negative view: resolve it first")
+    given, options = dict(arrays), dict(options)
+    if rules is not None and rules.adapted is not None:
+        rules.adapted(given, options)
     with _on_stream_of(device):
-        given = {name: x if name not in tensors else _view(x, pairs) for name, x in arrays.items()}
-        if "format" in options and any(x.dtype == torch.bfloat16 for x in tensors.values()):
+        half = "format" in options and any(x.dtype == torch.bfloat16 for x in tensors.values())
+        for name in tensors:
+            given[name] = (_bits if half else _view)(given[name], pairs)
+        if half:
             options["format"] = "bf16"
-            given |= {name: _bits(x, pairs) for name, x in tensors.items()}
         found = function(**given, **options)
-        if written in tensors:
-            return tensors[written]
+        if out is not None:
+            return out
         if pairs is not None and isinstance(found, pairs):
             return _half_tensor(found)
         return _tensor(found, bf16=options.get("output") == "bf16")

@@ -13,6 +13,7 @@ from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import GateForm, gate_form
+from argand.gates.rules import RULES
 from argand.precision import Precision, get_precision
 
 
@@ -62,8 +63,8 @@ def apply_gate(
             return state
     if has_foreign(state, matrix):
         return call_on_foreign(
-            apply_gate, {"state": state, "matrix": matrix}, written="state", targets=targets,
-            controls=controls, precision=precision,
+            apply_gate, {"state": state, "matrix": matrix}, rules=RULES, written="state",
+            targets=targets, controls=controls, precision=precision,
         )  # fmt: skip
     if staged:  # what is kept must outlast the next call
         matrix = matrix.copy()

@@ -18,6 +18,7 @@ from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.problem import OperandFormat, Output, gemm_problem
+from argand.gemm.rules import RULES
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
 
@@ -103,9 +104,9 @@ def gemm(
             return numpy_backend.gemm(repeated, a, b, c, out)
     if has_foreign(a, b, c, out):
         return call_on_foreign(
-            gemm, {"a": a, "b": b, "c": c, "out": out}, pairs=Pairs, alpha=alpha, beta=beta,
-            op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance, check=check,
-            rounding=rounding, output=output, kernels=kernels,
+            gemm, {"a": a, "b": b, "c": c, "out": out}, rules=RULES, pairs=Pairs,
+            alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance,
+            check=check, rounding=rounding, output=output, kernels=kernels,
         )  # fmt: skip
     if precision is None and tolerance is None:
         precision = _default(a, b, c, out)

@@ -24,6 +24,7 @@ from argand.runtime.checks import check_out
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
+from argand.softmax.rules import RULES
 
 LARGEST_SCALE = 2.0**60
 """Largest factor s of the exponents, and the reciprocal of the smallest one.
@@ -134,7 +135,9 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
     if has_foreign(x, out):
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
-        return call_on_foreign(_CALLS[operation], {"x": x, "out": out}, axis=axis, **given)
+        return call_on_foreign(
+            _CALLS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
+        )
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if not on_gpu:
@@ -151,7 +154,9 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
     if has_foreign(x, out):
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
-        return call_on_foreign(_CALLS[operation], {"x": x, "out": out}, axis=axis, **given)
+        return call_on_foreign(
+            _CALLS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
+        )
     x = x if is_cuda_array(x) else np.asarray(x)
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")

@@ -1,0 +1,48 @@
+"""Shape and gradient of a transform, for frameworks that trace and differentiate it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from argand.defaults import default_precision
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace
+from argand.precision import get_precision
+
+_ADJOINT_NORM = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+"""The norm at which the transform of the other sign is the adjoint one."""
+
+
+def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gpu: bool) -> Spec:
+    x = arrays["x"]
+    assert x is not None
+    shape = list(x.shape)
+    n = options.get("n")
+    if n is not None:
+        shape[options.get("axis", -1)] = n
+    precision = options.get("precision")
+    if precision is None:
+        precision = default_precision("transform", (x,), on_gpu=on_gpu)
+    return Spec(tuple(shape), np.dtype(get_precision(precision).output))
+
+
+def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
+    """The adjoint transform: of the other sign, cut or filled with zeros to the length of x."""
+    options, x = dict(of.options), of.arrays["x"]
+    axis, n = options.pop("axis", -1) % x.ndim, options.pop("n", None)
+    norm = _ADJOINT_NORM[options.pop("norm", "backward")]
+    inverse = not options.pop("inverse", False)
+    found = of.call(grad, axis, inverse=inverse, norm=norm, **options)
+    before = (slice(None),) * axis
+    if n is None or n == x.shape[axis]:
+        return {"x": found}
+    if n > x.shape[axis]:
+        return {"x": found[(*before, slice(0, x.shape[axis]))]}
+    arrays = namespace(x)
+    cut = arrays.zeros_like(x[(*before, slice(n, None))])
+    return {"x": arrays.concatenate([found, cut], axis)}
+
+
+RULES = FrameworkRules(_result, _gradient)

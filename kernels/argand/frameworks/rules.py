@@ -1,0 +1,79 @@
+"""What a framework has to know of a call to trace it and to differentiate it.
+
+Gradients are written once, by methods that torch's tensors and JAX's arrays share, in torch's
+convention: of a complex z the gradient of a real L is dL/dRe z + i dL/dIm z. A front end makes them
+real, sums them over broadcast axes and converts them as its arrays need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from argand.frameworks.foreign import framework_of
+
+
+class Spec(NamedTuple):
+    """Shape and type of an array; the type is NumPy's, or a name that NumPy lacks."""
+
+    shape: tuple[Any, ...]
+    dtype: Any
+
+
+class Differentiated(NamedTuple):
+    """A call whose gradient is asked for.
+
+    Attributes:
+        call: the public function.
+        arrays, options: its arguments, the arrays as they were before it.
+        result: what it returned.
+        needed: the arguments whose gradients are asked for.
+    """
+
+    call: Callable[..., Any]
+    arrays: Mapping[str, Any]
+    options: Mapping[str, Any]
+    result: Any
+    needed: frozenset[str]
+
+
+class FrameworkRules(NamedTuple):
+    """Rules of an operation.
+
+    Attributes:
+        result: from the specs of the arrays, the options and whether they are on a GPU, the
+            result's spec.
+        gradient: from a call and its result's gradient those of its arguments, by their names.
+        adapted: from the tensors of torch and the options of a call those that say the same in
+            types and views that kernels read without a copy; None changes nothing.
+    """
+
+    result: Callable[[Mapping[str, Spec | None], Mapping[str, Any], bool], Spec]
+    gradient: Callable[[Differentiated, Any], dict[str, Any]]
+    adapted: Callable[[dict[str, Any], dict[str, Any]], None] | None = None
+
+
+def namespace(x: Any) -> Any:
+    """Return the functions of x's framework: ``torch`` or ``jax.numpy``."""
+    if framework_of(x) == "jax":
+        import jax.numpy
+
+        return jax.numpy
+    import torch
+
+    return torch
+
+
+def copied(x: Any) -> Any:
+    """Return an array that may be written in place of x: JAX's never are."""
+    return x if framework_of(x) == "jax" else x.clone()
+
+
+def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the shape that these broadcast to; sizes may be symbols, so nothing is checked."""
+    rank = max(map(len, shapes))
+    found = []
+    for axis in range(-rank, 0):
+        sizes = [shape[axis] for shape in shapes if -axis <= len(shape)]
+        found.append(next((size for size in sizes if size != 1), sizes[0]))
+    return tuple(found)

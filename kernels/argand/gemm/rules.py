@@ -1,0 +1,90 @@
+"""Shape and gradient of a product, for frameworks that trace and differentiate it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from argand.defaults import default_precision
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast
+from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
+from argand.gemm.operands import oriented_shape
+from argand.precision import get_precision
+
+_OF_ANY_PRODUCT = ("precision", "tolerance", "check", "rounding", "kernels")
+"""Options that the products of a gradient share with the product."""
+
+
+def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gpu: bool) -> Spec:
+    a, b = arrays["a"], arrays["b"]
+    assert a is not None
+    assert b is not None
+    m, _ = oriented_shape(a.shape, options.get("op_a", "N"), name="a", op_name="op_a")
+    _, n = oriented_shape(b.shape, options.get("op_b", "N"), name="b", op_name="op_b")
+    shape = (*broadcast(a.shape[:-2], b.shape[:-2]), m, n)
+    given = (a, b, arrays.get("c"))
+    wide = default_precision("product", given, on_gpu=on_gpu) == "fp64"
+    own = "complex128" if wide else "complex64"
+    precision = options.get("precision")
+    if options.get("output") == "complex-half":
+        return Spec(shape, "complex32")
+    if precision is None or precision in MODULAR_PRECISIONS or precision == EXACT:
+        return Spec(shape, np.dtype(own))
+    return Spec(shape, np.dtype(get_precision(precision).output))
+
+
+def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
+    """A's is alpha* G op(B)^H, B's alpha* op(A)^H G, as their ops undo them, C's beta* G."""
+    options = of.options
+    op_a, op_b = options.get("op_a", "N"), options.get("op_b", "N")
+    shared = {name: options[name] for name in _OF_ANY_PRODUCT if name in options}
+    shared["alpha"] = complex(options.get("alpha", 1)).conjugate()
+    found = {}
+    if "a" in of.needed:
+        b, op = _adjoint(of.arrays["b"], op_b)
+        found["a"] = _undone(of.call(grad, b, op_b=op, **shared), op_a)
+    if "b" in of.needed:
+        a, op = _adjoint(of.arrays["a"], op_a)
+        found["b"] = _undone(of.call(a, grad, op_a=op, **shared), op_b)
+    if "c" in of.needed:
+        found["c"] = complex(options.get("beta", 0)).conjugate() * grad
+    return found
+
+
+def _adjoint(x: Any, op: str) -> tuple[Any, str]:
+    """Return op(x)^H as an array and its op."""
+    return (x.conj(), "N") if op == "T" else (x, "C" if op == "N" else "N")
+
+
+def _undone(x: Any, op: str) -> Any:
+    """Return y where op(y) is x."""
+    return x if op == "N" else x.mT if op == "T" else x.mT.conj()
+
+
+def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
+    """Take conjugate views as ops and negative ones into alpha; multiply complex32 to complex32."""
+    for name, op_name in (("a", "op_a"), ("b", "op_b")):
+        x = arrays[name]
+        if getattr(x, "is_neg", bool)():
+            x, options["alpha"] = _unsigned(x), -options.get("alpha", 1)
+        if getattr(x, "is_conj", bool)() and x.ndim >= 2:
+            op = options.get(op_name, "N")
+            x, options[op_name] = x.conj(), "T" if op == "C" else "C"
+            x = x.mT if op == "N" else x
+        arrays[name] = x
+    given = [x for x in arrays.values() if x is not None]
+    unnamed = all(options.get(name) is None for name in ("precision", "tolerance", "output"))
+    if unnamed and all(str(getattr(x, "dtype", "")) == "torch.complex32" for x in given):
+        options |= {"precision": "fp16", "output": "complex-half"}
+
+
+def _unsigned(x: Any) -> Any:
+    """Return the numbers that lie in memory, of which x is a view with the other sign."""
+    import torch
+
+    return torch._neg_view(x)
+
+
+RULES = FrameworkRules(_result, _gradient, _adapted)

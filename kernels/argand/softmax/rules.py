@@ -1,0 +1,69 @@
+"""Shapes and gradients of softmax and its like, for frameworks that trace and differentiate it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from argand.defaults import default_precision
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace
+from argand.precision import BF16, FP16, get_precision
+from argand.softmax.formats import OPERATIONS, REAL_KINDS, Operation, output_kind
+
+
+def _result(
+    operation: Operation,
+    arrays: Mapping[str, Spec | None],
+    options: Mapping[str, Any],
+    on_gpu: bool,
+) -> Spec:
+    x = arrays["x"]
+    assert x is not None
+    precision = options.get("precision")
+    if precision is None:
+        precision = default_precision("softmax", (x,), on_gpu=on_gpu)
+    kind = output_kind(get_precision(precision), options.get("output"))
+    dtype: Any = "bfloat16" if kind == BF16.name else np.dtype(REAL_KINDS[kind])
+    if operation != "logsumexp":
+        return Spec(x.shape, dtype)
+    axis = options.get("axis", -1) % len(x.shape)
+    return Spec((*x.shape[:axis], *x.shape[axis + 1 :]), dtype)
+
+
+def _gradient(operation: Operation, of: Differentiated, grad: Any) -> dict[str, Any]:
+    """Of y = softmax(s x) s y (g - sum(g y)), of its logarithm s (g - y sum(g)), of z s y g."""
+    options, x = of.options, of.arrays["x"]
+    axis = options.get("axis", -1) % x.ndim
+    if operation == "softmax":
+        y = of.result
+        found = y * (grad - (grad * y).sum(axis=axis, keepdims=True))
+    elif operation == "log_softmax":
+        y = namespace(x).exp(of.result)
+        found = grad - y * grad.sum(axis=axis, keepdims=True)
+    else:
+        from argand.softmax.api import softmax
+
+        found = softmax(x, **options) * grad[(slice(None),) * axis + (None,)]
+    found = options.get("scale", 1.0) * found
+    return {"x": 2 * x * found if options.get("power") else found}
+
+
+def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
+    """Give the result the type of 16-bit tensors, as torch's own softmax does."""
+    if options.get("precision") is None and options.get("output") is None:
+        options["output"] = _HALVES.get(str(arrays["x"].dtype))
+
+
+_HALVES = {"torch.float16": FP16.name, "torch.bfloat16": BF16.name}
+RULES: Mapping[str, FrameworkRules] = MappingProxyType(
+    {
+        operation: FrameworkRules(
+            partial(_result, operation), partial(_gradient, operation), _adapted
+        )
+        for operation in OPERATIONS
+    }
+)

@@ -1,0 +1,80 @@
+"""Operators of torch: their schemas, shapes and gradients by torch's own check; compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from argand import apply_gate, dft, gemm, herk, softmax
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+torch_ops = pytest.importorskip("argand.torch_ops")
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def drawn(*shape: int, device: str = "cpu", dtype: Any = None) -> Any:
+    made = torch.Generator().manual_seed(5)
+    return torch.randn(*shape, dtype=dtype or torch.complex128, generator=made).to(device)
+
+
+CASES = {
+    "gemm": lambda d: ((drawn(2, 3, 4, device=d), drawn(4, 5, device=d), drawn(2, 3, 5, device=d)),
+                       {"alpha": 2j, "beta": 0.5}),
+    "gemm of real": lambda d: ((drawn(3, 4, device=d, dtype=torch.float64),
+                                drawn(3, 5, device=d)), {"op_a": "T"}),
+    "dft": lambda d: ((drawn(3, 4, device=d), 0, 5, True), {}),
+    "softmax": lambda d: ((drawn(3, 4, device=d, dtype=torch.float64), 0), {}),
+    "log_softmax": lambda d: ((drawn(3, 4, device=d),), {"power": True}),
+    "logsumexp": lambda d: ((drawn(3, 4, device=d, dtype=torch.float64), 0), {}),
+    "apply_gate": lambda d: ((drawn(16, device=d), drawn(4, 4, device=d), [2, 0], [3]), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_operators_pass_torchs_check(name: str, device: str) -> None:
+    given, named = CASES[name](device)
+    tensors = [x.requires_grad_() if isinstance(x, torch.Tensor) else x for x in given]
+    torch.library.opcheck(getattr(torch.ops.argand, name.split()[0]), tensors, named)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_compiled_code_may_make_the_calls(device: str) -> None:
+    def made(a: Any, b: Any, state: Any) -> Any:
+        apply_gate(state, a[:2, :2], [1])
+        return softmax(dft(gemm(a, b), 0).abs(), 0) + state.abs()
+
+    given = drawn(8, 8, device=device), drawn(8, 8, device=device), drawn(8, device=device)
+    compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
+    wanted = made(given[0], given[1], given[2].clone())
+    torch.testing.assert_close(compiled(given[0], given[1], given[2].clone()), wanted)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_calls_without_an_operator_are_refused_where_they_are_traced() -> None:
+    with pytest.raises(Exception, match=r"torch can trace .*'gemm'"):
+        torch.compile(herk, fullgraph=True, backend="aot_eager")(drawn(3, 4))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["3xtf32", "fp32", "fp16"])
+def test_graphs_that_torch_captures(gpu: Any, precision: str) -> None:
+    """A graph owns what its kernels write: calls between replays change nothing in it."""
+    a = drawn(300, 300, device="cuda", dtype=torch.complex64)
+    graph = torch.cuda.CUDAGraph()
+    torch.ops.argand.gemm(a, a, precision=precision)  # compiled and loaded before
+    with torch.cuda.graph(graph):
+        between = torch.ops.argand.gemm(a, a, precision=precision)
+        found = gemm(between, a, precision=precision)
+        del between
+    for scale in (1.0, 3.0):
+        a.mul_(scale)
+        other = [gemm(a, a, precision=precision) for _ in range(4)]
+        graph.replay()
+        torch.cuda.synchronize()
+        wanted = (a.to(torch.complex128) @ a.to(torch.complex128)) @ a.to(torch.complex128)
+        error = torch.linalg.vector_norm(found - wanted) / torch.linalg.vector_norm(wanted)
+        assert error < (5e-3 if precision == "fp16" else 1e-5)
+        del other
