@@ -194,7 +194,12 @@ def _memory_rate(index: int) -> float:
 
 
 def devices() -> list[Device]:
-    """Every device that can be used: the CPU first, then the GPUs."""
+    """Every device that can be used: the CPU first, then the GPUs.
+
+    Example:
+        >>> argand.devices()[0].backend
+        'cpu'
+    """
     return [cpu(), *gpus()]
 
 

@@ -31,7 +31,6 @@ PeerClass = Literal["fp64", "fp32", "tf32", "half"]
 """Which baselines a precision competes with, from the most accurate to the least."""
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 
-
 FP64 = Format("fp64", 53, -1022, (2 - 2.0**-52) * 2.0**1023, 8, (1, 1, 70))
 FP32 = Format("fp32", 24, -126, (2 - 2.0**-23) * 2.0**127, 4, (0, 0, 68))
 TF32 = Format("tf32", 11, -126, (2 - 2.0**-10) * 2.0**127, 4, (0, 0, 77), "tf32")
@@ -270,15 +269,16 @@ def precision_name(precision: Any) -> Any:
 
 
 def get_precision(
-    precision: Any,
-    rounding: Sequence[str] | str | None = None,
-    *,
-    exact: bool = False,
+    precision: Any, rounding: Sequence[str] | str | None = None, *, exact: bool = False
 ) -> Precision:
     """The row for a name or a dtype (or the row itself), its rounding replaced where one is given.
 
-    ``exact`` says that those of `EXACT_PRECISIONS` will do, as in products. Raises ValueError with
-    the choices for an unknown name, TypeError for what is neither.
+    ``exact`` allows those of `EXACT_PRECISIONS`, as in products. Raises ValueError with the choices
+    for an unknown name, TypeError for what is neither.
+
+    Example:
+        >>> argand.get_precision("tf32").u, argand.get_precision(np.complex64).name
+        (0.00048828125, 'fp32')
     """
     precision = precision_name(precision)
     if isinstance(precision, str):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tools.docs.blocks import fill_tables
+from tools.docs.reference import reference_page
 from workflow.schemas import generate
 
 ROOT = generate.ROOT
@@ -14,7 +15,9 @@ COMMAND = "python -m tools.docs"
 
 
 def generated() -> Mapping[Path, str]:
-    """The text of each generated file: schema, keys of a study, tables of the pages."""
-    pages = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    """The text of each generated file: schema, keys of a study, tables of pages, reference."""
+    reference = ROOT / "docs" / "reference.md"
+    written = set((ROOT / "docs").rglob("*.md")) - {reference}
+    pages = (ROOT / "README.md", *sorted(written))
     filled = {page: fill_tables(page.read_text(encoding="utf-8"), DATA) for page in pages}
-    return {**generate.generated(), **filled}
+    return {**generate.generated(), **filled, reference: reference_page()}

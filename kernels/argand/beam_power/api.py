@@ -54,6 +54,13 @@ def beam_power(
             1, a wrong ``out``.
         TypeError: operands that hold no numbers, or some of them on a GPU and others not.
         DeviceError: the device does not have the kernel.
+
+    Example:
+        >>> weights = np.array([[1, 1], [1, -1]], np.complex64)  # of two beams
+        >>> samples = np.array([[1, 1j], [1, 1j]], np.complex64)  # of two antennas, at two times
+        >>> argand.beam_power(weights, samples, integrate=2)
+        array([[8.],
+               [0.]], dtype=float32)
     """
     if has_foreign(weights, samples, out):
         return call_on_foreign(

@@ -64,6 +64,12 @@ def channelise(
         ValueError: no axes, sizes or an oversampling that do not fit, an unknown window or
             precision, coefficients of another number or not finite, a wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
+
+    Example:
+        >>> voltages = np.ones(64, np.complex64)
+        >>> spectra = argand.channelise(voltages, 4, taps=2)
+        >>> spectra.shape  # times and channels
+        (15, 4)
     """
     if has_foreign(x, out):
         return call_on_foreign(

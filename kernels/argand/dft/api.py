@@ -57,6 +57,12 @@ def dft(
         ValueError: no axes, an axis out of range, n out of range, an unknown norm or precision, a
             wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
+
+    Example:
+        >>> argand.dft(np.array([1.0, 0, 0, 0]))
+        array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+        >>> argand.dft(np.ones((2, 3, 5), np.complex64), axis=1).shape
+        (2, 3, 5)
     """
     on_gpu = is_cupy_array(x)
     key = None

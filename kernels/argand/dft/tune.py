@@ -50,6 +50,9 @@ def tune_dft(
         ValueError: no rows, a length out of range, a precision without a choice.
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
+
+    Example:
+        >>> argand.tune_dft(4096, 1018)  # doctest: +SKIP
     """
     row = get_precision(precision)
     check_length(length)

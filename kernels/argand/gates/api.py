@@ -49,6 +49,12 @@ def apply_gate(
         ValueError: a state that is not contiguous, of another type, or not of 2^n amplitudes,
             qubits that are not different ones of it, a matrix of another shape, a precision of
             another type.
+
+    Example:
+        >>> state = np.array([1, 0, 0, 0], np.complex64)
+        >>> _ = argand.apply_gate(state, [[0, 1], [1, 0]], [1])  # a NOT on qubit 1
+        >>> state
+        array([0.+0.j, 0.+0.j, 1.+0.j, 0.+0.j], dtype=complex64)
     """
     key = None
     qubits = (*targets, *controls)

@@ -127,6 +127,11 @@ def plan_circuit(
         costs: predicted costs, where they are not to be those of the device.
 
     Raises ValueError for a gate that is wrong, by its number, or a width that is not positive.
+
+    Example:
+        >>> swaps = [argand.Gate([[0, 1], [1, 0]], (qubit,)) for qubit in range(4)]
+        >>> len(argand.plan_circuit(4, swaps).passes)
+        1
     """
     row = get_precision(precision)
     if width is not None and width < 1:
@@ -198,6 +203,12 @@ def run_circuit(
         reference: (2^n,), the state that it should become, for the fidelity.
 
     Raises ValueError as `argand.apply_gate` does, and for a plan for another state or precision.
+
+    Example:
+        >>> state = np.array([1, 0, 0, 0], np.complex64)
+        >>> record = argand.run_circuit(state, [argand.Gate([[0, 1], [1, 0]], (0,), controls=(1,))])
+        >>> state
+        array([1.+0.j, 0.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
     if isinstance(gates, CircuitPlan):
         plan = gates

@@ -72,6 +72,9 @@ def measure_gate_costs(
 
     Raises ValueError for fewer qubits than the widest gate has and for a negative ``settle``, and
     OSError where the table cannot be written.
+
+    Example:
+        >>> argand.measure_gate_costs("tf32", argand.device.gpu(0))  # doctest: +SKIP
     """
     if qubits < MOST_WIDTH:
         raise ValueError(f"qubits must be at least {MOST_WIDTH}, got {qubits}")

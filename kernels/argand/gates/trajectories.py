@@ -54,6 +54,13 @@ def run_trajectories(
     Raises:
         ValueError: qubits, trajectories, a seed or a probability out of range, a gate that
             `argand.apply_gate` refuses.
+
+    Example:
+        >>> states = argand.run_trajectories(1, [argand.Gate([[0, 1], [1, 0]], (0,))], 3, seed=7)
+        >>> abs(states)
+        array([[0., 1.],
+               [0., 1.],
+               [0., 1.]])
     """
     row = get_precision(precision)
     if not 1 <= index(qubits) <= _MOST_QUBITS:

@@ -84,6 +84,14 @@ def gemm(
         DeviceError: kernels that the device does not have.
         WrongProductError: ``check`` found a wrong product (`argand.gemm.modular.proof`).
         TypeError: some operands on a GPU and others not.
+
+    Example:
+        >>> a = np.array([[1, 1j], [0, 2]])
+        >>> argand.gemm(a, a)
+        array([[1.+0.j, 0.+3.j],
+               [0.+0.j, 4.+0.j]])
+        >>> argand.gemm(a, a, op_b="C", precision="tf32").dtype
+        dtype('complex64')
     """
     if isinstance(precision, Precision) and precision.moduli:
         precision = precision.name

@@ -72,6 +72,13 @@ def pack(
         ValueError: an unknown precision, rounding, side or op, fewer than two axes, kernels that
             the precision does not have.
         DeviceError: kernels that the device does not have.
+
+    Example:
+        >>> weights = np.array([[1, 1j], [0, 2]], np.complex64)
+        >>> packed = argand.pack(weights, "3xfp16")
+        >>> argand.gemm(packed, weights, precision="3xfp16")
+        array([[1.+0.j, 0.+3.j],
+               [0.+0.j, 4.+0.j]], dtype=complex64)
     """
     row = get_precision(precision, rounding, exact=True)
     if row.moduli and rounding is not None:

@@ -116,6 +116,11 @@ def pairs(array: Any, format: str | None = None) -> Pairs:
 
     Raises:
         ValueError: a type that no format has, a format of another type, a last axis that is not 2.
+
+    Example:
+        >>> voltages = np.array([[[3, -1], [0, 4]]], np.int8)  # a row of 3 - i and 4i
+        >>> argand.gemm(argand.pairs(voltages), argand.pairs(voltages), op_b="C", precision="fp16")
+        array([[26.+0.j]], dtype=complex64)
     """
     if not is_cuda_array(array):
         array = np.asarray(array)
@@ -162,6 +167,10 @@ def to_pairs(x: Any, format: str) -> Pairs:
 
     Raises:
         ValueError: another type or format.
+
+    Example:
+        >>> argand.to_pairs(np.array([[1 + 2j]], np.complex64), "fp16").array
+        array([[[1., 2.]]], dtype=float16)
     """
     if format not in HALF_FORMATS:
         raise ValueError(f"format must be one of {list(HALF_FORMATS)}, got {format!r}")

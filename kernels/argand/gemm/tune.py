@@ -59,6 +59,9 @@ def tune(
             that it does not read.
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
+
+    Example:
+        >>> argand.tune((4096, 4096), (4096, 4096), precision="tf32")  # doctest: +SKIP
     """
     problem = _tunable(a_shape, b_shape, precision=precision, op_a=op_a, op_b=op_b, output=output,
                        a_format=a_format, b_format=b_format)  # fmt: skip

@@ -66,6 +66,12 @@ def herk(
             exact an operand of another kind or a k too long.
         DeviceError: kernels that the device does not have.
         TypeError: some of a, c and out on a GPU and others not.
+
+    Example:
+        >>> voltages = np.array([[1, 1j], [2, 0]], np.complex64)
+        >>> argand.herk(voltages)
+        array([[2.-0.j, 2.-0.j],
+               [2.+0.j, 4.-0.j]], dtype=complex64)
     """
     if has_foreign(a, c, out):
         return call_on_foreign(

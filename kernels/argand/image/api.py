@@ -65,6 +65,13 @@ def image(
             that is not Hermitian within rounding (2^-6 of its largest entry).
         TypeError: arrays that hold no numbers, or complex ones where real ones are needed.
         DeviceError: the device does not have the kernel.
+
+    Example:
+        >>> positions = np.array([[0.0, 0, 0], [10.0, 0, 0]])  # metres
+        >>> directions = np.array([[0.0, 0, 1], [1.0, 0, 0]])  # towards the zenith, and a horizon
+        >>> covariances = np.ones((1, 2, 2), np.complex64)  # of a source at the zenith
+        >>> argand.image(covariances, positions, [37.5e6], directions).round(1)
+        array([4., 2.], dtype=float32)
     """
     row = get_precision(precision)
     gpu = is_cuda_array(covariances)

@@ -46,6 +46,10 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
         ValueError: a state that is no contiguous vector of 2^n amplitudes or whose norm is zero or
             not finite, qubits that are not different ones of it, shots or a seed out of range.
         TypeError: a state of another type.
+
+    Example:
+        >>> argand.sample(np.array([0, 1, 0, 0], complex), 10, seed=7)
+        Counts(outcomes=array([1]), counts=array([10]))
     """
     found = basis_states(state, shots, seed=seed)
     if qubits is not None:
@@ -76,6 +80,10 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
 
     Raises:
         ValueError, TypeError: as of `sample`.
+
+    Example:
+        >>> argand.probabilities(np.array([0.6, 0, 0, 0.8j]), [1]).round(2)
+        array([0.36, 0.64])
     """
     return _on(state).probabilities(state, chosen_qubits(qubits, state_qubits(state)))
 
@@ -98,6 +106,10 @@ def expectation(state: Any, observables: Sequence[Any]) -> Any:
         ValueError: an observable with other letters, another length, or a coefficient that is not
             finite; a state as of `sample`.
         TypeError: a state of another type.
+
+    Example:
+        >>> argand.expectation(np.array([0.6, 0, 0, 0.8 + 0j]), ["ZZ", ("XX", 0.5)]).round(2)
+        array([1.  , 0.48])
     """
     qubits = state_qubits(state)
     paulis = [parse_pauli(observable, qubits) for observable in observables]

@@ -19,6 +19,12 @@ def launched() -> Iterator[list[str]]:
     The name of a product on tensor cores is its family of kernels, its tile and stages, where each
     operand is read from, and how k was split. cuBLAS and the CPU leave no name. A call from the
     call cache has the name of the first such call.
+
+    Example:
+        >>> with argand.launched() as names:
+        ...     _ = argand.gemm(np.eye(2), np.eye(2))
+        >>> names  # a CPU launches no kernels
+        []
     """
     names: list[str] = []
     watching.append(names)

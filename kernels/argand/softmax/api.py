@@ -69,6 +69,10 @@ def softmax(
         ValueError: a zero-dimensional x, no columns, complex numbers without ``power`` or others
             with it, an unknown precision or kind, a scale out of range, a wrong out.
         TypeError: x and out on different devices.
+
+    Example:
+        >>> argand.softmax(np.log([[1.0, 3.0]]))
+        array([[0.25, 0.75]])
     """
     options = (precision, rounding, scale, power, format, output)
     return _dispatch("softmax", x, axis, out, options)
@@ -90,6 +94,10 @@ def log_softmax(
 
     As in SciPy a row of -inf alone, or with NaN in it, is NaN; in one with +inf that is NaN, and
     all else -inf.
+
+    Example:
+        >>> argand.log_softmax(np.zeros((1, 4))).round(3)
+        array([[-1.386, -1.386, -1.386, -1.386]])
     """
     options = (precision, rounding, scale, power, format, output)
     return _dispatch("log_softmax", x, axis, out, options)
@@ -111,6 +119,10 @@ def logsumexp(
 
     Arguments and errors as in `softmax`. As in SciPy a row with +inf in it is +inf, one of -inf
     alone -inf, one with NaN NaN.
+
+    Example:
+        >>> argand.logsumexp(np.zeros((2, 4))).round(3)
+        array([1.386, 1.386])
     """
     options = (precision, rounding, scale, power, format, output)
     return _dispatch("logsumexp", x, axis, out, options)

@@ -61,6 +61,9 @@ def tune_softmax(
         ValueError: no rows or columns, an unknown precision or kind.
         DeviceError: no GPU answers.
         OSError: the table cannot be written.
+
+    Example:
+        >>> argand.tune_softmax(4096, 32768, input="fp16")  # doctest: +SKIP
     """
     problem = _problem(rows, columns, operation, get_precision(precision), input, output, scale)
     require_gpu()

@@ -74,6 +74,11 @@ def solve(
         DeviceError: the device does not have the kernels.
         numpy.linalg.LinAlgError: a column without a pivot, or a backward error that stays above
             4 sqrt(n) unit roundoffs after 5 steps of refinement.
+
+    Example:
+        >>> argand.solve(np.array([[2, 0], [0, 1j]]), np.array([[2], [1]]))
+        array([[1.+0.j],
+               [0.-1.j]])
     """
     left, right = _array(a, "a"), _array(b, "b")
     if on_gpu(left) != on_gpu(right):

@@ -65,6 +65,12 @@ def spectrum(
         ValueError: no axes, sizes that do not fit, an unknown window, scaling or precision,
             coefficients of another number or not finite, a wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
+
+    Example:
+        >>> tone = np.exp(2j * np.pi * 3 / 16 * np.arange(64))
+        >>> power = argand.spectrum(tone, 16, average="all")
+        >>> int(power.argmax())
+        3
     """
     row = get_precision(precision)
     x = as_operand(x)
