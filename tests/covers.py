@@ -1,7 +1,8 @@
-"""Pairwise covers: which combinations of parameters the short run takes, and which the exhaustive.
+"""Covers: which combinations of parameters the short run takes, and which the exhaustive.
 
 Most faults show for one value or for a pair of values, so `make test` runs as few combinations as
-hold every pair; ``ARGAND_TESTS=all`` (`make test-all`) runs all of them. Both read the same lists.
+hold every pair, or every value where each takes seconds; ``ARGAND_TESTS=all`` (`make test-all`)
+runs all of them. Both read the same lists.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any, TypeVar
 import pytest
 
 RUNS = {"short": False, "all": True}
+STRENGTHS = {"each_value": 1, "pairwise": 2}
+"""Marks of tests, and how many parameters the short run combines in every way."""
 T = TypeVar("T")
 
 
@@ -42,17 +45,14 @@ def cover(
     rows: Sequence[T],
     features: Callable[[T], Mapping[str, Hashable]] = fields_of,
     strength: int = 2,
-    once: Callable[[T], Mapping[str, Hashable]] = lambda row: {},
 ) -> list[T]:
     """The rows, in their order, that hold every combination of features that any row holds.
 
-    A combination is that of ``strength`` features; those of ``once`` are held, each by itself.
-    Greedy: each row chosen holds the most that are not held yet, the first of equals; so the cover
-    is small, though not the smallest.
+    A combination is that of ``strength`` features. Greedy: each row chosen holds the most that are
+    not held yet, the first of equals; so the cover is small, though not the smallest.
     """
     held: list[set[Any]] = [
-        {*combinations(sorted(features(row).items(), key=_name), strength), *once(row).items()}
-        for row in rows
+        {*combinations(sorted(features(row).items(), key=_name), strength)} for row in rows
     ]
     missing = set().union(*held)
     heap = [(-len(parts), index) for index, parts in enumerate(held)]
@@ -75,10 +75,9 @@ def covered(
     rows: Iterable[T],
     features: Callable[[T], Mapping[str, Hashable]] = fields_of,
     strength: int = 2,
-    once: Callable[[T], Mapping[str, Hashable]] = lambda row: {},
 ) -> list[T]:
     """All rows in the exhaustive run, else their `cover`."""
-    return list(rows) if EXHAUSTIVE else cover(list(rows), features, strength, once)
+    return list(rows) if EXHAUSTIVE else cover(list(rows), features, strength)
 
 
 def examples(count: int) -> int:
@@ -89,17 +88,19 @@ def examples(count: int) -> int:
 def split_items(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Tests that the short run makes, and tests that it leaves out.
 
-    It leaves out those that are marked ``exhaustive``, and of those that are marked ``pairwise``
+    It leaves out those that are marked ``exhaustive``, and of those that have a mark of `STRENGTHS`
     what is not in a cover. The features of a test are its parameters, each the one object that its
     list holds.
     """
-    groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    groups: dict[tuple[int, str], list[pytest.Item]] = defaultdict(list)
     left = [item for item in items if item.get_closest_marker("exhaustive")]
     for item in items:
-        if item.get_closest_marker("pairwise"):
-            groups[item.nodeid.partition("[")[0]].append(item)
-    chosen = {item for group in groups.values() for item in cover(group, _parameters)}
-    left += [item for group in groups.values() for item in group if item not in chosen]
+        for mark, strength in STRENGTHS.items():
+            if item.get_closest_marker(mark):
+                groups[strength, item.nodeid.partition("[")[0]].append(item)
+    for (strength, _), group in groups.items():
+        chosen = set(cover(group, _parameters, strength))
+        left += [item for item in group if item not in chosen]
     out = set(left)
     return [item for item in items if item not in out], left
 

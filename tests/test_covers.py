@@ -1,4 +1,4 @@
-"""The pairwise covers by which the short run chooses combinations."""
+"""The covers by which the short run chooses combinations."""
 
 from __future__ import annotations
 
@@ -84,6 +84,10 @@ def test_a_marked_test_runs_for_a_cover_or_for_all(
         "@pytest.mark.parametrize('a', range(3))\n"
         "@pytest.mark.parametrize('b', range(3))\n"
         "def test_other(a, b): pass\n"
+        "@pytest.mark.each_value\n"
+        "@pytest.mark.parametrize('a', range(3))\n"
+        "@pytest.mark.parametrize('b', range(2))\n"
+        "def test_values(a, b): pass\n"
         "@pytest.mark.exhaustive\n"
         "def test_again(): pass\n"
     )
@@ -98,6 +102,7 @@ def test_a_marked_test_runs_for_a_cover_or_for_all(
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("test_it.py::test_other[") == 9
     assert done.stdout.count("test_it.py::test_marked[") in range(tests, tests + 3)
+    assert done.stdout.count("test_it.py::test_values[") == (3 if word == "short" else 6)
     deselected = re.search(r"(\d+) deselected", done.stdout)
     assert bool(deselected) == (word == "short")
     assert ("test_it.py::test_again" in done.stdout) == (word == "all")

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.skipif(HAS_GPU, reason="they are collected with all oth
 def collected(root: Path, *given: str) -> str:
     """What a collection without errors says."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *given],
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "--assert=plain",
+         "-p", "no:cacheprovider", *given],
         cwd=root, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )  # fmt: skip

@@ -22,7 +22,6 @@ from benchmarks.gemm import __main__ as gemm
 from benchmarks.gemm import ours as gemm_ours
 from benchmarks.gemm import spill_intervals
 from benchmarks.gemm.shapes import SUITES, Shape
-from benchmarks.harness import measuring
 from benchmarks.peers import Candidate, CannotRunError, absent, candidates
 from benchmarks.softmax import __main__ as softmax
 from benchmarks.softmax.check import check
@@ -38,15 +37,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def known_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
-    from argand.runtime.ceilings import Ceilings, operand_formats
-
-    found = Ceilings("cpu", 10.0, dict.fromkeys(operand_formats(), 0.1))
-    for module in (gemm, softmax):
-        monkeypatch.setattr(module, "measure_ceilings", lambda device: found)
-    # Operands this small fit in a cache tens of thousands of times.
-    monkeypatch.setattr(measuring, "rotations", lambda *_: 2)
+pytestmark = pytest.mark.usefixtures("quick_measuring")
 
 
 def rows(path: Path) -> list[dict[str, str]]:

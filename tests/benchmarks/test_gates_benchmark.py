@@ -14,22 +14,12 @@ from argand.device import ARCHITECTURES
 from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
 from argand.gates.plan import MOST_WIDTH, mma_plans, widest_mma
-from argand.runtime.ceilings import Ceilings, operand_formats
 
 from benchmarks.gates import __main__ as gates
 from benchmarks.gates.check import check, evolved, random_state
 from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary
-from benchmarks.harness import measuring
 from benchmarks.peers import Candidate, CannotRunError, aer, candidates, custatevec
 from benchmarks.sanitize import gates as sanitized_gates
-
-
-@pytest.fixture
-def quick_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ceilings that are known, and two copies of states that fit in a cache thousands of times."""
-    found = Ceilings("cpu", 10.0, dict.fromkeys(operand_formats(), 0.1))
-    monkeypatch.setattr(gates, "measure_ceilings", lambda device: found)
-    monkeypatch.setattr(measuring, "rotations", lambda *_: 2)
 
 
 @pytest.mark.usefixtures("quick_measuring")

@@ -189,6 +189,7 @@ def test_a_file_that_is_dropped_in_is_measured_in_studies(
                                                       **CASES[kind]}}}))  # fmt: skip
 
 
+@pytest.mark.usefixtures("quick_measuring")
 def test_a_file_that_is_dropped_in_is_measured_in_benchmarks(
     drop: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_file_that_is_dropped_in_is_measured_in_benchmarks(
     assert f"numpy {np.__version__}, einsum" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("quick_measuring")
 def test_a_peer_that_is_missing_says_what_is(drop: Callable[..., None], tmp_path: Path) -> None:
     drop("toy", TOY.replace("MODULE", "no_such_library"))
     one = workload("gemm")

@@ -1,8 +1,9 @@
 """Kernels that compile without a GPU: without spills, without a stack, and without a word of the
 assembler's about slow code.
 
-The short run compiles for the oldest target and Hopper as many plans of an operation as hold every
-pair of its precisions, targets and fields of plans; the exhaustive run every plan for every target.
+The short run compiles for the oldest target and Hopper. It takes as many plans of an operation as
+hold each kernel and each precision on both, and each value of a plan's fields once; the exhaustive
+run takes every plan for every target.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Candidate:
 
     ``more`` is what else the source is made of, or what the plan was found by, ``traits`` what
     follows from the plan. ``ignored`` names fields of the plan that a cover need not hold, such as
-    a length, and ``sizes`` those of which it holds each value, with any others.
+    a length.
     """
 
     precision: str
@@ -43,20 +44,18 @@ class Candidate:
     more: Any = None
     traits: tuple[tuple[str, Hashable], ...] = ()
     ignored: frozenset[str] = field(default=frozenset(), compare=False)
-    sizes: frozenset[str] = field(default=frozenset(), compare=False)
 
-    def paired(self) -> Mapping[str, Hashable]:
-        """Return the values of which a cover holds every pair."""
+    def values(self) -> Mapping[str, Hashable]:
+        """Return the values of which a cover holds each one.
+
+        They are pairs where a kernel or a precision is to be compiled for each architecture.
+        """
         found = dict(fields_of(self.plan))
         found |= {f"more {name}": value for name, value in fields_of(self.more or {}).items()}
-        found |= {"precision": self.precision, "arch": self.arch, "type": type(self.plan)}
         found |= dict(self.traits)
-        apart = self.ignored | self.sizes
-        return {name: value for name, value in found.items() if name not in apart}
-
-    def single(self) -> Mapping[str, Hashable]:
-        """Return the values of which a cover holds each one."""
-        return {name: getattr(self.plan, name) for name in self.sizes}
+        kernel = type(self.plan), found.get("kind")
+        found |= {"kernel": (self.arch, kernel), "precision": (self.arch, self.precision)}
+        return {name: value for name, value in found.items() if name not in self.ignored}
 
 
 class Kernels:
@@ -73,7 +72,7 @@ class Kernels:
     def _chosen(self) -> dict[tuple[str, Arch], list[Candidate]]:
         chosen = defaultdict(list)
         every = dict.fromkeys(self._candidates())
-        for one in covered(every, Candidate.paired, once=Candidate.single):
+        for one in covered(every, Candidate.values, strength=1):
             chosen[one.precision, one.arch].append(one)
         return chosen
 

@@ -51,19 +51,20 @@ FORMS = (
 )
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["tf32", "3xtf32", "fp16", "bf16"])
 def test_packing_compiles(arch: Arch, name: str) -> None:
     row = PRECISIONS[name]
     assert_clean(pack_source(row), arch.target, pack_name(row))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize(("name", "samples"), KINDS)
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
 def test_kernels_compile(
-    arch: Arch, name: str, samples: Samples, form: tuple[int, bool, int, int]
+    arch: Arch, kind: tuple[str, Samples], form: tuple[int, bool, int, int]
 ) -> None:
-    if not EXHAUSTIVE and (KINDS.index((name, samples)) + FORMS.index(form) + arch.sm // 10) % 2:
-        return  # each kind in one form for an architecture, in the other for the other one
+    name, samples = kind
     polarizations, aligned, group, beams = form
     row = PRECISIONS[name]
     group = min(group, LARGEST_GROUP[samples])

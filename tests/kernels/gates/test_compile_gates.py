@@ -22,7 +22,6 @@ from tests.kernels.compiled import (
 )
 
 MANY = 1 << 20
-SIZES = frozenset({"stages", "blocks"})
 
 
 def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
@@ -48,10 +47,10 @@ def kernels() -> Iterator[Candidate]:
     for precision, arch in offered(PRECISIONS):
         for plan in plans(precision, arch):
             if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
-                yield Candidate(precision, arch, plan, sizes=SIZES)
+                yield Candidate(precision, arch, plan)
             if plan.warp_specialized:
                 unspecialized = replace(plan, warp_specialized=False)
-                yield Candidate(precision, arch, unspecialized, sizes=SIZES)
+                yield Candidate(precision, arch, unspecialized)
 
 
 KERNELS = Kernels(kernels)

@@ -61,12 +61,6 @@ def test_both_ends_of_the_families_are_compiled_for() -> None:
     assert set(SHORT) <= set(ARCHS)
 
 
-TILE_SIZES = frozenset({
-    "block_k", "stages", "promotion_interval", "warps_m", "warps_n", "warps_k", "split_k_slices",
-})  # fmt: skip
-RING_SIZES = frozenset({"stages", "depth", "epilogue"})
-
-
 # The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
 # that find the absmax at the widest copies alone, which hold most in registers.
 def gemm_tiles() -> Iterator[Candidate]:
@@ -82,7 +76,7 @@ def gemm_tiles() -> Iterator[Candidate]:
             ]
         for one in chain.from_iterable(in_slices(plan, row, arch) for plan in plans):
             traits = (("in slices", one.split_k_slices > 1),)
-            yield Candidate(precision, arch, one, traits=traits, sizes=TILE_SIZES)
+            yield Candidate(precision, arch, one, traits=traits)
 
 
 def in_slices(plan: GemmPlan, row: Precision, arch: Arch) -> Iterator[GemmPlan]:
@@ -125,7 +119,7 @@ def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
 
-@pytest.mark.pairwise
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
@@ -134,6 +128,7 @@ def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_scan_for_scales(arch: Arch, layout: tuple[bool, bool]) -> None:
     assert_clean(scan_source(*layout), arch.target, SCAN_KERNEL)
@@ -183,7 +178,7 @@ def wgmma_tiles() -> Iterator[Candidate]:
             if largest or tile not in seen:
                 every = epilogues(precision, plan)
                 for one in every if largest else (every[0], every[-1]):
-                    yield Candidate(precision, ARCHS[TARGET], one, sizes=RING_SIZES)
+                    yield Candidate(precision, ARCHS[TARGET], one)
             seen.add(tile)
 
 
@@ -211,6 +206,7 @@ def test_every_storage_of_an_operand_is_compiled() -> None:
         assert {plan.prescaled for plan in wgmma_plans(name)} == {False, PRECISIONS[name].scaled}
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", [x for x in TENSOR if not PRECISIONS[x].scaled])
 @pytest.mark.parametrize("plan", FMA_PLANS, ids=lambda plan: plan.name)
 def test_every_plan_of_fma(precision: str, plan: FmaPlan) -> None:
@@ -228,7 +224,7 @@ def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
     assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
 
 
-@pytest.mark.pairwise
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32"])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("what", ["multiplies", "packs"])

@@ -52,7 +52,9 @@ Array = np.ndarray[Any, Any]
 def rows(arch: Arch, **axes: Any) -> Iterator[dict[str, Any]]:
     """Every combination of arguments, or those on this architecture of a cover over all of them."""
     every = product(ARCHS.values(), *axes.values())
-    for one in covered([dict(zip(("arch", *axes), values, strict=True)) for values in every]):
+    for one in covered(
+        [dict(zip(("arch", *axes), values, strict=True)) for values in every], strength=1
+    ):
         if one.pop("arch") == arch:
             yield one
 

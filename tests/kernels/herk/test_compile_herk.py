@@ -42,6 +42,7 @@ def test_the_packing_of_int8(arch: Arch, across: bool) -> None:
     assert_clean(planes_source(across=across), arch.target, planes_name(across=across))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_product_of_int8(dtype: str, form: Form) -> None:
@@ -92,6 +93,7 @@ def test_products_of_the_lower_triangle(arch: Arch, precision: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", ["tf32", "3xfp16"])
 def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
     """The order of tiles is new; `test_compile` compiles everything else of these plans."""

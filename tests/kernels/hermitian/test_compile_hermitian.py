@@ -25,7 +25,7 @@ SIZES = range(1, LARGEST_N + 1) if EXHAUSTIVE else (15, 32, 127)
 HOPPER = ARCHITECTURES[3]
 
 
-@pytest.mark.pairwise
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", ITEM)
 @pytest.mark.parametrize("n", SIZES)
 def test_kernels_compile(arch: Arch, n: int, dtype: str) -> None:

@@ -28,6 +28,7 @@ def test_the_scan_compiles(arch: Arch) -> None:
     assert_clean(scan_source(), arch.target, SCAN_KERNEL)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ON_TENSOR_CORES)
 def test_kernels_compile(arch: Arch, name: str) -> None:
     row = PRECISIONS[name]

@@ -27,10 +27,6 @@ from tests.kernels.compiled import (
 )
 
 SOFTMAX_COLUMNS = (17, 1000, 65_536, 1 << 20)
-SIZES = frozenset(
-    {"row_threads", "block_threads", "values", "blocks", "cluster", "slice_columns",
-     "load_stages", "epilogue_stages"}
-)  # fmt: skip
 SOFTMAX_KINDS = {
     "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
     "fp32": [
@@ -58,7 +54,7 @@ def kernels() -> Iterator[Candidate]:
         for form, columns in product(softmax_forms(precision), SOFTMAX_COLUMNS):
             plan = plan_softmax(form, arch, rows=10_000, columns=columns, sm_count=132)
             traits = (("warps", plan.row_threads > 32), ("blocks share a row", plan.cluster > 1))
-            yield Candidate(precision, arch, plan, form, traits, sizes=SIZES)
+            yield Candidate(precision, arch, plan, form, traits)
 
 
 KERNELS = Kernels(kernels)
@@ -73,7 +69,7 @@ def test_every_softmax(arch: Arch, precision: str) -> None:
         assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
 
 
-@pytest.mark.pairwise
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
 @pytest.mark.parametrize("columns", [100, 4099, 1 << 20])
 def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:

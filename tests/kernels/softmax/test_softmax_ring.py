@@ -20,7 +20,6 @@ from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean
 
 ARCH = ARCHS["sm_90a"]
 RING_ARCHS = [arch for arch in ARCHS.values() if arch.sm >= CLUSTER_SM]
-SIZES = frozenset({"row_threads", "block_threads", "values", "cluster", "slice_columns"})
 PAIRS = [
     ("fp32", "fp32", "fp32"), ("fp32", "fp16", "fp16"), ("fp32", "bf16", "bf16"),
     ("fp32", "fp16", "fp32"), ("fp32", "fp32", "bf16"), ("bf16", "fp32", "fp32"),
@@ -49,7 +48,7 @@ def rings() -> Iterator[Candidate]:
         ]
         assert plans or arch is not ARCH
         for plan in {p.row_threads: p for p in sorted(plans, key=lambda p: p.values)}.values():
-            yield Candidate(precision, arch, plan, form, sizes=SIZES)
+            yield Candidate(precision, arch, plan, form)
 
 
 RINGS = Kernels(rings)

@@ -20,7 +20,6 @@ from argand.softmax.source import kernel_name, softmax_source
 from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean
 
 HOPPER = ARCHS["sm_90a"]
-SIZES = frozenset({"row_threads", "block_threads", "values", "blocks"})
 PAIRS = [
     ("fp32", "fp32", "fp32"), ("fp32", "fp16", "fp16"), ("fp32", "bf16", "bf16"),
     ("fp32", "fp16", "fp32"), ("fp32", "fp32", "bf16"), ("fp32", "complex64", "fp32"),
@@ -56,7 +55,7 @@ def slabs() -> Iterator[Candidate]:
         traits = (("threads", (plan.row_threads > 1) + (plan.row_threads >= 32)),)
         for one in {plan, replace(plan, bulk=False, slab_stages=3)}:
             check_row(one, form, columns)
-            yield Candidate(precision, arch, one, form, traits, sizes=SIZES)
+            yield Candidate(precision, arch, one, form, traits)
 
 
 SLABS = Kernels(slabs)
@@ -71,6 +70,7 @@ def test_every_slab(arch: Arch, precision: str) -> None:
         assert_clean(softmax_source(form, plan), arch.target, kernel_name(form, plan))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("kind", "threads", "columns"), [("fp32", 2, 55), ("fp16", 64, 1001)])
 def test_a_slab(arch: Arch, kind: str, threads: int, columns: int) -> None:
     form = form_of("softmax", kind, kind, columns)

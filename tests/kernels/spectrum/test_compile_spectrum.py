@@ -48,7 +48,7 @@ def problem(length: int, average: int, real: bool, precision: str = "fp32") -> S
     )  # fmt: skip
 
 
-@pytest.mark.pairwise
+@pytest.mark.each_value
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("one", SPECTRA + MORE * EXHAUSTIVE, ids=str)
 def test_kernels_compile(arch: Arch, one: tuple[int, int, bool], component: str) -> None:
@@ -60,12 +60,14 @@ def test_kernels_compile(arch: Arch, one: tuple[int, int, bool], component: str)
         assert_clean(source, arch.target, kernel_name(one_plan, component, aligned=aligned))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("real", [False, True])
 def test_windows_compile(arch: Arch, dtype: str, real: bool) -> None:
     assert_clean(window_source(dtype, real=real), arch.target, window_name(dtype, real=real))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("term", TERMS)
 @pytest.mark.parametrize("result", ["float32", "float64"])
 def test_sums_compile(arch: Arch, term: str, result: str) -> None:

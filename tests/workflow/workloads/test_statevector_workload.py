@@ -34,13 +34,13 @@ def computed(one, staged, precision):
     return implementation.compute(implementation.prepare(staged.operands))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_published_circuits_have_their_known_outcomes(real_data, name):
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "3xtf32"])
+def test_published_circuits_have_their_known_outcomes(real_data, name, precision):
     one = statevector({"file": real_data / "qasm" / f"{name}.qasm"})
     one.check()
-    staged = one.stage()
-    for precision in ("fp64", "fp32", "3xtf32"):
-        assert_known(one, staged, name, precision)
+    assert_known(one, one.stage(), name, precision)
 
 
 def assert_known(one, staged, name, precision):
