@@ -73,6 +73,10 @@ def call_on_foreign(
         from argand.frameworks.exchanged import call_on_exchanged
 
         return call_on_exchanged(function, arrays, written=written, pairs=pairs, **options)
+    if "jax" in found:
+        from argand.frameworks.jax_arrays import call_on_jax
+
+        return call_on_jax(function, arrays, rules=rules, written=written, pairs=pairs, **options)
     from argand.frameworks.torch_tensors import call_on_tensors
 
     return call_on_tensors(function, arrays, rules=rules, written=written, pairs=pairs, **options)

@@ -44,13 +44,15 @@ class FrameworkRules(NamedTuple):
         result: from the specs of the arrays, the options and whether they are on a GPU, the
             result's spec.
         gradient: from a call and its result's gradient those of its arguments, by their names.
-        adapted: from the tensors of torch and the options of a call those that say the same in
+        adapted: from the arrays and the options of a call those that say the same in
             types and views that kernels read without a copy; None changes nothing.
+        leading_axes: whether a call takes any axes before those that it names, and broadcasts them.
     """
 
     result: Callable[[Mapping[str, Spec | None], Mapping[str, Any], bool], Spec]
     gradient: Callable[[Differentiated, Any], dict[str, Any]]
     adapted: Callable[[dict[str, Any], dict[str, Any]], None] | None = None
+    leading_axes: bool = True
 
 
 def namespace(x: Any) -> Any:

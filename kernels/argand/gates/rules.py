@@ -39,4 +39,4 @@ def _of_gate(x: Any, targets: Any, controls: Any) -> Any:
     return turned.reshape((2 ** len(targets), -1))
 
 
-RULES = FrameworkRules(_result, _gradient)
+RULES = FrameworkRules(_result, _gradient, leading_axes=False)

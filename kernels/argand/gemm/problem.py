@@ -83,6 +83,20 @@ class GemmProblem:
         return (*self.batch_shape, self.m, self.n)
 
 
+def product_sizes(
+    a_shape: tuple[int, ...], b_shape: tuple[int, ...], op_a: Op, op_b: Op
+) -> tuple[int, int, int]:
+    """Return m, n and k. Raises ValueError where op(A) and op(B) do not have one k."""
+    m, k = oriented_shape(a_shape, op_a, name="a", op_name="op_a")
+    k_b, n = oriented_shape(b_shape, op_b, name="b", op_name="op_b")
+    if k != k_b:
+        raise ValueError(
+            f"inner dimensions differ: op(a) is {m} x {k} and op(b) is {k_b} x {n} "
+            f"(a {a_shape} {op_a}, b {b_shape} {op_b})"
+        )
+    return m, n, k
+
+
 def gemm_problem(
     a_shape: tuple[int, ...],
     b_shape: tuple[int, ...],
@@ -105,13 +119,7 @@ def gemm_problem(
     not have the result's shape, beta is not 0 and there is no C, or the precision does not have
     this output or these kernels.
     """
-    m, k = oriented_shape(a_shape, op_a, name="a", op_name="op_a")
-    k_b, n = oriented_shape(b_shape, op_b, name="b", op_name="op_b")
-    if k != k_b:
-        raise ValueError(
-            f"inner dimensions differ: op(a) is {m} x {k} and op(b) is {k_b} x {n} "
-            f"(a {a_shape} {op_a}, b {b_shape} {op_b})"
-        )
+    m, n, k = product_sizes(a_shape, b_shape, op_a, op_b)
     try:
         batch_shape = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
     except ValueError:

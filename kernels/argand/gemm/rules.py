@@ -10,7 +10,7 @@ import numpy as np
 from argand.defaults import default_precision
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
-from argand.gemm.operands import oriented_shape
+from argand.gemm.problem import product_sizes
 from argand.precision import get_precision
 
 _OF_ANY_PRODUCT = ("precision", "tolerance", "check", "rounding", "kernels")
@@ -21,8 +21,8 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
     a, b = arrays["a"], arrays["b"]
     assert a is not None
     assert b is not None
-    m, _ = oriented_shape(a.shape, options.get("op_a", "N"), name="a", op_name="op_a")
-    _, n = oriented_shape(b.shape, options.get("op_b", "N"), name="b", op_name="op_b")
+    ops = options.get("op_a", "N"), options.get("op_b", "N")
+    m, n, _ = product_sizes(a.shape, b.shape, *ops)
     shape = (*broadcast(a.shape[:-2], b.shape[:-2]), m, n)
     given = (a, b, arrays.get("c"))
     wide = default_precision("product", given, on_gpu=on_gpu) == "fp64"

@@ -53,12 +53,12 @@ def _gradient(operation: Operation, of: Differentiated, grad: Any) -> dict[str, 
 
 
 def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
-    """Give the result the type of 16-bit tensors, as torch's own softmax does."""
+    """Give the result the type of arrays of 16 bits, as the frameworks' own softmaxes do."""
     if options.get("precision") is None and options.get("output") is None:
-        options["output"] = _HALVES.get(str(arrays["x"].dtype))
+        options["output"] = _HALVES.get(str(arrays["x"].dtype).removeprefix("torch."))
 
 
-_HALVES = {"torch.float16": FP16.name, "torch.bfloat16": BF16.name}
+_HALVES = {"float16": FP16.name, "bfloat16": BF16.name}
 RULES: Mapping[str, FrameworkRules] = MappingProxyType(
     {
         operation: FrameworkRules(

@@ -1,0 +1,211 @@
+"""JAX's arrays in, arrays out, also in jit, vmap and grad: calls by XLA's foreign functions.
+
+XLA hands the calls its own buffers, NumPy arrays over them on a CPU and CuPy arrays on a GPU, and
+its stream: nothing is copied and nobody waits. Only calls that have an array of JAX import this.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from argand.frameworks import xla_ffi
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
+from argand.frameworks.xla_ffi import Buffer
+
+_TARGET = "argand_call"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call without its arrays: what it takes to make it, and to trace it."""
+
+    function: Callable[..., Any]
+    rules: FrameworkRules
+    names: tuple[str, ...]
+    """Of the arrays that it has."""
+    options: tuple[tuple[str, Any], ...]
+    written: str
+
+
+def call_on_jax(
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    *,
+    rules: FrameworkRules | None = None,
+    written: str = "out",
+    **options: Any,
+) -> Any:
+    """Return a call's result as an array of JAX; arguments are those of `call_on_foreign`.
+
+    Arrays of JAX are never written: a gate returns the new state.
+
+    Raises TypeError for calls that have no ``rules``, and for an ``out``.
+    """
+    options.pop("pairs", None)
+    if rules is None:
+        raise TypeError(f"{function.__name__} takes no arrays of JAX")
+    if arrays.get("out") is not None:
+        raise TypeError("arrays of JAX cannot be written: leave out away and take the result")
+    given = {name: jnp.asarray(x) for name, x in arrays.items() if x is not None}
+    if "axis" in options:  # counted from the last, so that vmap may put an axis before them
+        options["axis"] = _from_last(options["axis"], next(iter(given.values())).ndim)
+    if rules.adapted is not None:
+        rules.adapted(given, options)
+    if rules.leading_axes:
+        rank = max(x.ndim for x in given.values())
+        given = {name: x.reshape((1,) * (rank - x.ndim) + x.shape) for name, x in given.items()}
+    given = {name: _readable(x, "format" in options) for name, x in given.items()}
+    if "format" in options and any(x.dtype == jnp.bfloat16 for x in given.values()):
+        options["format"] = "bf16"
+    kept = tuple(sorted((name, _hashable(x)) for name, x in options.items() if x is not None))
+    call = _Call(function, rules, tuple(given), kept, written)
+    return _differentiable(call, *given.values())
+
+
+def _from_last(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis must be one of x's {rank}, got {axis}")
+    return axis - rank if axis >= 0 else axis
+
+
+def _hashable(x: Any) -> Any:
+    return tuple(x) if isinstance(x, list) else x
+
+
+def _readable(x: Any, reads_bits: bool) -> Any:
+    """Return an array of a type that the calls read and JAX differentiates."""
+    if x.dtype == jnp.bfloat16 and not reads_bits:
+        return x.astype(jnp.float32)
+    if jnp.issubdtype(x.dtype, jnp.inexact):
+        return x
+    return x.astype(jnp.float64 if jax.config.jax_enable_x64 else jnp.float32)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _differentiable(call: _Call, *values: Any) -> Any:
+    return _traced(call, values)
+
+
+def _forward(call: _Call, *values: Any) -> tuple[Any, Any]:
+    result = _differentiable(call, *values)
+    return result, (values, result)
+
+
+def _backward(call: _Call, kept: Any, grad: Any) -> tuple[Any, ...]:
+    """Return the gradients in JAX's convention, whose complex ones are conjugates of torch's."""
+    values, result = kept
+    arrays = dict(zip(call.names, values, strict=True))
+    options = {name: x for name, x in call.options if name != "format"}
+    of = Differentiated(call.function, arrays, options, result, frozenset(arrays))
+    found = call.rules.gradient(of, grad.conj())
+    return tuple(_fitted(found[name].conj(), x) for name, x in arrays.items())
+
+
+_differentiable.defvjp(_forward, _backward)
+
+
+def _fitted(grad: Any, x: Any) -> Any:
+    """Return a gradient of an argument: real for a real one, summed where it was broadcast."""
+    if not jnp.iscomplexobj(x):
+        grad = grad.real
+    extra = grad.ndim - x.ndim
+    grad = grad.sum(axis=tuple(range(extra)))
+    ones = tuple(i for i, n in enumerate(x.shape) if n == 1 and grad.shape[i] != 1)
+    return grad.sum(axis=ones, keepdims=True).astype(x.dtype)
+
+
+def _traced(call: _Call, values: Sequence[Any]) -> Any:
+    """Return the result of XLA's call."""
+    platforms = _registered()
+    specs = {
+        name: Spec(x.shape, "bfloat16" if x.dtype == jnp.bfloat16 else np.dtype(x.dtype))
+        for name, x in zip(call.names, values, strict=True)
+    }
+    spec = call.rules.result(specs, dict(call.options), "cuda" in platforms)
+    wide = str(spec.dtype) in ("float64", "complex128")
+    if wide and not jax.config.jax_enable_x64:
+        raise ValueError(f"a result of {spec.dtype} needs jax.config.jax_enable_x64")
+    shape = jax.ShapeDtypeStruct(spec.shape, str(spec.dtype))
+    method = "expand_dims" if call.rules.leading_axes else "sequential"
+    return jax.ffi.ffi_call(_TARGET, shape, vmap_method=method)(*values, number=_number(call))
+
+
+_NUMBERS: dict[_Call, np.int64] = {}
+_CALLS: list[_Call] = []
+"""Calls by the number that stands for them in XLA's programs."""
+
+
+def _number(call: _Call) -> np.int64:
+    if call not in _NUMBERS:
+        _CALLS.append(call)
+        _NUMBERS[call] = np.int64(len(_CALLS) - 1)
+    return _NUMBERS[call]
+
+
+@cache
+def _registered() -> dict[str, Any]:
+    """Register the call with XLA, once; return what XLA calls, to keep it alive."""
+    headers = jax.ffi.include_dir()
+    found = {
+        "cpu": xla_ffi.handler(_on_cpu, headers, on_gpu=False),
+        "CUDA": xla_ffi.handler(_on_gpu, headers, on_gpu=True),
+    }
+    for platform, function in found.items():
+        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
+    return found
+
+
+def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | None) -> None:
+    _make(_CALLS[number], [_numpy_array(x) for x in operands], _numpy_array(result))
+
+
+def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
+    import cupy
+
+    with cupy.cuda.Stream.from_external(_Stream(stream or 0)):
+        _make(_CALLS[number], [_cupy_array(x) for x in operands], _cupy_array(result))
+
+
+class _Stream:
+    """A stream by CUDA's stream protocol: its version and the address."""
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address
+
+
+def _make(call: _Call, operands: list[Any], result: Any) -> None:
+    """Make a call, whose result goes where XLA wants it."""
+    arrays = dict(zip(call.names, operands, strict=True))
+    if call.written in arrays:
+        result[...] = arrays[call.written]
+        arrays[call.written] = result
+    else:
+        arrays["out"] = result
+    call.function(**arrays, **dict(call.options))
+
+
+def _numpy_array(x: Buffer) -> Any:
+    dtype = np.dtype(x.dtype)
+    nbytes = int(np.prod(x.shape, dtype=np.int64)) * dtype.itemsize
+    if not nbytes:
+        return np.empty(x.shape, dtype)
+    return np.ndarray(x.shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(x.address)))
+
+
+def _cupy_array(x: Buffer) -> Any:
+    import cupy
+
+    nbytes = int(np.prod(x.shape, dtype=np.int64)) * np.dtype(x.dtype).itemsize
+    memory = cupy.cuda.UnownedMemory(x.address, nbytes, None, cupy.cuda.runtime.getDevice())
+    return cupy.ndarray(x.shape, x.dtype, cupy.cuda.MemoryPointer(memory, 0))

@@ -1,0 +1,168 @@
+"""A function of Python as a call that XLA makes, by the C interface of its foreign functions.
+
+Of the interface (``xla/ffi/api/c_api.h``, whose copy `jax.ffi.include_dir` has) only what is read
+here is declared: buffers, one attribute, the stream and errors. XLA calls on a thread of its own
+and, on a GPU, with the device set; the function queues its work on the stream that it is given.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from pathlib import Path
+from typing import NamedTuple
+
+_METADATA, _INTERNAL = 1, 13
+"""XLA_FFI_Extension_Metadata and XLA_FFI_Error_Code_INTERNAL."""
+TYPES = {
+    1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32",
+    9: "uint64", 10: "float16", 11: "float32", 12: "float64", 15: "complex64", 16: "uint16",
+    18: "complex128",
+}  # fmt: skip
+"""NumPy's types by XLA_FFI_DataType; 16 is bf16, whose bits are handed on."""
+
+
+class Buffer(NamedTuple):
+    """An operand or a result: its address, shape and NumPy's name of its type."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
+Function = Callable[[int, list[Buffer], Buffer, int | None], None]
+"""What a call does, given its number, operands, result and the address of its stream; the last is
+None on a CPU."""
+
+
+_HEAD = (("size", c_size_t), ("extension", c_void_p))
+"""What every structure begins with."""
+
+
+class _Extension(Structure):
+    _fields_ = (("size", c_size_t), ("type", c_int), ("next", c_void_p))
+
+
+class _Version(Structure):
+    _fields_ = (*_HEAD, ("major", c_int), ("minor", c_int))
+
+
+class _Metadata(Structure):
+    _fields_ = (("size", c_size_t), ("version", _Version), ("traits", c_int32))
+
+
+class _MetadataExtension(Structure):
+    _fields_ = (("base", _Extension), ("metadata", POINTER(_Metadata)))
+
+
+class _Buffer(Structure):
+    _fields_ = (*_HEAD,
+        ("dtype", c_int), ("data", c_void_p), ("rank", c_int64), ("dims", POINTER(c_int64)),
+    )  # fmt: skip
+
+
+class _Buffers(Structure):
+    _fields_ = (*_HEAD,
+        ("count", c_int64), ("types", c_void_p), ("buffers", POINTER(POINTER(_Buffer))),
+    )  # fmt: skip
+
+
+class _Scalar(Structure):
+    _fields_ = (("dtype", c_int), ("value", POINTER(c_int64)))
+
+
+class _Attributes(Structure):
+    _fields_ = (*_HEAD,
+        ("count", c_int64), ("types", c_void_p), ("names", c_void_p),
+        ("scalars", POINTER(POINTER(_Scalar))),
+    )  # fmt: skip
+
+
+class _Error(Structure):
+    _fields_ = (*_HEAD, ("message", c_char_p), ("code", c_int))
+
+
+class _StreamOf(Structure):
+    _fields_ = (*_HEAD, ("context", c_void_p), ("stream", c_void_p))
+
+
+_MAKE_ERROR = ctypes.CFUNCTYPE(c_void_p, POINTER(_Error))
+_GET_STREAM = ctypes.CFUNCTYPE(c_void_p, POINTER(_StreamOf))
+
+
+class _Api(Structure):
+    _fields_ = (*_HEAD,
+        ("version", _Version), ("internal", c_void_p), ("make_error", _MAKE_ERROR),
+        ("get_message", c_void_p), ("destroy", c_void_p), ("register", c_void_p),
+        ("get_stream", _GET_STREAM),
+    )  # fmt: skip
+
+
+class _CallFrame(Structure):
+    _fields_ = (*_HEAD,
+        ("api", POINTER(_Api)), ("context", c_void_p), ("stage", c_int), ("operands", _Buffers),
+        ("results", _Buffers), ("attributes", _Attributes),
+    )  # fmt: skip
+
+
+_HANDLER = ctypes.CFUNCTYPE(c_void_p, POINTER(_CallFrame))
+
+
+def handler(function: Function, headers: str, *, on_gpu: bool) -> ctypes._CFunctionType:
+    """Return a handler for `jax.ffi.pycapsule`; it must be kept as long as XLA may call it.
+
+    Args:
+        function: an exception of its is the call's error.
+        headers: the folder of XLA's headers, which say the version of the interface.
+        on_gpu: whether calls have a stream.
+    """
+    version = _version(headers)
+
+    def handle(frame: ctypes._Pointer[_CallFrame]) -> int | None:
+        call = frame.contents
+        if call.extension:
+            extension = ctypes.cast(call.extension, POINTER(_MetadataExtension)).contents
+            if extension.base.type == _METADATA:
+                found = extension.metadata.contents.version
+                found.major, found.minor = version
+                extension.metadata.contents.traits = 0
+                return None
+        try:
+            number = call.attributes.scalars[0].contents.value[0]
+            operands = [_buffer(call.operands.buffers[i]) for i in range(call.operands.count)]
+            stream = _stream(call) if on_gpu else None
+            function(number, operands, _buffer(call.results.buffers[0]), stream)
+        except Exception as error:  # what else would cross into C++ is lost
+            return _made_error(call, f"{type(error).__name__}: {error}")
+        return None
+
+    return _HANDLER(handle)
+
+
+def _version(headers: str) -> tuple[int, int]:
+    """Return the interface's version. Raises OSError without headers, ValueError in others."""
+    text = (Path(headers) / "xla" / "ffi" / "api" / "c_api.h").read_text(encoding="utf-8")
+    found = [re.search(rf"#define XLA_FFI_API_{name} (\d+)", text) for name in ("MAJOR", "MINOR")]
+    if found[0] is None or found[1] is None:
+        raise ValueError(f"no version of XLA's foreign functions in {headers}")
+    return int(found[0][1]), int(found[1][1])
+
+
+def _buffer(pointer: ctypes._Pointer[_Buffer]) -> Buffer:
+    found = pointer.contents
+    return Buffer(found.data or 0, tuple(found.dims[: found.rank]), TYPES[found.dtype])
+
+
+def _stream(call: _CallFrame) -> int:
+    asked = _StreamOf(ctypes.sizeof(_StreamOf), None, call.context, None)
+    if call.api.contents.get_stream(ctypes.byref(asked)):
+        raise RuntimeError("XLA has no stream for this call")
+    return asked.stream or 0
+
+
+def _made_error(call: _CallFrame, message: str) -> int | None:
+    error = _Error(ctypes.sizeof(_Error), None, message.encode(), _INTERNAL)
+    made: int | None = call.api.contents.make_error(ctypes.byref(error))
+    return made

@@ -1,0 +1,130 @@
+"""Arrays of JAX go in and come out, also under jit, vmap and grad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import apply_gate, dft, gemm, herk, log_softmax, logsumexp, softmax
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+jnp = jax.numpy
+
+
+@pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)], autouse=True)
+def platform(request: pytest.FixtureRequest) -> Iterator[str]:
+    """JAX's default device, with types of 64 bits."""
+    name = str(request.param)
+    try:
+        device = jax.devices(name)[0]
+    except RuntimeError:
+        pytest.skip("JAX is installed without CUDA")
+    with jax.default_device(device), jax.enable_x64(True):
+        yield name
+
+
+def drawn(*shape: int, seed: int = 3, dtype: Any = np.complex128) -> Any:
+    rng = np.random.default_rng(seed)
+    return jnp.asarray(rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0].astype(dtype))
+
+
+def close(found: Any, wanted: Any, rtol: float = 1e-12) -> None:
+    assert isinstance(found, jax.Array)
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    assert jnp.linalg.norm(found - wanted) <= rtol * jnp.linalg.norm(wanted)
+
+
+def transform(x: Any) -> Any:
+    return jnp.fft.fft(x, 6, 0)
+
+
+PAIRS: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
+    "gemm": (gemm, jnp.matmul, 2),
+    "scaled": (lambda a, b: gemm(a, b, alpha=2j, op_a="C", op_b="T"),
+               lambda a, b: 2j * (a.conj().swapaxes(-1, -2) @ b.swapaxes(-1, -2)), 2),
+    "dft": (lambda x: dft(x, 0, n=6), transform, 1),
+    "inverse": (lambda x: dft(x, inverse=True, norm="ortho"),
+                lambda x: jnp.fft.ifft(x, norm="ortho"), 1),
+    "softmax": (lambda x: softmax(x.real, 0), lambda x: jax.nn.softmax(x.real, 0), 1),
+    "log_softmax": (lambda x: log_softmax(x, power=True),
+                    lambda x: jax.nn.log_softmax((x * x.conj()).real), 1),
+    "logsumexp": (lambda x: logsumexp(x.real, 0, scale=2.0),
+                  lambda x: jax.nn.logsumexp(2 * x.real, 0), 1),
+}  # fmt: skip
+"""Ours, JAX's own, and how many square matrices they take."""
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_calls_and_their_transformations(name: str) -> None:
+    ours, theirs, count = PAIRS[name]
+    given = [drawn(5, 5, seed=seed) for seed in range(count)]
+    close(ours(*given), theirs(*given))
+    close(jax.jit(ours)(*given), theirs(*given))
+    many = [drawn(3, 5, 5, seed=9), *given[1:]]
+    axes = (0, *(None for _ in given[1:]))
+    close(jax.vmap(ours, axes)(*many), jax.vmap(theirs, axes)(*many))
+
+    def loss(call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *x: (jnp.abs(call(*x)) ** 2 * jnp.arange(1, 6)).sum()
+
+    for place in range(count):
+        found, wanted = (jax.grad(loss(call), place) for call in (ours, theirs))
+        close(found(*given), wanted(*given))
+        close(jax.jit(jax.vmap(found, axes))(*many), jax.vmap(wanted, axes)(*many))
+
+
+def test_batched_operands_of_other_ranks() -> None:
+    a, b = drawn(2, 3, 4), drawn(7, 4, 5)
+    found = jax.vmap(lambda b: gemm(a, b))(b)
+    close(found, jax.vmap(lambda b: a @ b)(b))
+    close(jax.grad(lambda b: gemm(a, b).real.sum())(b[0]),
+          jax.grad(lambda b: (a @ b).real.sum())(b[0]))  # fmt: skip
+
+
+def test_gates_return_the_new_state() -> None:
+    state, matrix = drawn(16), drawn(4, 4, seed=4)
+
+    def wanted(state: Any, matrix: Any) -> Any:
+        turned = state.reshape(2, 2, 2, 2)[1]  # control 3; then qubits 2, 1, 0
+        moved = jnp.einsum("acij,ibj->abc", matrix.reshape(2, 2, 2, 2), turned)
+        return state.at[8:].set(moved.reshape(8))
+
+    def ours(state: Any, matrix: Any) -> Any:
+        return apply_gate(state, matrix, [0, 2], controls=[3])
+
+    close(jax.jit(ours)(state, matrix), wanted(state, matrix))
+    close(state, drawn(16))
+    close(jax.vmap(ours, (0, None))(state[None], matrix)[0], wanted(state, matrix))
+    for place in range(2):
+        close(*(jax.grad(lambda *x, call=call: jnp.abs(call(*x)).sum(), place)(state, matrix)
+                for call in (ours, wanted)))  # fmt: skip
+
+
+def test_types_of_the_caller() -> None:
+    x = drawn(8, 8, dtype=np.complex64)
+    for found in (gemm(x, x), dft(x)):
+        assert found.dtype == jnp.complex64
+    for name in ("bfloat16", "float16", "float32", "float64"):
+        assert softmax(x.real.astype(name)).dtype == name
+    wanted = jax.nn.softmax(x.real.astype(jnp.bfloat16).astype(jnp.float32))
+    close(softmax(x.real.astype(jnp.bfloat16), output="fp32"), wanted, 1e-6)
+    whole = (4 * x.real).astype(jnp.int32)
+    close(gemm(whole, whole), (whole @ whole).astype(jnp.complex128))
+
+
+def test_what_jax_cannot_do_is_refused() -> None:
+    x = drawn(4, 4)
+    with pytest.raises(TypeError, match="herk takes no arrays of JAX"):
+        herk(x)
+    with pytest.raises(TypeError, match="cannot be written"):
+        gemm(x, x, out=x)
+    with pytest.raises(ValueError, match="inner dimensions differ"):
+        gemm(x, x[:3])
+    with (
+        jax.enable_x64(False),
+        pytest.raises(ValueError, match="needs jax"),
+    ):
+        gemm(x, x, precision="fp64")
