@@ -141,8 +141,8 @@ def _combined(problem: HerkProblem, found: Array, c: Array | None, rows: range) 
         panel.imag += real(problem.beta) * addend.imag.astype(real)
     crossing = panel[..., :, rows.start :]
     crossing.imag[..., range(len(rows)), range(len(rows))] = 0
-    i, j = np.tril_indices(len(rows), -1)
-    crossing[..., j, i] = np.conj(crossing[..., i, j])
+    mirrored = np.conj(np.swapaxes(crossing, -1, -2))
+    np.copyto(crossing, mirrored, where=np.tri(len(rows), k=-1, dtype=bool).T)
     return panel
 
 
