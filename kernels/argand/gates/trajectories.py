@@ -1,7 +1,8 @@
 """Circuits with noise as trajectories of pure states: many at once, each gate applied to all.
 
-Trajectories are the lowest qubits of one larger state, so that a gate on its targets, moved up by
-as many, acts upon all of them in one call. The method is that of quantum jumps (Dalibard, Castin
+On a GPU small states take one launch (`trajectory_gpu`). Else trajectories are the lowest qubits of
+one larger state, so that a gate on its targets, moved up by as many, acts upon all of them in one
+call. The method is that of quantum jumps (Dalibard, Castin
 and Mølmer, "Wave-function approach to dissipative processes in quantum optics", 1992).
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.device import Device
 from argand.gates.api import apply_gate
 from argand.gates.gate import Gate
 from argand.precision import Precision, get_precision
@@ -31,8 +33,9 @@ def run_trajectories(
     depolarising: float = 0.0,
     damping: float = 0.0,
     precision: str | Precision = "fp64",
+    device: Device | None = None,
 ) -> Any:
-    """Evolve |0...0> by a circuit with noise after each gate, on the CPU.
+    """Evolve |0...0> by a circuit with noise after each gate.
 
     After a gate, on each of its qubits in order, first a depolarising channel, rho <- (1 - p) rho +
     p tr_q(rho) I/2, by a random Pauli matrix with probability 3 p / 4; then amplitude damping, by a
@@ -47,9 +50,13 @@ def run_trajectories(
         seed: from 0 to 2^64 - 1.
         depolarising, damping: probabilities from 0 to 1, per gate and qubit.
         precision: of the products of gates, as of `argand.apply_gate`.
+        device: where they are computed; the CPU where none is given. A GPU takes the same numbers,
+            and circuits of gates on up to three targets by one launch where the state fits in a
+            block's shared memory.
 
     Returns:
-        (trajectories, 2^qubits) states of norm 1 within rounding, in the precision's output.
+        (trajectories, 2^qubits) states of norm 1 within rounding, in the precision's output, a
+        NumPy array or, on a GPU, a CuPy array.
 
     Raises:
         ValueError: qubits, trajectories, a seed or a probability out of range, a gate that
@@ -73,12 +80,32 @@ def run_trajectories(
         if not 0 <= probability <= 1:
             raise ValueError(f"{name} must be a probability from 0 to 1, got {probability}")
     _check_qubits(qubits, gates)
-    found = np.empty((trajectories, 2**qubits), row.output)
+    if device is None or device.backend == "cpu":
+        return _in_batches(np, qubits, gates, trajectories, seed, depolarising, damping, row)
+    import cupy
+
+    from argand.gates.trajectory_gpu import run_in_one_launch
+
+    found = run_in_one_launch(
+        qubits, gates, trajectories, seed, depolarising, damping, row.output, device
+    )
+    if found is not None:
+        return found
+    with cupy.cuda.Device(device.index):
+        return _in_batches(cupy, qubits, gates, trajectories, seed, depolarising, damping, row)
+
+
+def _in_batches(
+    arrays: Any, qubits: int, gates: Sequence[Gate], trajectories: int, seed: int,
+    depolarising: float, damping: float, row: Precision,
+) -> Any:  # fmt: skip
+    """The states by NumPy or CuPy (``arrays``), as many at once as a batch holds."""
+    found = arrays.empty((trajectories, 2**qubits), row.output)
     bits = min((trajectories - 1).bit_length(), max(0, _BATCH_QUBITS - qubits))
     for first in range(0, trajectories, 1 << bits):
-        states = np.zeros((2**qubits, 1 << bits), row.output)
+        states = arrays.zeros((2**qubits, 1 << bits), row.output)
         states[0] = 1
-        _evolve(states, gates, first, seed, depolarising, damping, row)
+        _evolve(arrays, states, gates, first, seed, depolarising, damping, row)
         part = found[first : first + (1 << bits)]
         part[...] = states.T[: len(part)]
     return found
@@ -94,8 +121,8 @@ def _check_qubits(qubits: int, gates: Sequence[Gate]) -> None:
 
 
 def _evolve(
-    states: Any, gates: Sequence[Gate], first: int, seed: int, depolarising: float, damping: float,
-    row: Precision,
+    arrays: Any, states: Any, gates: Sequence[Gate], first: int, seed: int, depolarising: float,
+    damping: float, row: Precision,
 ) -> None:  # fmt: skip
     """Apply gates and noise in place to trajectories ``first`` on, the columns of ``states``."""
     count = states.shape[1]
@@ -107,9 +134,10 @@ def _evolve(
         for qubit in gate.qubits:
             halves = states.reshape(-1, 2, 1 << qubit, count)
             if depolarising:
-                _depolarise(halves, _uniforms(seed, channel, first, count), depolarising)
+                _depolarise(arrays, halves, _uniforms(seed, channel, first, count), depolarising)
             if damping:
-                _damp(halves, _uniforms(seed, channel + 1, first, count), damping)
+                numbers = arrays.asarray(_uniforms(seed, channel + 1, first, count))
+                _damp(arrays, halves, numbers, damping)
             channel += 2
 
 
@@ -119,26 +147,27 @@ def _uniforms(seed: int, channel: int, first: int, count: int) -> Any:
     return (drawn.random_raw(first % 4 + count)[first % 4 :] >> 11) * 2.0**-53
 
 
-def _depolarise(halves: Any, uniforms: Any, probability: float) -> None:
+def _depolarise(arrays: Any, halves: Any, uniforms: Any, probability: float) -> None:
     """X, Y or Z on the columns whose number falls into its quarter of the probability."""
     which = np.floor(uniforms * (4 / probability))
     for pauli in range(3):
-        columns = np.flatnonzero(which == pauli)
+        columns = arrays.asarray(np.flatnonzero(which == pauli))
         low, high = halves[:, 0][..., columns], halves[:, 1][..., columns]
         if pauli == 2:
-            halves[:, 1, :, columns] = np.moveaxis(-high, -1, 0)
+            halves[:, 1][..., columns] = -high
         else:
             phase = 1j if pauli else 1
-            halves[:, 0, :, columns] = np.moveaxis(high * np.conj(phase), -1, 0)
-            halves[:, 1, :, columns] = np.moveaxis(low * phase, -1, 0)
+            halves[:, 0][..., columns] = high * np.conj(phase)
+            halves[:, 1][..., columns] = low * phase
 
 
-def _damp(halves: Any, uniforms: Any, probability: float) -> None:
+def _damp(arrays: Any, halves: Any, uniforms: Any, probability: float) -> None:
     """A jump of the columns whose number is below its probability, and no jump of the others."""
-    square = (np.abs(halves.astype(np.complex128, copy=False)) ** 2).sum(axis=(0, 2))
+    square = (arrays.abs(halves.astype(np.complex128, copy=False)) ** 2).sum(axis=(0, 2))
     norm, excited = square.sum(axis=0), square[1]
     jumps = uniforms * norm < probability * excited
-    halves[:, 0] = np.where(jumps, halves[:, 1], halves[:, 0])
-    halves[:, 1] *= np.where(jumps, 0, np.sqrt(1 - probability)).astype(halves.real.dtype)
-    left = np.where(jumps, excited, norm - probability * excited)
-    halves /= np.sqrt(left).astype(halves.real.dtype)
+    halves[:, 0] = arrays.where(jumps, halves[:, 1], halves[:, 0])
+    kept = arrays.where(jumps, 0, np.sqrt(1 - probability))
+    halves[:, 1] *= kept.astype(halves.real.dtype)
+    left = arrays.where(jumps, excited, norm - probability * excited)
+    halves /= arrays.sqrt(left).astype(halves.real.dtype)

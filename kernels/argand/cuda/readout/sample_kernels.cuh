@@ -3,6 +3,7 @@
 // sum cells; each shot then finds its block and cell by bisection and reads that cell.
 #pragma once
 #include "amplitudes.cuh"
+#include "device/philox.cuh"
 
 constexpr int kSampleThreads = 256;
 constexpr int kBlockCells = 256;
@@ -108,26 +109,6 @@ __device__ __forceinline__ void sum_blocks(const SampleArguments& args) {
     if (threadIdx.x == kScanThreads - 1) args.block_norms[0] = norm;
 }
 
-// The shot's number of Philox 4x64-10 with the key (seed, 0); the first block's counter is 1.
-__device__ __forceinline__ uint64 uniform_of(uint64 seed, int64 shot) {
-    constexpr uint64 kFirst = 0xD2E7470EE14C6C93ull, kSecond = 0xCA5A826395121157ull;
-    uint64 c[4] = {uint64(shot / 4 + 1), 0, 0, 0};
-    uint64 key[2] = {seed, 0};
-#pragma unroll
-    for (int round = 0; round < 10; ++round) {
-        const uint64 high[2] = {__umul64hi(kFirst, c[0]), __umul64hi(kSecond, c[2])};
-        const uint64 low[2] = {kFirst * c[0], kSecond * c[2]};
-        c[0] = high[1] ^ c[1] ^ key[0];
-        c[1] = low[1];
-        c[2] = high[0] ^ c[3] ^ key[1];
-        c[3] = low[0];
-        key[0] += 0x9E3779B97F4A7C15ull;
-        key[1] += 0xBB67AE8584CAA73Bull;
-    }
-    const int place = static_cast<int>(shot % 4);
-    return place < 2 ? (place == 0 ? c[0] : c[1]) : (place == 2 ? c[2] : c[3]);
-}
-
 // The first of `count` running sums above `at`, which is below the last one; `at` becomes what is
 // left of it.
 __device__ __forceinline__ int64 find_end(const uint64* ends, int64 count, uint64& at) {
@@ -152,7 +133,7 @@ __device__ __forceinline__ void find_shots(const SampleArguments& args) {
     uint64 at = 0;
     int64 cell = 0;
     if (shot < args.shots && total > 0) {
-        at = __umul64hi(uniform_of(args.seed, shot), total);
+        at = __umul64hi(philox_number(args.seed, 0, shot), total);
         const int64 block = find_end(args.block_ends, args.blocks, at);
         cell = block * kBlockCells + find_end(args.cell_ends + block * kBlockCells, kBlockCells, at);
     }
