@@ -106,9 +106,18 @@ class _Begun:
 
 
 def fuse(
-    qubits: int, gates: Sequence[Gate], width: int, cost: Cost, *, kept: int = 1
+    qubits: int,
+    gates: Sequence[Gate],
+    width: int,
+    cost: Cost,
+    *,
+    kept: int = 1,
+    given: Sequence[int] = (),
+    alone: Sequence[int] = (),
 ) -> list[Pass]:
     """Passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
+
+    Each pass has the qubits ``given``; gates with the numbers ``alone`` have one to themselves too.
 
     From several first gates a pass grows by the qubits that bring most further gates, and of these
     passes the one with most gates for its predicted time is taken. With ``kept`` above 1 so many
@@ -116,6 +125,9 @@ def fuse(
     equally many passes the ones with most gates for their time (a beam search).
     """
     dependencies = Dependencies(qubits, gates)
+    fixed = sum(1 << qubit for qubit in given)
+    for number in alone:  # wider than any pass
+        dependencies.masks[number] |= (1 << qubits + width) - 1
     weights = [1.0 if mask.bit_count() > 1 else _SINGLE_WEIGHT for mask in dependencies.masks]
     start = [number for number, count in enumerate(dependencies.counts) if count == 0]
     begun = [_Begun(0.0, 0.0, (), _Growing(0, [], {}, start, 0.0))]
@@ -123,7 +135,7 @@ def fuse(
     while begun:
         following: dict[tuple[int, ...], _Begun] = {}
         for one in begun:
-            for grown in _next_passes(one.left, width, cost, dependencies, weights, kept):
+            for grown in _next_passes(one.left, width, cost, dependencies, weights, kept, fixed):
                 more = _with_pass(one, grown, cost, dependencies)
                 # Gates that wait for nothing say which are left.
                 key = tuple(more.left.ready)
@@ -145,12 +157,13 @@ def _next_passes(
     dependencies: Dependencies,
     weights: Sequence[float],
     kept: int,
+    fixed: int,
 ) -> list[_Growing]:
     """Passes that may come next, first those with most gates for their time."""
     seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
     passes: dict[int, _Growing] = {}
     for seed in seeds:
-        mask = dependencies.masks[seed]
+        mask = dependencies.masks[seed] | fixed
         if mask.bit_count() > width:
             passes[mask] = state.with_one(seed, dependencies, weights)
         elif mask not in passes:
@@ -165,7 +178,7 @@ def _with_pass(begun: _Begun, grown: _Growing, cost: Cost, dependencies: Depende
     taken = tuple(sorted(grown.taken))
     used = 0
     for number in taken:
-        used |= dependencies.masks[number]
+        used |= dependencies.own_masks[number]
     return _Begun(
         begun.seconds + cost(_bits(used)), begun.weight + grown.weight,
         (*begun.passes, Pass(taken, _bits(used))),

@@ -27,13 +27,16 @@ class Dependencies:
     """The order that a circuit's gates have to keep.
 
     Attributes:
-        masks: for each gate its qubits as bits.
+        masks: for each gate its qubits as bits; a search may widen those of gates that are to stay
+            alone.
+        own_masks: its qubits as bits.
         followers: for each gate those that wait for it.
         counts: for each gate how many it waits for.
     """
 
     def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:
-        self.masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
+        self.own_masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
+        self.masks = list(self.own_masks)
         self.followers: list[list[int]] = [[] for _ in gates]
         self.counts = [0] * len(gates)
         last = [-1] * qubits  # the latest gate that is not diagonal there

@@ -17,7 +17,8 @@ MOST_WIDTH = 3
 ARGUMENTS: Fields = (
     ("void*", "states"), ("const void*", "steps"), ("const void*", "matrices"),
     ("int64", "trajectories"), ("int64", "seed"), ("double", "pauli_scale"),
-    ("double", "damping"), ("double", "kept"), ("int", "step_count"), ("int", "qubits"), ("int", "group_bits"),
+    ("double", "damping"), ("double", "kept"), ("int", "step_count"), ("int", "qubits"),
+    ("int", "group_bits"),
 )  # fmt: skip
 """Members of ``TrajectoryArguments`` in ``cuda/gates/trajectory_kernel.cuh``."""
 STEP = np.dtype(

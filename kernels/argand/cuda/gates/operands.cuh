@@ -48,8 +48,8 @@ __device__ __forceinline__ void split_operand(const float2* x, float scale, uint
 // number, k_tile) is the column of the matrix that stands in a slot, as one of the numbers of the
 // register.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
-          bool TargetsQubit0, int NumKTiles, typename Column>
-__device__ __forceinline__ void load_matrix_fragments(const GateArguments& args, uint32 lane,
+          bool TargetsQubit0, int NumKTiles, typename Column, typename Arguments>
+__device__ __forceinline__ void load_matrix_fragments(const Arguments& args, uint32 lane,
                                                       uint32 row_tile, Column column,
                                                       uint32 (&matrix)[NumKTiles][2][Terms][4]) {
     const auto* global_matrix = static_cast<const float2*>(args.matrix);

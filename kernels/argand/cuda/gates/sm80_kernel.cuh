@@ -35,7 +35,9 @@ struct MmaGate {
 
     uint32 matrix[kNumKTiles][2][Terms][4];
 
-    __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 lane,
+    // `args` is here and below any structure with the matrix, or with the masks of rows and pairs.
+    template <typename Arguments>
+    __device__ __forceinline__ void load_fragments(const Arguments& args, uint32 lane,
                                                    uint32 row_tile) {
         const auto column = [lane](int slot, int number, uint32 k_tile) {
             return mma_column<operand, TargetsQubit0>(
@@ -46,7 +48,8 @@ struct MmaGate {
     }
 
     // Loads the amplitudes of a lane's two columns in one k-tile.
-    __device__ __forceinline__ static void load_k_tile(const GateArguments& args, uint32 stage,
+    template <typename Arguments>
+    __device__ __forceinline__ static void load_k_tile(const Arguments& args, uint32 stage,
                                                        uint32 at, int k_tile,
                                                        float2 (&x)[2][kNumbersPerLane]) {
         uint32 k_tile_mask = 0;
@@ -81,7 +84,8 @@ struct MmaGate {
         }
     }
 
-    __device__ __forceinline__ void mainloop(const GateArguments& args, uint32 stage, uint32 at,
+    template <typename Arguments>
+    __device__ __forceinline__ void mainloop(const Arguments& args, uint32 stage, uint32 at,
                                              float scale, float (&re)[8], float (&im)[8]) const {
         // re is the difference of two accumulators, because mma.sync cannot subtract a product.
         float accumulators[kSeparateSmallProducts ? 2 : 1][3][2][4] = {};

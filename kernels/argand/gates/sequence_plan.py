@@ -1,0 +1,252 @@
+"""Plans of sequences of gates that share a pass over a state, and their tables. Needs no GPU.
+
+A tile holds 2^12 amplitudes: the qubits of all gates and the lowest ones. Each gate acts on four of
+them; which of its qubits and columns are bits of a lane's number is chosen so that accesses of
+shared memory meet all banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from argand.device import Arch
+from argand.gates.canonical import GateForm, permuted
+from argand.gates.fusion import fused_gate
+from argand.gates.gate import Gate
+from argand.gates.layout import independent, segments_of
+from argand.gates.plan import GatePlan, cuda_core_width, separate_small_products
+from argand.gates.source import ARGUMENTS, argument_values
+from argand.gates.truncation import compensated
+from argand.precision import Precision
+from argand.runtime.arguments import Fields, size_check
+from argand.runtime.plan import PlanError, require_precision
+
+TILE_QUBITS = 12
+WIDTH = 4
+"""Qubits of a gate of a sequence: the rows of one MMA."""
+LOW_QUBITS = 3
+"""Lowest qubits of each tile: pieces of 64 bytes are copied at nearly the rate of longer ones."""
+MOST_GATES = 12
+"""Gates of a sequence: their matrices stay in shared memory."""
+THREADS = 256
+_ITEM = 8
+_BLOCKS = 2
+_RESERVED = 1024
+_VECTORS = (0, 1, 2, 4, 3, 6, 7, 5, 1, 2, 4, 3)
+"""Bits 4 to 6 of an address that each place changes: powers of a generator of GF(8), of which
+neighbouring three are independent."""
+SEQUENCE_ARGUMENTS: Fields = (*ARGUMENTS, ("const void*", "gates"), ("int64", "count"))
+"""Members of ``SequenceArguments`` in ``cuda/gates/sequence_kernel.cuh``."""
+GATE = np.dtype(
+    [("row_mask", np.uint32, (4,)), ("read_mask", np.uint32, (8,)),
+     ("result_mask", np.uint32, (8,)), ("register_mask", np.uint32, (2,)),
+     ("pair_mask", np.uint32), ("step_mask", np.uint32), ("inside", np.int32),
+     ("matrix_exponent", np.int32)]
+)  # fmt: skip
+"""``SequenceGate``."""
+
+
+@dataclass(frozen=True)
+class SequencePlan:
+    """The kernel of sequences at a precision: its ring has so many ``stages``."""
+
+    precision: Precision
+    stages: int
+
+    @property
+    def tile_bytes(self) -> int:
+        """Of a tile in shared memory."""
+        return _ITEM << TILE_QUBITS
+
+    def shared_bytes(self, gates: int) -> int:
+        """Dynamic shared memory of a block: tiles, matrices, and two addresses of each thread."""
+        matrix = 4 * self.precision.terms * self.precision.operand.bytes << 2 * WIDTH >> 1
+        return self.stages * self.tile_bytes + gates * (matrix + 4 * THREADS)
+
+
+def plan_sequence(precision: Precision, arch: Arch) -> SequencePlan | None:
+    """The plan at a precision; None where it has no products of four qubits on tensor cores."""
+    try:
+        require_precision(precision, arch)
+    except PlanError:
+        return None
+    if precision.exact_operands or cuda_core_width(precision) >= WIDTH:
+        return None
+    plan = SequencePlan(precision, 2)
+    return plan if plan.shared_bytes(MOST_GATES) + _RESERVED <= arch.shared_bytes else None
+
+
+def kernel_name(plan: SequencePlan) -> str:
+    """Return the kernel's symbol."""
+    return f"gate_sequence_{plan.precision.symbol}_s{plan.stages}"
+
+
+def kernel_source(plan: SequencePlan) -> str:
+    """Return the CUDA C++ of the plan's kernel."""
+    row = plan.precision
+    separate = "true" if separate_small_products(row, WIDTH) else "false"
+    roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
+    return (
+        '#include "gates/sequence_kernel.cuh"\n'
+        f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
+        f'static_assert(sizeof(SequenceGate) == {GATE.itemsize}, "gates");\n'
+        f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS})\n'
+        f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
+        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.stages}, "
+        f"{separate}>::run(args);\n"
+        "}\n"
+    )
+
+
+def tile_qubits(qubits: int, forms: Sequence[GateForm]) -> tuple[int, ...]:
+    """The qubits of the tile of a sequence, ascending. Raises PlanError where they do not fit."""
+    taken = {qubit for form in forms for qubit in (*form.targets, *form.controls)}
+    taken |= set(range(LOW_QUBITS))
+    if len(taken) > TILE_QUBITS or qubits < TILE_QUBITS:
+        raise PlanError(
+            f"a sequence must fit in a tile of {TILE_QUBITS} qubits, got {len(taken)} with the "
+            f"lowest {LOW_QUBITS}, of {qubits}"
+        )
+    free = [qubit for qubit in range(qubits) if qubit not in taken]
+    return tuple(sorted([*taken, *free[: TILE_QUBITS - len(taken)]]))
+
+
+@dataclass(frozen=True)
+class GateRoles:
+    """Places of a gate in a tile by role; ``rows[j]`` is bit j of its matrix's row numbers.
+
+    ``fast`` are the bits of a column of the MMA, ``pair`` the one of its second tile of eight
+    columns, ``slow`` those of warps and of a warp's second half.
+    """
+
+    rows: tuple[int, ...]
+    fast: tuple[int, ...]
+    pair: int
+    slow: tuple[int, ...]
+
+    @property
+    def inside(self) -> bool:
+        """Whether a chunk holds two rows of a column."""
+        return self.rows[0] == 0
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """Places of the bits of a thread's number when it reads columns."""
+        lanes = self.rows[1:3] if self.inside else self.rows[:2]
+        return (*lanes, *self.fast, *self.slow[:3])
+
+    @property
+    def result(self) -> tuple[int, ...]:
+        """Places of the bits of a thread's number when it writes results."""
+        rows = self.rows[1:4] if self.inside else self.rows[:3]
+        return (*self.fast[1:], *rows, *self.slow[:3])
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """Places of the bits of the number of a chunk of results."""
+        return self.fast[0], self.pair if self.inside else self.rows[3]
+
+
+@lru_cache(maxsize=4096)
+def roles_of(targets: tuple[int, ...]) -> GateRoles:
+    """Roles of a gate on four places, with as few bank conflicts as any.
+
+    The three lowest bits of a lane's number must have independent vectors in each access.
+    """
+    best: tuple[int, GateRoles] | None = None
+    others = [place for place in range(TILE_QUBITS) if place not in targets]
+    for rows in permutations(sorted(targets)):
+        if 0 in targets and rows[0] != 0:
+            continue
+        for fast in permutations([place for place in others if place], 3):
+            left = [place for place in others if place not in fast]
+            pair = left[0]  # place 0 unless it is a row
+            roles = GateRoles(rows, fast, pair, tuple(left[1:]))
+            patterns = roles.read[:3], roles.result[:3]
+            served = sum(independent([_VECTORS[p] for p in pattern]) for pattern in patterns)
+            if best is None or served > best[0]:
+                best = served, roles
+            if served == len(patterns):
+                return roles
+    assert best is not None
+    return best[1]
+
+
+def mask_of(place: int) -> int:
+    """The exclusive-or mask of a place in addresses of shared memory, in bytes."""
+    low = place < 4
+    return (_ITEM << place) ^ (0 if low else _VECTORS[place] << 4)
+
+
+def launch_values(qubits: int, tile: Sequence[int]) -> dict[str, Any]:
+    """Members of ``GateArguments`` for a tile of these qubits."""
+    count = THREADS.bit_length() - 1
+    places = range(1, TILE_QUBITS)
+    threads, chunks = places[:count], places[count:]
+    segments = segments_of(qubits, tile)
+    numbers = range(1 << len(chunks))
+
+    def together(number: int, bits: Sequence[int]) -> int:
+        found = 0
+        for index, bit in enumerate(bits):
+            found ^= bit if number >> index & 1 else 0
+        return found
+
+    return argument_values(
+        {
+            "tiles": 1 << (qubits - TILE_QUBITS),
+            "segments": len(segments),
+            "segment_mask": [mask for mask, _ in segments],
+            "segment_shift": [up + _ITEM.bit_length() - 1 for _, up in segments],
+            "thread_offset": [_ITEM << tile[place] for place in threads],
+            "thread_mask": [mask_of(place) for place in threads],
+            "chunk_offset": [together(i, [_ITEM << tile[p] for p in chunks]) for i in numbers],
+            "chunk_mask": [together(i, [mask_of(p) for p in chunks]) for i in numbers],
+        }
+    )
+
+
+def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], Any]:
+    """Four places of a gate in the tile, ascending, and its matrix on them.
+
+    Further places, on which it is the identity, are the highest that it does not have.
+    """
+    places = {tile.index(qubit) for qubit in (*form.targets, *form.controls)}
+    if len(places) > WIDTH:
+        raise PlanError(f"a gate of a sequence must have at most {WIDTH} qubits, got {len(places)}")
+    for place in reversed(range(TILE_QUBITS)):
+        if len(places) == WIDTH:
+            break
+        places.add(place)
+    at = {qubit: place for place, qubit in enumerate(tile)}
+    gate = Gate(
+        form.matrix, tuple(at[q] for q in form.targets), tuple(at[q] for q in form.controls)
+    )
+    ordered = tuple(sorted(places))
+    return ordered, fused_gate([gate, Gate(np.eye(2**WIDTH), ordered)], ordered).matrix
+
+
+def gate_values(
+    form: GateForm, tile: Sequence[int], plan: SequencePlan
+) -> tuple[dict[str, Any], Any]:
+    """Members of ``SequenceGate`` but for its exponent, and its matrix as the kernel reads it."""
+    targets, matrix = placed_gate(form, tile)
+    roles = roles_of(targets)
+    values = {
+        "row_mask": [mask_of(place) for place in roles.rows],
+        "read_mask": [mask_of(place) for place in roles.read],
+        "result_mask": [mask_of(place) for place in roles.result],
+        "register_mask": [mask_of(place) for place in roles.registers],
+        "pair_mask": mask_of(roles.pair),
+        "step_mask": mask_of(roles.slow[3]),
+        "inside": int(roles.inside),
+    }
+    moved = permuted(matrix, [targets.index(place) for place in roles.rows])
+    like = GatePlan("mma", WIDTH, plan.precision, roles.inside, 2, 1)
+    return values, np.ascontiguousarray(compensated(np.ascontiguousarray(moved), like))

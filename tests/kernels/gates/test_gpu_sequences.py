@@ -1,0 +1,71 @@
+"""Sequences of gates on a GPU: what their gates do one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import argand
+import numpy as np
+import pytest
+from argand.device import gpu
+from argand.gates import sequence_plan as plans
+from argand.gates.canonical import GateForm, gate_form
+
+from tests.kernels.gates.test_gate_sequences import unitary
+
+pytestmark = pytest.mark.gpu
+TENSOR = [name for name, row in argand.PRECISIONS.items() if not row.exact_operands]
+
+
+def forms_on(
+    rng: np.random.Generator, qubits: int, chosen: Sequence[int], count: int
+) -> list[GateForm]:
+    """Random unitaries on one to four of these qubits, the last one under a control."""
+    found = []
+    for number in range(count):
+        width = 1 + number % 4
+        taken = [int(qubit) for qubit in rng.permutation(list(chosen))[:width]]
+        found.append(gate_form(qubits, unitary(rng, width), taken))
+    first, second = (int(qubit) for qubit in rng.permutation(list(chosen))[:2])
+    return [*found, gate_form(qubits, np.eye(2)[::-1], [first], [second])]
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize(("qubits", "scale"), [(12, 1.0), (15, 1e-20), (18, 1e20)])
+def test_a_sequence_is_its_gates(
+    cp: Any, rng: np.random.Generator, precision: str, qubits: int, scale: float
+) -> None:
+    """Within the sum of the gates' bounds; a tile may be of numbers of any size."""
+    from argand.gates.sequence_gpu import PreparedSequence
+
+    row = argand.PRECISIONS[precision]
+    if plans.plan_sequence(row, gpu(0).require_arch()) is None:
+        pytest.skip(f"no sequences at {precision}")
+    chosen = sorted({0, 1, 2, *map(int, rng.permutation(qubits)[:9])})
+    forms = forms_on(rng, qubits, chosen, 8)
+    state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
+    state *= scale / np.linalg.norm(state)
+    found = cp.asarray(state.astype(np.complex64))
+    PreparedSequence(qubits, forms, row)(found)
+    for form in forms:
+        argand.apply_gate(state, form.matrix, form.targets, controls=form.controls)
+    # Sums of 16 products of complex numbers whose operands and results are rounded, gate by gate.
+    error = np.linalg.norm(found.get().astype(complex) - state) / scale
+    assert error <= len(forms) * 8 * (row.u + 2.0**-24)
+    assert error > 0
+
+
+def test_values_that_are_not_finite_stay_in_their_tile(cp: Any, rng: np.random.Generator) -> None:
+    from argand.gates.sequence_gpu import PreparedSequence
+
+    forms = forms_on(rng, 14, range(12), 4)
+    state = rng.standard_normal((2**14, 2)).view(complex)[:, 0].astype(np.complex64)
+    clean, state = cp.asarray(state), cp.asarray(state)
+    state[2**12 + 5] = np.nan
+    sequence = PreparedSequence(14, forms, argand.PRECISIONS["3xfp16"])
+    sequence(clean)
+    sequence(state)
+    finite = cp.isfinite(state.reshape(4, -1)).all(axis=1).tolist()
+    assert finite == [True, False, True, True]
+    assert (state.reshape(4, -1)[[0, 2, 3]] == clean.reshape(4, -1)[[0, 2, 3]]).all()
