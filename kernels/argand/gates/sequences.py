@@ -1,7 +1,7 @@
 """Circuits as sequences: several fused gates share a pass over the state. Needs no GPU.
 
-Two searches of `fusion.fuse`: one chooses the qubits of a tile, which the gates of a pass share, the
-other fuses the gates of a pass to as few as possible on four qubits. What is not unitary or has
+Two searches of `fusion.fuse`: one chooses the qubits of a tile, which the gates of a pass share,
+the other fuses the gates of a pass to as few as possible on four qubits. What is not unitary or has
 more qubits is a pass of its own, as `circuits` has them.
 """
 
@@ -46,8 +46,10 @@ def sequences_of(qubits: int, gates: Sequence[Gate]) -> list[SequencePass]:
             Pass(tuple(tile.gates[number] for number in one.gates), one.qubits)
             for one in fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
         ]
-        for first in range(0, len(fused), MOST_GATES):
-            found.append(SequencePass(tuple(fused[first : first + MOST_GATES])))
+        found += [
+            SequencePass(tuple(fused[first : first + MOST_GATES]))
+            for first in range(0, len(fused), MOST_GATES)
+        ]
     return found
 
 
