@@ -34,6 +34,7 @@ def run_trajectories(
     damping: float = 0.0,
     precision: str | Precision = "fp64",
     device: Device | None = None,
+    first: int = 0,
 ) -> Any:
     """Evolve |0...0> by a circuit with noise after each gate.
 
@@ -53,6 +54,7 @@ def run_trajectories(
         device: where they are computed; the CPU where none is given. A GPU takes the same numbers,
             and circuits of gates on up to three targets by one launch where the state fits in a
             block's shared memory.
+        first: the number of the first of these trajectories, for those of a longer row in parts.
 
     Returns:
         (trajectories, 2^qubits) states of norm 1 within rounding, in the precision's output, a
@@ -74,6 +76,8 @@ def run_trajectories(
         raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
     if index(trajectories) < 1:
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
+    if index(first) < 0:
+        raise ValueError(f"first must not be negative, got {first}")
     if not 0 <= index(seed) < 2**64:
         raise ValueError(f"seed must be from 0 to 2^64 - 1, got {seed}")
     for name, probability in (("depolarising", depolarising), ("damping", damping)):
@@ -81,32 +85,34 @@ def run_trajectories(
             raise ValueError(f"{name} must be a probability from 0 to 1, got {probability}")
     _check_qubits(qubits, gates)
     if device is None or device.backend == "cpu":
-        return _in_batches(np, qubits, gates, trajectories, seed, depolarising, damping, row)
+        return _in_batches(np, qubits, gates, first, trajectories, seed, depolarising, damping, row)
     import cupy
 
     from argand.gates.trajectory_gpu import run_in_one_launch
 
     found = run_in_one_launch(
-        qubits, gates, trajectories, seed, depolarising, damping, row.output, device
+        qubits, gates, first, trajectories, seed, depolarising, damping, row.output, device
     )
     if found is not None:
         return found
     with cupy.cuda.Device(device.index):
-        return _in_batches(cupy, qubits, gates, trajectories, seed, depolarising, damping, row)
+        return _in_batches(
+            cupy, qubits, gates, first, trajectories, seed, depolarising, damping, row
+        )
 
 
 def _in_batches(
-    arrays: Any, qubits: int, gates: Sequence[Gate], trajectories: int, seed: int,
+    arrays: Any, qubits: int, gates: Sequence[Gate], first: int, trajectories: int, seed: int,
     depolarising: float, damping: float, row: Precision,
 ) -> Any:  # fmt: skip
     """The states by NumPy or CuPy (``arrays``), as many at once as a batch holds."""
     found = arrays.empty((trajectories, 2**qubits), row.output)
     bits = min((trajectories - 1).bit_length(), max(0, _BATCH_QUBITS - qubits))
-    for first in range(0, trajectories, 1 << bits):
+    for start in range(0, trajectories, 1 << bits):
         states = arrays.zeros((2**qubits, 1 << bits), row.output)
         states[0] = 1
-        _evolve(arrays, states, gates, first, seed, depolarising, damping, row)
-        part = found[first : first + (1 << bits)]
+        _evolve(arrays, states, gates, first + start, seed, depolarising, damping, row)
+        part = found[start : start + (1 << bits)]
         part[...] = states.T[: len(part)]
     return found
 

@@ -17,7 +17,8 @@ from argand.runtime.loading import load
 
 
 def run_in_one_launch(
-    qubits: int, gates: Sequence[Gate], trajectories: int, seed: int, depolarising: float,
+    qubits: int, gates: Sequence[Gate], first: int, trajectories: int, seed: int,
+    depolarising: float,
     damping: float, dtype: str, device: Device,
 ) -> Any | None:  # fmt: skip
     """Return the states (trajectories, 2^qubits) on a GPU, queued on its current stream.
@@ -41,7 +42,8 @@ def run_in_one_launch(
         )  # fmt: skip
         values = {
             "states": states.data.ptr, "steps": held[0].data.ptr, "matrices": held[1].data.ptr,
-            "trajectories": trajectories, "seed": seed - 2**64 if seed >> 63 else seed,
+            "first": first, "trajectories": trajectories,
+            "seed": seed - 2**64 if seed >> 63 else seed,
             "pauli_scale": 4 / depolarising if depolarising else 0.0, "damping": damping,
             "kept": float(np.sqrt(1 - damping)), "step_count": len(steps), "qubits": qubits,
             "group_bits": bits,

@@ -11,12 +11,13 @@ from argand.gates.canonical import GateForm, gate_form
 from argand.gates.gate import Gate
 from argand.runtime.arguments import Fields, size_check
 
-THREADS = 256
+THREADS, _BLOCKS = 256, 2
+"""Threads of a block, and fewest blocks of a multiprocessor: more leave too few registers."""
 MOST_WIDTH = 3
 """Targets of a gate whose columns a thread holds in registers."""
 ARGUMENTS: Fields = (
     ("void*", "states"), ("const void*", "steps"), ("const void*", "matrices"),
-    ("int64", "trajectories"), ("int64", "seed"), ("double", "pauli_scale"),
+    ("int64", "first"), ("int64", "trajectories"), ("int64", "seed"), ("double", "pauli_scale"),
     ("double", "damping"), ("double", "kept"), ("int", "step_count"), ("int", "qubits"),
     ("int", "group_bits"),
 )  # fmt: skip
@@ -77,7 +78,7 @@ def kernel_source(dtype: str) -> str:
         '#include "gates/trajectory_kernel.cuh"\n'
         f"{size_check('TrajectoryArguments', ARGUMENTS)}"
         f'static_assert(sizeof(TrajectoryStep) == {STEP.itemsize}, "steps");\n'
-        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
+        f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS})\n'
         f"{kernel_name(dtype)}(const __grid_constant__ TrajectoryArguments args) {{\n"
         f"    run_trajectories<{real}>(args);\n"
         "}\n"

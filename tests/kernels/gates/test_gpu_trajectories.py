@@ -66,6 +66,8 @@ def test_the_first_ones_do_not_depend_on_how_many_follow(cp: Any, rng: np.random
         for count in (5, 1000)
     )
     assert np.array_equal(few.get(), many[:5].get())
+    last = argand.run_trajectories(4, gates, 7, seed=3, device=gpu(0), first=993, **NOISE)
+    assert np.array_equal(last.get(), many[993:].get())
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120"])

@@ -81,6 +81,8 @@ def test_trajectories_keep_their_norm_and_their_numbers(
     monkeypatch.setattr(trajectories, "_BATCH_QUBITS", 3)
     np.testing.assert_allclose(states(11), many[:11], atol=32 * 11 * u)
     assert np.abs(many[1:] - many[:-1]).max() > 0.1
+    last = argand.run_trajectories(2, CIRCUIT, 6, seed=1, precision=precision, first=31, **NOISE)
+    np.testing.assert_allclose(last, many[31:], atol=32 * 11 * u)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,7 @@ def test_trajectories_keep_their_norm_and_their_numbers(
         ({"qubits": 0}, "qubits must be from 1 to 26"),
         ({"trajectories": 0}, "trajectories must be at least 1"),
         ({"seed": -1}, "seed must be from 0"),
+        ({"first": -1}, "first must not be negative"),
         ({"depolarising": 1.5}, "depolarising must be a probability"),
         ({"damping": np.nan}, "damping must be a probability"),
         ({"qubits": 1}, "qubits of a gate must be from 0 to 0"),

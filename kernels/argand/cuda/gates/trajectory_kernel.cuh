@@ -23,6 +23,7 @@ struct TrajectoryArguments {
     void* states;  // (trajectories, 2^qubits)
     const TrajectoryStep* steps;
     const void* matrices;  // row by row
+    int64 first;  // the number of the first one
     int64 trajectories;
     int64 seed;
     double pauli_scale;  // 4 over the probability of the depolarising channel; 0 without one
@@ -47,6 +48,7 @@ __device__ __forceinline__ void apply_step(Complex<Real>* state, const Trajector
                                            const Complex<Real>* matrix, uint32 columns,
                                            uint32 first, uint32 threads) {
     constexpr int kOrder = 1 << Width;
+#pragma unroll 1
     for (uint32 column = first; column < columns; column += threads) {
         const uint32 base = spread(column, step.taken) | step.controls;
         Complex<Real> x[kOrder];
@@ -125,6 +127,7 @@ __device__ __forceinline__ void apply_noise(const TrajectoryArguments& args, Com
             ? floor(uniform_below_1(args.seed, step.place, trajectory) * args.pauli_scale)
             : 3.0;
     double2 square = {};  // of all amplitudes, and of those where the qubit is 1
+#pragma unroll 1
     for (uint32 pair = first; pair < pairs; pair += threads) {
         const uint32 at = spread(pair, target);
         Complex<Real> low = state[at], high = state[at | target];
@@ -143,6 +146,7 @@ __device__ __forceinline__ void apply_noise(const TrajectoryArguments& args, Com
     const double scale = rsqrt(left);
     const Real of_ground = static_cast<Real>(scale);
     const Real of_excited = static_cast<Real>(jumps ? 0.0 : args.kept * scale);
+#pragma unroll 1
     for (uint32 pair = first; pair < pairs; pair += threads) {
         const uint32 at = spread(pair, target);
         const Complex<Real> low = state[at], high = state[at | target];
@@ -168,7 +172,7 @@ __device__ __forceinline__ void run_trajectories(const TrajectoryArguments& args
         const auto* matrix = static_cast<const Complex<Real>*>(args.matrices) + step.place;
         const uint32 columns = amplitudes >> __popc(step.taken);
         if (step.width == 0)
-            apply_noise<Real>(args, state, step, trajectory, first, threads, warp_sums);
+            apply_noise<Real>(args, state, step, args.first + trajectory, first, threads, warp_sums);
         else if (step.width == 1)
             apply_step<Real, 1>(state, step, matrix, columns, first, threads);
         else if (step.width == 2)
