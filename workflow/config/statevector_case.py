@@ -9,12 +9,38 @@ from pydantic import Field, model_validator
 from workflow.config.answer_case import AnswerCase
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.model import Model
+
+MOST_TRAJECTORIES = 10_000_000
 
 
 class StatevectorInput(FileInput):
     """The state to begin with, in an HDF5 file."""
 
     state: DatasetRef
+
+
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Noise(Model):
+    """Noise after each gate on each of its qubits, as trajectories of pure states."""
+
+    depolarising: Probability = Field(
+        0.0, description="Probability that a qubit becomes a mixture of |0> and |1>."
+    )
+    damping: Probability = Field(0.0, description="Probability that a qubit falls from |1> to |0>.")
+    trajectories: int = Field(
+        ge=2, le=MOST_TRAJECTORIES,
+        description="How many are averaged. Standard errors fall with the root of their number; "
+        "from some 5000 on the mean is proved to a digit.",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _some(self) -> Noise:
+        if self.depolarising == self.damping == 0:
+            raise ValueError("noise must have a depolarising or damping probability above 0")
+        return self
 
 
 class StatevectorCase(AnswerCase):
@@ -34,9 +60,31 @@ class StatevectorCase(AnswerCase):
         "zero", description="State to begin with: |0...0>, or one drawn from the seed."
     )
     input: StatevectorInput | None = Field(None, description="State to begin with from a file.")
+    noise: Noise | None = Field(
+        None,
+        description="Averages observables or probabilities over a noisy circuit, which begins with "
+        "|0...0>, gate by gate.",
+    )
 
     @model_validator(mode="after")
     def _one_state(self) -> StatevectorCase:
         if self.input is not None and "initial" in self.model_fields_set:
             raise ValueError("initial must not be given beside input: the data are there")
+        return self
+
+    @model_validator(mode="after")
+    def _noise_is_averaged(self) -> StatevectorCase:
+        if self.noise is None:
+            return self
+        if self.answer not in ("observables", "probabilities"):
+            raise ValueError(
+                "noise must have observables or probabilities to average, "
+                f"got {self.answer or 'none of them'}"
+            )
+        given = [name for name in ("fuse", "initial", "input") if name in self.model_fields_set]
+        if given:
+            raise ValueError(
+                f"{' and '.join(given)} must not be given with noise: gates are applied one by "
+                "one to |0...0>"
+            )
         return self

@@ -1,0 +1,151 @@
+"""Means over trajectories of a noisy circuit, verified against its density matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+from matplotlib.figure import Figure
+from pydantic import ValidationError
+
+from workflow.circuits import density_matrix
+from workflow.circuits import trajectory_answers as means
+from workflow.circuits.fused_gates import TargetedGate
+from workflow.storage.inputs import InputError
+from workflow.workloads import KINDS
+from workflow.workloads.noisy_answers import NoisyAnswers
+
+RANDOM = {"name": "random", "qubits": 4, "depth": 4, "seed": 2}
+NOISE = {"depolarising": 0.05, "damping": 0.1, "trajectories": 8000}
+KEYS: dict[str, dict[str, Any]] = {
+    "observables": {"observables": ["ZZIZ", "XYZX", {"pauli": "IIXX", "coefficient": -2}]},
+    "probabilities": {"probabilities": [3, 0]},
+}
+
+
+def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> NoisyAnswers:
+    kind = KINDS["statevector"]
+    given = {"kind": "statevector", "circuit": circuit, "noise": NOISE, **keys}
+    found = kind("s", kind.case_type.model_validate(given), 5)
+    assert isinstance(found, NoisyAnswers)
+    return found
+
+
+def computed(one: NoisyAnswers, precision: str) -> tuple[Any, Any]:
+    staged = one.stage()
+    ours = one.argand(staged, PRECISIONS[precision], cpu())
+    return staged, ours.compute(ours.prepare(staged.operands))
+
+
+@pytest.mark.parametrize(
+    ("answer", "precision"), [("observables", "fp64"), ("probabilities", "3xfp16")]
+)
+def test_means_verify_and_wrong_ones_do_not(answer: str, precision: str) -> None:
+    one, row = workload(**KEYS[answer]), PRECISIONS[precision]
+    staged, result = computed(one, precision)
+    reference = one.reference(staged)
+    found = one.assess(staged, reference, result, row, "cpu")
+    assert found.verified, found.reason
+    assert result.shape == one.result_shape(staged)
+    assert found.measures["fidelity"] == result[0, -1] < 0.9
+
+    def verdict(place: tuple[int, int], value: float) -> str:
+        wrong = result.copy()
+        wrong[place] = value
+        return one.assess(staged, reference, wrong, row, "cpu").verdict
+
+    assert verdict((0, 0), result[0, 0] + 0.2) == "suspect"
+    assert verdict((0, -1), 0.5 * result[0, -1]) == "suspect"
+    assert verdict((1, 0), -result[1, 0]) == "wrong"
+    assert verdict((1, 1), 2.5 / NOISE["trajectories"] ** 0.5) == "wrong"
+    assert verdict((0, 1), np.nan) == "wrong"
+    other = workload(noise={**NOISE, "damping": 0.4}, **KEYS[answer])
+    assert one.assess(staged, other.reference(staged), result, row, "cpu").verdict == "suspect"
+
+
+def test_few_trajectories_prove_nothing() -> None:
+    one = workload(noise={**NOISE, "trajectories": 100}, **KEYS["observables"])
+    staged, result = computed(one, "fp32")
+    found = one.assess(staged, one.reference(staged), result, PRECISIONS["fp32"], "cpu")
+    assert found.verdict == "unproven"
+
+
+def test_the_product_has_standard_errors() -> None:
+    one = workload(**KEYS["observables"])
+    staged = one.stage()
+    product = one.product(staged, np.array([[0.5, -0.25, 1, 0.75], [0.01, 0.02, 0.03, 0.001]]))
+    assert product.data.tolist() == [0.5, -0.25, 1]
+    assert product.coordinates["standard_error"].values.tolist() == [0.01, 0.02, 0.03]
+    assert product.coordinates["standard_error"].axes == ("observable",)
+    assert product.title == (
+        "s: expectation values, means of 8000 trajectories, fidelity 0.75 +- 0.001 to the pure "
+        "state"
+    )
+    assert one.product_outline(one.outline()).data.shape == (3,)
+    one.picture(product, Figure().subplots())
+
+
+def test_a_density_matrix_by_hand() -> None:
+    """|1> under damping 0.25 and a Bell pair, of which one qubit is fully depolarised."""
+    flip, cnot = np.eye(2)[::-1].astype(complex), np.eye(4)[[0, 3, 2, 1]].astype(complex)
+    rho = density_matrix.noisy_density(1, [TargetedGate((0,), flip)], 0.0, 0.25)
+    np.testing.assert_allclose(rho, np.diag([0.25, 0.75]), atol=1e-15)
+    hadamard = np.array([[1, 1], [1, -1]], complex) / 2**0.5
+    bell = [TargetedGate((0,), hadamard), TargetedGate((0, 1), cnot)]
+    pure = density_matrix.pure_state(2, bell)
+    np.testing.assert_allclose(pure, np.array([1, 0, 0, 1]) / 2**0.5, atol=1e-15)
+    exact = density_matrix.noisy_density(2, bell, 0.0, 0.0)
+    np.testing.assert_allclose(exact, np.outer(pure, pure.conj()), atol=1e-15)
+    values = density_matrix.expectation(exact, ["ZZ", "XX", "YY", "IZ", "XY"])
+    np.testing.assert_allclose(values, [1, 1, -1, 0, 0], atol=1e-15)
+    mixed = density_matrix.noisy_density(2, bell, 1.0, 0.0)
+    np.testing.assert_allclose(mixed, np.eye(4) / 4, atol=1e-15)
+    lower = density_matrix.noisy_density(2, [TargetedGate((1,), flip)], 0.0, 0.0)
+    assert density_matrix.marginals(lower, [1, 0]).tolist() == [0, 1, 0, 0]
+
+
+def test_means_of_blocks_are_those_of_all(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = rng.standard_normal((53, 8, 2)).view(complex)[..., 0]
+    states /= np.linalg.norm(states, axis=1)[:, None]
+    answer = means.together(
+        [means.expectation([("ZIY", 2.0)]), means.marginals([2, 0]), means.overlap(states[0])]
+    )
+    monkeypatch.setattr(means, "_BLOCK", 80)
+    found = means.averaged(lambda first, some: states[first : first + some], answer, 53, 8)
+    values = answer(states)
+    np.testing.assert_allclose(found[0], values.mean(axis=0), atol=1e-15)
+    np.testing.assert_allclose(found[1], values.std(axis=0, ddof=1) / 53**0.5, atol=1e-15)
+    np.testing.assert_allclose(values[:, 1:5].sum(axis=1), 1, atol=1e-14)
+    assert values[0, -1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({}, "noise must have observables or probabilities to average, got none"),
+        ({"shots": 5}, "noise must have observables or probabilities to average, got shots"),
+        ({"probabilities": [0], "initial": "zero"}, "initial must not be given with noise"),
+        ({"probabilities": [0], "fuse": 2}, "fuse must not be given with noise"),
+        ({"probabilities": [0], "noise": {"trajectories": 9}}, "probability above 0"),
+        ({"probabilities": [0], "noise": {**NOISE, "damping": 1.5}}, "less than or equal to 1"),
+        ({"probabilities": [0], "noise": {**NOISE, "damping": np.nan}}, "noise.damping"),
+        ({"probabilities": [0], "noise": {**NOISE, "trajectories": 1}}, "greater than or equal"),
+        ({"probabilities": [0], "noise": {**NOISE, "trajectories": 10**8}}, "less than or equal"),
+        ({"probabilities": [0], "noise": {**NOISE, "bitflip": 0.1}}, "noise.bitflip"),
+    ],
+)
+def test_mistakes_of_the_config_are_told(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        workload(**keys)
+
+
+def test_what_has_no_density_matrix_is_told_before_a_job() -> None:
+    with pytest.raises(InputError, match="noise: the circuit must have at most 10 qubits"):
+        workload({"name": "ghz", "qubits": 11}, probabilities=[0]).check()
+    with pytest.raises(InputError, match="observables: the Pauli string 'ZZ' has 2 letters"):
+        workload(observables=["ZZ"]).check()

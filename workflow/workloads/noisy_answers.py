@@ -1,0 +1,137 @@
+"""What a noisy circuit answers in the mean: `statevector` with ``noise``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from argand import Device, Gate, Precision, run_trajectories
+
+from workflow.accuracy import Accuracy
+from workflow.accuracy.noise_accuracy import NoiseReference, assess_means
+from workflow.accuracy.vector_accuracy import state_bounds
+from workflow.circuits import density_matrix, fused_gates
+from workflow.circuits import trajectory_answers as means
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
+from workflow.storage import operands
+from workflow.storage.inputs import InputError
+from workflow.workloads.base import NOTHING
+from workflow.workloads.state_answers import StateAnswers
+from workflow.workloads.statevector import qubits_of
+
+if TYPE_CHECKING:
+    from workflow.config.statevector_case import Noise
+
+
+class NoisyAnswers(StateAnswers):
+    """Means over trajectories of expectation values or marginals, with standard errors.
+
+    The result is (2, answers + 1): means, then standard errors; the last answer is the fidelity to
+    the state without noise.
+    """
+
+    def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
+        """Raise InputError also for more qubits than the density matrix may have."""
+        super().check(upstream)
+        qubits = self._size().qubits
+        if qubits > density_matrix.MOST_QUBITS:
+            raise InputError(
+                f"noise: the circuit must have at most {density_matrix.MOST_QUBITS} qubits, because"
+                f" means are verified against its density matrix, got {qubits}; "
+                "argand.run_trajectories takes more"
+            )
+
+    @property
+    def noise(self) -> Noise:
+        """The case's noise."""
+        assert self.case.noise is not None
+        return self.case.noise
+
+    def result_shape(self, outline: Staged) -> tuple[int, ...]:
+        """See the class."""
+        return (2, super().result_shape(outline)[0] + 1)
+
+    def shape(self, staged: Staged, precision: Precision) -> Shape:
+        """That of all trajectories, each gate by itself; states stay in a chip's memory."""
+        found = super().shape(staged, precision)
+        count = self.noise.trajectories
+        written = operands.complex_bytes(precision) * staged.operands["state"].size * count
+        return replace(found, flops=found.flops * count, bytes_moved=float(written))
+
+    def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
+        """`argand.run_trajectories`, some at a time, and the means of their answers."""
+        qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
+        given = [Gate(gate.matrix, gate.targets) for gate in gates]
+        pure = density_matrix.pure_state(qubits, gates)
+        answer = means.together([self._of_states(), means.overlap(pure)])
+        seed, noise = self.shots_seed(), self.noise
+
+        def states(first: int, some: int) -> Any:
+            return run_trajectories(
+                qubits, given, some, seed=seed, depolarising=noise.depolarising,
+                damping=noise.damping, precision=precision, device=device, first=first,
+            )  # fmt: skip
+
+        def compute(_: Mapping[str, Any]) -> Any:
+            return means.averaged(states, answer, noise.trajectories, 2**qubits)
+
+        def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
+            return operands.cast({"state": given["state"]}, precision)
+
+        algorithm = f"{noise.trajectories} trajectories gate by gate, then {self.case.answer}"
+        return Implementation("argand", precision, algorithm, compute, prepare)
+
+    def _of_states(self) -> means.Answer:
+        if self.case.observables is not None:
+            return means.expectation(self.case.paulis())
+        return means.marginals(self.case.probabilities or ())
+
+    def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
+        """None: no peer draws the same trajectories."""
+        return []
+
+    def reference(self, staged: Staged) -> NoiseReference:  # type: ignore[override]
+        """The density matrix in fp64 by NumPy, and what it answers."""
+        qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
+        rho = density_matrix.noisy_density(
+            qubits, gates, self.noise.depolarising, self.noise.damping
+        )
+        pure = density_matrix.pure_state(qubits, gates)
+        fidelity = float(np.vdot(pure, rho @ pure).real)
+        if self.case.observables is not None:
+            strings, coefficients = zip(*self.case.paulis(), strict=True)
+            values, scale = density_matrix.expectation(rho, strings), np.array(coefficients)
+        else:
+            values = density_matrix.marginals(rho, self.case.probabilities or ())
+            scale = np.ones_like(values)
+        channels = 2 * sum(len(gate.targets) for gate in gates)
+        return NoiseReference(
+            self.case.answer or "", qubits, self.noise.trajectories, channels, values, scale,
+            fidelity,
+        )  # fmt: skip
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: NoiseReference,  # type: ignore[override]
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> Accuracy:
+        """See `assess_means`."""
+        size = staged.operands["state"].size
+        bounds = state_bounds(precision, device, size, **self.applied(staged))
+        return assess_means(reference, result, precision, bounds)
+
+    def product(self, staged: Staged, result: Array) -> Product:
+        """The means, their standard errors beside them, and the fidelity in the title."""
+        found = super().product(staged, result[0, :-1])
+        errors = Coordinate(result[1, :-1], "", "standard error of the mean", found.axes)
+        title = f"{found.title}, means of {self.noise.trajectories} trajectories"
+        if any(result.strides):
+            title += f", fidelity {result[0, -1]:.4g} +- {result[1, -1]:.1g} to the pure state"
+        return replace(
+            found, title=title, coordinates={**found.coordinates, "standard_error": errors}
+        )
