@@ -25,6 +25,17 @@ from workflow.workloads.statevector import Statevector, qubits_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from workflow.config.statevector_case import StatevectorCase
+
+
+def answers_of(case: StatevectorCase) -> type[StateAnswers]:
+    """The workload of a case that asks a state for something: of one state, or of noisy ones."""
+    if case.noise is None:
+        return StateAnswers
+    from workflow.workloads.noisy_answers import NoisyAnswers
+
+    return NoisyAnswers
+
 
 class StateAnswers(Statevector):
     """Counts, expectation values or marginals of the state after a circuit."""

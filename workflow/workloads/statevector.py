@@ -68,14 +68,10 @@ class Statevector(Workload):
 
     def __new__(cls, name: str, case: StatevectorCase, seed: int) -> Statevector:
         """The workload of a case: the state, or what it is asked for."""
-        if case.noise is not None:
-            from workflow.workloads.noisy_answers import NoisyAnswers
-
-            return super().__new__(NoisyAnswers)
         if case.answer is not None:
-            from workflow.workloads.state_answers import StateAnswers
+            from workflow.workloads.state_answers import answers_of
 
-            return super().__new__(StateAnswers)
+            return super().__new__(answers_of(case))
         return super().__new__(cls)
 
     @classmethod
