@@ -46,6 +46,7 @@ class SoftmaxCandidate:
         write_threads: of a ring, threads of the write warps.
         slab_stages: of a slab plan, whose ``threads`` share a row; 0 for other plans.
         bulk: of a slab plan, whether slabs move by bulk copies.
+        rows: rows that lanes of a warp work on at a time.
     """
 
     threads: int
@@ -56,6 +57,7 @@ class SoftmaxCandidate:
     write_threads: int = 0
     slab_stages: int = 0
     bulk: bool = False
+    rows: int = 1
 
     def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
         """The plan for rows of this length; None where it is not legal."""
@@ -74,7 +76,9 @@ class SoftmaxCandidate:
         elif self.words:
             found = streamed(form, self.threads, self.cluster, self.words)
         else:
-            found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
+            found = fitted(
+                form, self.threads, self.cluster, columns, staged=self.staged, rows=self.rows
+            )
         if not found.ring and value_registers(form, found) > _MOST_WORDS:
             return None
         return found if is_legal(found, form, arch) else None
@@ -149,12 +153,17 @@ def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> in
 
 
 def fitted(
-    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
-) -> SoftmaxPlan:
-    """The resident or staged plan: ``threads`` of each of ``cluster`` blocks hold a whole row."""
+    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False,
+    rows: int = 1,
+) -> SoftmaxPlan:  # fmt: skip
+    """The resident or staged plan: ``threads`` of each of ``cluster`` blocks hold a whole row.
+
+    Lanes of a warp may hold several ``rows``.
+    """
     values = values_of(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
-    return limited(form, SoftmaxPlan(threads, block, values, cluster, True, staged, 1))
+    plan = SoftmaxPlan(threads, block, values, cluster, True, staged, 1, rows=rows)
+    return limited(form, plan)
 
 
 def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bool) -> SoftmaxPlan:

@@ -96,6 +96,7 @@ class SoftmaxPlan:
         slice_columns: of a ring, columns of a row that a block has.
         arrive_per_lane: of a ring, every lane arrives at mbarriers, so that compute-sanitizer's
             racecheck sees the order.
+        rows: neighbouring rows that lanes of a warp work on at a time.
         slab_stages: of a slab plan, slabs in the shared memory of a warp, or of a block where
             threads of several warps share a row; 0: no slabs.
         bulk: of a slab plan, bulk copies by TMA in place of accesses by all threads.
@@ -114,6 +115,7 @@ class SoftmaxPlan:
     arrive_per_lane: bool = False
     slab_stages: int = 0
     bulk: bool = False
+    rows: int = 1
 
     @property
     def slab(self) -> bool:
@@ -152,7 +154,7 @@ class SoftmaxPlan:
     @property
     def rows_a_block(self) -> int:
         """Rows of a block at a time."""
-        return 1 if self.ring else self.block_threads // self.row_threads
+        return 1 if self.ring else self.block_threads // self.row_threads * self.rows
 
     def exchange_bytes(self, groups: int) -> int:
         """Workspace in global memory through which groups of a ring's blocks exchange partials."""
