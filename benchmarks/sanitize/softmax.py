@@ -29,7 +29,7 @@ from benchmarks.softmax.plans import PlannedCase, operands, right, run
 from workflow.accuracy.references import softmax_reference
 from workflow.accuracy.softmax_accuracy import assess_softmax
 
-_COLUMNS = (33, 1001, 4096, 20_001, 70_000, 140_001)
+_COLUMNS = (33, 101, 1001, 4096, 20_001, 70_000, 140_001)
 _ROWS = 3
 _ROUNDED_COLUMNS = (1, 33, 1000, 40_001)
 _SEED = 1
@@ -85,12 +85,12 @@ def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
 
 
 def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
-    """One plan of each kind: access, cluster, lanes or block, resident, staged, ring, slab."""
+    """One plan of each kind: access, cluster, lanes or block, rows at a time, how rows are held."""
     arch = gpu(0).require_arch()
     found = {
         (
             form.vector, plan.cluster > 1, plan.row_threads > 32,
-            plan.resident, plan.staged, plan.ring, plan.slab, plan.bulk,
+            plan.rows, plan.resident, plan.staged, plan.ring, plan.slab, plan.bulk,
         ): (form, plan)
         for form in case.forms
         for plan in candidates(form, arch, case.columns)

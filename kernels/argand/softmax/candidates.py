@@ -97,6 +97,7 @@ CANDIDATES: tuple[SoftmaxCandidate, ...] = (
         for cluster in (1, 2, 4, 8, 16)
         for staged in (False, True)
     ),
+    *(SoftmaxCandidate(threads, 1, rows=2) for threads in (4, 8, 16, 32)),
     *(
         SoftmaxCandidate(threads, cluster, words=words)
         for threads in (256, 384, 512, 768, 1024)

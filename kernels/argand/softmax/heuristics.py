@@ -63,8 +63,19 @@ _LADDERS: dict[int, tuple[_Step, ...]] = {
 
 The next step of the same columns is taken where one is not legal. Measured on an H200 by
 ``benchmarks/softmax/plans.py``; the steps of fp64 follow those of fp32."""
+_NarrowStep = tuple[int, int, int]
+_NARROW_FP32: dict[bool, tuple[_NarrowStep, ...]] = {
+    True: ((56, 8, 1), (128, 16, 1), (256, 32, 1)),
+    False: ((56, 4, 1), (112, 8, 2), (144, 8, 1), (208, 16, 2), (256, 32, 1)),
+}
+"""By whether exponentials are approximate, steps of fp32 elements that are no slabs: (largest
+columns, threads, rows that these work on at a time). Approximate exponentials take few
+instructions, so lanes that read 32 or 64 neighbouring bytes matter more than full registers.
+Measured on an H200 at 20 widths of 37 to 250; on an H100 the ladder below lost at the same."""
 _STAGED_EDGES = 512
 """From this many threads on rows with edges are staged: a block waits for their cut accesses."""
+_FULL_THREADS = 2048
+"""Threads of a multiprocessor."""
 _FULL = 0.8
 """From here on a row fills its registers well enough."""
 _STREAMED_THREADS = 256
@@ -85,9 +96,9 @@ _SLAB_BYTES = 4096
 _SLAB_STAGES = 2
 _SLAB_BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
-_SLAB_FP32_COLUMNS = 64
-"""Longest rows of fp32 that are slabs. Where 8 threads or more share a row, registers that are
-fitted to its length were the faster ones on an H200 (`benchmarks.softmax.plans` compares them)."""
+_SLAB_FP32_COLUMNS = {True: 36, False: 56}
+"""Longest rows of fp32 that are slabs, by whether exponentials are approximate. Beyond, registers
+were the faster ones on an H200 (`_NARROW_FP32`)."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
 microsecond longer than rows that go to registers at once."""
@@ -108,6 +119,7 @@ def plan_softmax(
         measured,
         _slab_candidate(form, arch, rows, columns, sm_count),
         *_ring_candidates(form, arch, rows, columns, sm_count),
+        *_narrow_candidates(form, rows, columns, sm_count),
         *_ladder(form, arch, rows, columns, sm_count),
     ):
         plan = candidate.plan(form, arch, columns) if candidate else None
@@ -147,6 +159,19 @@ def _ladder(
     yield SoftmaxCandidate(_STREAMED_THREADS, cluster, words=STREAMED_WORDS)
 
 
+def _narrow_candidates(
+    form: SoftmaxForm, rows: int, columns: int, sm_count: int
+) -> Iterator[SoftmaxCandidate]:
+    """The step of `_NARROW_FP32` for rows that fill the card."""
+    if form.input != "fp32" or form.wide or columns <= _SLAB_FP32_COLUMNS[form.approximate]:
+        return
+    for limit, threads, together in _NARROW_FP32[form.approximate]:
+        if columns <= limit:
+            if rows * threads >= sm_count * together * _FULL_THREADS:
+                yield SoftmaxCandidate(threads, 1, rows=together)
+            return
+
+
 def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
     """The ladder's threads, or fewer where those would leave many of their registers empty.
 
@@ -173,7 +198,7 @@ def _slab_candidate(
     threads = slab_threads(form, columns)
     if (
         not cut
-        or (form.input == "fp32" and columns > _SLAB_FP32_COLUMNS)
+        or (form.input == "fp32" and columns > _SLAB_FP32_COLUMNS[form.approximate])
         or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes
         or rows * threads < sm_count * _SLAB_WARPS * WARP
     ):

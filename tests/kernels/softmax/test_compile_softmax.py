@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -26,7 +27,7 @@ from tests.kernels.compiled import (
     offered,
 )
 
-SOFTMAX_COLUMNS = (17, 1000, 65_536, 1 << 20)
+SOFTMAX_COLUMNS = (17, 100, 1000, 65_536, 1 << 20)
 SOFTMAX_KINDS = {
     "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
     "fp32": [
@@ -52,7 +53,7 @@ def softmax_forms(precision: str) -> list[SoftmaxForm]:
 def kernels() -> Iterator[Candidate]:
     for precision, arch in offered(PRECISIONS):
         for form, columns in product(softmax_forms(precision), SOFTMAX_COLUMNS):
-            plan = plan_softmax(form, arch, rows=10_000, columns=columns, sm_count=132)
+            plan = plan_softmax(form, arch, rows=100_000, columns=columns, sm_count=132)
             traits = (("warps", plan.row_threads > 32), ("blocks share a row", plan.cluster > 1))
             yield Candidate(precision, arch, plan, form, traits)
 
@@ -80,6 +81,19 @@ def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
     assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
 
 
+@pytest.mark.pairwise
+@pytest.mark.parametrize("columns", [101, 172])
+def test_neighbouring_rows(arch: Arch, columns: int) -> None:
+    vector = math.gcd(4, columns)
+    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], vector, False, gapless=True)
+    many, few = (
+        plan_softmax(form, arch, rows=rows, columns=columns, sm_count=132)
+        for rows in (100_000, 1_000)
+    )
+    assert (many.rows, few.rows) == (2, 1)
+    assert_clean(softmax_source(form, many), arch.target, softmax_name(form, many))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -91,6 +105,7 @@ def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
         ({"blocks": 9}, "registers"),
         ({"row_threads": 32, "resident": False}, "not held whole"),
         ({"resident": False, "staged": True}, "must be resident"),
+        ({"rows": 2}, "several at a time"),
         ({"values": 256, "staged": True}, "more than a block has"),
     ],
 )

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16", "bf16"])
-@pytest.mark.parametrize("columns", [31, 1000, 12_289, 65_536, 300_001])
+@pytest.mark.parametrize("columns", [31, 101, 1000, 12_289, 65_536, 300_001])
 def test_plans_of_every_kind(
     cp: Any, rng: np.random.Generator, gpu: Device, kind: str, columns: int
 ) -> None:
@@ -34,9 +34,9 @@ def test_plans_of_every_kind(
     edges = columns % vector != 0
     form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, edges, gapless=True)
     arch = gpu.require_arch()
-    kinds: dict[tuple[str, bool], list[SoftmaxPlan]] = {}
+    kinds: dict[tuple[str, bool, int], list[SoftmaxPlan]] = {}
     for plan in candidates(form, arch, columns):
-        kinds.setdefault((plan.kind, plan.cluster > 1), []).append(plan)
+        kinds.setdefault((plan.kind, plan.cluster > 1, plan.rows), []).append(plan)
     plans = {
         plan for some in kinds.values()
         for plan in (some[0], some[len(some) // 3], some[2 * len(some) // 3], some[-1])
