@@ -4,6 +4,7 @@ from argand.beam_power.api import beam_power
 from argand.beam_power.problem import BeamPowerProblem
 from argand.channelise.api import channelise
 from argand.channelise.problem import ChanneliseProblem
+from argand.contract.api import contract
 from argand.device import Device, DeviceError, devices
 from argand.dft.api import dft
 from argand.dft.problem import DftProblem
@@ -59,6 +60,7 @@ __all__ = [
     "apply_gate",
     "beam_power",
     "channelise",
+    "contract",
     "devices",
     "dft",
     "expectation",

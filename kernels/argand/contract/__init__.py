@@ -1,0 +1,1 @@
+"""Contractions of two complex arrays, written as einsum's, as products."""

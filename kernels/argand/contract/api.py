@@ -1,0 +1,206 @@
+"""`contract`: einsum of two complex arrays, by the kernels of `argand.gemm`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argand.contract.axes import best_orders, merged, merges, transposed
+from argand.contract.subscripts import Subscripts, parse, sizes_of
+from argand.device import is_cupy_array
+from argand.frameworks.foreign import framework_of
+from argand.gemm.api import gemm
+from argand.gemm.operands import Op
+from argand.gemm.pairs import Pairs
+from argand.precision import Precision
+
+
+def contract(
+    subscripts: str,
+    a: Any,
+    b: Any,
+    *,
+    conj_a: bool = False,
+    conj_b: bool = False,
+    scale: Any = 1,
+    bias: Any = None,
+    conj: bool = False,
+    power: bool = False,
+    precision: str | Precision | None = None,
+    tolerance: float | None = None,
+    rounding: Sequence[str] | str | None = None,
+    out: Any = None,
+) -> Any:
+    """Contract two arrays over the labels that the result does not have, as numpy.einsum does.
+
+    Args:
+        subscripts: labels of the axes of a, of b and, behind ``->``, of the result:
+            ``"bij,bjk->bik"``. A label that stands twice in an operand takes its diagonal; one that
+            stands in one operand alone is summed over before.
+        a, b: arrays of one library, as of `argand.gemm`, of any strides. Axes are put in order and
+            merged by views; where strides do not allow that, the operand is copied.
+        conj_a, conj_b: conjugate the operand, which costs nothing.
+        scale: a number, by which the kernel multiplies; or an array that broadcasts to the result,
+            by which it is multiplied afterwards.
+        bias: a number or an array that broadcasts to the result, added behind the scale; by the
+            kernel where the scale is a number.
+        conj: conjugate the result, which costs nothing.
+        power: the squared magnitude of the result, behind all else.
+        precision, tolerance, rounding: of the product, as of `argand.gemm`.
+        out: where the result goes; it must not overlap the operands.
+
+    Returns:
+        The result with its axes in the order of its labels; a view where that is not the order of a
+        product (batch, rows, columns). Complex as of `argand.gemm`; real with ``power``.
+
+    Raises:
+        ValueError: subscripts that are none or do not fit the arrays, an ``out`` of another shape.
+        TypeError: operands that are `argand.Pairs`; else as `argand.gemm`.
+
+    Examples:
+        >>> a, b = np.array([[1, 1j]]), np.array([[[2, 0], [0, 3]]])
+        >>> argand.contract("ij,kjl->kil", a, b, conj_a=True, bias=1)
+        array([[[3.+0.j, 1.-3.j]]])
+    """
+    found = parse(subscripts)
+    a, b = (_operand(x, name) for name, x in (("a", a), ("b", b)))
+    sizes: dict[str, int] = {}
+    sizes_of(found.a, tuple(a.shape), "a", sizes)
+    sizes_of(found.b, tuple(b.shape), "b", sizes)
+    shape = tuple(sizes[label] for label in found.result)
+    if out is not None and tuple(out.shape) != shape:
+        raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
+    a, labels_a = _reduced(a, found.a, found.lone_a)
+    b, labels_b = _reduced(b, found.b, found.lone_b)
+    whole = _is_number(scale)
+    target = None if power or not whole else out
+    orders = best_orders(found, a, labels_a, b, labels_b, target)
+    rows, columns, sums = orders
+    x = merged(a, labels_a, (rows, sums), found.batch)
+    y = merged(b, labels_b, (sums, columns), found.batch)
+    x, op_a = _conjugated(x, conj_a != conj)
+    y, op_b = _conjugated(y, conj_b != conj)
+    options: dict[str, Any] = {
+        "op_a": op_a, "op_b": op_b, "precision": precision, "tolerance": tolerance,
+        "rounding": rounding,
+    }  # fmt: skip
+    if whole and (scale != 1 or bias is not None):
+        options["alpha"] = complex(scale).conjugate() if conj else scale
+    addend = None
+    if whole and bias is not None:
+        addend = _addend(a, bias, shape, found, orders, conj)
+        options["beta"] = 1
+    written = _written(target, found, orders)
+    made = gemm(x, y, addend, out=written, **options)
+    if written is not None:
+        return out
+    made = _split(made, found, orders, sizes)
+    if not whole:
+        made = (made.conj() if conj else made) * scale
+        made = made if bias is None else made + bias
+        made = made.conj() if conj else made
+    return _stored(_power(made) if power else made, out)
+
+
+def _operand(x: Any, name: str) -> Any:
+    if isinstance(x, Pairs):
+        raise TypeError(f"{name} must be an array, got {x.type_name}: use argand.gemm")
+    return x if hasattr(x, "ndim") else np.asarray(x)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float | complex | np.number)
+
+
+def _reduced(x: Any, labels: str, lone: str) -> tuple[Any, str]:
+    """Return an operand without repeated labels and without those that it alone has."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            x = x.diagonal(0, first, second)  # the new axis is the last
+            labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :] + label
+    axes = tuple(labels.index(label) for label in lone)
+    if axes:
+        x = x.sum(axis=axes)
+    return x, "".join(label for label in labels if label not in lone)
+
+
+def _conjugated(x: Any, conj: bool) -> tuple[Any, Op]:
+    """Return a matrix and the op with which it is x or its conjugate."""
+    return (x.swapaxes(-1, -2), "C") if conj else (x, "N")
+
+
+def _addend(
+    like: Any, bias: Any, shape: tuple[int, ...], found: Subscripts, orders: Any, conj: bool
+) -> Any:
+    """Return a bias as the product's C: a view that repeats it, where its axes merge."""
+    arrays = _namespace(like)
+    bias = arrays.asarray(bias)
+    bias = bias * (1 + 0j) if not arrays.iscomplexobj(bias) else bias
+    whole = arrays.broadcast_to(bias.conj() if conj else bias, shape)
+    return merged(whole, found.result, orders[:2], found.batch)
+
+
+def _namespace(x: Any) -> Any:
+    framework = framework_of(x)
+    if framework == "torch":
+        return _Torch(x)
+    if framework == "jax":
+        import jax.numpy
+
+        return jax.numpy
+    if is_cupy_array(x):
+        import cupy
+
+        return cupy
+    return np
+
+
+class _Torch:
+    """The functions of NumPy that torch has under other names."""
+
+    def __init__(self, like: Any) -> None:
+        import torch
+
+        self._torch, self._device = torch, like.device
+        self.iscomplexobj, self.broadcast_to = torch.is_complex, torch.broadcast_to
+
+    def asarray(self, x: Any) -> Any:
+        return self._torch.as_tensor(x, device=self._device)
+
+
+def _written(out: Any, found: Subscripts, orders: tuple[str, str, str]) -> Any:
+    """Return the caller's result as the product's; None where its axes do not merge."""
+    if out is None or not all(merges(out, found.result, group) for group in orders[:2]):
+        return None
+    return merged(out, found.result, orders[:2], found.batch)
+
+
+def _split(
+    made: Any, found: Subscripts, orders: tuple[str, str, str], sizes: dict[str, int]
+) -> Any:
+    """Return a product with the axes of the result, in their order."""
+    labels = found.batch + orders[0] + orders[1]
+    made = made.reshape(tuple(sizes[label] for label in labels))
+    return transposed(made, [labels.index(label) for label in found.result])
+
+
+def _power(x: Any) -> Any:
+    """Return the squared magnitudes, on a GPU in one pass."""
+    if is_cupy_array(x):
+        import cupy
+
+        return cupy.ElementwiseKernel("T z", "P p", "p = norm(z)", "argand_power")(
+            x, cupy.empty(x.shape, x.real.dtype)
+        )
+    return x.real**2 + x.imag**2
+
+
+def _stored(made: Any, out: Any) -> Any:
+    if out is None:
+        return made
+    out[...] = made
+    return out

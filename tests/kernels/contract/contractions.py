@@ -1,0 +1,23 @@
+"""Contractions of small arrays, for every test of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 3, "f": 1}
+SUBSCRIPTS = [
+    "ab,bc->ac", "ab,bc", "abc,cd->dab", "abc,abd->cd", "abc,acd->bda", "ab,cd->abcd", "ab,ab->",
+    "ab,b->a", "aab,bc->ac", "abf,bc->c", "abcd,dcef->abef", "abcd,cdef->efab", "abcd,abef->cdef",
+    "ab,ba->ab", "acb,cda->bad", "a,a->a",
+]  # fmt: skip
+
+
+def drawn(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.standard_normal((*shape, 2)).view(complex)[..., 0]
+
+
+def operands(rng: np.random.Generator, subscripts: str) -> tuple[Any, Any]:
+    a, b = subscripts.partition("->")[0].split(",")
+    return drawn(rng, *(SIZES[x] for x in a)), drawn(rng, *(SIZES[x] for x in b))

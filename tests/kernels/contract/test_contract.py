@@ -1,0 +1,88 @@
+"""Contractions against numpy.einsum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import contract, pairs
+from argand.contract.axes import best_orders, merged
+from argand.contract.subscripts import parse
+
+from tests.kernels.contract.contractions import SUBSCRIPTS, drawn, operands
+
+
+def close(found: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("subscripts", SUBSCRIPTS)
+def test_contractions(rng: np.random.Generator, subscripts: str) -> None:
+    a, b = operands(rng, subscripts)
+    plain = np.einsum(subscripts, a, b)
+    close(contract(subscripts, a, b), plain)
+    found = contract(subscripts, a, b, conj_a=True, scale=2.5j, bias=1.5, conj=True)
+    close(found, np.conj(2.5j * np.einsum(subscripts, a.conj(), b) + 1.5))
+    scale, bias = np.arange(1.0, 1 + plain.size).reshape(plain.shape), drawn(rng, *plain.shape)
+    out = np.full(plain.shape, np.nan + 0j)
+    assert contract(subscripts, a, b, scale=scale, bias=bias, conj=True, out=out) is out
+    close(out, np.conj(scale * plain + bias))
+    powers = np.full(plain.shape, np.nan)
+    assert contract(subscripts, a, b, scale=2, bias=bias, power=True, out=powers) is powers
+    close(powers, abs(2 * plain + bias) ** 2)
+    out = np.full(plain.shape[::-1], np.nan + 0j).T
+    contract(subscripts, a, b, bias=bias, conj_b=True, out=out)
+    close(out, np.einsum(subscripts, a, b.conj()) + bias)
+
+
+VIEWS = [
+    "bij,bjk->bik", "bji,bjk->bki", "xyj,jk->xyk", "xyuv,uvk->xyk", "xyuv,kuv->kxy", "uvx,yuv->yx",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("subscripts", VIEWS)
+def test_axes_that_merge_in_memory_are_not_copied(
+    rng: np.random.Generator, subscripts: str
+) -> None:
+    found = parse(subscripts)
+    a, b = (drawn(rng, *range(2, 2 + len(labels))) for labels in (found.a, found.b))
+    rows, columns, sums = best_orders(found, a, found.a, b, found.b, None)
+    assert np.shares_memory(a, merged(a, found.a, (rows, sums), found.batch))
+    assert np.shares_memory(b, merged(b, found.b, (sums, columns), found.batch))
+
+
+def test_the_order_of_sums_is_that_of_the_larger_copy(rng: np.random.Generator) -> None:
+    """Where one operand must be copied, it is the smaller one."""
+    found = parse("uvx,vuk->xk")
+    large, small = drawn(rng, 4, 5, 50), drawn(rng, 5, 4, 3)
+    assert best_orders(found, large, found.a, small, found.b, None)[2] == "uv"
+    small, large = drawn(rng, 4, 5, 3), drawn(rng, 5, 4, 50)
+    assert best_orders(found, small, found.a, large, found.b, None)[2] == "vu"
+
+
+def test_the_precision_is_that_of_the_product(rng: np.random.Generator) -> None:
+    a, b = operands(rng, "abc,cd->dab")
+    assert contract("abc,cd->dab", a, b, precision="fp16").dtype == np.complex64
+    assert contract("abc,cd->dab", a, b, tolerance=1e-12).dtype == np.complex128
+    rough = contract("abc,cd->dab", a, b, precision="bf16") - np.einsum("abc,cd->dab", a, b)
+    assert 1e-4 < abs(rough).max() < 1e-1
+
+
+@pytest.mark.parametrize(("subscripts", "message"), [
+    ("ij", "letters of two operands"), ("ij,jk,kl->il", "letters of two operands"),
+    ("i...,...k->ik", "letters of two operands"), ("ij,jk->iik", "once and in an operand"),
+    ("ij,jk->iz", "once and in an operand"), ("ijk,jk->ik", "a must have the axes 'ijk'"),
+    ("ij,ik->jk", "axis 'i' must be of one size, got 2 and, in b, 3"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused(subscripts: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        contract(subscripts, np.ones((2, 3), complex), np.ones((3, 2), complex))
+
+
+def test_other_arguments_that_do_not_fit() -> None:
+    x = np.ones((2, 2), complex)
+    with pytest.raises(ValueError, match=r"out must have shape \(2, 2\), got \(3, 2\)"):
+        contract("ij,jk->ik", x, x, out=np.ones((3, 2), complex))
+    with pytest.raises(TypeError, match="b must be an array, got Pairs of int8"):
+        contract("ij,jk->ik", x, pairs(np.ones((2, 2, 2), np.int8)))

@@ -1,0 +1,31 @@
+"""Contractions of arrays of torch and JAX, and their gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argand import contract
+
+from tests.kernels.contract.contractions import operands
+
+SUBSCRIPTS = ["abc,cd->dab", "abc,acd->bda", "aab,bc->ac", "abcd,cdef->efab"]
+
+
+@pytest.mark.parametrize("subscripts", SUBSCRIPTS)
+def test_of_torch(rng: np.random.Generator, subscripts: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    a, b = (torch.tensor(x, requires_grad=True) for x in operands(rng, subscripts))
+    wanted = torch.einsum(subscripts, a, b.conj())
+    torch.testing.assert_close(contract(subscripts, a, b, conj_b=True, bias=1j), wanted + 1j)
+    assert torch.autograd.gradcheck(
+        lambda *x: contract(subscripts, *x, power=True, bias=torch.ones(1)), (a, b)
+    )
+
+
+@pytest.mark.parametrize("subscripts", SUBSCRIPTS[:2])
+def test_of_jax(rng: np.random.Generator, subscripts: str) -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    with jax.enable_x64(True):
+        a, b = (jax.numpy.asarray(x) for x in operands(rng, subscripts))
+        found = jax.jit(lambda *x: contract(subscripts, *x, bias=1j))(a, b)
+        np.testing.assert_allclose(found, np.einsum(subscripts, a, b) + 1j, rtol=1e-12)
