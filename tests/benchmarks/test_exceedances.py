@@ -9,16 +9,19 @@ import pytest
 from argand import PRECISIONS
 
 from benchmarks.pipeline.exceedances import DRAWN, Task, main, run
+from tests.covers import examples
 from tools.docs.attack_tables import exceedances_table
 from workflow.workloads import KINDS
+
+CASES = examples(15)
 
 
 @pytest.mark.parametrize("kind", DRAWN)
 def test_random_cases_are_within_their_bounds(kind: str) -> None:
-    rows, ratios, said = run(Task(kind, range(100, 106), 3, "cpu"))
+    rows, ratios, said = run(Task(kind, range(100, 100 + CASES), 3, "cpu"))
     assert said == []
     assert [row.precision for row in rows] == list(KINDS[kind].case_type.precision_names)
-    assert {row.cases for row in rows} == {6}
+    assert {row.cases for row in rows} == {CASES}
     assert all(ratio >= 1 for found in ratios.values() for ratio in found)
 
 

@@ -179,6 +179,7 @@ def test_no_false_alarm_for_structured_operands(kind, precision, shape):
     assert accuracy.verdict == ("unproven" if kind == "cancelling" else "verified")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (0.3 - 2j, 1.5j), (-1, 1), (1j, 0)])
 def test_no_false_alarm_over_seeds(precision, alpha, beta):
