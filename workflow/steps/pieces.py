@@ -23,15 +23,20 @@ least as large as that: else the work on what is shared would be most of it."""
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes in fp64: of each operand of floating-point numbers, and of one result."""
+    """Bytes in fp64: of each operand of floating-point numbers, and of one result.
+
+    ``formed`` is the product that a result is made of, which peers hold whole: beams before their
+    power is summed.
+    """
 
     operands: dict[str, int]
     result: int
+    formed: int = 0
 
     @property
     def volume(self) -> int:
-        """All together."""
-        return sum(self.operands.values()) + self.result
+        """All together, as a computation has them."""
+        return sum(self.operands.values()) + max(self.result, self.formed)
 
 
 def sizes(workload: Workload, outline: Staged) -> Sizes:
@@ -45,8 +50,11 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
         other = 8 * int(np.prod(workload.result_shape(outline), dtype=object))
         return Sizes(operands, max(operands[workload.result_like], other))
     shape = workload.shape(outline, get_precision("fp64"))
-    product = 16 * int(np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=object))
-    return Sizes(operands, product or max(operands.values(), default=0))
+    formed = 16 * int(np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=object))
+    size = 8 if workload.real_result else 16
+    return Sizes(
+        operands, size * int(np.prod(workload.result_shape(outline), dtype=object)), formed
+    )
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ class Workload(ABC):
     """Operations of `reference` over those of `shape`; None where it samples what is large."""
 
     result_like: ClassVar[str] = ""
-    """The operand that the result has the shape of; empty where it is a product's (`Shape`)."""
+    """The operand that the result has the shape of; empty where it has its own (`result_shape`)."""
+    real_result: ClassVar[bool] = False
+    """Whether the result is real though the operands are complex."""
 
     def __init__(self, name: str, case: Any, seed: int) -> None:
         self.name = name
@@ -105,7 +107,7 @@ class Workload(ABC):
     def product_outline(self, outline: Staged) -> Product:
         """The product of what is outlined, without values, at the widest precision."""
         like = outline.operands[self.result_like] if self.result_like else None
-        real = like is not None and like.dtype.kind == "f"
+        real = self.real_result or (like is not None and like.dtype.kind == "f")
         shape = self.result_shape(outline)
         return self.product(outline, blank(shape, np.float64 if real else np.complex128))
 

@@ -16,7 +16,7 @@ from workflow.accuracy.beam_power_accuracy import (
     assess_beam_power,
     beam_power_reference,
 )
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import NOTHING
@@ -43,6 +43,7 @@ class DetectedBeams(Beamforming):
         "the sources of a simulation, or a line over the beams."
     )
     reference_flops: ClassVar[float | None] = 1.0
+    real_result: ClassVar[bool] = True
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """Frequency and, of powers, polarization: bins are not cut."""
@@ -73,10 +74,6 @@ class DetectedBeams(Beamforming):
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """(frequency, polarization, beam, time), or stokes in the place of polarization."""
         return self._problem(outline).shape
-
-    def product_outline(self, outline: Staged) -> Product:
-        """See `Workload.product_outline`; power is real."""
-        return self.product(outline, blank(self.result_shape(outline), np.float64))
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """The operations of the beams; operands read and sums written once."""

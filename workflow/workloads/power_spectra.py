@@ -51,6 +51,7 @@ class PowerSpectra(Dft):
         "frequency. A tone is a line as narrow as the window lets it be; noise is the floor."
     )
     result_like: ClassVar[str] = ""
+    real_result: ClassVar[bool] = True
 
     @property
     def _operands(self) -> list[Operand]:
@@ -163,10 +164,6 @@ class PowerSpectra(Dft):
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """(..., time, frequency)."""
         return self._problem(outline, PRECISIONS["fp64"]).shape
-
-    def product_outline(self, outline: Staged) -> Product:
-        """See `Workload.product_outline`; power is real."""
-        return self.product(outline, blank(self.result_shape(outline), np.float64))
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """5 N log2 N operations a segment and those of squares; read and written once."""
