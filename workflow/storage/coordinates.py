@@ -41,22 +41,28 @@ wrong by at most pi times as much of itself, 0.3 %."""
 
 
 def coordinates_of(
-    file: h5py.File, source: FileInput, found: Sequence[InputOperand], *, check: bool
-) -> dict[str, Coordinate]:
+    file: h5py.File, source: FileInput, found: Sequence[InputOperand], *, check: bool,
+    wrong: bool = False,
+) -> dict[str, Coordinate]:  # fmt: skip
     """The coordinates of an input whose operands are in an open file.
 
-    With ``check`` long ones are without their values (`blank`). Raises InputError for an axis that
-    no operand has, another number of values than the file's axis has entries, values that are no
-    finite numbers, that differ between operands, or that have no unit where there must be one.
+    With ``check`` long ones are without their values (`blank`). ``wrong`` says that there are
+    operands in which something is wrong beside those ``found``: coordinates of axes that these lack
+    are then held to nothing of an axis, and left out. Raises InputError for an axis that no operand
+    has, another number of values than the file's axis has entries, values that are no finite
+    numbers, that differ between operands, or that have no unit where there must be one.
     """
     makers: dict[str, Any] = {SYNONYMS.get(k, k): v for k, v in source.coordinates.items()}
     made: dict[str, Coordinate] = {}
     mistakes = Mistakes()
     for name, of in makers.items():
         with mistakes.kept():
-            made[name] = _of_axis(file, source, found, name, of, check)
+            if wrong and not _having(found, _axis_of(name, of)):
+                _values_of(file, source, name, of, None, check)
+            else:
+                made[name] = _of_axis(file, source, found, name, of, check)
     mistakes.tell()
-    if source.sample_rate_hz is not None:
+    if source.sample_rate_hz is not None and not wrong:
         axis = _sampled(found)
         if axis in made:
             raise InputError(
@@ -83,11 +89,8 @@ def _of_axis(
     file: h5py.File, source: FileInput, found: Sequence[InputOperand], name: str, of: Any,
     check: bool,
 ) -> Coordinate:  # fmt: skip
-    key = f"input.coordinates.{name}"
-    axis = (of.axis if isinstance(of, DatasetCoordinate) else None) or name
-    axis = SYNONYMS.get(axis, axis)
-    places = [(one, one.dataset_axis(axis)) for one in found]
-    having = [(one, number) for one, number in places if number is not None]
+    key, axis = f"input.coordinates.{name}", _axis_of(name, of)
+    having = _having(found, axis)
     if not having:
         axes = list(dict.fromkeys(axis for one in found for axis in one.mapped().given))
         raise InputError(f"{key}: must be of an axis of the operands, {axes}, got {axis!r}")
@@ -103,9 +106,7 @@ def _of_axis(
     ]
     if any(not np.array_equal(indices, picked[0]) for indices in picked):
         raise InputError(f"{key}: input.select takes different parts of {axis} for two operands")
-    values, units, long_name = _values(file, source, key, of, length, check)
-    if name in WITH_UNITS and not units:
-        raise InputError(f"{key} has no unit; give it as {{dataset: path, units: Hz}} or step_s")
+    values, units, long_name = _values_of(file, source, name, of, length, check)
     axes = [each for one in found for each in one.mapped().axes]
     if axis != name and name in axes:
         raise InputError(
@@ -120,15 +121,45 @@ def _of_axis(
     return Coordinate(taken, units, long_name or name, own)
 
 
-def _values(
-    file: h5py.File, source: FileInput, key: str, of: Any, length: int, check: bool
+def _axis_of(name: str, of: Any) -> str:
+    """The axis along which a coordinate stands."""
+    axis = (of.axis if isinstance(of, DatasetCoordinate) else None) or name
+    return SYNONYMS.get(axis, axis)
+
+
+def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:
+    """The operands that have an axis, and which one of their dataset it is."""
+    places = [(one, one.dataset_axis(axis)) for one in found]
+    return [(one, number) for one, number in places if number is not None]
+
+
+def _values_of(
+    file: h5py.File, source: FileInput, name: str, of: Any, length: int | None, check: bool
 ) -> tuple[Array, str, str]:
-    """The values at all entries of the file's axis, their unit and what they are called."""
-    if isinstance(of, RegularCoordinate | list):
-        return *given_values(key, of, length), ""
+    """`_values`; raises InputError where there is no unit and must be one."""
+    key = f"input.coordinates.{name}"
+    values, units, long_name = _values(file, source, key, of, length, check)
+    if name in WITH_UNITS and not units:
+        raise InputError(f"{key} has no unit; give it as {{dataset: path, units: Hz}} or step_s")
+    return values, units, long_name
+
+
+def _values(
+    file: h5py.File, source: FileInput, key: str, of: Any, length: int | None, check: bool
+) -> tuple[Array, str, str]:
+    """The values at all entries of the file's axis, their unit and what they are called.
+
+    The axis has ``length`` entries, or where that is None as many as there are values.
+    """
+    if isinstance(of, RegularCoordinate):
+        return *given_values(key, of, length or 0), ""
+    if isinstance(of, list):
+        return *given_values(key, of, len(of) if length is None else length), ""
     where = of if isinstance(of, str) else of.dataset
     (dataset,) = open_datasets(file, source, [where], key)
     several = isinstance(of, DatasetCoordinate) and of.axis is not None and dataset.ndim == 2
+    if length is None:
+        length = dataset.shape[0] if several else max(dataset.shape, default=1)
     shape: tuple[int, ...] = (length, dataset.shape[1]) if several else (length,)
     fits = dataset.shape == shape if several else sorted(dataset.shape)[-1:] == [length]
     if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:

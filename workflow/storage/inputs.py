@@ -97,14 +97,17 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
 
 
 def describe_coordinates(
-    source: FileInput, operands: Sequence[Operand], *, check: bool = False
+    source: FileInput, operands: Sequence[Operand], *, check: bool = False, wrong: bool = False
 ) -> dict[str, Coordinate]:
-    """The coordinates of an input's operands; errors as in `coordinates_of`."""
-    if not operands or (not source.coordinates and source.sample_rate_hz is None):
+    """The coordinates of an input's operands in its file; arguments and errors of `coordinates_of`.
+
+    ``operands`` are those in which nothing is wrong.
+    """
+    if not source.coordinates and (source.sample_rate_hz is None or not operands):
         return {}
     with opened(source.path) as file:
         found = [InputOperand(file, source, operand) for operand in operands]
-        return coordinates_of(file, source, found, check=check)
+        return coordinates_of(file, source, found, check=check, wrong=wrong)
 
 
 def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int) -> Array:

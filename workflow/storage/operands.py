@@ -149,10 +149,15 @@ def _described(
             else:
                 one = _read_otherwise(source, operand, upstream)
                 found[operand.name] = one.header, one
+    right = [one for one in plain if one.name in found]
+    coordinates: dict[str, Coordinate] = {}
+    with mistakes.kept():
+        if source.format != HDF5:
+            _refuse_of_no_axis(source, there)
+        elif plain:
+            wrong = len(right) < len(plain)
+            coordinates = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.tell()
-    if source.format != HDF5:
-        _refuse_of_no_axis(source, there)
-    coordinates = describe_coordinates(source, plain, check=check)
     for operand in there:
         whole = found[operand.name][1]
         for name, carried in whole.coordinates().items() if whole else ():

@@ -178,6 +178,14 @@ class TestCheck:
                 },
                 ["coordinates.time", "coordinates.row", "coordinates.colum"],
             ),
+            # Of an operand that is not there, what can be told of its coordinates without it.
+            (
+                {
+                    "kind": "dft", "samples": "/aa", "axes": ["time", "row"],
+                    "coordinates": {"time": "/t_s", "row": [1.0], "frequency": [1.0, 2.0]},
+                },
+                ["samples", "coordinates.time", "coordinates.frequency"],
+            ),
         ],
     )  # fmt: skip
     def test_all_mistakes_of_one_input(self, path, given, wrong):
