@@ -142,18 +142,39 @@ def test_product_names_its_axes_and_can_be_drawn(kind):
     axes.figure.draw_without_rendering()
 
 
-def test_product_file_opens_again(kind, tmp_path):
+OTHER_PRODUCTS = (
+    ("beamforming", {"detect": "stokes", "integrate": 31}),
+    ("correlate", {"form": "triangle"}),
+    ("dft", {"length": 64, "power": True, "segments": 16}),
+    ("statevector", {"probabilities": [0, 1]}),
+)
+"""Keys that give a kind's product other axes."""
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"), [*((one, {}) for one in sorted(KINDS)), *OTHER_PRODUCTS], ids=str
+)
+def test_product_file_opens_again_and_in_xarray(name, changes, tmp_path):
     from workflow.storage.certificates import CERTIFICATE_KEYS
     from workflow.storage.products import read_product, write_product
 
-    one = workload(kind)
+    xarray = pytest.importorskip("xarray")
+    one = workload(name, **changes)
     staged = one.stage()
     product = one.product(staged, result_of(one.argand(staged, PRECISIONS["fp32"], cpu()), staged))
     certificate = dict.fromkeys(CERTIFICATE_KEYS, "") | {"verdict": "verified"}
-    write_product(tmp_path / "p.h5", product, certificate, workload="w", kind=kind)
+    write_product(tmp_path / "p.h5", product, certificate, workload="w", kind=name)
     again = read_product(tmp_path / "p.h5")
     assert np.array_equal(product.data, again.data)
     assert again.axes == product.axes
+    with xarray.open_dataset(tmp_path / "p.h5") as shown:
+        found = shown[product.name]
+        assert found.dims == product.axes
+        np.testing.assert_array_equal(found.values, product.data)
+        for key, coordinate in product.coordinates.items():
+            assert shown[key].dims == coordinate.of(key)
+            np.testing.assert_array_equal(shown[key].values, coordinate.values)
+            assert shown[key].attrs.get("units", "") == coordinate.units
 
 
 def test_case_survives_json(kind):
