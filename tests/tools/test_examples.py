@@ -142,8 +142,9 @@ def test_no_script_stands_beside_the_studies_and_each_is_in_the_gallery(root: Pa
     assert found == {"sources.yaml", *(f"{name}.yaml" for name in names)}
     gallery = (root / "docs" / "examples.md").read_text()
     assert all(f"NAME={name}" in gallery for name in names)
+    assert "make run STUDY=config/observatory.yaml" in gallery
     pictures = set(re.findall(r"\]\((pictures/[a-z-]+\.svg)\)", gallery))
-    assert len(pictures) == len(names)
+    assert len(pictures) == len([*names, "observatory"])
     assert all((root / "docs" / name).is_file() for name in pictures)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from workflow.arrays.steering import lacking_places
 from workflow.arrays.visibilities import PLACES
 from workflow.data import Staged
@@ -24,9 +26,37 @@ def placed(found: Staged) -> Staged:
     )
 
 
+def check_inputs(outline: Staged) -> None:
+    """Raise InputError where rows and columns are not the same antennas in one polarization.
+
+    Visibilities of another workload say along their inputs which antenna in which polarization each
+    of them is; where nothing says it, nothing is refused.
+    """
+    there, shape = outline.coordinates, outline.operands["covariances"].shape
+    for what in ("polarization", "antenna"):
+        row = there.get(f"antenna_input_{what}")
+        column = there.get(f"column_conjugated_input_{what}")
+        if row is None or column is None:
+            continue
+        feeds = np.unique(row.values) if what == "polarization" else row.values[:1]
+        if len(feeds) > 1:
+            each = shape[3] // len(feeds)
+            raise InputError(
+                f"input.select.covariances: the inputs are of {len(feeds)} polarizations, and an "
+                f"array's covariances are of one; take one, such as "
+                f'{{input: "0:{each}", conjugated_input: "0:{each}"}}'
+            )
+        if not np.array_equal(row.values, column.values):
+            raise InputError(
+                f"input.select.covariances: rows and columns must be of the same {what}s, got "
+                f"another selection of input than of conjugated_input"
+            )
+
+
 def check_covariances(outline: Staged) -> None:
     """Raise InputError where the operand is no covariance of antennas whose places are known."""
     shape, there = outline.operands["covariances"].shape, outline.coordinates
+    check_inputs(outline)
     if shape[3] != shape[4]:
         raise InputError(
             f"input.covariances must be square, got {shape[3]} antennas and {shape[4]} columns"

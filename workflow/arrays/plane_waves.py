@@ -70,3 +70,29 @@ def received(
         return samples
 
     return make
+
+
+def received_band(
+    centre_hz: float, rate_hz: float, where: Array, waves: Sequence[Wave], rng: Generators
+) -> Callable[[Box], Array]:
+    """A function that makes boxes (polarization, antenna, time) of waves as wide as a band.
+
+    The band is of ``rate_hz`` about ``centre_hz``, which is frequency 0 in the samples. A wave's
+    spectrum is white Gaussian noise, drawn by the box's place along polarization and time; an
+    antenna has it with the phase of its delay at each frequency, so within a box delays are cyclic.
+    """
+    directions = np.array([wave.direction for wave in waves]).reshape(-1, 2)
+
+    def make(box: Box) -> Array:
+        polarization, _, time = box.offset
+        points = box.shape[2]
+        frequencies = centre_hz + rate_hz * np.fft.fftfreq(points)
+        arriving = phases(frequencies, where[box.along(1)], directions)
+        spectra = np.zeros(box.shape, complex)
+        for index, wave in enumerate(waves):
+            own = rng(index, polarization, time)
+            values = complex_normal(own, (box.shape[0], 1, points), wave.power * points)
+            spectra += arriving[:, index].T * values
+        return np.asarray(np.fft.ifft(spectra), np.complex64)
+
+    return make

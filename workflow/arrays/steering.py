@@ -16,6 +16,14 @@ WANTED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
 
 
+def places(where: Array) -> dict[str, Coordinate]:
+    """East and north of (antennas, 2) positions in m, as coordinates of the axis of antennas."""
+    return {
+        name: Coordinate(where[:, place], "m", f"{name} of the array's centre", ("antenna",))
+        for place, name in enumerate(("east", "north"))
+    }
+
+
 def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
     """The names of `WANTED` that are not there, or not along their axis."""
     return [

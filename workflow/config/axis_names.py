@@ -7,8 +7,13 @@ from collections.abc import Iterable
 
 PAIR = "complex"
 """The axis of a dataset that holds real and imaginary part."""
-SYNONYMS = {"channel": "frequency"}
-"""Other names of an operand's axis, and its own."""
+SYNONYMS = {
+    "channel": "frequency",
+    "integration": "time",
+    "input": "antenna",
+    "conjugated_input": "column",
+}
+"""Other names of an operand's axis, and its own: the last three are of visibilities."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _TAKEN = ("entry", "argand_crc32")
 """Groups of a product file, in which axes have datasets of their names."""

@@ -8,6 +8,7 @@ from typing import Literal
 from argand.channelise.problem import check_sizes, oversampling_of
 from pydantic import Field, model_validator
 
+from workflow.config.antenna_array import AntennaArray, Source
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.tone import Tone
@@ -59,14 +60,24 @@ class ChanneliseCase(Case):
         (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
         description="Complex exponentials in the samples, or the real parts of such.",
     )
+    array: AntennaArray = Field(
+        AntennaArray(), description="Geometry of the array, which `sources` need."
+    )
+    sources: tuple[Source, ...] = Field(
+        (),
+        description="Plane waves of noise as wide as the band about `centre_hz` that arrive at the "
+        "array; each antenna has each of them with its delay.",
+    )
     noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
     input: ChanneliseInput | None = Field(None, description="Samples from a file instead.")
 
     @model_validator(mode="after")
     def _fits(self) -> ChanneliseCase:
         operands.sizes_or_input(
-            self, ("samples", "polarizations", "antennas"), ("sample_rate_hz", "tones", "noise")
-        )
+            self,
+            ("samples", "polarizations", "antennas"),
+            ("sample_rate_hz", "tones", "array", "sources", "noise"),
+        )  # fmt: skip
         operands.axis_of_input(self, ChanneliseInput)
         check_sizes(self.channels, self.taps)
         oversampling_of(self.oversampling, self.channels)
@@ -80,9 +91,24 @@ class ChanneliseCase(Case):
                 f"samples must be at least channels times taps, {self.channels * self.taps}, got "
                 f"{self.samples}"
             )
+        self._arriving()
         if self.rounding:
             raise ValueError("rounding must not be given: argand.channelise takes none")
         return self
+
+    def _arriving(self) -> None:
+        """Raise ValueError for sources whose phases at the antennas nothing says."""
+        if not self.sources:
+            if "array" in self.model_fields_set:
+                raise ValueError("array must not be given without sources, which it is for")
+            return
+        if self.real:
+            raise ValueError("sources must not be given beside real: they are complex samples")
+        if self.centre_hz <= self.sample_rate_hz / 2:
+            raise ValueError(
+                "centre_hz must be above half of sample_rate_hz where there are sources, "
+                f"{self.sample_rate_hz / 2:g}, got {self.centre_hz:g}"
+            )
 
     @property
     def fraction(self) -> Fraction:

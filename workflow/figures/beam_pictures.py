@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +21,23 @@ _FAINTEST_DB = -60
 """Range of a pattern's colours, which show nulls."""
 
 
-def draw_line(means: Array, direction: Coordinate | None, axes: Axes) -> None:
-    """Draw the mean power of each beam over l, or over their numbers where there is no l."""
+def draw_beams(means: Array, there: Mapping[str, Coordinate], axes: Axes) -> None:
+    """Draw the mean power of beams on no grid: at l and m, over l, or over the beams' numbers.
+
+    Beams of several m are dots at their directions, the others stand along a line.
+    """
+    direction, across = there.get("l"), there.get("m")
+    if direction is not None and across is not None and np.ptp(across.values) > 0:
+        dots = axes.scatter(
+            direction.values, across.values, c=pictures.decibels(means), cmap="viridis", s=80,
+            edgecolors="grey",
+        )  # fmt: skip
+        axes.set_xlabel("l (east)")
+        axes.set_ylabel("m (north)")
+        axes.margins(0.2)
+        axes.grid(alpha=0.3)
+        axes.figure.colorbar(dots, ax=axes, label="mean power, dB relative to the strongest")
+        return
     where = np.arange(len(means)) if direction is None else direction.values
     axes.plot(where, pictures.decibels(means), marker="." if len(means) < 65 else "")
     axes.set_xlabel("beam number" if direction is None else "direction cosine l (east)")

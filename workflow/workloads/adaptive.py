@@ -22,9 +22,9 @@ from workflow.accuracy.adaptive_accuracy import (
     hermitian,
 )
 from workflow.arrays import antennas, sky
-from workflow.arrays.covariances import check_covariances, placed
+from workflow.arrays.covariances import check_covariances, check_inputs, placed
 from workflow.arrays.plane_waves import Wave
-from workflow.arrays.steering import steered
+from workflow.arrays.steering import places, steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
@@ -84,8 +84,7 @@ class Adaptive(Workload):
             return
         found = placed(operands.outline(self.case.input, OPERANDS, upstream))
         shape = found.operands["covariances"].shape
-        if self._steered:
-            check_covariances(found)
+        (check_covariances if self._steered else check_inputs)(found)
         if shape[3] != shape[4] or not 1 <= shape[3] <= LARGEST_N:
             raise InputError(
                 f"input.covariances must be square with up to {LARGEST_N} antennas, got "
@@ -132,8 +131,7 @@ class Adaptive(Workload):
         centres = case.frequencies.centres(case.channels)
         coordinates = {
             "frequency": Coordinate(centres, "Hz", "centre of the channel"),
-            "east": Coordinate(where[:, 0], "m", "east of the array's centre", ("antenna",)),
-            "north": Coordinate(where[:, 1], "m", "north of the array's centre", ("antenna",)),
+            **places(where),
         }
         data = {"covariances": blank((1, 1, case.channels, n, n), np.complex64)}
         return Staged(data, {"covariances": COVARIANCES.axes}, coordinates)

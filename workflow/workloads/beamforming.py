@@ -118,7 +118,8 @@ class Beamforming(Workload):
     seen: ClassVar[str] = (
         "Mean power of each beam over all channels, polarizations and times, in dB below the "
         "strongest: a map over the direction cosines of a grid, circles at the sources of a "
-        "simulation, or a line over the beams. A source is a peak as wide as the array resolves."
+        "simulation, a dot for each beam of no grid, or a line over the beams. A source is a peak "
+        "as wide as the array resolves."
     )
     case_type: ClassVar[type[Case]] = BeamformingCase
     small: ClassVar[Mapping[str, Any]] = {
@@ -272,7 +273,7 @@ class Beamforming(Workload):
     def _draw(self, product: Product, means: Array, axes: Axes) -> None:
         rows, columns = self._grid(len(means))
         if rows == 1:
-            beam_pictures.draw_line(means, product.coordinates.get("l"), axes)
+            beam_pictures.draw_beams(means, product.coordinates, axes)
         else:
             sources = () if self.case.steered else self.case.sources
             places = [source.direction for source in sources]

@@ -19,6 +19,8 @@ from workflow.accuracy.channelise_accuracy import (
     channelise_reference,
     designed,
 )
+from workflow.arrays.plane_waves import Wave, received_band
+from workflow.arrays.steering import places
 from workflow.config.case import Case
 from workflow.config.channelise_case import ChanneliseCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
@@ -111,7 +113,9 @@ class Channelise(Workload):
             wanted = outline.operands["samples"]
             drawn = {"samples": Drawn(wanted.shape, wanted.dtype, self._samples)}
             axes = {"samples": outline.axes["samples"]}
-            staged = Staged({}, axes, self._times(), {"seed": self.seed}, drawn)
+            time = np.arange(case.samples or 0) / case.sample_rate_hz
+            there = {**outline.coordinates, "time": Coordinate(time, "s", "time")}
+            staged = Staged({}, axes, there, {"seed": self.seed}, drawn)
         else:
             self.check_again(upstream)
             staged = operands.staged(
@@ -128,7 +132,8 @@ class Channelise(Workload):
             shape = (case.polarizations, case.antennas, case.samples or 0)
             samples = blank(shape, np.float32 if case.real else np.complex64)
             time = Coordinate(blank((case.samples or 0,), np.float64), "s", "time")
-            found = Staged({"samples": samples}, {"samples": SAMPLES.axes[1:]}, {"time": time})
+            there = {"time": time, **(places(self._positions()) if case.sources else {})}
+            found = Staged({"samples": samples}, {"samples": SAMPLES.axes[1:]}, there)
         return self._with_coefficients(found, values=False)
 
     def _with_coefficients(self, staged: Staged, *, values: bool = True) -> Staged:
@@ -141,12 +146,13 @@ class Channelise(Workload):
             axes["coefficients"] = COEFFICIENTS.axes
         return replace(staged, operands=data, axes=axes)
 
-    def _times(self) -> dict[str, Coordinate]:
-        time = np.arange(self.case.samples or 0) / self.case.sample_rate_hz
-        return {"time": Coordinate(time, "s", "time")}
+    def _positions(self) -> Array:
+        """(antennas, 2) in metres."""
+        case = self.case
+        return case.array.positions(case.antennas, case.centre_hz + case.sample_rate_hz / 2)
 
     def _samples(self, box: Box) -> Array:
-        """Noise, and tones whose phases at the start belong to the antenna, not to the box."""
+        """Noise, waves, and tones whose phases at the start belong to the antenna, not the box."""
         samples = complex_normal(self.rng(0, *box.offset), box.shape, self.case.noise)
         time = np.arange(box.along(2).start, box.along(2).stop)
         for polarization in range(box.shape[0]):
@@ -158,7 +164,17 @@ class Channelise(Workload):
                     phase = 2j * np.pi * ((tone.frequency * time + start) % 1)
                     wave = tone.amplitude * np.exp(phase)
                     samples[polarization, antenna] += wave.astype(np.complex64)
+        if self.case.sources:
+            samples += self._arriving(box)
         return np.ascontiguousarray(samples.real) if self.case.real else samples
+
+    def _arriving(self, box: Box) -> Array:
+        case = self.case
+        waves = [Wave(source.direction, source.power) for source in case.sources]
+        make = received_band(
+            case.centre_hz, case.sample_rate_hz, self._positions(), waves, partial(self.rng, 2)
+        )
+        return make(box)
 
     def _problem(self, staged: Staged, precision: Precision) -> ChanneliseProblem:
         case = self.case

@@ -20,6 +20,7 @@ from workflow.accuracy.correlation_accuracy import (
 )
 from workflow.arrays import antennas, visibilities
 from workflow.arrays.plane_waves import Wave, received
+from workflow.arrays.steering import places
 from workflow.config.correlate_case import CorrelateCase, integrated
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
@@ -118,8 +119,7 @@ class Correlate(Workload):
             "antenna_position": Coordinate(
                 where, "m", "east and north of an antenna", ("antenna", "east_north")
             ),
-            "east": Coordinate(where[:, 0], "m", "east of the array's centre", ("antenna",)),
-            "north": Coordinate(where[:, 1], "m", "north of the array's centre", ("antenna",)),
+            **places(where),
         }
 
     def _integrations(self, samples: int) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from workflow.accuracy.image_accuracy import ImageReference, assess_image, image
 from workflow.arrays import sky
 from workflow.arrays.covariances import check_covariances, placed
 from workflow.arrays.plane_waves import Wave
+from workflow.arrays.steering import places
 from workflow.config.case import Case
 from workflow.config.image_case import ImageCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
@@ -56,6 +57,7 @@ class Image(Workload):
     }  # fmt: skip
     splits: ClassVar[tuple[str, ...]] = ("time", "polarization")
     reference_flops: ClassVar[float | None] = 1.5
+    real_result: ClassVar[bool] = True
     case: ImageCase
 
     @classmethod
@@ -103,8 +105,7 @@ class Image(Workload):
             "frequency": Coordinate(
                 self.case.frequencies.centres(self.case.channels), "Hz", "centre of the channel"
             ),
-            "east": Coordinate(where[:, 0], "m", "east of the array's centre", ("antenna",)),
-            "north": Coordinate(where[:, 1], "m", "north of the array's centre", ("antenna",)),
+            **places(where),
         }
         axes = {"covariances": COVARIANCES.axes}
         return Staged({"covariances": blank(shape, np.complex64)}, axes, coordinates)
@@ -119,10 +120,6 @@ class Image(Workload):
         n = self.case.directions.n
         kept = (1 if axis in self.case.sum else shape[at] for at, axis in enumerate(AXES[:2]))
         return (*kept, n, n)
-
-    def product_outline(self, outline: Staged) -> Product:
-        """See `Workload.product_outline`; power is real."""
-        return self.product(outline, blank(self.result_shape(outline), np.float64))
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """8 antennas^2 operations a channel, direction and image: m antennas, n directions."""
