@@ -31,7 +31,7 @@ OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
     *((plan.name(), {"choose_plan": lambda *_, plan=plan: plan})
       for plan in (*WGMMA_PLANS, *MMA_PLANS)),
     ("3 slices", {"choose_slices": lambda *_: 3}),
-    ("pieces", {"_FREE_BYTES": 0}),
+    ("pieces", {"workspace_limit": lambda _: 0}),
 )  # fmt: skip
 """Names of `argand.gemm.modular.launch` in place of which a call takes something else."""
 _COUNT = 7

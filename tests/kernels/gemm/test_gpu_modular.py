@@ -143,7 +143,7 @@ def test_pieces_of_columns_and_of_batches(
     cp: Any, rng: np.random.Generator, dtype: Any, modular_launch: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(modular_launch, "_FREE_BYTES", 0)
+    monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
     for shape_a, shape_b in (((300, 200), (200, 1100)), ((7, 60, 90), (7, 90, 130)),
                              ((60, 90), (7, 90, 130)), ((7, 60, 90), (90, 130))):  # fmt: skip
         a, b = numbers(rng, *shape_a, dtype=dtype), numbers(rng, *shape_b, dtype=dtype)
@@ -154,7 +154,7 @@ def test_graphs_of_pieces_side_by_side(
     cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the third call on a graph runs, whose kernels wait only for what they need."""
-    monkeypatch.setattr(modular_launch, "_FREE_BYTES", 0)
+    monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
     for shape_a, shape_b in (((9, 300, 700), (9, 700, 260)), ((300, 700), (9, 700, 260))):
         a, b = (numbers(rng, *shape, dtype="complex64") for shape in (shape_a, shape_b))
         expected = gemm(a, b, precision="7xint8")
@@ -226,7 +226,7 @@ def test_packed_operands_in_pieces(
     cp: Any, rng: np.random.Generator, family: str, modular_launch: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(modular_launch, "_FREE_BYTES", 0)
+    monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
     for shape_a, shape_b in (((60, 200), (200, 900)), ((5, 60, 90), (5, 90, 130)),
                              ((60, 90), (5, 90, 130))):  # fmt: skip
         a, b = (numbers(rng, *shape, dtype="complex128") for shape in (shape_a, shape_b))

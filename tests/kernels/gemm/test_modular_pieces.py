@@ -14,6 +14,7 @@ from argand.gemm.modular.pieces import (
     choose_plan,
     choose_slices,
     pieces_of,
+    workspace_limit,
 )
 from argand.gemm.modular.product_plan import TILE_K, plans_of
 
@@ -92,3 +93,15 @@ def test_pieces_cover_the_batch_and_the_columns(limit: int) -> None:
             "panels are of one product"
         )
     assert Piece(0, 1, 0, 129).padded == 256
+
+
+@pytest.mark.parametrize("count", [6, 7, 8])
+def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> None:
+    """But for small ones, which may take twice as much, and tiny ones."""
+    for sizes in ((9, 9, 9), (2048, 2048, 2048), (8192, 700, 8192), (9000, 20_000, 16_384)):
+        one = problem(*sizes, count=count)
+        limit = workspace_limit(one)
+        assert limit == one.nbytes or limit <= max(min(2 * one.nbytes, 1 << 31), 1 << 28)
+        of_a, of_b, of_c = one.plane_bytes()
+        for piece in pieces_of(one, limit):
+            assert of_a + (of_b + of_c) * piece.padded <= limit

@@ -27,6 +27,7 @@ from argand.gemm.modular.pieces import (
     choose_plan,
     choose_slices,
     pieces_of,
+    workspace_limit,
 )
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,
@@ -49,8 +50,6 @@ from argand.runtime.tensor_map import TensorMap, tensor_map
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""
 _RESIDUES = "residues"
-_FREE_BYTES = 1 << 31
-"""Workspace that a call may take in any case; a larger one takes no more than its operands do."""
 
 
 class ModularLaunch:
@@ -116,7 +115,7 @@ class ModularLaunch:
 
     def _steps(self) -> Iterator[Step]:
         problem, a, b = self._problem, self._a, self._b
-        limit = max(_FREE_BYTES, problem.nbytes)
+        limit = workspace_limit(problem)
         pieces = pieces_of(problem, limit)
         of_a, of_b, of_c = problem.plane_bytes()
         a_products = pieces[0].products if problem.a.batch_stride else 1

@@ -32,6 +32,9 @@ _EPILOGUE_TILES = 1
 _ADD_SLICES, _ADD_BYTE = 1e5, 0.012
 """Time of the kernel that adds slices, and of a byte that a kernel moves, in the units of `_times`:
 a multiprocessor of an H200 multiplies some 41,000 a microsecond."""
+_ANY_BYTES, _TWICE_BYTES = 1 << 28, 1 << 31
+"""Workspace that any call may take, and up to which a call may take twice its operands' bytes: in
+pieces, products of a millisecond or two would take 4% longer."""
 _TILE_COST = {(128, 256): 1.03, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
 """Time of a tile for each element of it, relative to the largest."""
 
@@ -98,6 +101,14 @@ class Piece:
     def padded(self) -> int:
         """Columns of the residues."""
         return -(-self.columns // COLUMN_BLOCK) * COLUMN_BLOCK
+
+
+def workspace_limit(problem: ModularProblem) -> int:
+    """Return the most bytes of planes and residues that a call takes.
+
+    They are those of its operands and result, for small ones twice as many or 256 MiB.
+    """
+    return max(_ANY_BYTES, problem.nbytes, min(2 * problem.nbytes, _TWICE_BYTES))
 
 
 def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
