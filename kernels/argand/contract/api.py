@@ -59,7 +59,7 @@ def contract(
         ValueError: subscripts that are none or do not fit the arrays, an ``out`` of another shape.
         TypeError: operands that are `argand.Pairs`; else as `argand.gemm`.
 
-    Examples:
+    Example:
         >>> a, b = np.array([[1, 1j]]), np.array([[[2, 0], [0, 3]]])
         >>> argand.contract("ij,kjl->kil", a, b, conj_a=True, bias=1)
         array([[[3.+0.j, 1.-3.j]]])
