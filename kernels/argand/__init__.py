@@ -1,5 +1,6 @@
 """Complex matrix kernels at a precision of your choice, on the CPU and on NVIDIA GPUs."""
 
+from argand.accelerate.api import accelerate
 from argand.beam_power.api import beam_power
 from argand.beam_power.problem import BeamPowerProblem
 from argand.channelise.api import channelise
@@ -57,6 +58,7 @@ __all__ = [
     "SoftmaxProblem",
     "Solution",
     "SpectrumProblem",
+    "accelerate",
     "apply_gate",
     "beam_power",
     "channelise",

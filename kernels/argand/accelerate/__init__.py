@@ -1,0 +1,1 @@
+"""Complex products of other libraries' calls, made by argand where that is faster."""

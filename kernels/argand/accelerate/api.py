@@ -1,0 +1,58 @@
+"""`accelerate`: complex products of torch and CuPy by argand, without a change of the program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from argand.accelerate.interceptors import intercepted
+from argand.accelerate.report import Report
+from argand.accelerate.router import Router
+from argand.precision import Precision
+
+
+@contextmanager
+def accelerate(
+    *,
+    tolerance: float | None = None,
+    precision: str | Precision | None = None,
+    report: Callable[[str], object] | bool = True,
+) -> Iterator[Report]:
+    """Make complex products of torch and CuPy within the context by argand, where it is faster.
+
+    torch.matmul, ``@``, mm and bmm of tensors and cupy.matmul of arrays (``@`` of CuPy's cannot be
+    intercepted) on a GPU, of matrices or batches of complex64 or complex128, are measured at the
+    first call of each form, shapes and strides, by argand and by the library. All calls of the form
+    are then made by the faster one. Calls with an ``out``, and calls that are compiled or captured,
+    are left to the library. Gradients are those of `argand.gemm`.
+
+    Args:
+        tolerance, precision: of the products, as of `argand.gemm`: a tolerance is proven, by exact
+            integers. Both None is the default of their type: fp64, and for complex64 on a GPU
+            3xtf32, whose errors are smaller than those of cuBLAS's fp32.
+        report: True writes the report to stderr at the end; or what is called with it as text.
+
+    Yields:
+        The `Report`, which counts while the context lasts.
+
+    Raises:
+        ValueError: a tolerance and a precision.
+
+    Example:
+        >>> with argand.accelerate(tolerance=1e-6, report=False) as done:
+        ...     pass
+        >>> done.routed_calls
+        0
+    """
+    if tolerance is not None and precision is not None:
+        raise ValueError(f"give a precision or a tolerance, got {precision!r} and {tolerance}")
+    router = Router(tolerance, precision)
+    try:
+        with intercepted(router):
+            yield router.report
+    finally:
+        if callable(report):
+            report(str(router.report))
+        elif report:
+            sys.stderr.write(f"{router.report}\n")

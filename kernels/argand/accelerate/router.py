@@ -1,0 +1,93 @@
+"""Which complex products argand makes in place of a library: those it was measured faster at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+from threading import Lock
+from typing import Any
+
+from argand.accelerate.report import Report, RoutedForm
+from argand.device import DeviceError
+from argand.gemm.api import gemm
+from argand.precision import Precision
+from argand.runtime.compiler import CompileError
+from argand.runtime.plan import PlanError
+
+Product = Callable[[Any, Any], Any]
+Timer = Callable[[Product, Any, Any], float]
+"""Seconds of a product of two operands, of a call in a row."""
+_CLEARLY = 0.95
+"""Times below this part of the library's are clearly less: clocks differ by less between calls."""
+_TURNS, _CALLS = 3, 8
+"""Measurements of either in turn, and calls of each."""
+
+
+def measured(product: Product, a: Any, b: Any) -> float:
+    """Return the seconds from one call to the next, of host and device, whatever their stream."""
+    import cupy
+
+    device = cupy.cuda.Device(a.device.index if hasattr(a.device, "index") else a.device.id)
+    product(a, b)
+    device.synchronize()
+    started = time.perf_counter()
+    for _ in range(_CALLS):
+        product(a, b)
+    device.synchronize()
+    return (time.perf_counter() - started) / _CALLS
+
+
+class Router:
+    """Makes products by argand or by a library, and keeps count.
+
+    Args:
+        tolerance, precision: of `argand.gemm`; both None is its default for the operands.
+        timer: measures a product.
+    """
+
+    def __init__(
+        self,
+        tolerance: float | None,
+        precision: str | Precision | None,
+        timer: Timer = measured,
+    ) -> None:
+        self._tolerance, self._precision = tolerance, precision
+        accuracy = "at the accuracy of their data" if precision is None else f"at {precision}"
+        if tolerance is not None:
+            accuracy = f"within {tolerance:g}"
+        self.report = Report(accuracy)
+        self._forms: dict[Any, RoutedForm] = {}
+        self._timer = timer
+        self._lock = Lock()
+
+    def product(self, library: str, original: Product, a: Any, b: Any, form: Any) -> Any:
+        """Return a @ b. ``form`` is what calls that one decision is for have in common."""
+        with self._lock:
+            row = self._forms.get((library, form))
+            if row is None:
+                row = self._forms[library, form] = self._decided(library, original, a, b)
+                self.report.forms.append(row)
+            row.calls += 1
+        return self._ours(a, b) if row.by_argand else original(a, b)
+
+    def _ours(self, a: Any, b: Any) -> Any:
+        return gemm(a, b, tolerance=self._tolerance, precision=self._precision)
+
+    def _decided(self, library: str, original: Product, a: Any, b: Any) -> RoutedForm:
+        """Measure both, in turn, and keep the one that is clearly faster."""
+        form = f"{a.dtype} {tuple(a.shape)} @ {b.dtype} {tuple(b.shape)}".replace("torch.", "")
+        try:
+            made = self._ours(a, b)
+        except (PlanError, CompileError, DeviceError, ValueError) as error:
+            return RoutedForm(library, form, False, f"argand refused it ({error})")
+        if made.dtype != a.dtype or made.dtype != b.dtype:
+            return RoutedForm(library, form, False, f"argand's result would be {made.dtype}")
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for _ in range(_TURNS):
+            for ours, product in ((False, original), (True, self._ours)):
+                times[ours].append(self._timer(product, a, b))
+        theirs, ours_seconds = median(times[False]), median(times[True])
+        faster = ours_seconds < _CLEARLY * theirs
+        reason = "which is faster" if faster else "argand is not clearly faster"
+        return RoutedForm(library, form, faster, reason, theirs, ours_seconds)

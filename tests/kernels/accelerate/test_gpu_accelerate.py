@@ -1,0 +1,61 @@
+"""Products of torch and CuPy on a GPU that argand takes over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import accelerate, launched
+
+pytestmark = pytest.mark.gpu
+
+
+def drawn(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.standard_normal((*shape, 2)).view(complex)[..., 0]
+
+
+def test_large_products_of_cupy_are_made_by_argand(cp: Any, rng: np.random.Generator) -> None:
+    a = cp.asarray(drawn(rng, 1024, 1024), "complex64")
+    wanted = a.astype("complex128") @ a.astype("complex128")
+    for options, error in (({}, 1e-6), ({"tolerance": 1e-6}, 1e-6), ({"precision": "fp16"}, 2e-3)):
+        with accelerate(report=False, **options) as done:
+            for _ in range(2):
+                found = cp.matmul(a, a)
+        assert cp.linalg.norm(found - wanted) <= error * cp.linalg.norm(wanted)
+        (row,) = done.forms
+        assert row.calls == 2
+        if row.by_argand:
+            assert row.argand_seconds is not None
+            assert row.library_seconds is not None
+            assert row.argand_seconds < row.library_seconds
+    with accelerate(report=False) as done:
+        assert cp.matmul(a.real, a.real).dtype == "float32"
+    assert done.forms == []
+
+
+def test_products_of_torch(gpu: Any, rng: np.random.Generator) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    a = torch.tensor(drawn(rng, 1024, 1024), device="cuda")
+    single = a.to(torch.complex64)
+    vectors, real = single[0], single.real
+    calls = [
+        lambda x: x @ x, lambda x: torch.matmul(x, x.mH), lambda x: x.mm(x),
+        lambda x: torch.bmm(x[None], x[None])[0],
+    ]  # fmt: skip
+    with accelerate(report=False, precision="3xtf32") as done:
+        for call in calls:
+            wanted = call(a)
+            found = call(single)
+            error = torch.linalg.vector_norm(found - wanted)
+            assert error <= 1e-6 * torch.linalg.vector_norm(wanted)
+        vectors @ single
+        real @ real
+    assert [row.calls for row in done.forms] == [1] * 8
+    assert {row.by_argand for row in done.forms if "complex128" in row.form} == {False}
+    if any(row.by_argand for row in done.forms):
+        with accelerate(report=False, precision="3xtf32"):
+            single @ single
+            with launched() as kernels:
+                single @ single
+        assert kernels
