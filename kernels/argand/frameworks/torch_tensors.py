@@ -1,14 +1,14 @@
 """Tensors of torch in, tensors out: the public calls on views of them, without copies.
 
 A CPU tensor is computed as a NumPy array and a CUDA tensor as a CuPy array over the same memory, on
-torch's current stream and in memory of torch's allocator, so that graphs that torch captures own
-what their kernels write. Only calls that have a tensor import this module.
+torch's current stream; in a capture memory is torch's, so that its graph owns what kernels write.
+Only calls that have a tensor import this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cache
 from typing import Any
 
@@ -98,20 +98,23 @@ def _computed(
     options: Mapping[str, Any],
 ) -> Any:
     """Return the result as a tensor, without a gradient."""
-    tensors = {name: x for name, x in arrays.items() if framework_of(x) == "torch"}
-    device = _device_of(tensors.values())
-    out = tensors.get(written)
-    if out is not None and (out.is_conj() or out.is_neg()):
-        raise ValueError(f"{written} must not be a conjugate or negative view: resolve it first")
+    names = [name for name, x in arrays.items() if framework_of(x) == "torch"]
+    device = _device_of([arrays[name] for name in names])
     given, options = dict(arrays), dict(options)
+    out = given.get(written)
+    if out is not None and written in names and (out.is_conj() or out.is_neg()):
+        raise ValueError(f"{written} must not be a conjugate or negative view: resolve it first")
     if rules is not None and rules.adapted is not None:
         rules.adapted(given, options)
-    with _on_stream_of(device):
-        half = "format" in options and any(x.dtype == torch.bfloat16 for x in tensors.values())
-        for name in tensors:
-            given[name] = (_bits if half else _view)(given[name], pairs)
-        if half:
-            options["format"] = "bf16"
+    with on_stream_of(device):
+        for name in names:
+            x = given[name]
+            if x.dtype == torch.bfloat16 and "format" in options:
+                given[name] = _array(x.detach().view(torch.int16)).view(np.uint16)
+                if name != written:
+                    options["format"] = "bf16"
+            else:
+                given[name] = _view(x, pairs)
         found = function(**given, **options)
         if out is not None:
             return out
@@ -120,28 +123,50 @@ def _computed(
         return _tensor(found, bf16=options.get("output") == "bf16")
 
 
-def _device_of(tensors: Any) -> Any:
+def _device_of(tensors: Sequence[Any]) -> Any:
     """Return the device of all these tensors."""
-    devices = {x.device for x in tensors}
-    if len(devices) > 1:
-        raise TypeError(f"tensors must be on one device, got {sorted(map(str, devices))}")
-    device = devices.pop()
+    device = tensors[0].device
+    if any(x.device != device for x in tensors):
+        found = sorted({str(x.device) for x in tensors})
+        raise TypeError(f"tensors must be on one device, got {found}")
     if device.type not in ("cpu", "cuda"):
         raise TypeError(f"tensors must be on a CPU or a CUDA GPU, got {device}")
     return device
 
 
-@contextmanager
-def _on_stream_of(device: Any) -> Iterator[None]:
-    """Make a CUDA device, torch's stream and its allocator CuPy's current ones; not on a CPU."""
+_NOTHING = nullcontext()
+
+
+def on_stream_of(device: Any) -> AbstractContextManager[Any]:
+    """Return a context in which CuPy works as torch does: on its stream, device and memory.
+
+    Where CuPy's current stream and device are torch's, it is empty, and CuPy's own pool serves as
+    workspace, which belongs to the stream. In a capture memory is torch's, so that the graph owns
+    it.
+    """
     if device.type == "cpu":
-        yield
-        return
+        return _NOTHING
     import cupy
 
-    stream = _stream(torch.cuda.current_stream(device).cuda_stream)
-    with cupy.cuda.Device(device.index), stream, cupy.cuda.using_allocator(_torch_memory()):
-        yield
+    address = raw_stream(device.index)
+    capturing = torch.cuda.is_current_stream_capturing()
+    current = cupy.cuda.get_current_stream().ptr == address
+    if current and not capturing and cupy.cuda.runtime.getDevice() == device.index:
+        return _NOTHING
+    stack = ExitStack()
+    stack.enter_context(cupy.cuda.Device(device.index))
+    stack.enter_context(_stream(address))
+    if capturing:
+        stack.enter_context(cupy.cuda.using_allocator(_torch_memory()))
+    return stack
+
+
+def raw_stream(index: int) -> int:
+    """Return the address of torch's current stream of a device.
+
+    ``torch.cuda.current_stream`` says the same, and takes longer than a small product.
+    """
+    return int(torch._C._cuda_getCurrentRawStream(index))
 
 
 @cache
@@ -179,7 +204,10 @@ def _torch_memory() -> Any:
 
 
 def _view(x: Any, pairs: type | None) -> Any:
-    x = x.detach().resolve_conj().resolve_neg()
+    if x.requires_grad:
+        x = x.detach()
+    if x.is_conj() or x.is_neg():
+        x = x.resolve_conj().resolve_neg()
     if x.dtype == torch.bfloat16:
         x = x.float()
     if x.dtype == torch.complex32:
@@ -189,12 +217,12 @@ def _view(x: Any, pairs: type | None) -> Any:
     return _array(x)
 
 
-def _bits(x: Any, pairs: type | None) -> Any:
-    """The bits of bfloat16 as uint16, anything else as `_view` has it."""
-    x = x.detach()
-    if x.dtype != torch.bfloat16:
-        return _view(x, pairs)
-    return _array(x.view(torch.int16)).view(np.uint16)
+TYPES = {
+    getattr(torch, name): np.dtype(name)
+    for name in ("float16", "float32", "float64", "complex64", "complex128", "bool", "uint8",
+                 "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+}  # fmt: skip
+"""The types that torch and NumPy share."""
 
 
 def _array(x: Any) -> Any:
@@ -203,7 +231,13 @@ def _array(x: Any) -> Any:
         return x.numpy()
     import cupy
 
-    return cupy.from_dlpack(x)
+    dtype = TYPES.get(x.dtype)
+    if dtype is None:
+        raise TypeError(f"tensors must be of {list(map(str, TYPES))}, got {x.dtype}")
+    item = dtype.itemsize
+    memory = cupy.cuda.UnownedMemory(x.data_ptr(), x.numel() * item, x, x.device.index)
+    strides = tuple([stride * item for stride in x.stride()])
+    return cupy.ndarray(x.shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
 
 
 def _half_tensor(found: Any) -> Any:

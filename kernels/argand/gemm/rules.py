@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,16 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
             x, options[op_name] = x.conj(), "T" if op == "C" else "C"
             x = x.mT if op == "N" else x
         arrays[name] = x
+    if any(options.get(name) is not None for name in ("precision", "tolerance", "output")):
+        return
     given = [x for x in arrays.values() if x is not None]
-    unnamed = all(options.get(name) is None for name in ("precision", "tolerance", "output"))
-    if unnamed and all(str(getattr(x, "dtype", "")) == "torch.complex32" for x in given):
+    if all(_is_complex_half(getattr(x, "dtype", None)) for x in given):
         options |= {"precision": "fp16", "output": "complex-half"}
+
+
+@cache
+def _is_complex_half(dtype: Any) -> bool:
+    return str(dtype) == "torch.complex32"
 
 
 def _unsigned(x: Any) -> Any:

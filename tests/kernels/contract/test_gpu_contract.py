@@ -48,6 +48,7 @@ def test_a_bias_of_large_products_is_repeated_by_strides(
         found = contract("ij,jk->ik", a, b, bias=bias, precision=precision)
         error = cp.linalg.norm(found - (plain + bias)) / cp.linalg.norm(plain)
         assert error < ROUGH[precision]
-        found = contract("ij,jk->ki", a, b, bias=bias.T, precision=precision)
-        error = cp.linalg.norm(found - (plain.T + bias.T)) / cp.linalg.norm(plain)
+        turned = cp.atleast_2d(bias).T
+        found = contract("ij,jk->ki", a, b, bias=turned, precision=precision)
+        error = cp.linalg.norm(found - (plain.T + turned)) / cp.linalg.norm(plain)
         assert error < ROUGH[precision]
