@@ -29,6 +29,7 @@ from argand.beam_power.problem import BeamPowerProblem
 from argand.beam_power.sm90_plan import (
     LARGEST_WGMMA_GROUP,
     WEIGHT_ROW_BYTES,
+    WGMMA_TIMES,
     WgmmaBeamPowerPlan,
     check_wgmma_plan,
     choose_wgmma_plan,
@@ -171,7 +172,7 @@ class BeamPowerLaunch:
 
 def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     """Return the plan of a form, and how its tiles lie along time."""
-    plan = form.plan or _chosen(form, 1, True, device.require_arch())
+    plan = form.plan or _chosen(form, device.require_arch())
     largest = LARGEST_GROUP[form.samples]
     if isinstance(plan, WgmmaBeamPowerPlan):
         largest = LARGEST_WGMMA_GROUP
@@ -186,16 +187,17 @@ def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     return replace(plan, group=tiles.group, aligned=aligned), tiles
 
 
-def _chosen(form: KernelForm, group: int, aligned: bool, arch: Arch) -> AnyPlan:
+def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
     """Return wgmma's plan for one polarization on Hopper where there is one, else mma.sync's."""
-    problem = form.problem
+    problem, samples = form.problem, form.samples
     found = None
     if problem.polarizations == 1 and form.precision.terms == 1 and arch.target == TARGET:
+        tiles = time_tiles(WGMMA_TIMES, problem.integrate, samples, LARGEST_WGMMA_GROUP)
         found = choose_wgmma_plan(
-            form.precision, form.samples, group, problem.beams, problem.antennas, aligned, arch
+            form.precision, samples, tiles.group, problem.beams, problem.antennas, True, arch
         )
     return found or choose_plan(
-        form.precision, form.samples, problem.polarizations, group, problem.beams, aligned, arch
+        form.precision, samples, problem.polarizations, 1, problem.beams, True, arch
     )
 
 

@@ -22,7 +22,9 @@ from argand.runtime.wgmma import wgmma_function
 
 LARGEST_WGMMA_GROUP = 16
 """Samples of a warp, whose sums need no shared memory."""
-_WARPGROUP, _TIMES = 128, 64
+WGMMA_TIMES = 64
+"""Samples of a tile."""
+_WARPGROUP = 128
 WEIGHT_ROW_BYTES = 128
 """Bytes of a row of a beam's weights in shared memory (`kWeightRowBytes`)."""
 _BLOCK_BYTES = 1024
@@ -37,7 +39,7 @@ class WgmmaBeamPowerPlan:
         samples: how samples lie in memory.
         group: samples that a warp sums before shared memory, a power of two that divides a bin.
         beams: of a block; all of its warpgroups have them.
-        warpgroups: of a block, each of 64 samples.
+        warpgroups: of a block, each with tiles of its own; two take turns at the tensor cores.
         blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
         stages: of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
@@ -53,8 +55,8 @@ class WgmmaBeamPowerPlan:
 
     @property
     def times(self) -> int:
-        """Samples of a tile."""
-        return _TIMES * self.warpgroups
+        """Samples of a tile, which is a warpgroup's."""
+        return WGMMA_TIMES
 
     @property
     def threads(self) -> int:
@@ -62,11 +64,12 @@ class WgmmaBeamPowerPlan:
         return _WARPGROUP * self.warpgroups
 
     def shared_bytes(self, antennas: int, precision: Precision) -> int:
-        """Dynamic shared memory of a block: alignment, weights, the ring, and sums of groups."""
+        """Dynamic shared memory of a block: alignment, weights, rings, and sums of groups."""
         row = self.times * SAMPLE_BYTES[self.samples] + PADDING
         ring = self.stages * DEPTH[self.samples] * row
         weights = rows_of_k(antennas, self.samples, precision) * 2 * self.beams * WEIGHT_ROW_BYTES
-        return 1024 + weights + ring + self.beams * (self.times // self.group) * 4
+        sums = self.beams * (self.times // self.group) * 4
+        return 1024 + weights + self.warpgroups * (ring + sums)
 
 
 def rows_of_k(antennas: int, samples: Samples, precision: Precision) -> int:

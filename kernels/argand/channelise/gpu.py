@@ -24,6 +24,13 @@ from argand.channelise.plan import (
     without_spills,
 )
 from argand.channelise.problem import ChanneliseProblem
+from argand.channelise.sm90_plan import (
+    SpecializedPlan,
+    check_specialized_plan,
+    specialized,
+    specialized_name,
+    specialized_source,
+)
 from argand.device import Device, gpu
 from argand.dft.api import dft
 from argand.dft.plan_words import plan_words
@@ -92,9 +99,12 @@ def _plan(problem: ChanneliseProblem, device: Device) -> ChannelisePlan | None:
     arch = device.require_arch()
     if not PLAN_OVERRIDE.active:
         return plan_of(problem, arch)
-    if PLAN_OVERRIDE.value is not None:
-        check_plan(PLAN_OVERRIDE.value, arch)
-    return PLAN_OVERRIDE.value
+    plan = PLAN_OVERRIDE.value
+    if isinstance(plan, SpecializedPlan):
+        check_specialized_plan(plan, arch)
+    elif plan is not None:
+        check_plan(plan, arch)
+    return plan
 
 
 def _in_one_kernel(
@@ -103,7 +113,9 @@ def _in_one_kernel(
 ) -> None:  # fmt: skip
     given, component = _units(problem, x)
     if not PLAN_OVERRIDE.active:
-        plan = without_spills(plan, component, device.target)
+        plan = specialized(plan, device.require_arch()) or without_spills(
+            plan, component, device.target
+        )
     unit = 2 if problem.real else 1
     chunks, batches = _chunks(problem, plan, device)
     items = problem.rows * chunks * problem.phases
@@ -117,7 +129,7 @@ def _in_one_kernel(
         "chunks": chunks, "batches": batches, "step": problem.step // unit,
     })  # fmt: skip
     if launches.watching:
-        launches.note(kernel_name(plan, component))
+        launches.note(_kernel_of(plan, component)[1])
 
 
 def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
@@ -145,14 +157,19 @@ def _chunks(problem: ChanneliseProblem, plan: ChannelisePlan, device: Device) ->
     return -(-batches // of_chunk), of_chunk
 
 
+def _kernel_of(plan: ChannelisePlan, component: str) -> tuple[str, str]:
+    """Return the source of a plan's kernel, and its name."""
+    if isinstance(plan, SpecializedPlan):
+        return specialized_source(plan, component), specialized_name(plan, component)
+    return kernel_source(plan, component), kernel_name(plan, component)
+
+
 @lru_cache(maxsize=64)
 def _kernel_launch(
     plan: ChannelisePlan, component: str, blocks: int, device: Device
 ) -> BoundKernel:
-    kernel = load(
-        kernel_source(plan, component), device.target, kernel_name(plan, component),
-        plan.shared_bytes,
-    )  # fmt: skip
+    source, name = _kernel_of(plan, component)
+    kernel = load(source, device.target, name, plan.shared_bytes)
     dtype = arguments_dtype(KERNEL_ARGUMENTS)
     return BoundKernel(
         kernel, blocks, plan.block_threads, Arguments(dtype, dict.fromkeys(dtype.names or (), 0)),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, ChanneliseProblem, channelise, launched, pairs
 from argand.channelise.plan import plan_of
+from argand.channelise.sm90_plan import specialized
 from argand.device import gpu
 
 from tests.kernels.channelise.banks import Bank, bank
@@ -100,6 +101,36 @@ def test_every_plan_computes_the_same(cp: Any, name: str) -> None:
         found = channelised(cp, one, "fp32")
     assert any("filter" in name for name in names)
     assert np.abs(found - truth).max() <= 1e-5 * np.abs(truth).max()
+
+
+@pytest.mark.parametrize("kind", ["complex64", "int8 pairs", "int16 pairs"])
+@pytest.mark.parametrize(
+    ("channels", "taps", "changes"),
+    [
+        (1024, 8, {}), (1024, 8, {"slots": 2}), (1024, 5, {}), (1024, 1, {}), (512, 8, {}),
+        (512, 16, {}), (256, 16, {}), (1024, 3, {"batch": 1}),
+        (512, 4, {"transform_groups": 2, "filter_registers": 112, "transform_registers": 64}),
+    ],
+)  # fmt: skip
+def test_specialised_warps_turn_their_ring_many_times(
+    cp: Any, channels: int, taps: int, changes: dict[str, int], kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    from argand.channelise import gpu as on_gpus
+
+    one = bank(channels, taps, 173, kind=kind, leading=(2,), seed=31)
+    device = gpu(0)
+    plan = plan_of(problem_of(one, "fp32"), device.require_arch())
+    assert plan is not None
+    found = specialized(plan, device.require_arch())
+    if found is None:
+        pytest.skip("specialised warps are Hopper's")
+    # A block has all spectra of a row.
+    monkeypatch.setattr(on_gpus, "_chunks", lambda _, plan, __: (1, -(-173 // plan.batch)))
+    with on_gpus.PLAN_OVERRIDE.use(replace(found, **changes)), launched() as names:
+        spectra = channelised(cp, one, "fp32")
+    assert all(name.startswith("sm90_channelise") for name in names)
+    assert one.excess(spectra, "fp32", "cuda", "kernel") <= 1
 
 
 @pytest.mark.parametrize("waves", [1, 3, 40])

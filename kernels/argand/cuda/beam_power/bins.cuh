@@ -2,14 +2,14 @@
 #pragma once
 #include "plan.cuh"
 
-// Adds the sums of each bin and stores it. `sums` are [output][beam][group of samples] of a block
-// whose beams begin at `first_beam`; `descale(row)` is what an output's beam is multiplied with.
+// Adds the sums of each bin and stores it, by threads 0 to Threads - 1. `sums` are [output][beam]
+// [group of samples] of beams from `first_beam` on; `descale` scales the sum of a beam back.
 template <int Outputs, int Beams, int RowSums, int GroupSamples, int Threads, typename Descale>
 __device__ __forceinline__ void store_bins(const BeamPowerArguments& args, const float* sums,
                                            const TimeTile& tile, int result, int first_beam,
-                                           const Descale& descale) {
+                                           int thread, const Descale& descale) {
     const int groups = args.slices > 1 ? RowSums : args.integrate / GroupSamples;
-    for (int i = threadIdx.x; i < Outputs * Beams * tile.bins; i += Threads) {
+    for (int i = thread; i < Outputs * Beams * tile.bins; i += Threads) {
         const int bin = i % tile.bins, row = i / tile.bins;  // row: output, beam
         const int beam = first_beam + row % Beams;
         if (beam >= args.beams) continue;

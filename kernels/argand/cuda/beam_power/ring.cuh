@@ -1,18 +1,19 @@
-// The ring of stages of samples, which runs on from one tile of a block to the next.
+// The ring of stages of samples, which runs on from one tile to the next of those that share it.
 #pragma once
 #include "samples.cuh"
 
-template <Samples samples, int Times, int Polarizations, int Stages, bool Aligned, int Threads>
+// Stages of every `Step`-th tile from `tile` on, copied by threads 0 to Threads - 1.
+template <Samples samples, int Times, int Polarizations, int Stages, bool Aligned, int Threads,
+          int Step = 1>
 struct SampleRing {
     using Here = Stage<samples, Times>;
     uint32 base;
-    int result, last;
+    int thread, result, last;
     int tile, polarization = 0, chunk = 0;  // what is copied next
     uint32 stage = 0;
 
-    __device__ __forceinline__ SampleRing(const BeamPowerArguments& args, uint32 base, int result,
-                                          int tile, int last)
-        : base(base), result(result), last(last), tile(tile) {}
+    __device__ __forceinline__ SampleRing(uint32 base, int thread, int result, int tile, int last)
+        : base(base), thread(thread), result(result), last(last), tile(tile) {}
 
     // Begins to copy one more stage, if there is one, as a group of its own.
     __device__ __forceinline__ void next(const BeamPowerArguments& args) {
@@ -25,7 +26,7 @@ struct SampleRing {
             load_stage<samples, Times, Aligned, Threads>(
                 base + stage * Here::kBytes,
                 static_cast<const unsigned char*>(args.samples) + offset * Here::kItem,
-                args.stride_antenna * Here::kItem, args.antennas - antenna, there.valid);
+                args.stride_antenna * Here::kItem, args.antennas - antenna, there.valid, thread);
             advance(args);
         }
         cp_async_commit();
@@ -37,6 +38,6 @@ struct SampleRing {
         chunk = 0;
         if (++polarization < Polarizations) return;
         polarization = 0;
-        ++tile;
+        tile += Step;
     }
 };

@@ -24,16 +24,17 @@ struct Stage {
     static constexpr int kBytes = kDepth<samples> * kPitch;
 };
 
-// Copies a stage: `valid` samples of `antennas` rows, zeros beside them. Aligned copies are of 16
-// bytes, others of a sample.
+// Copies a stage by threads 0 to Threads - 1: `valid` samples of `antennas` rows, zeros beside them.
+// Aligned copies are of 16 bytes, others of a sample.
 template <Samples samples, int Times, bool Aligned, int Threads>
 __device__ __forceinline__ void load_stage(uint32 stage, const unsigned char* from,
-                                           int64 row_bytes, int antennas, int valid) {
+                                           int64 row_bytes, int antennas, int valid,
+                                           int thread) {
     using Here = Stage<samples, Times>;
     constexpr int kCopy = Aligned ? 16 : Here::kItem;
     constexpr int kCopies = Times * Here::kItem / kCopy;
 #pragma unroll
-    for (int i = threadIdx.x; i < kDepth<samples> * kCopies; i += Threads) {
+    for (int i = thread; i < kDepth<samples> * kCopies; i += Threads) {
         const int row = i / kCopies, at = i % kCopies * kCopy;
         const uint32 to = stage + row * Here::kPitch + at;
         const int there = row < antennas ? min(max(valid * Here::kItem - at, 0), kCopy) : 0;

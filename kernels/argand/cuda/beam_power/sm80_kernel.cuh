@@ -154,7 +154,7 @@ struct BeamPowerKernel {
                            (warp_column * 32 + lane / 4 * kTimes<samples>) * Ring::kItem;
 
         SampleRing<samples, kTileTimes, Polarizations, Stages, Aligned, kThreads> copies(
-            args, ring, result, segment * args.block_tiles, last);
+            ring, threadIdx.x, result, segment * args.block_tiles, last);
 #pragma unroll 1
         for (int i = 0; i < Stages - 1; ++i) copies.next(args);
 
@@ -198,7 +198,7 @@ struct BeamPowerKernel {
             }
             __syncthreads();
             store_bins<kOutputs, kBeams, kRowSums, Sums::kGroup, kThreads>(
-                args, sums, TimeTile(args, tile), result, beam_block * kBeams,
+                args, sums, TimeTile(args, tile), result, beam_block * kBeams, threadIdx.x,
                 [](float sum, int) { return sum; });
         }
     }

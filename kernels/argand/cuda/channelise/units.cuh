@@ -9,9 +9,14 @@ struct Unit;
 
 template <>
 struct Unit<Component::fp32> {
+    using Raw = float2;
     static constexpr int kBytes = 8;
-    static __device__ __forceinline__ float2 load(const unsigned char* from) {
+    static __device__ __forceinline__ Raw fetch(const unsigned char* from) {
         return __ldg(reinterpret_cast<const float2*>(from));
+    }
+    static __device__ __forceinline__ float2 value(Raw raw) { return raw; }
+    static __device__ __forceinline__ float2 load(const unsigned char* from) {
+        return value(fetch(from));
     }
 };
 
@@ -19,9 +24,16 @@ struct Unit<Component::fp32> {
 // is that number, exactly. A conversion takes a quarter of an addition's rate.
 template <>
 struct Unit<Component::int8> {
+    using Raw = unsigned short;
     static constexpr int kBytes = 2;
+    static __device__ __forceinline__ Raw fetch(const unsigned char* from) {
+        return __ldg(reinterpret_cast<const unsigned short*>(from));
+    }
     static __device__ __forceinline__ float2 load(const unsigned char* from) {
-        const uint32 bits = __ldg(reinterpret_cast<const unsigned short*>(from)) ^ 0x8080u;
+        return value(fetch(from));
+    }
+    static __device__ __forceinline__ float2 value(Raw raw) {
+        const uint32 bits = raw ^ 0x8080u;
         constexpr float kOffset = 8388608.0f + 128.0f;
         return {__uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7440)) - kOffset,
                 __uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7441)) - kOffset};
@@ -30,9 +42,16 @@ struct Unit<Component::int8> {
 
 template <>
 struct Unit<Component::int16> {
+    using Raw = uint32;
     static constexpr int kBytes = 4;
+    static __device__ __forceinline__ Raw fetch(const unsigned char* from) {
+        return __ldg(reinterpret_cast<const uint32*>(from));
+    }
     static __device__ __forceinline__ float2 load(const unsigned char* from) {
-        const uint32 bits = __ldg(reinterpret_cast<const uint32*>(from)) ^ 0x80008000u;
+        return value(fetch(from));
+    }
+    static __device__ __forceinline__ float2 value(Raw raw) {
+        const uint32 bits = raw ^ 0x80008000u;
         constexpr float kOffset = 8388608.0f + 32768.0f;
         return {__uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7410)) - kOffset,
                 __uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7432)) - kOffset};

@@ -1,0 +1,139 @@
+"""Plans of filter banks by specialised warps (sm_90a). Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+
+from argand.channelise.plan import (
+    COMPONENTS,
+    KERNEL_ARGUMENTS,
+    ChannelisePlan,
+    check_plan,
+    kernel_name,
+    members,
+)
+from argand.device import Arch
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import TARGET, PlanError
+
+_WARPGROUP = 128
+_REGISTERS = 65536
+"""Of a multiprocessor."""
+_MOST_SLOTS = 8
+_LONGEST_TURN = 32
+"""Spectra of a loop without branches."""
+_RESERVED = 1024
+"""Bytes of shared memory that CUDA reserves in each block; barriers take a part of as many more."""
+
+
+@dataclass(frozen=True)
+class SpecializedPlan(ChannelisePlan):
+    """How filter warps and transform warps compute a critically sampled bank of complex samples.
+
+    ``threads`` are those of a group of transform warps, ``groups`` is 1; a filter thread has a
+    column.
+
+    Attributes:
+        slots: batches of the ring between both.
+        transform_groups: which take batches in turn.
+        filter_registers, transform_registers: of a thread.
+    """
+
+    slots: int = 6
+    transform_groups: int = 1
+    filter_registers: int = 176
+    transform_registers: int = 80
+
+    @property
+    def turn(self) -> int:
+        """Spectra after which both the frames in registers and the batches begin anew."""
+        return lcm(self.taps, self.batch)
+
+    @property
+    def block_threads(self) -> int:
+        """Threads of a block."""
+        return self.columns + self.transform_groups * self.threads
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block, the ring."""
+        return self.slots * super().shared_bytes
+
+
+def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    check_plan(plan, arch)
+    if arch.target != TARGET:
+        raise PlanError(f"specialised warps need {TARGET}, got {arch.target}")
+    if plan.real or plan.phases != 1 or plan.groups != 1:
+        raise PlanError(f"specialised warps take critically sampled complex samples, got {plan!r}")
+    if plan.columns % _WARPGROUP or plan.threads % _WARPGROUP:
+        raise PlanError(f"roles must be whole warpgroups of {_WARPGROUP} threads, got {plan!r}")
+    if plan.turn > _LONGEST_TURN or plan.slots <= plan.transform_groups:
+        raise PlanError(
+            f"taps and batch must divide a number up to {_LONGEST_TURN}, and slots exceed groups, "
+            f"got {plan!r}"
+        )
+    held = _REGISTERS // plan.blocks // plan.block_threads // 8 * 8 * plan.block_threads
+    wanted = (
+        plan.columns * plan.filter_registers
+        + plan.transform_groups * plan.threads * plan.transform_registers
+    )
+    if wanted > held:
+        raise PlanError(f"roles take {wanted} registers of {held}")
+
+
+def specialized(plan: ChannelisePlan, arch: Arch) -> SpecializedPlan | None:
+    """Return the plan by specialised warps of the bank of ``plan``; None where there is none.
+
+    There are as many transform threads as filter threads. A batch leaves each of them one butterfly
+    of a stage, or less, but not less than half of them any.
+    """
+    first, second, last = plan.radices
+    if plan.columns not in (_WARPGROUP, 2 * _WARPGROUP) or second == 1:
+        return None
+    threads = plan.columns
+    longest = max(1, threads // (first * max(second, last)))
+    sizes = range(longest, (longest - 1) // 2, -1)
+    batch = next((size for size in sizes if lcm(plan.taps, size) <= _LONGEST_TURN), 0)
+    blocks = 2 * _WARPGROUP // plan.columns
+    for slots in range(_MOST_SLOTS, 1, -1):
+        found = SpecializedPlan(
+            plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, batch,
+            threads, 1, blocks, slots,
+        )  # fmt: skip
+        try:
+            check_specialized_plan(found, arch)
+        except PlanError:
+            continue
+        return found
+    return None
+
+
+def specialized_name(plan: SpecializedPlan, component: str) -> str:
+    """Return the name of the kernel of a plan, for samples of components of a type."""
+    return f"sm90_{kernel_name(plan, component)}"
+
+
+def specialized_source(plan: SpecializedPlan, component: str) -> str:
+    """Return the CUDA C++ of the kernel."""
+    roles = (
+        f"{plan.turn}, {plan.slots}, {plan.transform_groups}, {plan.filter_registers}, "
+        f"{plan.transform_registers}"
+    )
+    kernel = f"SpecializedKernel<kPlan, kRoles, Component::{COMPONENTS[component][0]}>"
+    return (
+        '#include "channelise/sm90_kernel.cuh"\n'
+        f"{size_check('ChanneliseArguments', KERNEL_ARGUMENTS)}"
+        f"constexpr ChannelisePlan kPlan = {{{members(plan)}}};\n"
+        f"constexpr Specialization kRoles = {{{roles}}};\n"
+        f"using Kernel = {kernel};\n"
+        f"static_assert(Kernel::kThreads == {plan.block_threads} &&\n"
+        f"              kRoles.slots * kPlan.shared_bytes() == {plan.shared_bytes});\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
+        f"{specialized_name(plan, component)}("
+        "const __grid_constant__ ChanneliseArguments args) {\n"
+        "    Kernel::run(args);\n"
+        "}\n"
+    )

@@ -1,0 +1,195 @@
+// Critically sampled filter banks by specialised warps (sm_90a), in fp32.
+//
+// Filter warps, a thread a column, keep the samples of T frames and the coefficients in registers for
+// all spectra of a block: each sample is loaded and converted once. Groups of transform warps take
+// batches of spectra from a ring in shared memory in turn, run the stages of R1 and R2 and write the
+// result. So loads, sums and transforms of different spectra overlap without a barrier for all.
+#pragma once
+#include "device/mbarrier.cuh"
+#include "device/warpgroup.cuh"
+#include "kernel.cuh"
+
+// How warps are specialised. `plan.threads` are those of a transform group.
+struct Specialization {
+    int turn;    // spectra of whole windows of taps and whole batches
+    int slots;   // batches of the ring
+    int groups;  // of transform warps
+    int filter_registers;
+    int transform_registers;
+};
+
+template <ChannelisePlan plan, Specialization roles, Component Of>
+struct SpecializedKernel {
+    using Whole = ChanneliseKernel<plan, Of>;
+    using Item = typename Whole::Item;
+    using Samples = Unit<Of>;
+    using Stages = TransformStages<plan>;
+    static constexpr int M = plan.points, T = plan.taps, B = plan.batch;
+    static constexpr int R0 = plan.radices[0], R1 = plan.radices[1], R2 = plan.radices[2];
+    static constexpr int P = plan.columns(), kTurn = roles.turn, kWarp = 32;
+    static constexpr int kThreads = P + roles.groups * plan.threads;
+    static_assert(plan.phases == 1 && plan.frames == 1 && !plan.real && plan.groups == 1, "banks");
+    static_assert(kTurn % T == 0 && kTurn % B == 0, "a turn has whole windows and whole batches");
+    static_assert(P % 128 == 0 && plan.threads % 128 == 0, "roles are whole warpgroups");
+    static_assert(P * roles.filter_registers +
+                          roles.groups * plan.threads * roles.transform_registers <=
+                      kThreads * (65536 / kThreads / 8 * 8),
+                  "setmaxnreg must not claim more registers than the block has");
+
+    // The ring of batches, and what says that one is full or empty.
+    struct Ring {
+        float2* tiles;
+        uint32 full, empty;  // mbarriers, of 8 bytes each
+        int slot = 0;
+        uint32 parity = 0;
+
+        __device__ __forceinline__ float2* tile() const {
+            return tiles + slot * (plan.group_bytes() / 8);
+        }
+        __device__ __forceinline__ uint32 is_full() const { return full + slot * 8; }
+        __device__ __forceinline__ uint32 is_empty() const { return empty + slot * 8; }
+
+        __device__ __forceinline__ void advance(int by) {
+            slot += by;
+            if (slot >= roles.slots) {
+                slot -= roles.slots;
+                parity ^= 1;
+            }
+        }
+    };
+
+    // One arrival of a warp, after what its lanes have read or written.
+    static __device__ __forceinline__ void arrive(uint32 mbarrier) {
+        __syncwarp();
+        if (threadIdx.x % kWarp == 0) mbarrier_arrive(mbarrier);
+    }
+
+    // Asks for the lines of a turn's frames from `frame` on, if the item has them.
+    static __device__ __forceinline__ void prefetch(const Item& item, int frame, int thread) {
+        constexpr int kLine = 128, kFrame = M * Samples::kBytes;
+        const int frames = min(item.frames() - frame, kTurn);
+        for (int at = thread * kLine; at < frames * kFrame; at += P * kLine)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(
+                item.x + static_cast<int64>(frame) * kFrame + at));
+    }
+
+    static __device__ __forceinline__ void filter(const ChanneliseArguments& args,
+                                                  const Item& item, Ring ring) {
+        const int column = threadIdx.x;
+        float h[T][R0];
+        float2 twiddles[R0 > 1 ? R0 - 1 : 1];
+#pragma unroll
+        for (int t = 0; t < T; ++t)
+#pragma unroll
+            for (int i = 0; i < R0; ++i)
+                h[t][i] = __ldg(args.coefficients + column + i * P + t * M);
+#pragma unroll
+        for (int k = 1; k < R0; ++k) twiddles[k - 1] = __ldg(args.twiddles + (k - 1) * P + column);
+
+        const unsigned char* from = item.x + column * Samples::kBytes;
+        const auto fetch = [&](int i) {
+            return Samples::fetch(from + i * P * Samples::kBytes);
+        };
+        float2 x[T][R0];  // by the frame modulo T
+#pragma unroll
+        for (int f = 0; f < T - 1; ++f) {
+#pragma unroll
+            for (int i = 0; i < R0; ++i) x[f][i] = Samples::value(fetch(i));
+            from += M * Samples::kBytes;
+        }
+        typename Samples::Raw next[R0];  // the frame after those
+#pragma unroll
+        for (int i = 0; i < R0; ++i) next[i] = fetch(i);
+
+        float2* line = nullptr;
+#pragma unroll 1
+        for (int first = 0; first < item.left; first += kTurn) {
+            prefetch(item, first + T + kTurn, column);
+#pragma unroll
+            for (int s = 0; s < kTurn; ++s) {
+                if (first + s >= item.left) break;
+#pragma unroll
+                for (int i = 0; i < R0; ++i) x[(s + T - 1) % T][i] = Samples::value(next[i]);
+                if (first + s + 1 < item.left) {
+                    from += M * Samples::kBytes;
+#pragma unroll
+                    for (int i = 0; i < R0; ++i) next[i] = fetch(i);
+                }
+                float2 z[R0];
+#pragma unroll
+                for (int i = 0; i < R0; ++i) {
+                    z[i] = {h[0][i] * x[s % T][i].x, h[0][i] * x[s % T][i].y};
+#pragma unroll
+                    for (int t = 1; t < T; ++t) {
+                        z[i].x = fmaf(h[t][i], x[(s + t) % T][i].x, z[i].x);
+                        z[i].y = fmaf(h[t][i], x[(s + t) % T][i].y, z[i].y);
+                    }
+                }
+                if constexpr (R0 > 1) butterfly<R0>(z);
+                if (s % B == 0) {
+                    mbarrier_wait(ring.is_empty(), ring.parity ^ 1);
+                    line = ring.tile() + column + column / R2 * (plan.group_pitch() - R2);
+                }
+                float2* const to = line + s % B * plan.spectrum_pitch();
+                to[0] = z[0];
+#pragma unroll
+                for (int k = 1; k < R0; ++k)
+                    to[k * plan.line_pitch()] = complex_product(z[k], twiddles[k - 1]);
+                if (s % B == B - 1 || first + s + 1 == item.left) {
+                    arrive(ring.is_full());
+                    ring.advance(1);
+                }
+            }
+        }
+    }
+
+    // Every `roles.groups`-th batch.
+    static __device__ __forceinline__ void transform(const ChanneliseArguments& args, Item item,
+                                                     Ring ring, int group, int thread) {
+        ring.advance(group);
+        item.left -= group * B;
+        item.out += static_cast<int64>(group) * B * M;
+#pragma unroll 1
+        while (item.left > 0) {
+            mbarrier_wait(ring.is_full(), ring.parity);
+            if constexpr (R1 > 1) {
+                Stages::middle_stage(args.twiddles, ring.tile(), thread);
+                asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(plan.threads) : "memory");
+            }
+            Whole::last_stage(item, ring.tile(), thread);
+            arrive(ring.is_empty());
+            ring.advance(roles.groups);
+            item.left -= roles.groups * B;
+            item.out += static_cast<int64>(roles.groups) * B * M;
+        }
+    }
+
+    static __device__ __forceinline__ void run(const ChanneliseArguments& args) {
+        extern __shared__ __align__(128) unsigned char shared[];
+        __shared__ __align__(8) uint64 barriers[2 * roles.slots];
+        const uint32 full = shared_address(barriers);
+        if (threadIdx.x == 0) {
+            for (int i = 0; i < roles.slots; ++i) {
+                mbarrier_init(full + i * 8, P / kWarp);
+                mbarrier_init(full + (roles.slots + i) * 8, plan.threads / kWarp);
+            }
+            mbarrier_init_fence();
+        }
+        __syncthreads();
+        const Ring ring = {reinterpret_cast<float2*>(shared), full, full + roles.slots * 8};
+        const Item item = Whole::item_of(args, 0);
+        if (item.left <= 0) return;
+        // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole
+        // warpgroups on one branch.
+        const int role = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / P, 0);
+        if (role == 0) {
+            warpgroup_reg_alloc<roles.filter_registers>();
+            filter(args, item, ring);
+        } else {
+            warpgroup_reg_dealloc<roles.transform_registers>();
+            const int thread = threadIdx.x - P;
+            transform(args, item, ring, __shfl_sync(~0u, thread / plan.threads, 0),
+                      thread % plan.threads);
+        }
+    }
+};
