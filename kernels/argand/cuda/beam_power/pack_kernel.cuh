@@ -38,6 +38,6 @@ __device__ __forceinline__ void pack_weights(const WeightArguments& args) {
 #pragma unroll
         for (int term = 0; term < Terms; ++term)
             to[(step * 2 + part) * Terms * kWarp + term * kWarp + lane] = {
-                words[0][term], words[1][term], words[2][term], words[3][term]};
+                words[0][term], words[2][term], words[1][term], words[3][term]};
     }
 }

@@ -67,8 +67,8 @@ struct BeamPowerKernel {
                     const uint4* at =
                         weights + i * row_tile + step * kStepFragments<Terms> + left * kWarp;
                     const uint4 re = __ldg(at), im = __ldg(at + Terms * kWarp);
-                    const uint32 re_upper[2] = {re.x, re.y}, re_lower[2] = {re.z, re.w};
-                    const uint32 im_upper[2] = {im.x, im.y}, im_lower[2] = {im.z, im.w};
+                    const uint32 re_upper[2] = {re.x, re.z}, re_lower[2] = {re.y, re.w};
+                    const uint32 im_upper[2] = {im.x, im.z}, im_lower[2] = {im.y, im.w};
                     // Eight MMAs apart, so that none waits for the one before it.
 #pragma unroll
                     for (int j = 0; j < 4; ++j) {

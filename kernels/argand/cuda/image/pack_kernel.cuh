@@ -87,7 +87,7 @@ __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
                     int64(unit) * kUnitFragments<operand, Terms> + step * Terms * kWarp + lane;
 #pragma unroll
         for (int term = 0; term < Terms; ++term)
-            to[term * kWarp] = {words[0][term], words[1][term], words[2][term], words[3][term]};
+            to[term * kWarp] = {words[0][term], words[2][term], words[1][term], words[3][term]};
         if (within == 0) args.descales[matrix] = power_of_two(-exponent);
     }
 }

@@ -39,7 +39,7 @@ struct ImageKernel {
             const int left = Terms == 2 && product == 0 ? 1 : 0;
             const int right = Terms == 2 && product == 1 ? 1 : 0;
             const uint4 a = unit.a[step][left];
-            const uint32 upper[2] = {a.x, a.y}, lower[2] = {a.z, a.w};
+            const uint32 upper[2] = {a.x, a.z}, lower[2] = {a.y, a.w};
 #pragma unroll
             for (int group = 0; group < kWarpGroups; ++group)
                 mma<operand>(sums[group], upper, lower, b[group][right]);
@@ -77,12 +77,7 @@ struct ImageKernel {
             const int units = row_panel == k_panel ? tile + 1 : kPanelTiles;
             const int64 first_unit = unit_of(row_tile, k_panel * kPanelTiles);
             float sums[kWarpGroups][4] = {};
-            Unit next;
-            load_unit(matrix, first_unit, lane, next);
-#pragma unroll 1
-            for (int k = 0; k < units; ++k) {
-                const Unit unit = next;
-                if (k + 1 < units) load_unit(matrix, first_unit + k + 1, lane, next);
+            const auto multiply_unit = [&](const Unit& unit, int k) {
 #pragma unroll
                 for (int step = 0; step < kUnitSteps<operand>; ++step) {
                     uint32 b[kWarpGroups][Terms][2];
@@ -92,6 +87,16 @@ struct ImageKernel {
                                     lane, b[group]);
                     multiply(unit, step, b, sums);
                 }
+            };
+            Unit even, odd;  // one is loaded while the other is multiplied
+            load_unit(matrix, first_unit, lane, even);
+#pragma unroll 1
+            for (int k = 0; k < units; k += 2) {
+                if (k + 1 < units) load_unit(matrix, first_unit + k + 1, lane, odd);
+                multiply_unit(even, k);
+                if (k + 1 >= units) break;
+                if (k + 2 < units) load_unit(matrix, first_unit + k + 2, lane, even);
+                multiply_unit(odd, k + 1);
             }
             reduce(rows, tile, first_group, lane, sums, power);
         }

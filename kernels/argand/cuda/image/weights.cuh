@@ -82,8 +82,8 @@ struct WeightPanel {
         if constexpr (kSplitOnLoad) {
             const float2 x = load_shared_8(fragment(panel, step, 0, group, lane));
             uint32 words[2][Terms];
-            split<operand, Terms, first, second>(&x.x, words[0]);
-            split<operand, Terms, first, second>(&x.y, words[1]);
+            split_finite_to_tf32<first, second>(x.x, words[0]);
+            split_finite_to_tf32<first, second>(x.y, words[1]);
 #pragma unroll
             for (int term = 0; term < Terms; ++term) {
                 b[term][0] = words[0][term];
