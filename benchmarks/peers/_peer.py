@@ -94,8 +94,8 @@ class Peer:
       `argand.beam_power`;
     - channelise: ``(precision, x, coefficients, channels, oversampling=1)``, of taps times
       channels coefficients, as `argand.channelise`;
-    - spectrum: ``(precision, x, window, overlap, average, scaling="density", sample_rate=1.0)``,
-      means of whole groups of ``average`` segments, as `argand.spectrum`.
+    - spectrum: ``(precision, x, window, overlap, average, scaling="density", sample_rate=1.0,
+      detrend=None)``, means of whole groups of ``average`` segments, as `argand.spectrum`.
 
     Studies measure every peer that has it. ``prepared(...)`` gives a benchmark's candidates, with
     whatever the library makes once (plans, planes, a place for the result) made before the clock

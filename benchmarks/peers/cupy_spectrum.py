@@ -14,7 +14,7 @@ from benchmarks.peers._spectrum import group_means, spectrum_peer
 
 def _compute(
     precision: str, x: Any, window: Any, overlap: int, average: int,
-    scaling: str = "density", sample_rate: float = 1.0,
+    scaling: str = "density", sample_rate: float = 1.0, detrend: str | None = None,
 ) -> Any:  # fmt: skip
     import cupy
 
@@ -25,6 +25,11 @@ def _compute(
     segments = (x.shape[-1] - length) // step + 1
     strides = (*x.strides[:-1], step * x.strides[-1], x.strides[-1])
     views = cupy.lib.stride_tricks.as_strided(x, (*x.shape[:-1], segments, length), strides)
+    if detrend is not None:
+        views = views - views.mean(axis=-1, keepdims=True)
+    if detrend == "linear" and length > 1:
+        times = cupy.arange(length, dtype=row.real_output) - (length - 1) / 2
+        views -= (views @ times / (times @ times))[..., None] * times
     spectra = (cupy.fft.rfft if real else cupy.fft.fft)(views * w)
     power = spectra.real**2 + spectra.imag**2
     if scaling == "density":

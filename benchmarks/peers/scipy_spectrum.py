@@ -12,14 +12,14 @@ from benchmarks.peers._spectrum import group_means, spectrum_peer
 
 def _compute(
     precision: str, x: Any, window: Any, overlap: int, average: int,
-    scaling: str = "density", sample_rate: float = 1.0,
+    scaling: str = "density", sample_rate: float = 1.0, detrend: str | None = None,
 ) -> Any:  # fmt: skip
     from scipy import signal
 
     row = PRECISIONS[precision]
     how: dict[str, Any] = {
         "window": np.asarray(window, row.real_output), "nperseg": len(window),
-        "noverlap": overlap, "detrend": False, "scaling": scaling,
+        "noverlap": overlap, "detrend": detrend or False, "scaling": scaling,
         "return_onesided": x.dtype.kind != "c",
     }  # fmt: skip
     segments = (x.shape[-1] - len(window)) // (len(window) - overlap) + 1

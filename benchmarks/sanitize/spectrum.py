@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, pairs, spectrum
 from argand.device import gpu
-from argand.spectrum.problem import spectrum_problem
+from argand.spectrum.problem import DETRENDS, spectrum_problem
 from argand.spectrum.window import window_of
 
 from benchmarks.harness.samples import on_host
@@ -49,7 +49,8 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
     """
     rng = np.random.default_rng(_SEED)
     row, backend = PRECISIONS[precision], "cpu" if arrays is np else "cuda"
-    for length, overlap, average, segments in CASES:
+    for number, (length, overlap, average, segments) in enumerate(CASES):
+        detrend = (None, *DETRENDS)[number % 3]
         samples = length + (segments - 1) * (length - overlap)
         for kind in KINDS:
             parts = rng.integers(-128, 128, (2, samples, 2)).astype(np.int8)
@@ -61,12 +62,12 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
             real = kind in ("float32", "int8")
             problem = spectrum_problem(
                 (2, samples), length=length, overlap=overlap, average=average, real=real,
-                onesided=None, precision=row,
+                onesided=None, precision=row, detrend=detrend,
             )  # fmt: skip
             x = arrays.asarray(given)
             found = spectrum(
                 pairs(x) if "pairs" in kind else x, length, overlap=overlap, average=average,
-                precision=precision,
+                precision=precision, detrend=detrend,
             )  # fmt: skip
             truth = spectra_reference(
                 exact.real if real else exact, window_of("hann", length), problem,
@@ -79,11 +80,14 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 ran = algorithm(problem, gpu(0))[1]
             bound = spectra_bound(
                 row, length, problem.average, backend, real=real, onesided=real,
-                groups=truth.total.size, bins=truth.power.size, ran=ran,
+                groups=truth.total.size, bins=truth.power.size, ran=ran, detrended=bool(detrend),
             )  # fmt: skip
             error = np.abs(on_host(found) - truth.power)
-            ratio = float((error / bound.of_bins(truth.power, truth.total[..., None])).max())
-            yield f"{length} samples, overlap {overlap}, average {average}, {kind}", ratio
+            allowed = bound.of_bins(truth.power, truth.total[..., None], truth.given[..., None])
+            yield (
+                f"{length} samples, overlap {overlap}, average {average}, {kind}, less {detrend}",
+                float((error / allowed).max()),
+            )
 
 
 if __name__ == "__main__":

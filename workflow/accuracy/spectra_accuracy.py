@@ -43,6 +43,8 @@ class SpectraReference:
         power: (row, group, bin).
         total: (row, group), T of `spectra_bounds`.
         peak: (row, group), the mean over segments of the largest |X_sk|^2 on one side.
+        given: (row, group), the mean over segments of what T is where all samples are as the
+            largest one before a trend was subtracted; 0 without one.
     """
 
     problem: SpectrumProblem
@@ -50,6 +52,7 @@ class SpectraReference:
     power: Array
     total: Array
     peak: Array
+    given: Array
 
 
 def spectra_reference(
@@ -58,37 +61,44 @@ def spectra_reference(
     """Return the means of (..., time) by SciPy's transforms of windowed segments in fp64.
 
     Sums over segments are added in fp64, and the scale is a factor in the end, as in scipy.signal.
+    Trends are subtracted by ``scipy.signal.detrend``.
     """
     rows = x.reshape(-1, x.shape[-1])
     wide = float if problem.real else complex
     w = np.asarray(window, float)
     scale = 1 / (sample_rate * (w @ w)) if scaling == "density" else 1 / w.sum() ** 2
     power = np.zeros((len(rows), problem.groups, problem.half))
-    total, peak = np.zeros((2, len(rows), problem.groups))
+    total, peak, given = np.zeros((3, len(rows), problem.groups))
 
-    def sums(block: tuple[int, int, int]) -> tuple[Array, Array, Array]:
+    def sums(block: tuple[int, int, int]) -> tuple[Array, Array, Array, Array]:
         """Of whole groups of segments, or of a part of one."""
-        from scipy import fft
+        from scipy import fft, signal
 
         row, first, count = block
         begin = first * problem.step
         part = rows[row, begin : begin + (count - 1) * problem.step + problem.length].astype(wide)
         views = np.lib.stride_tricks.sliding_window_view(part, problem.length)[:: problem.step]
+        largest = np.zeros(count)
+        if problem.detrend:
+            largest = np.square(np.abs(views).max(axis=-1)) * problem.length * (w @ w)
+            views = signal.detrend(views, type=problem.detrend)
         found = (fft.rfft if problem.real else fft.fft)(views * w)
         squares = np.square(found.real) + np.square(found.imag)
         grouped = squares.reshape(-1, min(problem.average, count), problem.half)
-        return grouped.sum(axis=1), _both_sides(grouped, problem).sum(axis=1), _peaks(grouped)
+        both = _both_sides(grouped, problem).sum(axis=1)
+        before = largest.reshape(len(grouped), -1).sum(axis=1)
+        return grouped.sum(axis=1), both, _peaks(grouped), before
 
     blocks = _blocks(problem, len(rows))
     with np.errstate(all="ignore"):
         for (row, first, _), found in zip(blocks, each(sums, blocks), strict=True):
             group = first // problem.average
             some = slice(group, group + len(found[0]))
-            for target, added in zip((power, total, peak), found, strict=True):
+            for target, added in zip((power, total, peak, given), found, strict=True):
                 target[row, some] += added
-        for target in (power, total, peak):
+        for target in (power, total, peak, given):
             target *= scale / problem.average
-    return SpectraReference(problem, w, _as_asked(power, problem), total, peak)
+    return SpectraReference(problem, w, _as_asked(power, problem), total, peak, given)
 
 
 def _blocks(problem: SpectrumProblem, rows: int) -> list[tuple[int, int, int]]:
@@ -176,11 +186,11 @@ def assess_spectra(
     bound = spectra_bound(
         precision, problem.length, problem.average, backend, real=problem.real,
         onesided=problem.onesided, groups=max(1, reference.total.size),
-        bins=max(1, reference.power.size), ran=ran,
+        bins=max(1, reference.power.size), ran=ran, detrended=problem.detrend is not None,
     )  # fmt: skip
     rows = reference.power.reshape(-1, problem.bins), result.reshape(-1, problem.bins)
     count = len(rows[0])
-    totals, peaks = reference.total.reshape(-1), reference.peak.reshape(-1)
+    by_row = [x.reshape(-1) for x in (reference.total, reference.peak, reference.given)]
     norms, errors, worst, probable = np.zeros((4, count))
 
     def compare(some: slice) -> _Compared:
@@ -188,18 +198,18 @@ def assess_spectra(
         known = finite_lines(rows[0][some], -1)
         misplaced = int(np.count_nonzero(known != finite_lines(rows[1][some], -1)))
         truth, got = (np.where(known[:, None], x[some].astype(float), 0) for x in rows)
-        total, peak = (np.where(known, x[some], 0)[:, None] for x in (totals, peaks))
+        total, peak, given = (np.where(known, x[some], 0)[:, None] for x in by_row)
         error = np.abs(got - truth)
         norms[some], errors[some] = (np.linalg.norm(x, axis=-1) for x in (truth, error))
         for target, is_worst in ((worst, True), (probable, False)):
             row = bound.of_rows(
-                truth.max(axis=-1, initial=0), total[:, 0], norms[some], problem.bins,
-                worst=is_worst,
+                truth.max(axis=-1, initial=0), total[:, 0], given[:, 0], norms[some],
+                problem.bins, worst=is_worst,
             )  # fmt: skip
             target[some] = np.where(known, row, 0)
         # Without any power there is none that roundings move.
         allowed = (
-            np.where(total > 0, bound.of_bins(truth, total, peak=of_peak), 0)
+            np.where(total + given > 0, bound.of_bins(truth, total, given, peak=of_peak), 0)
             for of_peak in (None, peak)
         )
         first, second = (_largest_ratio(error, one) for one in allowed)

@@ -7,7 +7,8 @@ all N bins: the mean of |X_s|^2. If the amplitudes X_sk are off by e_sk, and e_k
     2 sqrt(P_k) e_k + e_k^2,
 
 and the sum of e_k^2 over all bins is at most e^2, e = c sqrt(T) + l, where c is the relative and l
-the absolute error of a windowed segment's transform in the 2-norm.
+the absolute error of a windowed segment's transform in the 2-norm. Where a trend was subtracted,
+l is also what that is off by, which follows from the samples as they were.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class SpectraBound:
             rarely: errors are spread at least as far as the signal itself.
         squares: relative to |X^|^2, of squares, sums and the mean, and of the reference's.
         lost: l, by underflow.
+        subtracted: l of a segment whose largest sample and window are 1, N times in power, by the
+            subtraction of a trend; 0 without one.
         floor: absolute, of a power, by underflow of squares.
         sides: 2 for one-sided results, whose inner bins are doubled; else 1.
     """
@@ -61,45 +64,51 @@ class SpectraBound:
     of_peak: float
     squares: float
     lost: float
+    subtracted: float
     floor: float
     sides: int
 
-    def of_bins(self, power: Any, total: Any, *, peak: Any = None) -> Any:
+    def of_bins(self, power: Any, total: Any, given: Any, *, peak: Any = None) -> Any:
         """Return the bound on each bin's error: in the worst case, or with ``peak`` probable.
 
         Args:
             power: (..., bins) of the result, doubled where its bins are.
             total: (..., 1), T.
+            given: (..., 1), what T would be of segments whose samples are all as their largest one
+                before a trend was subtracted.
             peak: (..., 1), the mean over segments of the largest |X_sk|^2.
         """
         e = self.worst * np.sqrt(total)
         if peak is not None:
             e = np.minimum(e, self.of_peak * np.sqrt(peak))
-        moved = self._moved(power, e)
+        moved = self._moved(power, e, given)
         return moved + self.squares * (power + moved) + self.floor
 
-    def of_rows(self, largest: Any, total: Any, norm: Any, bins: int, *, worst: bool) -> Any:
+    def of_rows(
+        self, largest: Any, total: Any, given: Any, norm: Any, bins: int, *, worst: bool
+    ) -> Any:
         """Return the bound on the 2-norm of a row's error.
 
         Args:
             largest: of the row's powers.
-            total: T.
+            total, given: as of `of_bins`.
             norm: the 2-norm of the row's powers.
             bins: of the row.
             worst: whether in the worst case, else probable.
         """
-        moved = self._moved(largest, (self.worst if worst else self.probable) * np.sqrt(total))
+        e = (self.worst if worst else self.probable) * np.sqrt(total)
+        moved = self._moved(largest, e, given)
         return moved + self.squares * (norm + moved) + self.floor * math.sqrt(bins)
 
-    def _moved(self, power: Any, e: Any) -> Any:
+    def _moved(self, power: Any, e: Any, given: Any) -> Any:
         """2 sqrt(P) e + e^2, of both sides; at the largest P, of a row's 2-norm."""
-        e = e + self.lost
+        e = e + self.lost + self.subtracted * np.sqrt(given)
         return 2 * np.sqrt(self.sides * power) * e + self.sides * e**2
 
 
 def spectra_bound(
     precision: Precision, length: int, average: int, backend: str, *, real: bool, onesided: bool,
-    groups: int, bins: int, ran: str = "",
+    groups: int, bins: int, ran: str = "", detrended: bool = False,
 ) -> SpectraBound:  # fmt: skip
     """Return the bounds on a result of ``groups`` rows of ``bins`` bins in all.
 
@@ -109,6 +118,7 @@ def spectra_bound(
         backend: ``cpu`` or ``cuda``.
         real, onesided: whether samples are real, and the result has bins 0 to N / 2 alone.
         groups, bins: how many a result has, in all of its rows.
+        detrended: whether trends were subtracted.
         ran: `KERNEL` where one kernel did everything, `BLOCKS`, or the plan of `argand.dft` in
             words; empty where a library did, of whose sums only their type is known.
 
@@ -117,6 +127,11 @@ def spectra_bound(
     which is both, and of their product. The transform's own error is relative to it. Two squares
     and their sum are two roundings; the kernel adds those of a batch of segments in fp32, at most
     `LARGEST_BATCH`, a library all of them; everything else is fp64's. The mean is rounded twice.
+
+    Before a trend is subtracted a sample is rounded to the transform's type. A mean of N samples of
+    at most 1 is off by gamma_N, and a line by 3/2 of that more, since a slope is a sum of N terms
+    of at most N / 2 over N^3 / 12; ours and the reference's are less than 8 gamma in all. Ours
+    are found in fp64, a library's in its type.
     """
     u, exact = accumulator_roundoff(precision), PRECISIONS["fp64"]
     plan = "" if ran == BLOCKS else ran
@@ -136,6 +151,7 @@ def spectra_bound(
         of_peak=deviation * deviations(bins * average),
         squares=squares,
         lost=lost,
+        subtracted=u + 8 * gamma(length + 8, exact.u if ran else u) if detrended else 0.0,
         floor=4 * terms.result,
         sides=2 if onesided else 1,
     )

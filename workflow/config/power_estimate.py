@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from argand.spectrum.problem import WHOLE
+from argand.spectrum.problem import WHOLE, Detrend
 from argand.spectrum.window import Scaling
 from pydantic import Field, model_validator
 
@@ -15,7 +15,7 @@ class PowerEstimate(Model):
     """Means of |X|^2 over groups of windowed segments: spectrograms and Welch's estimates."""
 
     own: ClassVar[tuple[str, ...]] = (
-        "segments", "overlap", "average", "scaling", "real", "sample_rate_hz",
+        "segments", "overlap", "average", "detrend", "scaling", "real", "sample_rate_hz",
     )  # fmt: skip
     """Keys that are given beside ``power: true`` alone."""
     power: bool = Field(
@@ -32,6 +32,11 @@ class PowerEstimate(Model):
         1,
         description="Segments whose mean is one row of the product: 1 for a spectrogram, `all` for "
         "one row, Welch's estimate.",
+    )
+    detrend: Detrend | None = Field(
+        None,
+        description="What is subtracted from each segment before the window, as in "
+        "scipy.signal.welch: constant, its mean; linear, its least-squares line; null, nothing.",
     )
     scaling: Scaling = Field(
         "density",

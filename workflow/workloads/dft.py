@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
+from argand.spectrum.problem import DETRENDS
 
 from workflow import spectrum, transforms
 from workflow.accuracy import Accuracy
@@ -70,7 +71,8 @@ class Dft(Workload):
             return case | {"inverse": bool(rng.random() < 0.3)}
         average = [1, 2, "all"][int(rng.integers(3))]
         more = {"segments": 2 * int(rng.integers(1, 4)), "real": bool(rng.random() < 0.5)}
-        return case | more | {"power": True, "window": "hann", "average": average}
+        power = {"power": True, "window": "hann", "average": average}
+        return case | more | power | {"detrend": [None, *DETRENDS][int(rng.integers(3))]}
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """The axes before the one that is transformed."""

@@ -156,6 +156,7 @@ class PowerSpectra(Dft):
         return spectrum_problem(
             staged.operands["samples"].shape, length=length, overlap=case.overlapping(length),
             average=case.average, real=case.real, onesided=None, precision=precision,
+            detrend=case.detrend,
         )  # fmt: skip
 
     def _scale(self, staged: Staged) -> dict[str, Any]:
@@ -184,7 +185,7 @@ class PowerSpectra(Dft):
         def compute(given: Mapping[str, Any]) -> Any:
             return estimate(
                 given["samples"], problem.length, overlap=problem.overlap, average=average,
-                window=given["window"], precision=precision, **scale,
+                window=given["window"], precision=precision, detrend=problem.detrend, **scale,
             )  # fmt: skip
 
         algorithm, steps = _algorithm(problem, device)
@@ -203,8 +204,9 @@ class PowerSpectra(Dft):
 
         def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
             return compute(
-                given["samples"], given["window"], problem.overlap, problem.average, **scale
-            )
+                given["samples"], given["window"], problem.overlap, problem.average,
+                detrend=problem.detrend, **scale,
+            )  # fmt: skip
 
         return implementations(self.case, device, "spectrum", call)
 

@@ -22,6 +22,7 @@ def spectrum(
     overlap: int | None = None,
     window: Any = "hann",
     average: int | str = 1,
+    detrend: str | None = None,
     scaling: str = "density",
     sample_rate: float = 1.0,
     onesided: bool | None = None,
@@ -33,8 +34,8 @@ def spectrum(
     Row g, bin k: the mean over the segments s of group g of |sum over n of w_n x_(s D + n)
     exp(-2 pi i k n / N)|^2, times a scale, with N the length and D = N - overlap. So ``average=1``
     is ``scipy.signal.spectrogram(..., mode="psd")`` and ``average="all"`` is
-    ``scipy.signal.welch``, both with ``detrend=False``: no mean is subtracted. (Welch, "The use of
-    fast Fourier transform for the estimation of power spectra", 1967.)
+    ``scipy.signal.welch``, whose default is ``detrend="constant"``. (Welch, "The use of fast
+    Fourier transform for the estimation of power spectra", 1967.)
 
     Args:
         x: ``(..., time)``, complex or real, of any strides; also `Pairs`, such as of int8, or a
@@ -45,6 +46,9 @@ def spectrum(
         window: a name, such as ``hann``, or (name, parameter...) of scipy.signal.get_window, or N
             real coefficients.
         average: segments of a group, or ``all`` of them. What is left of whole groups is not used.
+        detrend: what is subtracted from each segment before the window, as by
+            ``scipy.signal.detrend``: ``constant``, its mean, ``linear``, its least-squares line, or
+            None, nothing. Means and lines are fp64's at every precision.
         scaling: ``density``, power over the bandwidth, in units of x^2 over Hz; ``spectrum``, the
             power of a tone at a bin's centre, in units of x^2.
         sample_rate: samples a second; the bins are those of ``numpy.fft.fftfreq(N, 1 /
@@ -62,8 +66,8 @@ def spectrum(
         no groups.
 
     Raises:
-        ValueError: no axes, sizes that do not fit, an unknown window, scaling or precision,
-            coefficients of another number or not finite, a wrong out.
+        ValueError: no axes, sizes that do not fit, an unknown window, detrend, scaling or
+            precision, coefficients of another number or not finite, a wrong out.
         TypeError: x that holds no numbers; x and out on different devices.
 
     Example:
@@ -84,7 +88,7 @@ def spectrum(
     real = not isinstance(x, Pairs) and x.dtype.kind != "c"
     problem = spectrum_problem(
         tuple(x.shape), length=length, overlap=overlap, average=average, real=real,
-        onesided=onesided, precision=row,
+        onesided=onesided, precision=row, detrend=detrend,
     )  # fmt: skip
     check_out(out, problem.shape, problem.dtype)
     if out is not None and not out.flags.c_contiguous:

@@ -13,7 +13,9 @@ import numpy as np
 from argand.device import available_cores
 from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
+from argand.precision import PRECISIONS
 from argand.spectrum.problem import SpectrumProblem
+from argand.spectrum.trend import without_trend
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 1 << 18
@@ -95,12 +97,18 @@ def _windowed(problem: SpectrumProblem, rows: Array, h: Array, block: _Block) ->
     begin = block.start * problem.step
     part = rows[block.row, begin : (block.stop - 1) * problem.step + problem.length]
     pairs = part.ndim == 2
-    kind = problem.precision.real_output if pairs or problem.real else problem.precision.output
-    wide = np.ascontiguousarray(part, kind)
+    # A trend may be far larger than what it is subtracted from: in fp64 that is exact enough.
+    held = PRECISIONS["fp64"] if problem.detrend else problem.precision
+    wide = np.ascontiguousarray(part, held.real_output if pairs or problem.real else held.output)
     if pairs:
-        wide = wide.view(problem.precision.output)[:, 0]
-    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length)
-    return np.asarray(windows[:: problem.step] * h)
+        wide = wide.view(held.output)[:, 0]
+    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length)[:: problem.step]
+    if problem.detrend:
+        own = problem.precision
+        windows = without_trend(windows, problem.detrend).astype(
+            own.real_output if problem.real else own.output, copy=False
+        )
+    return np.asarray(windows * h)
 
 
 def _transformed(problem: SpectrumProblem, windowed: Array) -> Array:

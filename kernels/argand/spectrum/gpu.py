@@ -22,6 +22,7 @@ from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
 from argand.spectrum.gpu_steps import add_terms, in_steps
+from argand.spectrum.gpu_trend import trends_of
 from argand.spectrum.plan import (
     KERNEL_ARGUMENTS,
     SpectrumPlan,
@@ -51,8 +52,9 @@ def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any
     and CompileError where NVRTC fails.
 
     Memory beside the operands: a copy where samples are not contiguous, or of a type that no kernel
-    reads (fp32, int8 and int16 are read; fp64 at fp64); sums of the chunks of a group in fp64; and
-    without the kernel at most 256 MiB, or one segment, of windowed segments.
+    reads (fp32, int8 and int16 are read; fp64 at fp64); sums of the chunks of a group in fp64; 32
+    bytes of a segment's trend; and without the kernel at most 256 MiB, or one segment, of windowed
+    segments.
     """
     array = x.array if isinstance(x, Pairs) else x
     with device_of(array):
@@ -108,13 +110,15 @@ def _in_one_kernel(
     if not plan.summed and chunks > 1:
         partial = cupy.empty((each, chunks, plan.computed), np.float64)
     window = cupy.asarray(coefficients.astype(np.float32))
+    trends = trends_of(problem, given, device)
     launch = _launch(problem, plan, component, aligned, -(-items // one.groups), device)
     launch({
         "x": given.data.ptr, "out": target.data.ptr,
         "partial": 0 if partial is None else partial.data.ptr,
         "window": window.data.ptr, "twiddles": device_twiddles(one, device.index).data.ptr,
-        "row_stride": stride, "step": problem.step, "groups": problem.groups,
-        "average": problem.average, "items": items, "chunks": chunks, "batches": batches,
+        "trends": 0 if trends is None else trends.data.ptr, "row_stride": stride,
+        "step": problem.step, "groups": problem.groups, "average": problem.average,
+        "items": items, "chunks": chunks, "batches": batches,
     })  # fmt: skip
     if launches.watching:
         launches.note(kernel_name(plan, component, aligned=aligned))

@@ -15,6 +15,7 @@ from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
+from argand.spectrum.gpu_trend import trends_of
 from argand.spectrum.plan import (
     SUM_ARGUMENTS,
     THREADS,
@@ -43,6 +44,7 @@ def in_steps(
     kind = precision.real_output if problem.real else precision.output
     given = cupy.ascontiguousarray(x.astype(kind, copy=False))
     window = cupy.asarray(coefficients.astype(precision.real_output))
+    trends = trends_of(problem, given, device)
     rows = target.reshape(-1, problem.bins)
     average, all_segments = problem.average, len(rows) * problem.average
     each = np.dtype(precision.output).itemsize * problem.length
@@ -53,7 +55,7 @@ def in_steps(
 
     def transformed(first: int, stop: int) -> Any:
         some = workspace[: stop - first]
-        _window(problem, given, window, some, first, device)
+        _window(problem, given, window, trends, some, first, device)
         dft(some, precision=precision, out=some)
         return some
 
@@ -93,14 +95,14 @@ def add_terms(
 
 
 def _window(
-    problem: SpectrumProblem, x: Any, window: Any, out: Any, first: int, device: Device
+    problem: SpectrumProblem, x: Any, window: Any, trends: Any, out: Any, first: int, device: Device
 ) -> None:
     launch = _window_launch(
         problem, min(-(-out.size // THREADS), _BLOCKS * device.sm_count), device
     )
     launch({
-        "x": x.data.ptr, "out": out.data.ptr, "window": window.data.ptr, "first": first,
-        "count": len(out),
+        "x": x.data.ptr, "out": out.data.ptr, "window": window.data.ptr,
+        "trends": 0 if trends is None else trends.data.ptr, "first": first, "count": len(out),
     })  # fmt: skip
     if launches.watching:
         launches.note(window_name(problem.precision.output, real=problem.real))

@@ -22,13 +22,18 @@ _BINS: Fields = (
 )  # fmt: skip
 KERNEL_ARGUMENTS: Fields = (
     ("const void*", "x"), ("float*", "out"), ("double*", "partial"), ("const float*", "window"),
-    ("const float2*", "twiddles"), ("int64", "row_stride"), ("int64", "step"), ("int64", "groups"),
-    ("int64", "average"), ("int64", "items"), ("int64", "chunks"), ("int64", "batches"), *_BINS,
+    ("const float2*", "twiddles"), ("const Trend*", "trends"), ("int64", "row_stride"),
+    ("int64", "step"), ("int64", "groups"), ("int64", "average"), ("int64", "items"),
+    ("int64", "chunks"), ("int64", "batches"), *_BINS,
+)  # fmt: skip
+TREND_ARGUMENTS: Fields = (
+    ("const void*", "x"), ("double*", "trends"), ("int64", "row_stride"), ("int64", "step"),
+    ("int64", "segments"), ("int64", "count"), ("int64", "length"), ("int64", "linear"),
 )  # fmt: skip
 WINDOW_ARGUMENTS: Fields = (
-    ("const void*", "x"), ("void*", "out"), ("const void*", "window"), ("int64", "row_stride"),
-    ("int64", "step"), ("int64", "segments"), ("int64", "first"), ("int64", "count"),
-    ("int64", "length"),
+    ("const void*", "x"), ("void*", "out"), ("const void*", "window"), ("const Trend*", "trends"),
+    ("int64", "row_stride"), ("int64", "step"), ("int64", "segments"), ("int64", "first"),
+    ("int64", "count"), ("int64", "length"),
 )  # fmt: skip
 SUM_ARGUMENTS: Fields = (
     ("const void*", "from"), ("void*", "out"), ("int64", "rows"), ("int64", "terms"),
@@ -39,6 +44,8 @@ THREADS = 256
 TERMS = {"float64": "double", "complex64": "float2", "complex128": "double2"}
 """Types of what `sum_source` adds, in CUDA C++: sums, or spectra whose squares are added."""
 _REALS = {"float32": "float", "float64": "double"}
+PARTS = _REALS | {"int8": "signed char", "int16": "short"}
+"""Types of the parts of samples whose trends are found, in CUDA C++."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +56,12 @@ class SpectrumPlan:
         transforms: of a batch of segments, a filter bank's of one tap.
         summed: segments of a group, of which a batch has whole ones; 0 where a batch is a part of
             one.
+        detrended: whether trends are subtracted.
     """
 
     transforms: ChannelisePlan
     summed: int
+    detrended: bool = False
 
     @property
     def computed(self) -> int:
@@ -93,10 +102,12 @@ def plan_of(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
         return None
     found, average = _in_warps(found), problem.average
     if average <= found.batch:
-        return SpectrumPlan(replace(found, batch=found.batch // average * average), average)
+        whole = replace(found, batch=found.batch // average * average)
+        return SpectrumPlan(whole, average, problem.detrend is not None)
     # As even as may be: the last batch of a group has few segments less than the others.
     count = -(-average // found.batch)
-    return SpectrumPlan(_evener(replace(found, batch=-(-average // count))), 0)
+    part = _evener(replace(found, batch=-(-average // count)))
+    return SpectrumPlan(part, 0, problem.detrend is not None)
 
 
 def _in_warps(plan: ChannelisePlan) -> ChannelisePlan:
@@ -138,6 +149,7 @@ def kernel_name(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
     one = plan.transforms
     radices = "x".join(map(str, one.radices))
     kind = "complex" if not one.real else "real" if aligned else "real_unaligned"
+    kind += "_detrended" * plan.detrended
     return f"spectrum_{COMPONENTS[component][0]}_{kind}_{radices}_{one.batch}_{plan.summed}"
 
 
@@ -153,7 +165,7 @@ def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
         f'extern "C" __global__ void __launch_bounds__({one.block_threads}, {one.blocks})\n'
         f"{name}(const __grid_constant__ SpectrumArguments args) {{\n"
         f"    SpectrumKernel<kPlan, Component::{COMPONENTS[component][0]}, {plan.summed}, "
-        f"{str(aligned).lower()}>::run(args);\n"
+        f"{str(aligned).lower()}, {str(plan.detrended).lower()}>::run(args);\n"
         "}\n"
     )
 
@@ -172,6 +184,23 @@ def without_spills(
         if not found.resources[kernel_name(one, component, aligned=aligned)].spill_stores:
             return one
     return plan
+
+
+def trend_name(dtype: str, *, real: bool) -> str:
+    """Return the name of the kernel that finds trends, of samples whose parts have a type."""
+    return f"spectrum_trend_{dtype}_{'real' if real else 'complex'}"
+
+
+def trend_source(dtype: str, *, real: bool) -> str:
+    """Return the CUDA C++ that finds trends; ``dtype`` is a key of `PARTS`."""
+    return (
+        '#include "spectrum/trend.cuh"\n'
+        f"{size_check('TrendArguments', TREND_ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
+        f"{trend_name(dtype, real=real)}(const __grid_constant__ TrendArguments args) {{\n"
+        f"    find_trends<{PARTS[dtype]}, {1 if real else 2}, {THREADS}>(args);\n"
+        "}\n"
+    )
 
 
 def window_name(dtype: str, *, real: bool) -> str:

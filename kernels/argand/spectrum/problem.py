@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from argand.channelise.problem import spectra_of
 from argand.dft.method import LARGEST_LENGTH
 from argand.precision import Precision
 
+Detrend = Literal["constant", "linear"]
+"""What is subtracted from each segment: its mean, or its least-squares line."""
+DETRENDS: tuple[Detrend, ...] = get_args(Detrend)
 WHOLE = "all"
 """The value of ``average`` that makes one mean of all segments: Welch's estimate."""
 
@@ -28,6 +31,7 @@ class SpectrumProblem:
         onesided: whether a result of real samples has the bins 0 to N / 2 alone, the inner ones
             doubled.
         precision: of the transforms.
+        detrend: what is subtracted from a segment before the window, None for nothing.
     """
 
     leading: tuple[int, ...]
@@ -38,6 +42,7 @@ class SpectrumProblem:
     real: bool
     onesided: bool
     precision: Precision
+    detrend: Detrend | None = None
 
     @property
     def step(self) -> int:
@@ -94,7 +99,7 @@ class SpectrumProblem:
 
 def spectrum_problem(
     shape: tuple[int, ...], *, length: Any, overlap: Any, average: Any, real: bool, onesided: Any,
-    precision: Precision,
+    precision: Precision, detrend: Any = None,
 ) -> SpectrumProblem:  # fmt: skip
     """Return the problem of a call for samples of a shape.
 
@@ -115,8 +120,10 @@ def spectrum_problem(
             "onesided must be false or None for complex samples: their negative frequencies hold "
             "a power of their own"
         )
+    if detrend is not None and detrend not in DETRENDS:
+        raise ValueError(f"detrend must be one of {list(DETRENDS)} or None, got {detrend!r}")
     return SpectrumProblem(
-        shape[:-1], shape[-1], length, overlap, average, real, onesided, precision
+        shape[:-1], shape[-1], length, overlap, average, real, onesided, precision, detrend
     )
 
 

@@ -49,6 +49,7 @@ class Signal:
             x.shape, length=self.length, overlap=self.options.get("overlap"),
             average=self.options.get("average", 1), real=x.dtype.kind == "f",
             onesided=self.options.get("onesided"), precision=PRECISIONS[precision],
+            detrend=self.options.get("detrend"),
         )  # fmt: skip
 
     @cached_property
@@ -60,7 +61,8 @@ class Signal:
         with np.errstate(all="ignore"):  # samples may be infinite
             *_, found = signal.spectrogram(
                 x, self.options.get("sample_rate", 1.0), self.window, self.length,
-                problem.overlap, detrend=False, return_onesided=problem.onesided,
+                problem.overlap, detrend=problem.detrend or False,
+                return_onesided=problem.onesided,
                 scaling=self.options.get("scaling", "density"),
             )  # fmt: skip
         segments = found.swapaxes(-1, -2)[..., : problem.segments, :]
@@ -84,11 +86,12 @@ class Signal:
 
 def drawn(
     length: int, segments: int, *, kind: str = "complex64", leading: tuple[int, ...] = (),
-    spare: int = 0, seed: int = 0, tone: float = 0.0, **options: Any,
+    spare: int = 0, seed: int = 0, tone: float = 0.0, rise: float = 0.0, **options: Any,
 ) -> Signal:  # fmt: skip
     """A signal of so many segments; ``kind`` is a type, or int8 or int16 pairs as ``int8 pairs``.
 
-    ``tone`` is the amplitude of a complex exponential between two bins.
+    ``tone`` is the amplitude of a complex exponential between two bins, ``rise`` what each sample
+    has more than the one before it.
     """
     rng = np.random.default_rng(seed)
     overlap = options.get("overlap", length // 2)
@@ -101,6 +104,7 @@ def drawn(
         return Signal(rng.integers(info.min, info.max + 1, shape).astype(dtype), length, options)
     wave = tone * np.exp(2j * np.pi * (length // 3 + 0.5) / length * np.arange(samples))
     x = rng.standard_normal((*shape, 2)).view(complex)[..., 0] + wave
+    x += (1 + 0.5j) * rise * np.arange(samples)
     return Signal((x if dtype.kind == "c" else x.real).astype(dtype), length, options)
 
 
@@ -123,4 +127,13 @@ SIGNALS = {
     "strong tone": drawn(256, 30, average=10, tone=1e3, seed=15),
     "long group": drawn(1024, 150, average="all", seed=16),
     "real, long group": drawn(1024, 150, average=75, kind="float32", seed=17),
+    "less means": drawn(64, 40, average=3, rise=0.1, leading=(2,), detrend="constant", seed=18),
+    "less lines": drawn(128, 30, overlap=32, rise=3.0, detrend="linear", seed=19),
+    "real, less lines": drawn(
+        64, 33, average=3, kind="float32", rise=1.0, leading=(2,), detrend="linear", seed=20
+    ),
+    "int8 pairs, less means": drawn(
+        1024, 19, average="all", kind="int8 pairs", leading=(2,), detrend="constant", seed=21
+    ),
+    "real int16, less lines": drawn(37, 19, average=2, kind="int16", detrend="linear", seed=22),
 }

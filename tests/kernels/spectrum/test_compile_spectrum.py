@@ -11,6 +11,7 @@ from argand.channelise.plan import COMPONENTS
 from argand.device import ARCHITECTURES, Arch
 from argand.runtime.plan import PlanError
 from argand.spectrum.plan import (
+    PARTS,
     TERMS,
     SpectrumPlan,
     check_plan,
@@ -19,6 +20,8 @@ from argand.spectrum.plan import (
     plan_of,
     sum_name,
     sum_source,
+    trend_name,
+    trend_source,
     window_name,
     window_source,
     without_spills,
@@ -41,10 +44,12 @@ MORE: list[tuple[int, int, bool]] = [
 ]  # fmt: skip
 
 
-def problem(length: int, average: int, real: bool, precision: str = "fp32") -> SpectrumProblem:
+def problem(
+    length: int, average: int, real: bool, precision: str = "fp32", detrend: str | None = None
+) -> SpectrumProblem:
     return spectrum_problem(
         (1 << 24,), length=length, overlap=None, average=average, real=real, onesided=None,
-        precision=PRECISIONS[precision],
+        precision=PRECISIONS[precision], detrend=detrend,
     )  # fmt: skip
 
 
@@ -52,7 +57,8 @@ def problem(length: int, average: int, real: bool, precision: str = "fp32") -> S
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("one", SPECTRA + MORE * EXHAUSTIVE, ids=str)
 def test_kernels_compile(arch: Arch, one: tuple[int, int, bool], component: str) -> None:
-    plan = plan_of(problem(*one), arch)
+    detrend = "linear" if (one[0] + len(component)) % 3 == 0 else None
+    plan = plan_of(problem(*one, detrend=detrend), arch)
     assert plan is not None
     for aligned in (True, False) if EXHAUSTIVE and one[2] else (component != "int8",):
         one_plan = without_spills(plan, component, arch.target, aligned=aligned)
@@ -65,6 +71,13 @@ def test_kernels_compile(arch: Arch, one: tuple[int, int, bool], component: str)
 @pytest.mark.parametrize("real", [False, True])
 def test_windows_compile(arch: Arch, dtype: str, real: bool) -> None:
     assert_clean(window_source(dtype, real=real), arch.target, window_name(dtype, real=real))
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("dtype", PARTS)
+def test_trends_compile(arch: Arch, dtype: str) -> None:
+    real = dtype in ("float32", "int16")
+    assert_clean(trend_source(dtype, real=real), arch.target, trend_name(dtype, real=real))
 
 
 @pytest.mark.each_value

@@ -32,7 +32,7 @@ def test_fp64_is_scipys(name: str) -> None:
     np.testing.assert_allclose(found / scale, one.power / scale, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["spectrogram", "whole", "real", "strong tone"])
+@pytest.mark.parametrize("name", ["spectrogram", "whole", "real", "strong tone", "less lines"])
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "3xfp16", "fp16"])
 def test_a_wrong_bin_is_told(name: str, precision: str) -> None:
     one = SIGNALS[name]
@@ -86,6 +86,25 @@ def test_a_whole_mean_is_welchs() -> None:
         x, 48, overlap=16, window="hamming", average="all", sample_rate=2.0, precision="fp64"
     )
     np.testing.assert_allclose(found[0], wanted, rtol=1e-12)
+
+
+def test_welchs_default_is_a_constant_trend_and_a_ramp_leaves_its_noise() -> None:
+    x = drawn(64, 60, kind="float64", rise=0.5).given
+    for detrend in ("constant", "linear"):
+        _, wanted = signal.welch(x, nperseg=64, detrend=detrend)
+        found = spectrum(x, 64, average="all", detrend=detrend, precision="fp64")
+        np.testing.assert_allclose(found[0], wanted, rtol=1e-9, atol=1e-12)
+    assert not spectrum(x, 1, overlap=0, window="boxcar", detrend="linear").any()
+    ramp = 1e6 + 10 * np.arange(5000.0)
+    left = spectrum(ramp, 128, average="all", detrend="linear")
+    assert left.max() < 1e-12 * spectrum(ramp, 128, average="all", detrend="constant").max()
+
+
+def test_a_trend_that_was_left_is_told() -> None:
+    one = SIGNALS["less means"]
+    given = one.options | {"detrend": None}
+    found = spectrum(one.operand(), one.length, **given)
+    assert one.judged(found, "fp32", "cpu").verdict == "wrong"
 
 
 def test_layouts_and_types_are_read_as_they_are() -> None:
@@ -143,6 +162,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         {"window": np.sin(np.pi * np.arange(64) / 32), "scaling": "spectrum"}, ValueError,
         "window must have a sum other than 0",
     ),
+    "trend": ({"detrend": "quadratic"}, ValueError, "detrend must be one of"),
+    "false": ({"detrend": False}, ValueError, "detrend must be one of .* or None, got False"),
     "scaling": ({"scaling": "power"}, ValueError, "scaling must be one of"),
     "rate": ({"sample_rate": 0}, ValueError, "sample_rate must be a positive number, got 0"),
     "NaN": ({"sample_rate": np.nan}, ValueError, "sample_rate must be a positive number"),

@@ -108,7 +108,9 @@ def test_pictures_are_a_curve_or_a_spectrogram(average: Any) -> None:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("more", [{"average": 4}, {"real": True, "overlap": 0}])
+@pytest.mark.parametrize(
+    "more", [{"average": 4}, {"real": True, "overlap": 0, "detrend": "constant"}]
+)
 def test_floor_and_scalloping_are_measured(precision: str, more: dict[str, Any]) -> None:
     judged = assessed(power(**DRAWN | more), precision)
     assert judged.verdict == "verified", judged.reason

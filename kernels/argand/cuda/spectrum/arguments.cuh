@@ -2,6 +2,8 @@
 #pragma once
 #include "device/complex.cuh"
 
+struct Trend;  // trend.cuh
+
 // How a row of bins is written from sums over segments.
 struct Bins {
     double scale;    // of bins whose power is on one side alone
@@ -20,14 +22,15 @@ struct Bins {
     }
 };
 
-// Filled in by argand/spectrum/gpu.py; KERNEL_ARGUMENTS, WINDOW_ARGUMENTS and SUM_ARGUMENTS of
-// argand/spectrum/plan.py list the same members.
+// Filled in by argand/spectrum/gpu.py; KERNEL_ARGUMENTS, TREND_ARGUMENTS, WINDOW_ARGUMENTS and
+// SUM_ARGUMENTS of argand/spectrum/plan.py list the same members.
 struct SpectrumArguments {
     const void* x;
     float* out;       // (rows, groups, bins)
     double* partial;  // (items, computed bins) where a group has several chunks, else null
     const float* window;
     const float2* twiddles;
+    const Trend* trends;  // of the segments of all rows, where trends are subtracted
     int64 row_stride;  // from row to row of x, in samples
     int64 step;        // from segment to segment
     int64 groups;      // of a row
@@ -38,10 +41,22 @@ struct SpectrumArguments {
     Bins bins;
 };
 
+struct TrendArguments {
+    const void* x;
+    double* trends;  // (count, 4), as `Trend`
+    int64 row_stride;
+    int64 step;
+    int64 segments;  // of a row
+    int64 count;     // of all rows
+    int64 length;
+    int64 linear;  // whether slopes are subtracted, too
+};
+
 struct WindowArguments {
     const void* x;
     void* out;  // (count, length)
     const void* window;
+    const Trend* trends;  // of the segments of all rows; null where none are subtracted
     int64 row_stride;
     int64 step;
     int64 segments;  // of a row

@@ -9,11 +9,11 @@
 // With Sum > 0 a batch has whole groups of Sum segments, whose means are written at once. With Sum
 // = 0 an item is a chunk of one group: each thread adds the batches' sums of its bins in fp64.
 #pragma once
-#include "arguments.cuh"
+#include "trend.cuh"
 #include "channelise/stages.cuh"
 #include "channelise/units.cuh"
 
-template <ChannelisePlan plan, Component Of, int Sum, bool Aligned>
+template <ChannelisePlan plan, Component Of, int Sum, bool Aligned, bool Detrended>
 struct SpectrumKernel {
     static constexpr int M = plan.points, B = plan.batch;
     static constexpr int R0 = plan.radices[0], R1 = plan.radices[1], R2 = plan.radices[2];
@@ -33,11 +33,12 @@ struct SpectrumKernel {
     struct Item {
         const unsigned char* x;  // of the batch's first segment
         float* out;              // of its first group
+        const Trend* trends;     // of the batch's segments
         int left;                // segments of this batch and those after it
     };
 
     static __device__ __forceinline__ Item item_of(const SpectrumArguments& args, int64 index) {
-        if (index >= args.items) return {nullptr, nullptr, 0};
+        if (index >= args.items) return {nullptr, nullptr, nullptr, 0};
         const int64 chunk = index % args.chunks, which = index / args.chunks;
         const int64 all = Sum ? args.groups * args.average : args.average;
         const int64 first = chunk * args.batches * B;
@@ -49,6 +50,7 @@ struct SpectrumKernel {
         return {static_cast<const unsigned char*>(args.x) +
                     (row * args.row_stride + segment * args.step) * (Samples::kBytes / kParts),
                 args.out + (row * args.groups + group) * args.bins.pitch,
+                args.trends + (row * args.groups * args.average + segment),
                 static_cast<int>(left)};
     }
 
@@ -60,6 +62,14 @@ struct SpectrumKernel {
             return {RealSample<Of>::load(from),
                     RealSample<Of>::load(from + Samples::kBytes / 2)};
         }
+    }
+
+    // A unit of a segment without its trend.
+    static __device__ __forceinline__ float2 without_trend(float2 x, const Trend& trend, int unit) {
+        constexpr double kMiddle = (M * kParts - 1) / 2.0;
+        const double first = static_cast<double>(unit * kParts);
+        return {static_cast<float>(trend.without(x.x, 0, first, kMiddle)),
+                static_cast<float>(trend.without(x.y, 1, first + (kParts - 1), kMiddle))};
     }
 
     static __device__ __forceinline__ void window_column(const SpectrumArguments& args,
@@ -83,8 +93,11 @@ struct SpectrumKernel {
             float2 z[R0];
 #pragma unroll
             for (int i = 0; i < R0; ++i) {
-                const float2 x =
-                    b < item.left ? load_unit(from + i * P * Samples::kBytes) : float2{0.0f, 0.0f};
+                float2 x = {0.0f, 0.0f};
+                if (b < item.left) {
+                    x = load_unit(from + i * P * Samples::kBytes);
+                    if constexpr (Detrended) x = without_trend(x, item.trends[b], column + i * P);
+                }
                 z[i] = {w[i][0] * x.x, w[i][kParts - 1] * x.y};
             }
             if constexpr (R0 > 1) butterfly<R0>(z);
@@ -242,6 +255,7 @@ struct SpectrumKernel {
             }
             item.x += B * args.step * (Samples::kBytes / kParts);
             if (Sum) item.out += B / kSummed * args.bins.pitch;
+            if (Detrended) item.trends += B;
             item.left -= B;
         }
         if constexpr (!Sum) write_sums(args, item, index, thread, sums);

@@ -1,7 +1,7 @@
 // Spectral estimates in several kernels, for lengths and precisions whose transforms `argand.dft`
 // computes: windowed segments to memory, and sums of squares from there. Sums are fp64's.
 #pragma once
-#include "arguments.cuh"
+#include "trend.cuh"
 
 template <typename Real, bool RealSamples>
 __device__ __forceinline__ void window_segments(const WindowArguments& args) {
@@ -14,12 +14,21 @@ __device__ __forceinline__ void window_segments(const WindowArguments& args) {
         const int64 from =
             segment / args.segments * args.row_stride + segment % args.segments * args.step + n;
         const Real w = window[n];
+        Complex<Real> x = {Real(0), Real(0)};
         if constexpr (RealSamples) {
-            out[at] = {w * static_cast<const Real*>(args.x)[from], Real(0)};
+            x.x = static_cast<const Real*>(args.x)[from];
         } else {
-            const Complex<Real> x = static_cast<const Complex<Real>*>(args.x)[from];
-            out[at] = {w * x.x, w * x.y};
+            x = static_cast<const Complex<Real>*>(args.x)[from];
         }
+        if (args.trends) {
+            const Trend trend = args.trends[segment];
+            const double time = static_cast<double>(n),
+                         middle = (static_cast<double>(args.length) - 1.0) / 2;
+            x.x = static_cast<Real>(trend.without(x.x, 0, time, middle));
+            if constexpr (!RealSamples)
+                x.y = static_cast<Real>(trend.without(x.y, 1, time, middle));
+        }
+        out[at] = {w * x.x, w * x.y};
     }
 }
 

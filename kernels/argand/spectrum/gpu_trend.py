@@ -1,0 +1,50 @@
+"""Trends of segments on a GPU, as the kernels of spectral estimates subtract them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.device import Device
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import load
+from argand.spectrum.plan import THREADS, TREND_ARGUMENTS, trend_name, trend_source
+from argand.spectrum.problem import SpectrumProblem
+
+_BLOCKS = 8
+"""Most blocks of a multiprocessor: all threads that it holds."""
+
+
+def trends_of(problem: SpectrumProblem, x: Any, device: Device) -> Any:
+    """Return the trends of the segments of all rows, (segments, 4) of fp64; None without detrend.
+
+    ``x`` is contiguous, of samples or pairs of their parts, as the kernels read it.
+    """
+    if problem.detrend is None:
+        return None
+    part = np.dtype(x.dtype).type(0).real.dtype.name
+    count = problem.rows * problem.segments
+    found = cupy.empty((count, 4), np.float64)
+    launch = _launch(problem, part, min(count, _BLOCKS * device.sm_count), device)
+    launch({"x": x.data.ptr, "trends": found.data.ptr})
+    if launches.watching:
+        launches.note(trend_name(part, real=problem.real))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _launch(problem: SpectrumProblem, part: str, blocks: int, device: Device) -> BoundKernel:
+    name = trend_name(part, real=problem.real)
+    kernel = load(trend_source(part, real=problem.real), device.target, name)
+    layout = arguments_dtype(TREND_ARGUMENTS)
+    values = dict.fromkeys(layout.names or (), 0) | {
+        "row_stride": problem.samples, "step": problem.step, "segments": problem.segments,
+        "count": problem.rows * problem.segments, "length": problem.length,
+        "linear": int(problem.detrend == "linear"),
+    }  # fmt: skip
+    return BoundKernel(kernel, blocks, THREADS, Arguments(layout, values))
