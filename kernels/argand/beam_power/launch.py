@@ -55,7 +55,7 @@ _FRAGMENT_BYTES = 32 * 16
 """Bytes of one MMA fragment: a row tile and one mma_k, in each complex part and term."""
 _LARGEST_GRID = 2**31 - 1
 _MOST_BLOCK_TILES = 256
-_TILES_OF_A_START = 0.5
+_FILLING = 0.5
 """Time in which a block fills its ring, in tiles."""
 
 
@@ -87,7 +87,8 @@ class KernelForm:
 class _Kernels:
     """The two kernels of a plan, and what their arguments and memory depend on.
 
-    ``steps`` is that of `WeightArguments`, ``fragment_bytes`` what 16 beams of a matrix take.
+    ``steps`` is that of `WeightArguments`, ``fragment_bytes`` what 16 beams of a matrix take,
+    ``start`` the time before a block's first tile, in tiles.
     """
 
     pack: tuple[str, str]
@@ -96,6 +97,7 @@ class _Kernels:
     blocks: int
     steps: int
     fragment_bytes: int
+    start: float = _FILLING
 
 
 class BeamPowerLaunch:
@@ -115,7 +117,7 @@ class BeamPowerLaunch:
         count = -(-problem.bins // tiles.bins) * tiles.slices
         beam_blocks = row_tiles * ROW_TILE // plan.beams
         block_tiles = _block_tiles(
-            count, problem.batch * beam_blocks, device.sm_count * kernels.blocks
+            count, problem.batch * beam_blocks, device.sm_count * kernels.blocks, kernels.start
         )
         blocks = problem.batch * beam_blocks * -(-count // block_tiles)
         if max(blocks, matrices * row_tiles) > _LARGEST_GRID:
@@ -207,11 +209,15 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
     if isinstance(plan, WgmmaBeamPowerPlan):
         check_wgmma_plan(plan, precision, antennas, arch)
         rows = rows_of_k(antennas, form.samples, precision)
+        fragments = rows * 2 * ROW_TILE * WEIGHT_ROW_BYTES
+        # Weights are copied to shared memory at the rate of a tile's samples.
+        weights = fragments // ROW_TILE * plan.beams
+        samples = antennas * plan.times * SAMPLE_BYTES[form.samples]
         return _Kernels(
             (wgmma_pack_source(plan, precision), wgmma_pack_name(plan, precision)),
             (wgmma_power_source(plan, precision), wgmma_kernel_name(plan, precision)),
-            plan.shared_bytes(antennas, precision), plan.blocks, rows,
-            rows * 2 * ROW_TILE * WEIGHT_ROW_BYTES,
+            plan.shared_bytes(antennas, precision), plan.blocks, rows, fragments,
+            _FILLING + weights / samples,
         )  # fmt: skip
     check_plan(plan, precision, arch)
     padded = -(-antennas // DEPTH[form.samples]) * DEPTH[form.samples]
@@ -223,11 +229,11 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
     )  # fmt: skip
 
 
-def _block_tiles(tiles: int, rows: int, slots: int) -> int:
+def _block_tiles(tiles: int, rows: int, slots: int, start: float) -> int:
     """Return how many tiles a block takes so that ``rows`` of them end soonest in so many slots."""
 
     def seconds(block_tiles: int) -> float:
         waves = -(-rows * -(-tiles // block_tiles) // slots)
-        return waves * (block_tiles + _TILES_OF_A_START)
+        return waves * (block_tiles + start)
 
     return min(range(1, min(tiles, _MOST_BLOCK_TILES) + 1), key=seconds)

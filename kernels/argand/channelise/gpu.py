@@ -113,9 +113,10 @@ def _in_one_kernel(
 ) -> None:  # fmt: skip
     given, component = _units(problem, x)
     if not PLAN_OVERRIDE.active:
-        plan = specialized(plan, device.require_arch()) or without_spills(
-            plan, component, device.target
-        )
+        found = None
+        if _in_vectors(problem, given):
+            found = specialized(plan, component, device.require_arch())
+        plan = found or without_spills(plan, component, device.target)
     unit = 2 if problem.real else 1
     chunks, batches = _chunks(problem, plan, device)
     items = problem.rows * chunks * problem.phases
@@ -130,6 +131,13 @@ def _in_one_kernel(
     })  # fmt: skip
     if launches.watching:
         launches.note(_kernel_of(plan, component)[1])
+
+
+def _in_vectors(problem: ChanneliseProblem, given: Any) -> bool:
+    """Whether each row begins at 16 bytes, and so each frame of a specialised kernel's lengths."""
+    return given.data.ptr % 16 == 0 and (
+        problem.rows == 1 or given.nbytes // problem.rows % 16 == 0
+    )
 
 
 def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:

@@ -21,10 +21,11 @@ _WARPGROUP = 128
 _REGISTERS = 65536
 """Of a multiprocessor."""
 _MOST_SLOTS = 8
+_MOST_DEPTH = 8
 _LONGEST_TURN = 32
 """Spectra of a loop without branches."""
 _RESERVED = 1024
-"""Bytes of shared memory that CUDA reserves in each block; barriers take a part of as many more."""
+"""Bytes of shared memory that CUDA reserves in each block."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,15 @@ class SpecializedPlan(ChannelisePlan):
     column.
 
     Attributes:
+        unit_bytes: of a complex sample.
+        depth: frames that are copied to shared memory ahead.
         slots: batches of the ring between both.
         transform_groups: which take batches in turn.
         filter_registers, transform_registers: of a thread.
     """
 
+    unit_bytes: int = 8
+    depth: int = 8
     slots: int = 6
     transform_groups: int = 1
     filter_registers: int = 176
@@ -57,8 +62,8 @@ class SpecializedPlan(ChannelisePlan):
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block, the ring."""
-        return self.slots * super().shared_bytes
+        """Dynamic shared memory of a block: both rings."""
+        return self.slots * super().shared_bytes + self.depth * self.points * self.unit_bytes
 
 
 def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
@@ -75,6 +80,11 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
             f"taps and batch must divide a number up to {_LONGEST_TURN}, and slots exceed groups, "
             f"got {plan!r}"
         )
+    if plan.depth < 2 or plan.turn % plan.depth:
+        raise PlanError(f"depth must be 2 or more and divide {plan.turn}, got {plan.depth}")
+    taken = plan.blocks * (plan.shared_bytes + 2 * 8 * plan.slots + _RESERVED)
+    if taken > arch.shared_bytes + _RESERVED:
+        raise PlanError(f"rings and barriers take {taken} bytes of shared memory")
     held = _REGISTERS // plan.blocks // plan.block_threads // 8 * 8 * plan.block_threads
     wanted = (
         plan.columns * plan.filter_registers
@@ -84,8 +94,10 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
         raise PlanError(f"roles take {wanted} registers of {held}")
 
 
-def specialized(plan: ChannelisePlan, arch: Arch) -> SpecializedPlan | None:
+def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> SpecializedPlan | None:
     """Return the plan by specialised warps of the bank of ``plan``; None where there is none.
+
+    ``component`` is the type of the samples' components.
 
     There are as many transform threads as filter threads. A batch leaves each of them one butterfly
     of a stage, or less, but not less than half of them any.
@@ -98,10 +110,12 @@ def specialized(plan: ChannelisePlan, arch: Arch) -> SpecializedPlan | None:
     sizes = range(longest, (longest - 1) // 2, -1)
     batch = next((size for size in sizes if lcm(plan.taps, size) <= _LONGEST_TURN), 0)
     blocks = 2 * _WARPGROUP // plan.columns
+    turn = lcm(plan.taps, batch) if batch else 0
+    depth = max((size for size in range(2, _MOST_DEPTH + 1) if turn % size == 0), default=0)
     for slots in range(_MOST_SLOTS, 1, -1):
         found = SpecializedPlan(
             plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, batch,
-            threads, 1, blocks, slots,
+            threads, 1, blocks, COMPONENTS[component][1], depth, slots,
         )  # fmt: skip
         try:
             check_specialized_plan(found, arch)
@@ -119,7 +133,7 @@ def specialized_name(plan: SpecializedPlan, component: str) -> str:
 def specialized_source(plan: SpecializedPlan, component: str) -> str:
     """Return the CUDA C++ of the kernel."""
     roles = (
-        f"{plan.turn}, {plan.slots}, {plan.transform_groups}, {plan.filter_registers}, "
+        f"{plan.turn}, {plan.depth}, {plan.slots}, {plan.transform_groups}, {plan.filter_registers}, "
         f"{plan.transform_registers}"
     )
     kernel = f"SpecializedKernel<kPlan, kRoles, Component::{COMPONENTS[component][0]}>"
@@ -130,7 +144,7 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
         f"constexpr Specialization kRoles = {{{roles}}};\n"
         f"using Kernel = {kernel};\n"
         f"static_assert(Kernel::kThreads == {plan.block_threads} &&\n"
-        f"              kRoles.slots * kPlan.shared_bytes() == {plan.shared_bytes});\n"
+        f"              Kernel::kSharedBytes == {plan.shared_bytes});\n"
         f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
         f"{specialized_name(plan, component)}("
         "const __grid_constant__ ChanneliseArguments args) {\n"

@@ -2,42 +2,69 @@
 #pragma once
 #include "samples.cuh"
 
-// Stages of every `Step`-th tile from `tile` on, copied by threads 0 to Threads - 1.
+// Stages of every `Step`-th tile from `tile` on, copied by threads 0 to Threads - 1. Aligned copies are
+// of 16 bytes, others of a sample. A thread copies the same samples of antennas that are kRows apart,
+// so from stage to stage its addresses move by one step.
 template <Samples samples, int Times, int Polarizations, int Stages, bool Aligned, int Threads,
           int Step = 1>
 struct SampleRing {
     using Here = Stage<samples, Times>;
+    static constexpr int kCopy = Aligned ? 16 : Here::kItem;
+    static constexpr int kCopies = Times * Here::kItem / kCopy;  // of an antenna
+    static constexpr int kRows = Threads / kCopies;
+    static constexpr int kPasses = kRows < kDepth<samples> ? kDepth<samples> / kRows : 1;
+    static_assert(Threads % kCopies == 0, "all copies of a thread are of the same samples");
     uint32 base;
-    int thread, result, last;
+    int row, at;  // the thread's first antenna of a stage, and the byte within the tile
+    int result, last;
     int tile, polarization = 0, chunk = 0;  // what is copied next
     uint32 stage = 0;
+    const unsigned char* from = nullptr;  // the thread's first copy of that
+    int there = 0;                        // bytes of a copy that are within the tile
 
-    __device__ __forceinline__ SampleRing(uint32 base, int thread, int result, int tile, int last)
-        : base(base), thread(thread), result(result), last(last), tile(tile) {}
+    __device__ __forceinline__ SampleRing(const BeamPowerArguments& args, uint32 base, int thread,
+                                          int result, int tile, int last)
+        : base(base), row(thread / kCopies), at(thread % kCopies * kCopy), result(result),
+          last(last), tile(tile) {
+        begin_product(args);
+    }
 
     // Begins to copy one more stage, if there is one, as a group of its own.
     __device__ __forceinline__ void next(const BeamPowerArguments& args) {
         if (tile < last) {
-            const TimeTile there(args, tile);
-            const int64 batch = int64(result) * Polarizations + polarization;
-            const int antenna = chunk * kDepth<samples>;
-            const int64 offset =
-                batch * args.stride_batch + antenna * args.stride_antenna + there.first;
-            load_stage<samples, Times, Aligned, Threads>(
-                base + stage * Here::kBytes,
-                static_cast<const unsigned char*>(args.samples) + offset * Here::kItem,
-                args.stride_antenna * Here::kItem, args.antennas - antenna, there.valid, thread);
-            advance(args);
+            const int64 row_bytes = args.stride_antenna * Here::kItem;
+            const uint32 to = base + stage * Here::kBytes + row * Here::kPitch + at;
+            const int antenna = chunk * kDepth<samples> + row;
+            if (kRows <= kDepth<samples> || row < kDepth<samples>) {
+#pragma unroll
+                for (int pass = 0; pass < kPasses; ++pass)
+                    copy_samples<kCopy>(to + pass * kRows * Here::kPitch,
+                                        from + pass * kRows * row_bytes,
+                                        antenna + pass * kRows < args.antennas ? there : 0);
+            }
+            from += kDepth<samples> * row_bytes;
+            if (++chunk == args.chunks) advance(args);
         }
         cp_async_commit();
         stage = stage + 1 == Stages ? 0 : stage + 1;
     }
 
+    // What a product's first stage needs: of the tile, or of its second polarization.
+    __device__ __forceinline__ void begin_product(const BeamPowerArguments& args) {
+        if (tile >= last) return;
+        const TimeTile here(args, tile);
+        const int64 batch = int64(result) * Polarizations + polarization;
+        const int64 sample = batch * args.stride_batch + row * args.stride_antenna + here.first;
+        from = static_cast<const unsigned char*>(args.samples) + sample * Here::kItem + at;
+        there = min(max(here.valid * Here::kItem - at, 0), kCopy);
+    }
+
     __device__ __forceinline__ void advance(const BeamPowerArguments& args) {
-        if (++chunk < args.chunks) return;
         chunk = 0;
-        if (++polarization < Polarizations) return;
-        polarization = 0;
-        tile += Step;
+        if (++polarization == Polarizations) {
+            polarization = 0;
+            tile += Step;
+        }
+        begin_product(args);
     }
 };

@@ -24,34 +24,22 @@ struct Stage {
     static constexpr int kBytes = kDepth<samples> * kPitch;
 };
 
-// Copies a stage by threads 0 to Threads - 1: `valid` samples of `antennas` rows, zeros beside them.
-// Aligned copies are of 16 bytes, others of a sample.
-template <Samples samples, int Times, bool Aligned, int Threads>
-__device__ __forceinline__ void load_stage(uint32 stage, const unsigned char* from,
-                                           int64 row_bytes, int antennas, int valid,
-                                           int thread) {
-    using Here = Stage<samples, Times>;
-    constexpr int kCopy = Aligned ? 16 : Here::kItem;
-    constexpr int kCopies = Times * Here::kItem / kCopy;
-#pragma unroll
-    for (int i = thread; i < kDepth<samples> * kCopies; i += Threads) {
-        const int row = i / kCopies, at = i % kCopies * kCopy;
-        const uint32 to = stage + row * Here::kPitch + at;
-        const int there = row < antennas ? min(max(valid * Here::kItem - at, 0), kCopy) : 0;
-        const unsigned char* source = there > 0 ? from + row * row_bytes + at : from;
-        if constexpr (kCopy == 2) {
-            unsigned short x = 0;
-            if (there > 0) x = *reinterpret_cast<const unsigned short*>(source);
-            asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(x) : "memory");
-        } else if constexpr (kCopy == 16) {  // beside L1, which keeps the weights
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(source),
-                         "r"(there)
-                         : "memory");
-        } else {
-            asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(source),
-                         "n"(kCopy), "r"(there)
-                         : "memory");
-        }
+// Begins to copy the first `there` of `Bytes` bytes to shared memory, zeros beside them; of 16 bytes
+// beside L1, which keeps the weights. With none the source is not read.
+template <int Bytes>
+__device__ __forceinline__ void copy_samples(uint32 to, const unsigned char* from, int there) {
+    if constexpr (Bytes == 2) {
+        unsigned short x = 0;
+        if (there > 0) x = *reinterpret_cast<const unsigned short*>(from);
+        asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(x) : "memory");
+    } else if constexpr (Bytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                     "r"(there)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from),
+                     "n"(Bytes), "r"(there)
+                     : "memory");
     }
 }
 

@@ -154,7 +154,7 @@ struct BeamPowerKernel {
                            (warp_column * 32 + lane / 4 * kTimes<samples>) * Ring::kItem;
 
         SampleRing<samples, kTileTimes, Polarizations, Stages, Aligned, kThreads> copies(
-            ring, threadIdx.x, result, segment * args.block_tiles, last);
+            args, ring, threadIdx.x, result, segment * args.block_tiles, last);
 #pragma unroll 1
         for (int i = 0; i < Stages - 1; ++i) copies.next(args);
 

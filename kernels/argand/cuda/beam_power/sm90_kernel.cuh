@@ -73,12 +73,12 @@ struct WgmmaBeamPowerKernel {
         int warpgroup;
         uint32 stage = 0;
 
-        // Waits for the next stage, begins to copy another one, and loads rows.
+        // Waits for the next stage, loads rows, and begins to copy another stage.
         __device__ __forceinline__ void load(const BeamPowerArguments& args, Rows& rows) {
             cp_async_wait<Stages - 2>();
             meet(warpgroup);
-            copies.next(args);
             rows.load(own + stage * Copied::kBytes);
+            copies.next(args);
             stage = stage + 1 == Stages ? 0 : stage + 1;
         }
     };
@@ -141,7 +141,7 @@ struct WgmmaBeamPowerKernel {
         for (int i = threadIdx.x * 16; i < weight_bytes; i += kThreads * 16)
             cp_async_16(weights + i, packed + i);
         cp_async_commit();
-        Reader reader = {Ring(ring, thread, result, first + warpgroup, last),
+        Reader reader = {Ring(args, ring, thread, result, first + warpgroup, last),
                          ring + lane % 4 * Copied::kPitch +
                              (first_time + lane / 4 * 2) * Copied::kItem,
                          warpgroup};

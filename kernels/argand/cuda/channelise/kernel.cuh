@@ -70,7 +70,7 @@ struct ChanneliseKernel {
 #pragma unroll
         for (int i = 0; i < R0; ++i) {
             const int unit = place(column, i, item.start) + frame * M;
-            x[i] = there ? Samples::load(item.x + unit * Samples::kBytes) : float2{0.0f, 0.0f};
+            x[i] = there ? global_unit<Of>(item.x + unit * Samples::kBytes) : float2{0.0f, 0.0f};
         }
     }
 

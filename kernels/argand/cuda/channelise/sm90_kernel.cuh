@@ -1,9 +1,10 @@
 // Critically sampled filter banks by specialised warps (sm_90a), in fp32.
 //
 // Filter warps, a thread a column, keep the samples of T frames and the coefficients in registers for
-// all spectra of a block: each sample is loaded and converted once. Groups of transform warps take
-// batches of spectra from a ring in shared memory in turn, run the stages of R1 and R2 and write the
-// result. So loads, sums and transforms of different spectra overlap without a barrier for all.
+// all spectra of a block: each sample is loaded and converted once, from a few frames that are copied
+// to shared memory ahead. Groups of transform warps take batches of spectra from a ring in shared
+// memory in turn, run the stages of R1 and R2 and write the result. So copies, sums and transforms of
+// different spectra overlap without a barrier for all.
 #pragma once
 #include "device/mbarrier.cuh"
 #include "device/warpgroup.cuh"
@@ -12,6 +13,7 @@
 // How warps are specialised. `plan.threads` are those of a transform group.
 struct Specialization {
     int turn;    // spectra of whole windows of taps and whole batches
+    int depth;   // frames of a filter warp in shared memory
     int slots;   // batches of the ring
     int groups;  // of transform warps
     int filter_registers;
@@ -28,8 +30,11 @@ struct SpecializedKernel {
     static constexpr int R0 = plan.radices[0], R1 = plan.radices[1], R2 = plan.radices[2];
     static constexpr int P = plan.columns(), kTurn = roles.turn, kWarp = 32;
     static constexpr int kThreads = P + roles.groups * plan.threads;
+    static constexpr int kSharedBytes =
+        roles.slots * plan.group_bytes() + roles.depth * M * Samples::kBytes;
     static_assert(plan.phases == 1 && plan.frames == 1 && !plan.real && plan.groups == 1, "banks");
     static_assert(kTurn % T == 0 && kTurn % B == 0, "a turn has whole windows and whole batches");
+    static_assert(kTurn % roles.depth == 0 && roles.depth > 1, "a turn has whole rings of frames");
     static_assert(P % 128 == 0 && plan.threads % 128 == 0, "roles are whole warpgroups");
     static_assert(P * roles.filter_registers +
                           roles.groups * plan.threads * roles.transform_registers <=
@@ -64,20 +69,60 @@ struct SpecializedKernel {
         if (threadIdx.x % kWarp == 0) mbarrier_arrive(mbarrier);
     }
 
-    // Asks for the lines of a turn's frames from `frame` on, if the item has them.
-    static __device__ __forceinline__ void prefetch(const Item& item, int frame, int thread) {
-        constexpr int kLine = 128, kFrame = M * Samples::kBytes;
-        const int frames = min(item.frames() - frame, kTurn);
-        for (int at = thread * kLine; at < frames * kFrame; at += P * kLine)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(
-                item.x + static_cast<int64>(frame) * kFrame + at));
-    }
+    // The samples of a warp's columns, frame by frame: a ring in shared memory that no other warp reads.
+    // Copies of 16 bytes need frames at multiples of 16 bytes.
+    struct Frames {
+        static constexpr int kRun = kWarp * Samples::kBytes;  // bytes of 32 columns of a residue
+        static constexpr int kBytes = R0 * kRun, kCopies = kBytes / 16;
+        const unsigned char* from;  // of the lane's first copy of the next frame
+        unsigned char* ring;
+        int lane, left;  // frames that are to be copied
+
+        __device__ __forceinline__ Frames(const Item& item, unsigned char* ring, int warp, int lane)
+            : from(item.x + warp * kRun + place(lane)), ring(ring + warp * (roles.depth * kBytes)),
+              lane(lane), left(item.frames()) {}
+
+        // Where a copy lies in a frame, from the warp's first column.
+        static __device__ __forceinline__ int place(int copy) {
+            return copy / (kRun / 16) * (P * Samples::kBytes) + copy % (kRun / 16) * 16;
+        }
+
+        // Begins to copy the next frame to a slot, if there is one, as a group of its own.
+        __device__ __forceinline__ void next(int slot) {
+            if (left > 0) {
+                unsigned char* const to = ring + slot * kBytes + lane * 16;
+#pragma unroll
+                for (int copy = 0; copy < kCopies; copy += kWarp)
+                    if (kCopies >= kWarp || lane < kCopies)
+                        cp_async_16(shared_address(to + copy * 16), from + place(copy));
+                from += M * Samples::kBytes;
+                --left;
+            }
+            cp_async_commit();
+        }
+
+        // Waits for the frame in a slot, loads it, and begins to copy another one to the slot before,
+        // which all lanes have read.
+        __device__ __forceinline__ void load(int slot, float2 (&x)[R0]) {
+            cp_async_wait<roles.depth - 2>();
+            __syncwarp();
+#pragma unroll
+            for (int i = 0; i < R0; ++i)
+                x[i] = Samples::value(*reinterpret_cast<const typename Samples::Raw*>(
+                    ring + slot * kBytes + i * kRun + lane * Samples::kBytes));
+            next((slot + roles.depth - 1) % roles.depth);
+        }
+    };
 
     static __device__ __forceinline__ void filter(const ChanneliseArguments& args,
-                                                  const Item& item, Ring ring) {
+                                                  const Item& item, unsigned char* frames_ring,
+                                                  Ring ring) {
         const int column = threadIdx.x;
         float h[T][R0];
         float2 twiddles[R0 > 1 ? R0 - 1 : 1];
+        Frames frames(item, frames_ring, column / kWarp, column % kWarp);
+#pragma unroll
+        for (int f = 0; f < roles.depth - 1; ++f) frames.next(f);
 #pragma unroll
         for (int t = 0; t < T; ++t)
 #pragma unroll
@@ -86,35 +131,16 @@ struct SpecializedKernel {
 #pragma unroll
         for (int k = 1; k < R0; ++k) twiddles[k - 1] = __ldg(args.twiddles + (k - 1) * P + column);
 
-        const unsigned char* from = item.x + column * Samples::kBytes;
-        const auto fetch = [&](int i) {
-            return Samples::fetch(from + i * P * Samples::kBytes);
-        };
         float2 x[T][R0];  // by the frame modulo T
 #pragma unroll
-        for (int f = 0; f < T - 1; ++f) {
-#pragma unroll
-            for (int i = 0; i < R0; ++i) x[f][i] = Samples::value(fetch(i));
-            from += M * Samples::kBytes;
-        }
-        typename Samples::Raw next[R0];  // the frame after those
-#pragma unroll
-        for (int i = 0; i < R0; ++i) next[i] = fetch(i);
-
+        for (int f = 0; f < T - 1; ++f) frames.load(f % roles.depth, x[f]);
         float2* line = nullptr;
 #pragma unroll 1
         for (int first = 0; first < item.left; first += kTurn) {
-            prefetch(item, first + T + kTurn, column);
 #pragma unroll
             for (int s = 0; s < kTurn; ++s) {
                 if (first + s >= item.left) break;
-#pragma unroll
-                for (int i = 0; i < R0; ++i) x[(s + T - 1) % T][i] = Samples::value(next[i]);
-                if (first + s + 1 < item.left) {
-                    from += M * Samples::kBytes;
-#pragma unroll
-                    for (int i = 0; i < R0; ++i) next[i] = fetch(i);
-                }
+                frames.load((s + T - 1) % roles.depth, x[(s + T - 1) % T]);
                 float2 z[R0];
 #pragma unroll
                 for (int i = 0; i < R0; ++i) {
@@ -141,6 +167,7 @@ struct SpecializedKernel {
                 }
             }
         }
+        cp_async_wait<0>();
     }
 
     // Every `roles.groups`-th batch.
@@ -177,6 +204,7 @@ struct SpecializedKernel {
         }
         __syncthreads();
         const Ring ring = {reinterpret_cast<float2*>(shared), full, full + roles.slots * 8};
+        unsigned char* const frames = shared + roles.slots * plan.group_bytes();
         const Item item = Whole::item_of(args, 0);
         if (item.left <= 0) return;
         // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole
@@ -184,7 +212,7 @@ struct SpecializedKernel {
         const int role = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / P, 0);
         if (role == 0) {
             warpgroup_reg_alloc<roles.filter_registers>();
-            filter(args, item, ring);
+            filter(args, item, frames, ring);
         } else {
             warpgroup_reg_dealloc<roles.transform_registers>();
             const int thread = threadIdx.x - P;

@@ -4,6 +4,7 @@
 
 enum class Component { fp32, int8, int16 };
 
+// A unit of `kBytes` lies as a `Raw`, of which `value` makes two floats.
 template <Component Of>
 struct Unit;
 
@@ -11,13 +12,7 @@ template <>
 struct Unit<Component::fp32> {
     using Raw = float2;
     static constexpr int kBytes = 8;
-    static __device__ __forceinline__ Raw fetch(const unsigned char* from) {
-        return __ldg(reinterpret_cast<const float2*>(from));
-    }
     static __device__ __forceinline__ float2 value(Raw raw) { return raw; }
-    static __device__ __forceinline__ float2 load(const unsigned char* from) {
-        return value(fetch(from));
-    }
 };
 
 // Integers become floats by their bits: with the sign turned over, b + 128 in the low bits of 2^23
@@ -26,12 +21,6 @@ template <>
 struct Unit<Component::int8> {
     using Raw = unsigned short;
     static constexpr int kBytes = 2;
-    static __device__ __forceinline__ Raw fetch(const unsigned char* from) {
-        return __ldg(reinterpret_cast<const unsigned short*>(from));
-    }
-    static __device__ __forceinline__ float2 load(const unsigned char* from) {
-        return value(fetch(from));
-    }
     static __device__ __forceinline__ float2 value(Raw raw) {
         const uint32 bits = raw ^ 0x8080u;
         constexpr float kOffset = 8388608.0f + 128.0f;
@@ -44,12 +33,6 @@ template <>
 struct Unit<Component::int16> {
     using Raw = uint32;
     static constexpr int kBytes = 4;
-    static __device__ __forceinline__ Raw fetch(const unsigned char* from) {
-        return __ldg(reinterpret_cast<const uint32*>(from));
-    }
-    static __device__ __forceinline__ float2 load(const unsigned char* from) {
-        return value(fetch(from));
-    }
     static __device__ __forceinline__ float2 value(Raw raw) {
         const uint32 bits = raw ^ 0x80008000u;
         constexpr float kOffset = 8388608.0f + 32768.0f;
@@ -57,6 +40,12 @@ struct Unit<Component::int16> {
                 __uint_as_float(__byte_perm(bits, 0x4b000000u, 0x7432)) - kOffset};
     }
 };
+
+// A unit in global memory.
+template <Component Of>
+__device__ __forceinline__ float2 global_unit(const unsigned char* from) {
+    return Unit<Of>::value(__ldg(reinterpret_cast<const typename Unit<Of>::Raw*>(from)));
+}
 
 // A real sample from an address that a unit may not have.
 template <Component Of>

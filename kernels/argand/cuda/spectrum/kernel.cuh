@@ -57,7 +57,7 @@ struct SpectrumKernel {
     // A unit from an address that a unit may not have: two real samples one after the other.
     static __device__ __forceinline__ float2 load_unit(const unsigned char* from) {
         if constexpr (Aligned || !plan.real) {
-            return Samples::load(from);
+            return global_unit<Of>(from);
         } else {
             return {RealSample<Of>::load(from),
                     RealSample<Of>::load(from + Samples::kBytes / 2)};
