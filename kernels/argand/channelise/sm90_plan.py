@@ -133,8 +133,8 @@ def specialized_name(plan: SpecializedPlan, component: str) -> str:
 def specialized_source(plan: SpecializedPlan, component: str) -> str:
     """Return the CUDA C++ of the kernel."""
     roles = (
-        f"{plan.turn}, {plan.depth}, {plan.slots}, {plan.transform_groups}, {plan.filter_registers}, "
-        f"{plan.transform_registers}"
+        f"{plan.turn}, {plan.depth}, {plan.slots}, {plan.transform_groups}, "
+        f"{plan.filter_registers}, {plan.transform_registers}"
     )
     kernel = f"SpecializedKernel<kPlan, kRoles, Component::{COMPONENTS[component][0]}>"
     return (
