@@ -5,9 +5,9 @@
 
 A shape is channels x beams x antennas x samples. Times are those of whole calls on operands of the
 device: ``argand`` is `argand.beam_power`, ``argand product`` is `argand.gemm` of the same operands,
-whose beams stay complex, and ``argand product, detected`` squares and sums them by NumPy or CuPy.
-Peers form complex64 beams and detect them. Some bins of the first and the last channel are compared
-with fp64.
+with weights as pairs where samples are pairs of the precision, whose beams stay complex, and
+``argand product, detected`` squares and sums them by NumPy or CuPy. Peers form complex64 beams and
+detect them. Some bins of the first and the last channel are compared with fp64.
 """
 
 from __future__ import annotations
@@ -161,7 +161,9 @@ def _operands(
 def _rows(run: _Run, precisions: Sequence[str]) -> Iterator[BeamPowerRow]:
     arrays = array_module(run.device)
     for precision in precisions:
-        product = partial(gemm, run.weights, run.samples, precision=precision)
+        held = precision == run.input  # weights of complex64 would be converted in the product
+        weights = to_pairs(run.weights, run.input) if held else run.weights
+        product = partial(gemm, weights, run.samples, precision=precision)
         alone = _row(run, _PRODUCT, precision, product)
         yield alone
 

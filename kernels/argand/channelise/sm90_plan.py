@@ -22,7 +22,7 @@ _REGISTERS = 65536
 """Of a multiprocessor."""
 _MOST_SLOTS = 8
 _MOST_DEPTH = 8
-_LONGEST_TURN = 32
+_LONGEST_TURN = 16
 """Spectra of a loop without branches."""
 _RESERVED = 1024
 """Bytes of shared memory that CUDA reserves in each block."""

@@ -1,0 +1,82 @@
+"""Filter banks by specialised warps, without a GPU: kernels without spills, and plans that fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from argand import PRECISIONS, ChanneliseProblem
+from argand.channelise.plan import COMPONENTS, plan_of
+from argand.channelise.sm90_plan import (
+    SpecializedPlan,
+    check_specialized_plan,
+    specialized,
+    specialized_name,
+    specialized_source,
+)
+from argand.device import ARCHITECTURES
+from argand.runtime.plan import TARGET, PlanError
+
+from tests.covers import EXHAUSTIVE
+from tests.kernels.compiled import assert_clean
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+BANKS = [(1024, 8), (512, 5), (256, 16), (1024, 1), (512, 16), (1024, 3), (512, 4)]
+
+
+def found(
+    channels: int, taps: int, component: str = "float32", oversampling: int = 1, real: bool = False
+) -> SpecializedPlan | None:
+    problem = ChanneliseProblem(
+        (), 1 << 22, channels, taps, Fraction(oversampling), real, PRECISIONS["fp32"]
+    )
+    plan = plan_of(problem, HOPPER)
+    assert plan is not None
+    return specialized(plan, component, HOPPER)
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize("bank", BANKS if EXHAUSTIVE else BANKS[:3], ids=str)
+def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
+    if not EXHAUSTIVE and (BANKS.index(bank) + list(COMPONENTS).index(component)) % 3:
+        return  # each bank and each type once
+    plan = found(*bank, component)
+    assert plan is not None
+    assert_clean(specialized_source(plan, component), TARGET, specialized_name(plan, component))
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        {"oversampling": 2},
+        {"real": True},
+        {"channels": 2048, "taps": 4},
+        {"channels": 512, "taps": 13},
+    ],
+)
+def test_others_have_no_plan(one: dict[str, Any]) -> None:
+    """Oversampled, real, too many columns, and taps whose turn leaves half of the threads idle."""
+    assert found(**({"channels": 1024, "taps": 8} | one)) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"threads": 96}, "whole warpgroups of 128"),
+        ({"slots": 1}, "slots exceed groups"),
+        ({"batch": 3}, "divide a number up to 16"),
+        ({"depth": 3}, "depth must be 2 or more and divide 8"),
+        ({"depth": 1}, "depth must be 2 or more"),
+        ({"filter_registers": 232}, "registers"),
+        ({"slots": 6}, "bytes of shared memory"),
+    ],
+)
+def test_other_plans_are_refused(changes: dict[str, Any], said: str) -> None:
+    plan = found(1024, 8)
+    assert plan is not None
+    with pytest.raises(PlanError, match=said):
+        check_specialized_plan(replace(plan, **changes), HOPPER)
+    with pytest.raises(PlanError, match="specialised warps need sm_90a, got sm_80"):
+        check_specialized_plan(replace(plan, slots=2), ARCHITECTURES[0])
