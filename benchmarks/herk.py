@@ -182,12 +182,12 @@ def _checked(case: _Case, x: Any, out: Any, device: Device) -> tuple[float, bool
         matrix = parts[index]
         matrix = matrix[..., 0] + 1j * matrix[..., 1].astype(np.float64) if exact else matrix
         wide = matrix.astype(np.complex128)
-        wanted = wide[rows] @ wide.conj().T
+        expected = wide[rows] @ wide.conj().T
         size = abs(wide[rows]) @ abs(wide).T
         found, mirrored = _rows(out[index], rows, arrays.arange(n), case.form)
         if exact:
-            verified &= bool((found == wanted.astype(found.dtype)).all())
-        worst = max(worst, float((abs(found - wanted) / size).max()))
+            verified &= bool((found == expected.astype(found.dtype)).all())
+        worst = max(worst, float((abs(found - expected) / size).max()))
         if case.form == "full" and not case.implementation.endswith("full"):
             verified &= bool((mirrored == found.conj()).all())
     if exact:

@@ -37,14 +37,14 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Ratio:
-    """One measured ratio; ``wanted`` says which side of which number it should be on."""
+    """One measured ratio; ``required`` says which side of which number it should be on."""
 
     what: str
     ours: float
     other: float
     unit: str
     ratio: float
-    wanted: str
+    required: str
     met: bool
 
 
@@ -239,7 +239,7 @@ def main() -> None:
             verdict = "yes" if row.met else "NO"
             print(
                 f"{row.what:68} {row.ours:8.3f} {row.other:8.3f} {row.unit:8} "
-                f"{row.ratio:6.2f}  {row.wanted:12} {verdict}",
+                f"{row.ratio:6.2f}  {row.required:12} {verdict}",
                 flush=True,
             )
     write_rows(ROOT / "results" / "benchmarks" / "ratios.csv", [asdict(row) for row in rows])

@@ -164,8 +164,8 @@ def _most(apart: Any, bound: float) -> float:
 
 
 def _count_error(found: Any, state: Any, shots: int, seed: int) -> float:
-    wanted = sample(on_host(state), shots, seed=seed)
-    same = all(np.array_equal(on_host(x), y) for x, y in zip(found, wanted, strict=True))
+    expected = sample(on_host(state), shots, seed=seed)
+    same = all(np.array_equal(on_host(x), y) for x, y in zip(found, expected, strict=True))
     return 0.0 if same else float("inf")
 
 

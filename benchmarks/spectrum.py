@@ -194,7 +194,7 @@ class _Case:
         with PLAN_OVERRIDE.use(None):
             return self._ours(precision)
 
-    def judged(
+    def assess(
         self, found: Any, reference: SpectraReference, name: str, precision: str
     ) -> Accuracy:
         """The verdict on a result, by the bound of what of ours ran, else of any library."""
@@ -217,7 +217,7 @@ def _rows(case: _Case, copy: float, watch: Monitor) -> Iterator[SpectrumRow]:
     peer: float | None = None
     for name, precision, call in case.ways():
         found = call()
-        judged = case.judged(found, reference, name, precision)
+        accuracy = case.assess(found, reference, name, precision)
         moved = float(case.x.nbytes + found.nbytes)
         del found
         ours = "spectrum" if name in _OURS else None
@@ -229,9 +229,9 @@ def _rows(case: _Case, copy: float, watch: Monitor) -> Iterator[SpectrumRow]:
             length=case.length, overlap=case.overlap, average=case.average,
             samples=int(case.x.shape[0] * case.x.shape[1]), implementation=name,
             precision=precision, input=case.kind, gbytes_per_s=rate / 1e9, of_copy=rate / copy,
-            speedup=peer / time_us if peer else None, rel_frobenius=judged.rel_frobenius,
-            bound=judged.bound, noise_floor_db=judged.measures.get("noise_floor_db"),
-            verdict=judged.verdict, **columns,
+            speedup=peer / time_us if peer else None, rel_frobenius=accuracy.rel_frobenius,
+            bound=accuracy.bound, noise_floor_db=accuracy.measures.get("noise_floor_db"),
+            verdict=accuracy.verdict, **columns,
         )  # fmt: skip
         if peer is None and name not in _OURS:
             peer = time_us

@@ -105,15 +105,15 @@ class CpuSampler(Sampler):
     def sample(self) -> None:
         """A batch of as many calls as the shortest one so far leaves time for."""
         times: list[float] = []
-        while len(times) < self._wanted():
+        while len(times) < self._calls_of_a_batch():
             times.append(self._timed())
             self._shortest = min(self._shortest, times[-1])
         self.seconds.append(min(times))
         self.spent += sum(times)
 
-    def _wanted(self) -> int:
-        wanted = round(_BATCH_SECONDS / max(self._shortest, 1e-9))
-        return min(max(1, wanted), _MOST_OF_A_BATCH)
+    def _calls_of_a_batch(self) -> int:
+        calls = round(_BATCH_SECONDS / max(self._shortest, 1e-9))
+        return min(max(1, calls), _MOST_OF_A_BATCH)
 
     def _timed(self) -> float:
         call = self._next()

@@ -172,8 +172,8 @@ def rotations(device: Device, bytes_of_inputs: int, allocated: int | None = None
     if bytes_of_inputs <= 0:
         return 1
     if allocated is None:
-        wanted = 2 * device.cache_bytes // bytes_of_inputs + 1
+        copies = 2 * device.cache_bytes // bytes_of_inputs + 1
     else:
-        wanted = device.cache_bytes // (bytes_of_inputs + allocated) + 1
+        copies = device.cache_bytes // (bytes_of_inputs + allocated) + 1
     room = device.memory_bytes // _MEMORY_SHARE // bytes_of_inputs
-    return max(1, min(wanted, room))
+    return max(1, min(copies, room))

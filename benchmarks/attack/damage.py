@@ -129,12 +129,12 @@ def damage(files: str) -> Callable[[Attempt], None]:
         job = JOBS[files][attempt.number % len(JOBS[files])]
         path = folder / job.damaged
         how, damaged = _damaged(path, attempt.rng)
-        wanted = _undamaged(job, attempt)
+        expected = _undamaged(job, attempt)
         path.write_bytes(damaged)
         found = isolated(lambda: job.run(ground.root, folder))
         what = f"{job.damaged} with {how}, read by {job.script}"
         require(found.how != "ended", f"{what}: {found}")
-        if found.how == "returned" and found.value != wanted:
+        if found.how == "returned" and found.value != expected:
             require(files == "inputs" and _says_source(found.value, damaged), f"{what}: silent")
 
     return make

@@ -98,8 +98,8 @@ def _cache(attempt: Attempt, how: str) -> None:
     if how.endswith("owner") and os.geteuid():
         raise NotTriedError("only root can make a file another user's")
     cache = attempt.folder / "cache"
-    wanted, forged = (_compiled(_SOURCE % value, cache) for value in (1, 2))
-    path = Path(wanted.value["path"])
+    expected, forged = (_compiled(_SOURCE % value, cache) for value in (1, 2))
+    path = Path(expected.value["path"])
     described = json.dumps({"kernels": forged.value["kernels"], "warnings": []}).encode()
     cubin = forged.value["cubin"]
     note = hashlib.sha256(described + cubin).hexdigest().encode() + b"\n" + described
@@ -127,7 +127,7 @@ def _cache(attempt: Attempt, how: str) -> None:
     what = f"{how} in the cache of kernels"
     require(found.how != "ended", f"{what}: {found}")
     if found.how == "returned":
-        require(found.value["cubin"] == wanted.value["cubin"], f"{what}: it is loaded")
+        require(found.value["cubin"] == expected.value["cubin"], f"{what}: it is loaded")
     else:
         require(found.error.startswith(_OURS), f"{what}: a traceback, {found}")
 

@@ -103,21 +103,21 @@ def _row(plan: GatePlan, device: Device, qubits: int, rng: np.random.Generator) 
     parts = cupy.random.default_rng(int(rng.integers(1 << 31))).standard_normal((2**qubits, 2))
     state = (parts.view(np.complex128)[:, 0] / 2.0 ** ((qubits + 1) / 2)).astype(np.complex64)
     columns = _columns(state, width, inside)
-    wanted = cupy.asarray(form.matrix) @ columns
-    missing = wanted - _columns(_applied(plan, device, form, form.matrix, state), width, inside)
+    expected = cupy.asarray(form.matrix) @ columns
+    missing = expected - _columns(_applied(plan, device, form, form.matrix, state), width, inside)
     bias = _bias(form.matrix, columns, missing)
     fit = fitted(bias, k_tiles_of(plan))
     matrix = compensated(form.matrix, plan, truncation_bias(plan))
     left = _columns(_applied(plan, device, form, matrix, state), width, inside)
-    size = float(cupy.linalg.norm(wanted))
+    size = float(cupy.linalg.norm(expected))
     found = k_tiles_of(plan)
     by_step = np.array([bias[found == step].mean() for step in range(int(found.max()) + 1)])
     misfit = np.abs(by_step - fit.own - fit.later * np.arange(len(by_step))).max()
     return TruncationRow(
         plan.precision.name, plan.kind, width, inside, fit.own, fit.later, float(misfit),
         float(cupy.linalg.norm(missing)) / size,
-        float(cupy.linalg.norm(wanted - missing)) / size - 1,
-        float(cupy.linalg.norm(wanted - left)) / size, float(cupy.linalg.norm(left)) / size - 1,
+        float(cupy.linalg.norm(expected - missing)) / size - 1,
+        float(cupy.linalg.norm(expected - left)) / size, float(cupy.linalg.norm(left)) / size - 1,
     )  # fmt: skip
 
 

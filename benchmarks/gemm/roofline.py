@@ -153,8 +153,8 @@ def _name_shapes(axes: Axes, shown: Sequence[Row]) -> None:
                 column.append(name)
     columns = sorted(found, key=float)
     left, right = np.log10(axes.get_xlim())
-    wanted = [(np.log10(float(at)) - left) / (right - left) for at in columns]
-    for at, place in zip(columns, _spread(wanted, 0.034), strict=True):
+    targets = [(np.log10(float(at)) - left) / (right - left) for at in columns]
+    for at, place in zip(columns, _spread(targets, 0.034), strict=True):
         axes.axvline(float(at), color="#dddddd", linewidth=0.8, zorder=0)
         axes.annotate(
             "\n".join(found[at]), (float(at), 0), (place, 0.012),
@@ -189,32 +189,32 @@ def _apart(axes: Axes, values: Sequence[float]) -> list[float]:
     return _spread([(np.log10(value) - low) / (high - low) for value in values], _LABEL_GAP)
 
 
-def _spread(wanted: Sequence[float], gap: float) -> list[float]:
+def _spread(targets: Sequence[float], gap: float) -> list[float]:
     """Places as near to the wanted ones as a gap between neighbours allows, in the same order.
 
     Labels that would touch become a group with even gaps about the mean of what its members want.
     """
-    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    order = sorted(range(len(targets)), key=lambda index: targets[index])
     groups: list[list[int]] = []
     for index in order:
         groups.append([index])
-        while len(groups) > 1 and _first(groups[-1], wanted, gap) - gap < _last(
-            groups[-2], wanted, gap
+        while len(groups) > 1 and _first(groups[-1], targets, gap) - gap < _last(
+            groups[-2], targets, gap
         ):
             groups[-2:] = [groups[-2] + groups[-1]]
-    places = [0.0] * len(wanted)
+    places = [0.0] * len(targets)
     for group in groups:
         for step, index in enumerate(group):
-            places[index] = _first(group, wanted, gap) + step * gap
+            places[index] = _first(group, targets, gap) + step * gap
     return places
 
 
-def _first(group: Sequence[int], wanted: Sequence[float], gap: float) -> float:
-    return sum(wanted[index] for index in group) / len(group) - gap * (len(group) - 1) / 2
+def _first(group: Sequence[int], targets: Sequence[float], gap: float) -> float:
+    return sum(targets[index] for index in group) / len(group) - gap * (len(group) - 1) / 2
 
 
-def _last(group: Sequence[int], wanted: Sequence[float], gap: float) -> float:
-    return _first(group, wanted, gap) + gap * (len(group) - 1)
+def _last(group: Sequence[int], targets: Sequence[float], gap: float) -> float:
+    return _first(group, targets, gap) + gap * (len(group) - 1)
 
 
 if __name__ == "__main__":

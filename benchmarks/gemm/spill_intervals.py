@@ -126,7 +126,7 @@ class Compared:
 
     def rows(self, intervals: Sequence[int], how: argparse.Namespace) -> Iterator[SpillRow]:
         """A row for each interval; the first one's time is what the others are compared with."""
-        judged = {interval: self._judged(interval) for interval in intervals}
+        accuracy = {interval: self._judged(interval) for interval in intervals}
         times: dict[int, list[float]] = {interval: [] for interval in intervals}
         for turn in range(how.rounds):
             first = turn % len(intervals)
@@ -140,7 +140,7 @@ class Compared:
         self._take(_OWN)
         own = median(times[intervals[0]])
         for interval in intervals:
-            found, kernels = judged[interval]
+            found, kernels = accuracy[interval]
             yield SpillRow(
                 str(self._shape), self._precision.name, interval, kernels,
                 median(times[interval]), median(times[interval]) / own,

@@ -102,14 +102,14 @@ def array_module(device: Device) -> Any:
 
 def chosen(available: Sequence[Candidate], arguments: argparse.Namespace) -> list[Candidate]:
     """The peers that were asked for. Raises ValueError for one that cannot run here."""
-    wanted, precisions = arguments.peers, arguments.peer_precisions
-    if "none" in wanted:
+    named, precisions = arguments.peers, arguments.peer_precisions
+    if "none" in named:
         return []
     names = {peer.name for peer in available}
-    for name in wanted:
+    for name in named:
         if name not in names | {"auto"}:
             raise ValueError(f"peers must be of {sorted(names)} on this machine, got {name!r}")
-    asked = names if "auto" in wanted else wanted
+    asked = names if "auto" in named else named
     return [peer for peer in available if peer.name in asked and peer.precision.name in precisions]
 
 

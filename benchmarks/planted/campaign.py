@@ -102,8 +102,8 @@ def rows_for(
                 tally.unproven += 1
             else:
                 tally.failed.append(f"{workload.case!r}: {untouched.reason}")
-    for (judged, name), tally in sorted(tallies.items(), key=lambda item: item[0][0]):
-        yield tally.row(device.backend, kind, judged, name), tally.failed
+    for (source, name), tally in sorted(tallies.items(), key=lambda item: item[0][0]):
+        yield tally.row(device.backend, kind, source, name), tally.failed
 
 
 Judge = Callable[[Array], Accuracy]

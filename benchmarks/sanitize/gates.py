@@ -45,13 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for qubits, gate in gates(row, rng):
         state = rng.standard_normal((2**qubits, 2)).view(np.complex128)[:, 0]
         state = (state / np.linalg.norm(state)).astype(row.output)
-        wanted = apply_gate(
+        expected = apply_gate(
             state.astype(np.complex128), gate.matrix, gate.targets, controls=gate.controls
         )
         form = gate_form(qubits, gate.matrix, gate.targets, gate.controls)
         for plan in plans(qubits, form, row, device):
             result = _applied(state, qubits, form, plan, device)
-            error = float(np.linalg.norm(result - wanted))
+            error = float(np.linalg.norm(result - expected))
             calls += 1
             if not error <= evolution_bound(row, [len(gate.targets)], "cuda"):
                 wrong += 1

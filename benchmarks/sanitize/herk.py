@@ -63,15 +63,15 @@ def _excess(found: Any, a: Any, op: Op, form: Form, row: Precision | None) -> fl
     """The largest error over its bound; infinite where an exact element differs."""
     x = (a if op == "N" else a.swapaxes(-1, -2)).astype(complex)
     x = x.conj() if op == "C" else x
-    wanted, size = x @ x.conj().swapaxes(-1, -2), abs(x) @ abs(x).swapaxes(-1, -2)
+    expected, size = x @ x.conj().swapaxes(-1, -2), abs(x) @ abs(x).swapaxes(-1, -2)
     if form == "triangle":
         rows, columns = np.tril_indices(x.shape[-2])
-        wanted, size = wanted[..., rows, columns], size[..., rows, columns]
+        expected, size = expected[..., rows, columns], size[..., rows, columns]
     if row is None:
-        return 0.0 if np.array_equal(found, wanted.astype(found.dtype)) else float("inf")
+        return 0.0 if np.array_equal(found, expected.astype(found.dtype)) else float("inf")
     # The bound is of each part; a scaled line of integers of 8 bits loses less than 2^-20 of it.
     bound = 2**0.5 * (bounds.product_bound(row, x.shape[-1], "cuda") + 2.0**-20 * row.scaled)
-    return float((abs(found - wanted) / (bound * size)).max())
+    return float((abs(found - expected) / (bound * size)).max())
 
 
 if __name__ == "__main__":

@@ -105,10 +105,10 @@ def test_aer_is_absent_where_it_is_not_installed_or_would_take_minutes(
 
 def test_aers_matrix_of_a_gate_has_its_controls_above(rng: np.random.Generator) -> None:
     matrix, state = random_unitary(rng, 2), random_unitary(rng, 4)[0]
-    wanted = state.copy()
-    apply_form(wanted, gate_form(4, matrix, (0, 1), (2, 3)), PRECISIONS["fp64"])
+    expected = state.copy()
+    apply_form(expected, gate_form(4, matrix, (0, 1), (2, 3)), PRECISIONS["fp64"])
     found = aer.full_matrix(Gate(matrix, (0, 1), (2, 3))) @ state
-    np.testing.assert_allclose(found, wanted, atol=1e-15)
+    np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "3xfp16", "3xtf32"])

@@ -51,8 +51,8 @@ def assert_verified(found: Sequence[Candidate], shape: Shape, chosen: str) -> No
     check = ProductCheck(shape, a, b, backend="cuda", seed=1)
     for one in found:
         inputs = one.prepare(cupy.asarray(a), cupy.asarray(b))
-        judged = check(one.result(one.compute(*inputs)), one)
-        assert judged.verified, judged.reason
+        accuracy = check(one.result(one.compute(*inputs)), one)
+        assert accuracy.verified, accuracy.reason
         assert chosen in one.chosen(*inputs)
 
 

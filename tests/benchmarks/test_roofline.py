@@ -70,9 +70,9 @@ def test_points_of_the_largest_product_and_roofs_have_names(rows: list[dict[str,
 
 
 def test_labels_keep_apart_and_in_order() -> None:
-    wanted = [0.5, 0.51, 0.9, 0.505, 0.1]
-    places = roofline._spread(wanted, 0.05)
-    in_order = sorted(range(5), key=lambda index: wanted[index])
+    expected = [0.5, 0.51, 0.9, 0.505, 0.1]
+    places = roofline._spread(expected, 0.05)
+    in_order = sorted(range(5), key=lambda index: expected[index])
     found = [places[index] for index in in_order]
     assert all(after - before >= 0.05 - 1e-12 for before, after in pairwise(found))
     assert (places[4], places[2]) == (0.1, 0.9)

@@ -43,10 +43,10 @@ def test_a_card_runs_the_newest_row_of_its_generation(sm: int, target: str) -> N
 
 @pytest.mark.parametrize("sm", [70, 75, 110, 130])
 def test_a_card_without_a_row_is_refused_with_those_that_there_are(sm: int) -> None:
-    with pytest.raises(DeviceError) as told:
+    with pytest.raises(DeviceError) as raised:
         arch_for(sm)
     every = ", ".join(f"{arch.sm / 10:.1f}" for arch in ARCHITECTURES)
-    assert str(told.value).endswith(f"{sm / 10:.1f}; there are for {every}")
+    assert str(raised.value).endswith(f"{sm / 10:.1f}; there are for {every}")
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.target)
@@ -87,9 +87,9 @@ def assert_refused(row: Precision, arch: Arch) -> None:
         lambda: choose_transform(method_for(127), row, arch, wide=False),
         lambda: check_gate_plan(gate, arch),
     ):
-        with pytest.raises(PlanError) as told:
+        with pytest.raises(PlanError) as raised:
             attempt()
-        assert str(told.value).startswith(
+        assert str(raised.value).startswith(
             f"{row.name} needs compute capability {row.min_sm / 10:.1f}, and {arch.name} has "
             f"{arch.sm / 10:.1f}, which computes fp64, fp32, tf32, "
         )
@@ -102,9 +102,11 @@ def test_a_precision_that_a_card_lacks_is_refused_with_those_that_it_has() -> No
 @pytest.mark.parametrize("arch", OTHERS, ids=lambda arch: arch.target)
 def test_what_only_hopper_has_is_refused_with_what_runs_instead(arch: Arch) -> None:
     card = Device("cuda", "a card", arch=arch)
-    with pytest.raises(DeviceError) as told:
+    with pytest.raises(DeviceError) as raised:
         require_family("wgmma", card)
-    assert str(told.value) == f"wgmma needs sm_90a, and a card is {arch.target}, which has mma.sync"
+    assert (
+        str(raised.value) == f"wgmma needs sm_90a, and a card is {arch.target}, which has mma.sync"
+    )
     require_family("mma.sync", card)
     planes, row = OperandTraits(packed=True), PRECISIONS["fp16"]
     with pytest.raises(PlanError, match=r"mma\.sync takes complex64 and gives it, on every card"):

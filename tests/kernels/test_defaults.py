@@ -35,10 +35,10 @@ def test_results_have_the_type_of_the_data(rng: np.random.Generator) -> None:
         (lambda x: softmax(x.real), lambda x: special.softmax(x.real, axis=-1)),
         (lambda x: channelise(x, 4, 2), lambda x: channelise(x, 4, 2, precision="fp64")),
     ]
-    for call, wanted in calls:
-        np.testing.assert_allclose(call(x), wanted(x), rtol=1e-12, atol=1e-12)
-        assert call(x).dtype == wanted(x).dtype
-        assert call(x.astype(np.complex64)).dtype.itemsize * 2 == wanted(x).dtype.itemsize
+    for call, expected in calls:
+        np.testing.assert_allclose(call(x), expected(x), rtol=1e-12, atol=1e-12)
+        assert call(x).dtype == expected(x).dtype
+        assert call(x.astype(np.complex64)).dtype.itemsize * 2 == expected(x).dtype.itemsize
 
 
 def test_out_decides_where_it_is_given(rng: np.random.Generator) -> None:
@@ -115,6 +115,6 @@ def test_the_backend_of_scipy_is_scipy_itself_on_a_cpu(rng: np.random.Generator)
     import argand
 
     x = rng.standard_normal((4, 509)).astype(np.complex64)
-    wanted = fft.fft(x)
+    expected = fft.fft(x)
     with fft.set_backend(argand.fft_backend, only=True):
-        np.testing.assert_array_equal(fft.fft(x), wanted)
+        np.testing.assert_array_equal(fft.fft(x), expected)

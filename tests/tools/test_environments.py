@@ -16,8 +16,8 @@ from tools.environments import definitions, requirements
 )
 def test_definitions_are_in_step_with_the_locks(root: Path, name: str) -> None:
     path = root / "envs" / name
-    wanted = definitions(root)[path]
-    assert path.read_text() == wanted, "run: python -m tools.environments"
+    expected = definitions(root)[path]
+    assert path.read_text() == expected, "run: python -m tools.environments"
 
 
 def test_another_lock_is_another_definition(root: Path, tmp_path: Path) -> None:

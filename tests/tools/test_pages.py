@@ -23,9 +23,9 @@ def test_generated_files_are_in_step(files: Mapping[Path, str]) -> None:
     diffs = [
         difflib.unified_diff(
             path.read_text(encoding="utf-8").splitlines(keepends=True),
-            wanted.splitlines(keepends=True), f"{path.relative_to(ROOT)} now", "generated",
+            expected.splitlines(keepends=True), f"{path.relative_to(ROOT)} now", "generated",
         )
-        for path, wanted in files.items()
+        for path, expected in files.items()
     ]  # fmt: skip
     diff = "".join(chain.from_iterable(diffs))
     assert not diff, f"run {COMMAND}\n{diff}"

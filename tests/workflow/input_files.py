@@ -50,7 +50,7 @@ def refused(path, ref="/x", select=None, rank=3, real=False):
     source = OneInput(file=path, x=ref, select={} if select is None else {"x": select})
     with pytest.raises(InputError) as described:
         describe_operand(source, Operand("x", AXES[-rank:], real=real))
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read_operand(source, Operand("x", AXES[-rank:], real=real))
-    assert str(described.value) == str(told.value)
-    return str(told.value)
+    assert str(described.value) == str(raised.value)
+    return str(raised.value)

@@ -62,9 +62,9 @@ def test_a_disk_that_is_full_while_a_run_reads_its_operands(
 ) -> None:
     job, staged, run = workload(device_memory), tmp_path / "staged.h5", small_disk / "run.h5"
     stage(job, [], staged, LOG)
-    with pytest.raises(WriteError) as told:
+    with pytest.raises(WriteError) as raised:
         execute(job, staged, run, cpu(), LOG)
-    text = str(told.value)
+    text = str(raised.value)
     assert text.startswith(f"{run}: cannot be written (No space left on device): ")
     assert f"the device that holds {small_disk} has " in text
     assert text.endswith(" free; make room there, or run in another folder")
@@ -131,10 +131,10 @@ def test_an_error_that_a_sync_tells(
 
     monkeypatch.setattr(os, "fsync", fsync)
     path, data = tmp_path / "w.h5", np.zeros(size // 4, np.float32)
-    with pytest.raises(WriteError, match="cannot be written") as told:
+    with pytest.raises(WriteError, match="cannot be written") as raised:
         write_staged(path, Staged({"x": data}, {"x": ("n",)}), workload="w", kind="gemm")
-    assert str(told.value).startswith(f"{path}: ")
-    assert FAILED_SYNCS[number] in str(told.value)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert FAILED_SYNCS[number] in str(raised.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -183,9 +183,9 @@ def test_other_errors_are_not_told_of_a_file_that_is_read(
 ) -> None:
     given = (number, os.strerror(number), *([name] if name else []))
     for opened in (open_staged(files[0]), open_run(files[1])):
-        with pytest.raises(OSError, match=r"^\[Errno \d+\] [^;]*$") as told, opened:
+        with pytest.raises(OSError, match=r"^\[Errno \d+\] [^;]*$") as raised, opened:
             raise OSError(*given)
-        assert told.value.errno == number
+        assert raised.value.errno == number
 
 
 def test_no_descriptors_left_is_no_damage(files: tuple[Path, Path]) -> None:

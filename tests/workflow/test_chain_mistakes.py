@@ -81,9 +81,9 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("case", "message"), MISTAKES, ids=lambda value: str(value)[:50])
 def test_mistakes_are_said_before_anything_runs(case: dict[str, Any], message: str) -> None:
-    with pytest.raises(StudyError) as told:
+    with pytest.raises(StudyError) as raised:
         check_study(study_of({"beams": BEAMS, "x": case}))
-    assert str(told.value).removeprefix("workloads.x.").startswith(message), told.value
+    assert str(raised.value).removeprefix("workloads.x.").startswith(message), raised.value
 
 
 def test_circles_through_operands() -> None:
@@ -97,8 +97,8 @@ def test_circles_through_operands() -> None:
 def test_a_mistake_at_the_beginning_is_said_once() -> None:
     """What follows from it has no size, and no line of its own."""
     wrong = {**CHAIN["spectra"], "axis": "nothing"}
-    with pytest.raises(StudyError) as told:
+    with pytest.raises(StudyError) as raised:
         check_study(study_of({**CHAIN, "spectra": wrong}))
-    assert [line.split(":")[0] for line in str(told.value).splitlines()] == [
+    assert [line.split(":")[0] for line in str(raised.value).splitlines()] == [
         "workloads.spectra.axis"
     ]

@@ -53,8 +53,8 @@ def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
     np.testing.assert_allclose(hertz.values, step * np.arange(16), rtol=1e-9)
     assert hertz.units == "Hz"
     assert back.axes == ("frequency", "beam", "time")
-    wanted = beams.data[1:5:2, 1][:, [3, 0]]
-    assert np.abs(back.data - wanted).max() <= 1e-12 * np.abs(wanted).max()
+    expected = beams.data[1:5:2, 1][:, [3, 0]]
+    assert np.abs(back.data - expected).max() <= 1e-12 * np.abs(expected).max()
     for name, part in (("frequency", slice(1, 5, 2)), ("l", [3, 0]), ("m", [3, 0])):
         values = beams.coordinates[name].values[part]
         np.testing.assert_array_equal(back.coordinates[name].values, values)
@@ -68,7 +68,7 @@ def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
         for name in "lm":
             values = beams.coordinates[name].values[[3, 0]]
             np.testing.assert_array_equal(named[f"{axis}_{name}"].values, values)
-    gram = wanted.astype(complex) @ wanted.conj().swapaxes(1, 2)
+    gram = expected.astype(complex) @ expected.conj().swapaxes(1, 2)
     assert np.abs(found["matrices"].data - gram).max() <= 1e-12 * np.abs(gram).max()
     path = tmp_path / "back" / "products" / "w.h5"
     xarray = pytest.importorskip("xarray")
@@ -108,8 +108,8 @@ def test_stretches_are_the_whole(
     stage(one, [path], tmp_path / "x.h5", LOG)
     found = read_staged(tmp_path / "x.h5")
     assert found.axes["samples"] == ("time", "frequency", "beam")
-    wanted = np.moveaxis(data[1::2][:, [5, 0, 3]], 1, -1)
-    np.testing.assert_array_equal(found.operands["samples"], wanted)
+    expected = np.moveaxis(data[1::2][:, [5, 0, 3]], 1, -1)
+    np.testing.assert_array_equal(found.operands["samples"], expected)
 
 
 def product_file(

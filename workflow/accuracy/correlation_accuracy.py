@@ -111,7 +111,7 @@ def signal_to_noise(matrix: Array, steering: Array) -> Array:
 def _snr_error(ours: Array, first: Array, steering: Array | None) -> float | None:
     if steering is None or not len(steering):
         return None
-    found, wanted = (signal_to_noise(matrix, steering) for matrix in (ours, first))
-    if not (np.isfinite(found).all() and (found > 0).all() and (wanted > 0).all()):
+    found, expected = (signal_to_noise(matrix, steering) for matrix in (ours, first))
+    if not (np.isfinite(found).all() and (found > 0).all() and (expected > 0).all()):
         return None
-    return float(np.max(np.abs(10 * np.log10(found / wanted))))
+    return float(np.max(np.abs(10 * np.log10(found / expected))))

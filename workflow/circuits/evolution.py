@@ -85,13 +85,13 @@ def _plan_step(layout: list[int], front: list[int]) -> tuple[Step, list[int]]:
     return Step(width, _move(layout, moved), view, "left"), moved
 
 
-def _move(layout: list[int], wanted: list[int]) -> Move | None:
+def _move(layout: list[int], target: list[int]) -> Move | None:
     """The transposition from one order of qubits to another."""
-    if layout == wanted:
+    if layout == target:
         return None
     position = {qubit: index for index, qubit in enumerate(layout)}
     runs: list[list[int]] = []
-    for qubit in wanted:
+    for qubit in target:
         if runs and position[qubit] == runs[-1][-1] + 1:
             runs[-1].append(position[qubit])
         else:

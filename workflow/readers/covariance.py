@@ -34,9 +34,9 @@ def pairs_of(baselines: Array, what: str) -> Pairs:
     """
     antennas, place = np.unique(baselines, return_inverse=True)
     count = len(antennas)
-    wanted = count * (count + 1) // 2
-    if wanted > len(baselines):  # before anything as large as a square is made
-        raise InputError(_missing(what, count, wanted - len(baselines)))
+    expected = count * (count + 1) // 2
+    if expected > len(baselines):  # before anything as large as a square is made
+        raise InputError(_missing(what, count, expected - len(baselines)))
     row, column = place.reshape(-1, 2).T
     baseline = np.full((count, count), -1)
     turned = np.zeros((count, count), bool)

@@ -133,12 +133,12 @@ class Uvh5(Reader):
 
     def _places(self, antennas: Array) -> dict[str, Coordinate]:
         """Where antennas stand; nothing where the file does not say."""
-        wanted = ("antenna_numbers", "antenna_positions", "latitude", "longitude")
+        needed = ("antenna_numbers", "antenna_positions", "latitude", "longitude")
         with opened(self.path) as file:
-            if not all(f"Header/{name}" in file for name in wanted):
+            if not all(f"Header/{name}" in file for name in needed):
                 return {}
-            found = {name: self._header(file, name, _MOST_ANTENNAS * 3) for name in wanted}
-        numbers, flat, latitude, longitude = (found[name] for name in wanted)
+            found = {name: self._header(file, name, _MOST_ANTENNAS * 3) for name in needed}
+        numbers, flat, latitude, longitude = (found[name] for name in needed)
         place = {int(number): index for index, number in enumerate(numbers)}
         fits = flat.size == 3 * numbers.size and latitude.size == longitude.size == 1
         if not fits or not all(int(one) in place for one in antennas) or not np.isfinite(

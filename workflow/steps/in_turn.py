@@ -129,13 +129,13 @@ def _size(operands: Operands) -> int:
 
 def _copies(group: Sequence[tuple[Ready, Operands]], device: Device) -> dict[Any, int]:
     """How many copies of each set of operands it takes that none is still in the cache."""
-    wanted: dict[Any, int] = {}
+    copies: dict[Any, int] = {}
     for one, operands in group:
         count = rotations(device, _size(operands), one.allocated)
         if device.backend == "cpu":
             count = min(count, REPEATS)  # enough; a GPU's energy takes further calls
-        wanted[_key(operands)] = max(count, wanted.get(_key(operands), 1))
-    return wanted
+        copies[_key(operands)] = max(count, copies.get(_key(operands), 1))
+    return copies
 
 
 def _bytes(group: Sequence[tuple[Ready, Operands]], device: Device) -> int:

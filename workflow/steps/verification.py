@@ -45,9 +45,9 @@ def verify(
     not depend on how many, if BLAS has one for itself (`workflow.threads.hold_blas`).
     """
     opened = partial(_opened, workload, staged_path, run_path, shard)
-    results, described, judged = _judge(workload, opened, threads, log)
+    results, described, assessed = _judge(workload, opened, threads, log)
     records = []
-    for result, accuracies in zip(results, judged, strict=True):
+    for result, accuracies in zip(results, assessed, strict=True):
         record = _record(workload, shard, described, result, accuracies, ceilings)
         records.append(record)
         verdict = "verified" if record.verified else f"NOT verified: {record.reason}"
@@ -90,8 +90,8 @@ def _judge(
     judge = partial(_judge_pieces, workload, opened, pieces.shared, threads // processes)
     found: Judged = [{} for _ in results]
     with Bar(f"verify {workload.name}", pieces.length) as bar:
-        for piece, judged in zip(pieces, shared_out(judge, list(pieces), processes), strict=True):
-            for accuracies, more in zip(found, judged, strict=True):
+        for piece, assessed in zip(pieces, shared_out(judge, list(pieces), processes), strict=True):
+            for accuracies, more in zip(found, assessed, strict=True):
                 accuracies.update(more)
             bar.show(piece.stop)
     log.info("in %d pieces along axis %s", len(pieces), pieces.axis)

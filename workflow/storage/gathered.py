@@ -73,11 +73,11 @@ def read_virtual(
     gathered.
     """
     path = Path(dataset.file.filename)
-    wanted = [range(n)[taken] for n, taken in zip(dataset.shape, part, strict=True)]
-    data = np.empty([len(span) for span in wanted], dataset.dtype)
+    spans = [range(n)[taken] for n, taken in zip(dataset.shape, part, strict=True)]
+    data = np.empty([len(span) for span in spans], dataset.dtype)
     name = PurePosixPath(dataset.name).name
     for source in sources:
-        first, last = max(source.start, wanted[axis].start), min(source.stop, wanted[axis].stop)
+        first, last = max(source.start, spans[axis].start), min(source.stop, spans[axis].stop)
         if first >= last:
             continue
         where = _checked(path, source)
@@ -91,7 +91,7 @@ def read_virtual(
                 )
             inner, place = list(part), [slice(None)] * data.ndim
             inner[axis] = slice(first - source.start, last - source.start)
-            place[axis] = slice(first - wanted[axis].start, last - wanted[axis].start)
+            place[axis] = slice(first - spans[axis].start, last - spans[axis].start)
             data[tuple(place)] = read_dataset(found, inner)
     return data
 

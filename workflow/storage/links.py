@@ -157,16 +157,16 @@ def _check_raw(dataset: h5py.Dataset, path: Path, offset: int, size: int) -> Non
 def _check_source(dataset: h5py.Dataset, held: h5py.File, source: Any) -> None:
     """One source of a virtual dataset: there, with its own values, and as large as is read."""
     found = find_dataset(held, source.dset_name)
-    wanted = f"{dataset.name}: its source {source.dset_name} of {held.filename} must"
+    rule = f"{dataset.name}: its source {source.dset_name} of {held.filename} must"
     if source.src_space.get_select_type() == h5py.h5s.SEL_ALL:
         # The file does not say how large the source was.
         needed = source.vspace.get_select_npoints()
         if found.size != needed:
-            raise DatasetError(f"{wanted} have {needed} elements, got shape {found.shape}")
+            raise DatasetError(f"{rule} have {needed} elements, got shape {found.shape}")
         return
     last = tuple(int(end) for end in source.src_space.get_select_bounds()[1])
     if len(last) != found.ndim or any(np.greater_equal(last, found.shape)):
-        raise DatasetError(f"{wanted} reach {last}, got shape {found.shape}")
+        raise DatasetError(f"{rule} reach {last}, got shape {found.shape}")
 
 
 def _choices(file: h5py.File, path: str) -> str:

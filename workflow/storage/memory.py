@@ -34,9 +34,9 @@ def limited_memory(more: int) -> Iterator[None]:
     nothing.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = _data_bytes() + more + _SLACK_BYTES
+    limit = _data_bytes() + more + _SLACK_BYTES
     bounds = [bound for bound in (soft, hard) if bound != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min([wanted, *bounds]), hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (min([limit, *bounds]), hard))
     try:
         yield
     finally:

@@ -149,7 +149,7 @@ class ProductOperand:
 
         One stretch is kept, so that a small one is read once.
         """
-        wanted = np.dtype(self.header.dtype)
+        dtype = np.dtype(self.header.dtype)
         axis, step = self._stretches()
         length, shape = self.map.shape[axis], self.map.shape
         place = self.map.place(self.map.axes[axis])
@@ -162,13 +162,13 @@ class ProductOperand:
                 part = part.stretch(kept[place], start, min(start + step, length))
             data = part.read(array).transpose(self.map.order)
             data = data.reshape(*shape[:axis], -1, *shape[axis + 1 :])
-            return np.ascontiguousarray(data, wanted)
+            return np.ascontiguousarray(data, dtype)
 
         def stretches() -> Iterator[tuple[int, Array]]:
             for start in range(0, length, step):
                 yield start, read(start)
 
-        return Stretched(shape, wanted, axis, step, stretches)
+        return Stretched(shape, dtype, axis, step, stretches)
 
     def _stretches(self) -> tuple[int, int]:
         """The axis, not the last, whose entries are small enough, and a power of two of them."""

@@ -11,12 +11,12 @@ from workflow.surroundings import BUSY
 
 def unsettled_banner(records: Sequence[Record]) -> str:
     """A sentence or two on the rows whose times are unsettled; empty where there are none."""
-    judged = [r for r in records if r.time_us_p50 is not None and r.settled is not None]
-    unsettled = [record for record in judged if record.settled is False]
+    timed = [r for r in records if r.time_us_p50 is not None and r.settled is not None]
+    unsettled = [record for record in timed if record.settled is False]
     if not unsettled:
         return ""
     said = (
-        f"Times of {len(unsettled)} of {len(judged)} rows are unsettled: the interval of their "
+        f"Times of {len(unsettled)} of {len(timed)} rows are unsettled: the interval of their "
         f"median is wider than {WIDEST:.0%} of it."
     )
     return f"{said} While they were measured, {_reason(unsettled)}."

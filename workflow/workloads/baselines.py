@@ -49,15 +49,15 @@ def chosen(case: Case, device: Device, operation: Operation) -> list[Peer]:
     over. Raises ValueError for a name that no operation has, and for one of this operation that is
     not installed or not for this device.
     """
-    wanted = case.baselines or "auto"
-    if wanted == "none":
+    named = case.baselines or "auto"
+    if named == "none":
         return []
     installed = [peer for peer in study_peers(operation, device.backend) if not peer.missing()]
-    if wanted == "auto":
+    if named == "auto":
         return installed
     names = sorted({peer.name for peer in installed})
     elsewhere = set(study_names()) - {peer.name for peer in study_peers(operation)}
-    for name in wanted:
+    for name in named:
         if name not in names and name not in elsewhere:
             raise ValueError(f"baselines must be one of {names} here, got {name!r}")
-    return [peer for peer in installed if peer.name in wanted]
+    return [peer for peer in installed if peer.name in named]

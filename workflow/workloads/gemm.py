@@ -154,8 +154,8 @@ class Gemm(Workload):
                 case.input, self.layout, upstream, allow_nonfinite=case.allow_nonfinite
             )
         drawn = {
-            name: Drawn(wanted.shape, wanted.dtype, partial(self._drawn, index))
-            for index, (name, wanted) in enumerate(self.outline().operands.items())
+            name: Drawn(operand.shape, operand.dtype, partial(self._drawn, index))
+            for index, (name, operand) in enumerate(self.outline().operands.items())
         }
         attributes = {"seed": self.seed, "init": case.init}
         return Staged({}, self._axes(drawn), {}, attributes, drawn)
@@ -169,9 +169,10 @@ class Gemm(Workload):
         if case.input is not None:
             return operands.outline(case.input, self.layout, upstream)
         sizes = {"batch": case.batch, "m": case.m or 0, "n": case.n or 0, "k": case.k or 0}
-        wanted = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
+        layouts = self.layout[: 3 if case.beta != (0.0, 0.0) else 2]
         data = {
-            one.name: blank(tuple(sizes[axis] for axis in one.axes), np.complex64) for one in wanted
+            one.name: blank(tuple(sizes[axis] for axis in one.axes), np.complex64)
+            for one in layouts
         }
         return Staged(data, self._axes(data))
 

@@ -130,8 +130,8 @@ def choose_plan(
     light = polarizations == 1 and precision.terms == 1
     row_tiles, blocks = (2 if light else 1), (3 if polarizations == 1 else 2)
     widest = 4 if samples == "complex64" else 2
-    wanted = (n for n in (1, 2, 4) if n * row_tiles * ROW_TILE >= beams)
-    warp_rows = min(next(wanted, widest), widest)
+    fitting = (n for n in (1, 2, 4) if n * row_tiles * ROW_TILE >= beams)
+    warp_rows = min(next(fitting, widest), widest)
     for stages in (4, 3, 2):
         plan = BeamPowerPlan(
             samples, polarizations, group, 4, warp_rows, row_tiles, blocks, stages, aligned

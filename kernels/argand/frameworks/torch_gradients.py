@@ -66,8 +66,8 @@ class _WithGradients(torch.autograd.Function):
         call, rules, names, options, kept, others = ctx.about
         *saved, result = ctx.saved_tensors
         arrays = others | dict(zip(kept, saved, strict=True))
-        wanted = zip(names, ctx.needs_input_grad[_BEFORE_ARRAYS:], strict=True)
-        needed = frozenset(name for name, asked in wanted if asked)
+        flags = zip(names, ctx.needs_input_grad[_BEFORE_ARRAYS:], strict=True)
+        needed = frozenset(name for name, asked in flags if asked)
         found = gradients(Differentiated(call, arrays, options, result, needed), rules, grad)
         return (None,) * _BEFORE_ARRAYS + tuple(found.get(name) for name in names)
 

@@ -52,19 +52,19 @@ class Planes:
     copy: Any = None
 
 
-def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Planes:
+def planes_for(x: Planes, held: tuple[int, ...], needed: tuple[int, ...]) -> Planes:
     """Return planes for the leading axes ``wanted``; those held are repeated in memory.
 
     One matrix serves any batch as it is.
     """
-    if x.batches == 1 or held == wanted:
+    if x.batches == 1 or held == needed:
         return x
 
     def part(address: int, nbytes: int) -> Any:
         """Return a part of the planes' memory, repeated, one matrix a row."""
         start = address - x.memory.data.ptr
         rows = x.memory[start : start + nbytes].reshape(*held, -1)
-        return cupy.broadcast_to(rows, wanted + rows.shape[-1:]).reshape(-1)
+        return cupy.broadcast_to(rows, needed + rows.shape[-1:]).reshape(-1)
 
     parts = [part(x.address, x.nbytes)]
     if x.descale:
@@ -72,7 +72,7 @@ def planes_for(x: Planes, held: tuple[int, ...], wanted: tuple[int, ...]) -> Pla
     memory = cupy.concatenate(parts)
     first = int(memory.data.ptr)
     descale = first + parts[0].nbytes if x.descale else 0
-    return Planes(first, parts[0].nbytes, descale, x.rows, x.pitch, math.prod(wanted), memory)
+    return Planes(first, parts[0].nbytes, descale, x.rows, x.pitch, math.prod(needed), memory)
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,8 @@ def _numbers(
     """An array of finite real numbers, (rows, one of columns); on the host for NumPy."""
     values = _typed(given, name, arrays)
     if values.ndim != 2 or values.shape[1] not in columns or rows not in (None, len(values)):
-        wanted = "(direction, 2 or 3)" if rows is None else f"({rows} antennas, 2 or 3)"
-        raise ValueError(f"{name} must have shape {wanted}, got {values.shape}")
+        shape = "(direction, 2 or 3)" if rows is None else f"({rows} antennas, 2 or 3)"
+        raise ValueError(f"{name} must have shape {shape}, got {values.shape}")
     if not arrays.isfinite(values).all():
         raise ValueError(f"{name} must be finite {what}")
     return values

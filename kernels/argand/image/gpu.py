@@ -76,8 +76,8 @@ def _computed(
     plan = PLAN_OVERRIDE.value if PLAN_OVERRIDE.value else choose_plan(precision, arch)
     check_plan(plan, precision, arch)
     blocks = -(-problem.directions // plan.directions) * problem.matrices
-    wanted = _WAVES * plan.blocks * device.sm_count
-    splits = min(problem.channels, max(1, -(-wanted // blocks)))
+    target_blocks = _WAVES * plan.blocks * device.sm_count
+    splits = min(problem.channels, max(1, -(-target_blocks // blocks)))
     if blocks * splits > _LARGEST_GRID:
         raise ValueError(f"directions and leading axes take {blocks * splits} blocks, too many")
     matrices = problem.matrices * problem.channels

@@ -76,9 +76,9 @@ def check_plan(plan: ImagePlan, precision: Precision, arch: Arch) -> None:
         raise PlanError(f"directions must be 32, 64 or 128, got {plan.directions}")
     if plan.blocks < 1 or plan.blocks * plan.threads > 1024:
         raise PlanError(f"blocks of {plan.threads} threads leave too few registers: {plan.blocks}")
-    wanted = plan.blocks * (shared_bytes(plan, precision) + _STATIC_BYTES)
-    if wanted > arch.shared_bytes + 1024:
-        raise PlanError(f"{plan} takes {wanted} bytes of shared memory, more than there are")
+    needed = plan.blocks * (shared_bytes(plan, precision) + _STATIC_BYTES)
+    if needed > arch.shared_bytes + 1024:
+        raise PlanError(f"{plan} takes {needed} bytes of shared memory, more than there are")
 
 
 def choose_plan(precision: Precision, arch: Arch) -> ImagePlan:

@@ -63,8 +63,8 @@ def test_a_channel_is_mixed_down_filtered_and_decimated(oversampling: Any) -> No
         # The first output of upfirdn that has all taps is at sample len(h) - 1.
         late = np.concatenate([np.zeros(-(len(h) - 1) % step), mixed])
         skipped = -(-(len(h) - 1) // step)
-        wanted = signal.upfirdn(h[::-1], late, 1, step)[skipped : skipped + len(found)]
-        np.testing.assert_allclose(found[:, k], wanted, atol=1e-13)
+        expected = signal.upfirdn(h[::-1], late, 1, step)[skipped : skipped + len(found)]
+        np.testing.assert_allclose(found[:, k], expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("oversampling", [1, "8/7", "4/3", 4])

@@ -13,8 +13,8 @@ from argand.contract.subscripts import parse
 from tests.kernels.contract.contractions import SUBSCRIPTS, drawn, operands
 
 
-def close(found: Any, wanted: Any) -> None:
-    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+def close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("subscripts", SUBSCRIPTS)

@@ -15,8 +15,8 @@ SUBSCRIPTS = ["abc,cd->dab", "abc,acd->bda", "aab,bc->ac", "abcd,cdef->efab"]
 def test_of_torch(rng: np.random.Generator, subscripts: str) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     a, b = (torch.tensor(x, requires_grad=True) for x in operands(rng, subscripts))
-    wanted = torch.einsum(subscripts, a, b.conj())
-    torch.testing.assert_close(contract(subscripts, a, b, conj_b=True, bias=1j), wanted + 1j)
+    expected = torch.einsum(subscripts, a, b.conj())
+    torch.testing.assert_close(contract(subscripts, a, b, conj_b=True, bias=1j), expected + 1j)
     assert torch.autograd.gradcheck(
         lambda *x: contract(subscripts, *x, power=True, bias=torch.ones(1)), (a, b)
     )

@@ -20,7 +20,7 @@ ROUGH = {"fp64": 1e-12, "3xtf32": 1e-5, "fp16": 5e-3}
 def test_contractions(cp: Any, rng: np.random.Generator, subscripts: str, precision: str) -> None:
     a, b = operands(rng, subscripts)
     bias = drawn(rng, *np.einsum(subscripts, a, b).shape[-1:])
-    wanted = np.conj(2.5j * np.einsum(subscripts, a.conj(), b) + bias)
+    expected = np.conj(2.5j * np.einsum(subscripts, a.conj(), b) + bias)
     on_gpu = [cp.asarray(x, "complex128" if precision == "fp64" else "complex64") for x in (a, b)]
     tolerance = ROUGH[precision] * 20
 
@@ -28,12 +28,12 @@ def test_contractions(cp: Any, rng: np.random.Generator, subscripts: str, precis
         return contract(subscripts, *on_gpu, precision=precision, conj_a=True, scale=2.5j,
                         bias=cp.asarray(bias), conj=True, **options)  # fmt: skip
 
-    np.testing.assert_allclose(call().get(), wanted, rtol=0, atol=tolerance)
-    out = cp.full(wanted.shape[::-1], np.nan, on_gpu[0].dtype).T
+    np.testing.assert_allclose(call().get(), expected, rtol=0, atol=tolerance)
+    out = cp.full(expected.shape[::-1], np.nan, on_gpu[0].dtype).T
     assert call(out=out) is out
-    np.testing.assert_allclose(out.get(), wanted, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(out.get(), expected, rtol=0, atol=tolerance)
     found = call(power=True).get()
-    np.testing.assert_allclose(found, abs(wanted) ** 2, rtol=0, atol=tolerance * 40)
+    np.testing.assert_allclose(found, abs(expected) ** 2, rtol=0, atol=tolerance * 40)
 
 
 @pytest.mark.parametrize("precision", ["3xtf32", "fp16"])

@@ -74,7 +74,7 @@ def test_delayed_producers_are_waited_for(
 ) -> None:
     """By the GPU, while the host goes on."""
     x = cp.asarray(drawn(rng, 300, 300), "complex64")
-    wanted = (x @ x).get()
+    expected = (x @ x).get()
     streams = {"legacy": cp.cuda.Stream.null, "per-thread": cp.cuda.Stream.ptds}
     producer = streams.get(kind) or cp.cuda.Stream(non_blocking=True)
     consumer = cp.cuda.Stream(non_blocking=True)
@@ -91,20 +91,20 @@ def test_delayed_producers_are_waited_for(
         with consumer:
             found = gemm(given, given)
             assert not producer.done, "the host has waited for the producer"
-        np.testing.assert_allclose(found.get(stream=consumer), wanted, rtol=0, atol=1e-3)
+        np.testing.assert_allclose(found.get(stream=consumer), expected, rtol=0, atol=1e-3)
 
 
 @pytest.mark.gpu
 def test_an_out_that_names_its_stream_is_waited_for(cp: Any, rng: np.random.Generator) -> None:
     x = cp.asarray(drawn(rng, 300, 300), "complex64")
-    wanted = (x @ x).get()
+    expected = (x @ x).get()
     reader, own = cp.cuda.Stream(non_blocking=True), cp.cuda.Stream(non_blocking=True)
     y = cp.zeros_like(x)
     cp.cuda.Device().synchronize()
     with own:
         delay(cp)
         gemm(x, x, out=ByInterface(y, reader.ptr))
-    np.testing.assert_allclose(y.get(stream=reader), wanted, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(y.get(stream=reader), expected, rtol=0, atol=1e-3)
 
 
 class OnStream(ByDlpack):

@@ -30,11 +30,11 @@ def drawn(*shape: int, seed: int = 3, dtype: Any = np.complex128) -> Any:
     return jnp.asarray(rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0].astype(dtype))
 
 
-def close(found: Any, wanted: Any, rtol: float = 1e-12) -> None:
+def close(found: Any, expected: Any, rtol: float = 1e-12) -> None:
     assert isinstance(found, jax.Array)
-    assert found.dtype == wanted.dtype
-    assert found.shape == wanted.shape
-    assert jnp.linalg.norm(found - wanted) <= rtol * jnp.linalg.norm(wanted)
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    assert jnp.linalg.norm(found - expected) <= rtol * jnp.linalg.norm(expected)
 
 
 def transform(x: Any) -> Any:
@@ -71,9 +71,9 @@ def test_calls_and_their_transformations(name: str) -> None:
         return lambda *x: (jnp.abs(call(*x)) ** 2 * jnp.arange(1, 6)).sum()
 
     for place in range(count):
-        found, wanted = (jax.grad(loss(call), place) for call in (ours, theirs))
-        close(found(*given), wanted(*given))
-        close(jax.jit(jax.vmap(found, axes))(*many), jax.vmap(wanted, axes)(*many))
+        found, expected = (jax.grad(loss(call), place) for call in (ours, theirs))
+        close(found(*given), expected(*given))
+        close(jax.jit(jax.vmap(found, axes))(*many), jax.vmap(expected, axes)(*many))
 
 
 def test_batched_operands_of_other_ranks() -> None:
@@ -87,7 +87,7 @@ def test_batched_operands_of_other_ranks() -> None:
 def test_gates_return_the_new_state() -> None:
     state, matrix = drawn(16), drawn(4, 4, seed=4)
 
-    def wanted(state: Any, matrix: Any) -> Any:
+    def expected(state: Any, matrix: Any) -> Any:
         turned = state.reshape(2, 2, 2, 2)[1]  # control 3; then qubits 2, 1, 0
         moved = jnp.einsum("acij,ibj->abc", matrix.reshape(2, 2, 2, 2), turned)
         return state.at[8:].set(moved.reshape(8))
@@ -95,12 +95,12 @@ def test_gates_return_the_new_state() -> None:
     def ours(state: Any, matrix: Any) -> Any:
         return apply_gate(state, matrix, [0, 2], controls=[3])
 
-    close(jax.jit(ours)(state, matrix), wanted(state, matrix))
+    close(jax.jit(ours)(state, matrix), expected(state, matrix))
     close(state, drawn(16))
-    close(jax.vmap(ours, (0, None))(state[None], matrix)[0], wanted(state, matrix))
+    close(jax.vmap(ours, (0, None))(state[None], matrix)[0], expected(state, matrix))
     for place in range(2):
         close(*(jax.grad(lambda *x, call=call: jnp.abs(call(*x)).sum(), place)(state, matrix)
-                for call in (ours, wanted)))  # fmt: skip
+                for call in (ours, expected)))  # fmt: skip
 
 
 def test_types_of_the_caller() -> None:
@@ -109,8 +109,8 @@ def test_types_of_the_caller() -> None:
         assert found.dtype == jnp.complex64
     for name in ("bfloat16", "float16", "float32", "float64"):
         assert softmax(x.real.astype(name)).dtype == name
-    wanted = jax.nn.softmax(x.real.astype(jnp.bfloat16).astype(jnp.float32))
-    close(softmax(x.real.astype(jnp.bfloat16), output="fp32"), wanted, 1e-6)
+    expected = jax.nn.softmax(x.real.astype(jnp.bfloat16).astype(jnp.float32))
+    close(softmax(x.real.astype(jnp.bfloat16), output="fp32"), expected, 1e-6)
     whole = (4 * x.real).astype(jnp.int32)
     close(gemm(whole, whole), (whole @ whole).astype(jnp.complex128))
 

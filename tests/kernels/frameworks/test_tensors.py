@@ -38,11 +38,11 @@ def drawn(*shape: int, device: str, dtype: Any = None) -> Any:
     return x.to(dtype or torch.complex64).to(device)
 
 
-def close(found: Any, wanted: Any, rtol: float = 3e-6) -> None:
-    assert found.device == wanted.device
-    assert found.shape == wanted.shape
-    error = torch.linalg.vector_norm(found.to(wanted.dtype) - wanted)
-    assert error <= rtol * torch.linalg.vector_norm(wanted)
+def close(found: Any, expected: Any, rtol: float = 3e-6) -> None:
+    assert found.device == expected.device
+    assert found.shape == expected.shape
+    error = torch.linalg.vector_norm(found.to(expected.dtype) - expected)
+    assert error <= rtol * torch.linalg.vector_norm(expected)
 
 
 def test_each_call_gives_what_torch_gives(device: str) -> None:
@@ -52,9 +52,9 @@ def test_each_call_gives_what_torch_gives(device: str) -> None:
     close(herk(a), a @ a.mH)
     close(dft(a), torch.fft.fft(a))
     close(dft(a, 1, inverse=True), torch.fft.ifft(a, dim=1))
-    for function, wanted in ((softmax, torch.softmax), (log_softmax, torch.log_softmax)):
-        close(function(real), wanted(real, -1))
-        close(function(real, 0), wanted(real, 0))
+    for function, expected in ((softmax, torch.softmax), (log_softmax, torch.log_softmax)):
+        close(function(real), expected(real, -1))
+        close(function(real, 0), expected(real, 0))
     close(logsumexp(real, 1), torch.logsumexp(real, 1))
     close(beam_power(a, b, integrate=2), ((a @ b).abs() ** 2).reshape(2, 5, 3, 2).sum(-1))
     close(channelise(drawn(64, device=device), 8, 4, precision="fp64"),
@@ -157,7 +157,7 @@ def test_arrays_may_stand_beside_tensors(device: str) -> None:
 def test_calls_run_on_torchs_stream(gpu: Any) -> None:
     """A producer that is still running on a stream of torch's is waited for."""
     x = drawn(512, 512, device="cuda")
-    wanted = x @ x
+    expected = x @ x
     stream = torch.cuda.Stream()
     for _ in range(3):
         y = torch.zeros_like(x)
@@ -167,4 +167,4 @@ def test_calls_run_on_torchs_stream(gpu: Any) -> None:
             y.copy_(x)
             found = gemm(y, y, precision="3xtf32")
         stream.synchronize()
-        close(found, wanted, 1e-5)
+        close(found, expected, 1e-5)

@@ -76,9 +76,9 @@ def test_gradients_are_those_of_torchs_own_calls(device: str) -> None:
     """At single precision, where differences say little."""
     a, b = (drawn(16, 16, device=device, dtype=torch.complex64) for _ in range(2))
     for ours, theirs in ((gemm(a, b), a @ b), (dft(a), torch.fft.fft(a))):
-        found, wanted = (torch.autograd.grad(y.abs().sum(), a)[0] for y in (ours, theirs))
-        error = torch.linalg.vector_norm(found - wanted)
-        assert error <= 1e-5 * torch.linalg.vector_norm(wanted)
+        found, expected = (torch.autograd.grad(y.abs().sum(), a)[0] for y in (ours, theirs))
+        error = torch.linalg.vector_norm(found - expected)
+        assert error <= 1e-5 * torch.linalg.vector_norm(expected)
 
 
 def test_a_state_that_is_a_leaf_is_not_changed_in_place() -> None:

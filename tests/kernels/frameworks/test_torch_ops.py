@@ -48,8 +48,8 @@ def test_compiled_code_may_make_the_calls(device: str) -> None:
 
     given = drawn(8, 8, device=device), drawn(8, 8, device=device), drawn(8, device=device)
     compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
-    wanted = made(given[0], given[1], given[2].clone())
-    torch.testing.assert_close(compiled(given[0], given[1], given[2].clone()), wanted)
+    expected = made(given[0], given[1], given[2].clone())
+    torch.testing.assert_close(compiled(given[0], given[1], given[2].clone()), expected)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -74,7 +74,7 @@ def test_graphs_that_torch_captures(gpu: Any, precision: str) -> None:
         other = [gemm(a, a, precision=precision) for _ in range(4)]
         graph.replay()
         torch.cuda.synchronize()
-        wanted = (a.to(torch.complex128) @ a.to(torch.complex128)) @ a.to(torch.complex128)
-        error = torch.linalg.vector_norm(found - wanted) / torch.linalg.vector_norm(wanted)
+        expected = (a.to(torch.complex128) @ a.to(torch.complex128)) @ a.to(torch.complex128)
+        error = torch.linalg.vector_norm(found - expected) / torch.linalg.vector_norm(expected)
         assert error < (5e-3 if precision == "fp16" else 1e-5)
         del other

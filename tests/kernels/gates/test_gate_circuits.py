@@ -117,10 +117,10 @@ def test_a_circuit_is_its_gates(rng: np.random.Generator, precision: str, qubits
     ]
     row = PRECISIONS[precision]
     state = random_state(rng, qubits).astype(row.output)
-    wanted = evolved(state, gates)
-    record = run_circuit(state, gates, precision=precision, reference=wanted)
+    expected = evolved(state, gates)
+    record = run_circuit(state, gates, precision=precision, reference=expected)
     bound = sum(gate_bound(row, form.width) for form in record.plan.forms) + 2.0**-22
-    assert np.linalg.norm(state - wanted) <= bound
+    assert np.linalg.norm(state - expected) <= bound
     assert record.norm_drift <= bound
     assert record.fidelity is not None
     assert 1 - record.fidelity <= bound**2 + 2.0**-30
@@ -133,9 +133,9 @@ def test_a_plan_can_be_run_again(rng: np.random.Generator) -> None:
     plan = plan_circuit(4, gates, precision="fp64")
     first, second = (random_state(rng, 4) for _ in range(2))
     for state in (first, second):
-        wanted = evolved(state, checked_gates(4, gates))
+        expected = evolved(state, checked_gates(4, gates))
         assert run_circuit(state, plan).plan is plan
-        np.testing.assert_allclose(state, wanted, atol=1e-14)
+        np.testing.assert_allclose(state, expected, atol=1e-14)
 
 
 def test_no_gates_change_nothing(rng: np.random.Generator) -> None:

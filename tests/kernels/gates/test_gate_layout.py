@@ -165,8 +165,8 @@ def test_products_of_a_warp_meet_their_rows_and_columns(depth: int) -> None:
                         address += 8 * column
                     row, found = seen.at[address]
                     places = ([1, 2], [0, 3]) if inside else ([0, 1], [2, 3])
-                    wanted = spread(lane & 3, places[0]) | spread(number, places[1])
-                    assert row == wanted | step << (4 if per == 2 else 3)
+                    expected = spread(lane & 3, places[0]) | spread(number, places[1])
+                    assert row == expected | step << (4 if per == 2 else 3)
                     for row_tile in range(row_tiles):
                         warp = row_tile + group * row_tiles
                         assert written[warp, 0, 8 * column + (lane >> 2)][1] == found
@@ -190,10 +190,10 @@ def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
         lane_places = [k - 1, k - 2] if inside else [k - 2, k - 3]
         for step, core, column, row in product(range(2**k // 16), range(2), range(32), range(8)):
             line = (2 * step + core) * core_row_bytes(k, inside) + 16 * column
-            wanted = spread(row >> 1, lane_places) | (row & 1) << (0 if inside else k - 1)
-            wanted |= core << (1 if inside else 0) | step << (2 if inside else 1)
+            expected = spread(row >> 1, lane_places) | (row & 1) << (0 if inside else k - 1)
+            expected |= core << (1 if inside else 0) | step << (2 if inside else 1)
             found = lines[line, row]
-            assert found[0] == wanted
+            assert found[0] == expected
             assert found[1] == written[0, 0, column][1]
         assert max(plane_offsets(tile).values()) < 2**k // 8 * core_row_bytes(k, inside)
 

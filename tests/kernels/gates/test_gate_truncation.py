@@ -68,9 +68,9 @@ def drift(found: Array) -> float:
     return float(np.linalg.norm(found)) - 1
 
 
-def loss(found: Array, wanted: Array) -> float:
+def loss(found: Array, expected: Array) -> float:
     """How far a state of norm 1 is off."""
-    return float(np.linalg.norm(found - wanted))
+    return float(np.linalg.norm(found - expected))
 
 
 def phases(rng: np.random.Generator, order: int) -> Array:
@@ -83,12 +83,14 @@ def phases(rng: np.random.Generator, order: int) -> Array:
 def test_compensation_removes_the_bias(rng: np.random.Generator, width: int, inside: bool) -> None:
     order, plan = 2**width, plan_for("wgmma", width, inside=inside)
     matrix, state = random_unitary(rng, width), random_columns(rng, order)
-    wanted = matrix @ state
+    expected = matrix @ state
     biased, left = (multiplied(given, state, plan) for given in (matrix, compensated(matrix, plan)))
     assert drift(biased) < -1e-7
     assert abs(drift(left)) < abs(drift(biased)) / 10
     # What each sum loses at random stays: 2^-24 relative to it for each step's two parts.
-    assert loss(left, wanted) < min(loss(biased, wanted), 2.0**-24 * np.sqrt(2 * (order / 16 + 1)))
+    assert loss(left, expected) < min(
+        loss(biased, expected), 2.0**-24 * np.sqrt(2 * (order / 16 + 1))
+    )
 
 
 @pytest.mark.parametrize("high", [False, True])

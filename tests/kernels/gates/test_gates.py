@@ -28,10 +28,10 @@ def test_a_gate_is_its_matrix(
 ) -> None:
     matrix = random_unitary(rng, len(targets))
     state = random_state(rng, 9).astype(PRECISIONS[precision].output)
-    wanted = dense_gate(state, matrix, targets, controls)
+    expected = dense_gate(state, matrix, targets, controls)
     found = state.copy()
     assert apply_gate(found, matrix, targets, controls=controls, precision=precision) is found
-    error = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
     assert error <= gate_bound(PRECISIONS[precision], len(targets))
 
 
@@ -42,9 +42,9 @@ def test_states_as_small_as_the_gate_and_wide_gates(
     matrix = random_unitary(rng, width)
     targets = [int(target) for target in rng.permutation(qubits)[:width]]
     state = random_state(rng, qubits).astype(np.complex64)
-    wanted = dense_gate(state, matrix, targets)
+    expected = dense_gate(state, matrix, targets)
     apply_gate(state, matrix, targets)
-    assert np.linalg.norm(state - wanted) <= gate_bound(PRECISIONS["3xfp16"], width)
+    assert np.linalg.norm(state - expected) <= gate_bound(PRECISIONS["3xfp16"], width)
 
 
 def test_what_a_control_excludes_keeps_its_bits(rng: np.random.Generator) -> None:
@@ -60,8 +60,8 @@ def test_what_a_control_excludes_keeps_its_bits(rng: np.random.Generator) -> Non
 def test_the_default_precision_is_that_of_the_state(rng: np.random.Generator) -> None:
     matrix = random_unitary(rng, 5)
     state = random_state(rng, 6)
-    wanted = dense_gate(state, matrix, range(5))
-    np.testing.assert_allclose(apply_gate(state.copy(), matrix, range(5)), wanted, atol=1e-14)
+    expected = dense_gate(state, matrix, range(5))
+    np.testing.assert_allclose(apply_gate(state.copy(), matrix, range(5)), expected, atol=1e-14)
     single = state.astype(np.complex64)
     named = apply_gate(single.copy(), matrix, range(5), precision="3xfp16")
     np.testing.assert_array_equal(apply_gate(single, matrix, range(5)), named)
@@ -115,9 +115,9 @@ def test_a_target_that_is_diagonal_but_for_one_corner_is_kept(
     corner[(1, 0) if lower else (0, 1)] = 0.5
     for matrix in (kron(np.eye(2) + corner, np.eye(2)), kron(np.eye(2), np.eye(2) + corner)):
         state = random_state(rng, 4)
-        wanted = dense_gate(state, matrix, (1, 3))
+        expected = dense_gate(state, matrix, (1, 3))
         apply_gate(state, matrix, (1, 3), precision="fp64")
-        np.testing.assert_allclose(state, wanted, rtol=0, atol=2.0**-50)
+        np.testing.assert_allclose(state, expected, rtol=0, atol=2.0**-50)
 
 
 def test_targets_are_sorted_with_their_matrix(rng: np.random.Generator) -> None:
@@ -142,10 +142,10 @@ def test_permutations_and_phases_cost_no_products(rng: np.random.Generator, prec
     factors = np.exp(2j * np.pi * rng.random(16))
     matrix = np.diag(factors)[order]
     state = random_state(rng, 7).astype(PRECISIONS[precision].output)
-    wanted = dense_gate(state, matrix, (6, 0, 3, 2))
+    expected = dense_gate(state, matrix, (6, 0, 3, 2))
     assert gate_form(7, matrix, (6, 0, 3, 2)).monomial
     found = apply_gate(state.copy(), matrix, (6, 0, 3, 2), precision=precision)
-    np.testing.assert_allclose(found, wanted, rtol=4 * PRECISIONS[precision].u)
+    np.testing.assert_allclose(found, expected, rtol=4 * PRECISIONS[precision].u)
     moved = apply_gate(state.copy(), SWAP, (6, 1), precision=precision)
     np.testing.assert_array_equal(moved, dense_gate(state, SWAP, (6, 1)))
 
@@ -161,9 +161,9 @@ def test_a_diagonal_multiplies_what_it_acts_upon(
     """With targets and controls below, among and above the qubits whose factors are repeated."""
     matrix = np.diag(np.exp(2j * np.pi * rng.random(2 ** len(targets))))
     state = random_state(rng, 11).astype(PRECISIONS[precision].output)
-    wanted = dense_gate(state, matrix, targets, controls)
+    expected = dense_gate(state, matrix, targets, controls)
     found = apply_gate(state.copy(), matrix, targets, controls=controls, precision=precision)
-    np.testing.assert_allclose(found, wanted, rtol=4 * PRECISIONS[precision].u)
+    np.testing.assert_allclose(found, expected, rtol=4 * PRECISIONS[precision].u)
 
 
 def test_gates_that_share_memory_are_those_that_do_not(rng: np.random.Generator) -> None:
@@ -176,11 +176,11 @@ def test_gates_that_share_memory_are_those_that_do_not(rng: np.random.Generator)
     ]
     forms = [gate_form(7, *gate) for gate in gates]
     found = random_state(rng, 7).astype(np.complex64)
-    wanted = found.copy()
+    expected = found.copy()
     apply_gates(found, forms, PRECISIONS["3xfp16"])
     for form in forms:
-        apply_form(wanted, form, PRECISIONS["3xfp16"])
-    np.testing.assert_array_equal(found, wanted)
+        apply_form(expected, form, PRECISIONS["3xfp16"])
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ def test_a_circuit_is_its_gates(
     gates = random_circuit(rng, qubits, 60)
     row = PRECISIONS[precision]
     state = cp.asarray(random_state(rng, qubits).astype(row.output))
-    wanted = state
+    expected = state
     for gate in gates:
-        wanted = dense_gate(wanted, gate.matrix, gate.targets, gate.controls)
+        expected = dense_gate(expected, gate.matrix, gate.targets, gate.controls)
     plan = plan_circuit(qubits, gates, precision=precision, costs=FLAT)
-    record = run_circuit(state, plan, reference=wanted)
+    record = run_circuit(state, plan, reference=expected)
     bound = sum(gate_bound(row, form.width) for form in record.plan.forms) + 2.0**-22
-    assert float(cp.linalg.norm(state - wanted)) <= bound
+    assert float(cp.linalg.norm(state - expected)) <= bound
     assert record.norm_drift <= bound
     assert record.fidelity is not None
     assert 1 - record.fidelity <= bound**2 + 2.0**-30

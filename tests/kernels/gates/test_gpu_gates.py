@@ -44,9 +44,9 @@ def placed(where: str, width: int, qubits: int, rng: np.random.Generator) -> lis
     return [round(i * (qubits - 1) / max(1, width - 1)) for i in range(width)]
 
 
-def error_of(cp: Any, found: Any, wanted: Any) -> float:
-    """||found - wanted|| on the GPU, in fp64."""
-    return float(cp.linalg.norm(found - wanted))
+def error_of(cp: Any, found: Any, expected: Any) -> float:
+    """||found - expected|| on the GPU, in fp64."""
+    return float(cp.linalg.norm(found - expected))
 
 
 def check(
@@ -57,9 +57,9 @@ def check(
     row = PRECISIONS[precision]
     state = state.astype(row.output)
     given = cp.asarray(state)
-    wanted = dense_gate(given, matrix, targets, controls)
+    expected = dense_gate(given, matrix, targets, controls)
     assert apply_gate(given, matrix, targets, controls=controls, precision=precision) is given
-    assert error_of(cp, given, wanted) <= gate_bound(row, len(targets))
+    assert error_of(cp, given, expected) <= gate_bound(row, len(targets))
     found: Array = given.get()
     outside = np.zeros(state.size, bool)
     for control in controls:
@@ -104,9 +104,9 @@ def test_many_tiles(cp: Any, rng: np.random.Generator, precision: str, width: in
     state = (state / cp.linalg.norm(state)).astype(row.output)
     for where in PLACEMENTS:
         targets, matrix = placed(where, width, MANY, rng), random_unitary(rng, width)
-        wanted = dense_gate(state, matrix, targets)
+        expected = dense_gate(state, matrix, targets)
         found = apply_gate(state.copy(), matrix, targets, precision=precision)
-        assert error_of(cp, found, wanted) <= bound, (where, targets)
+        assert error_of(cp, found, expected) <= bound, (where, targets)
 
 
 @pytest.mark.pairwise
@@ -169,11 +169,11 @@ def test_scales_of_state_and_matrix(
 ) -> None:
     targets = [int(target) for target in rng.permutation(12)[:width]]
     matrix, state = random_unitary(rng, width), random_state(rng, 12).astype(np.complex64)
-    wanted = dense_gate(state, matrix, targets)
+    expected = dense_gate(state, matrix, targets)
     for exponent in (-100, 100):
         scaled = cp.asarray(state * np.float32(2.0**exponent))
         apply_gate(scaled, matrix * 2.0**-exponent, targets, precision=precision)
-        assert np.linalg.norm(scaled.get() - wanted) <= gate_bound(PRECISIONS[precision], width)
+        assert np.linalg.norm(scaled.get() - expected) <= gate_bound(PRECISIONS[precision], width)
 
 
 @pytest.mark.parametrize("width", range(1, 8))
@@ -193,13 +193,13 @@ def test_what_is_not_finite_stays_in_its_column(
 ) -> None:
     targets = [int(target) for target in rng.permutation(QUBITS)[:width]]
     matrix, state = random_unitary(rng, width), random_state(rng, QUBITS).astype(np.complex64)
-    wanted = dense_gate(state, matrix, targets)
+    expected = dense_gate(state, matrix, targets)
     state[77] = bad
     found = apply_gate(cp.asarray(state), matrix, targets).get()
     mask = ~sum(1 << target for target in targets)
     column = (np.arange(state.size) & mask) == (77 & mask)
     assert not np.isfinite(found[column]).any()
-    assert np.linalg.norm((found - wanted)[~column]) <= gate_bound(PRECISIONS["3xfp16"], width)
+    assert np.linalg.norm((found - expected)[~column]) <= gate_bound(PRECISIONS["3xfp16"], width)
 
 
 def test_a_view_that_begins_within_a_chunk(cp: Any, rng: np.random.Generator) -> None:
@@ -209,8 +209,8 @@ def test_a_view_that_begins_within_a_chunk(cp: Any, rng: np.random.Generator) ->
     apply_gate(memory[1:-1], matrix, (0, 3, 4, 8, 11))
     found = memory.get()
     assert np.isnan(found[[0, -1]]).all()
-    wanted = dense_gate(state, matrix, (0, 3, 4, 8, 11))
-    assert np.linalg.norm(found[1:-1] - wanted) <= gate_bound(PRECISIONS["3xfp16"], 5)
+    expected = dense_gate(state, matrix, (0, 3, 4, 8, 11))
+    assert np.linalg.norm(found[1:-1] - expected) <= gate_bound(PRECISIONS["3xfp16"], 5)
 
 
 @pytest.mark.parametrize("width", range(1, 8))
@@ -235,13 +235,13 @@ def test_every_kernel_of_products(
     for where in ("low", "mid", "spread"):
         form = gate_form(qubits, random_unitary(rng, width), placed(where, width, qubits, rng))
         state = cp.asarray(random_state(rng, qubits).astype(np.complex64))
-        wanted = dense_gate(state, form.matrix, form.targets)
+        expected = dense_gate(state, form.matrix, form.targets)
         inside = form.targets[0] == 0
         for plan in mma_plans(row, gpu.require_arch(), width=width, inside=inside):
             launch, found = cuda_gates.GateLaunch(plan, qubits, form, gpu), state.copy()
             matrix = cp.asarray(launch.operand(form))
             launch(found.data.ptr, matrix, cuda_gates.matrix_exponent(form, row))
-            assert error_of(cp, found, wanted) <= gate_bound(row, width), plan
+            assert error_of(cp, found, expected) <= gate_bound(row, width), plan
 
 
 @pytest.mark.parametrize("width", [1, 4, 5, 6, 7])

@@ -47,15 +47,15 @@ def test_trajectories_are_those_of_the_cpu(
     count = 300 if qubits < 9 else 21
     given = {"seed": 2**63 + 5, "precision": precision, **NOISE}
     found = argand.run_trajectories(qubits, gates, count, device=gpu(0), **given)
-    wanted = argand.run_trajectories(qubits, gates, count, **given)
+    expected = argand.run_trajectories(qubits, gates, count, **given)
     u = argand.PRECISIONS["fp64" if precision == "fp64" else "fp32"].u
     channels = sum(len(gate.qubits) for gate in gates)
     near = 2 * u * (len(gates) * 4 * 2**widest + 8 * channels)
-    assert found.shape == wanted.shape
-    assert found.dtype == wanted.dtype
-    apart = np.linalg.norm(found.get() - wanted, axis=1)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    apart = np.linalg.norm(found.get() - expected, axis=1)
     assert apart.max() <= near
-    assert np.abs(wanted[1:] - wanted[:-1]).max() > 100 * near
+    assert np.abs(expected[1:] - expected[:-1]).max() > 100 * near
 
 
 @pytest.mark.gpu

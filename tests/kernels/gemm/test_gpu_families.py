@@ -68,8 +68,8 @@ def test_large_products_of_the_family_that_is_asked_for(
         with launched() as names:
             check(cp, a, b, op_a=op, op_b=op, precision=precision, kernels=kernels)
         (name,) = names
-        wanted = kernels or ("wgmma" if hopper else "mma.sync")
-        assert name.split()[0] == wanted
+        expected = kernels or ("wgmma" if hopper else "mma.sync")
+        assert name.split()[0] == expected
 
 
 def card(cp: Any) -> Any:

@@ -64,8 +64,8 @@ def test_rounding_is_that_of_the_cpu(cp: Any, rng: np.random.Generator, format: 
         found = to_pairs(cp.asarray(x)[view], format)
         expected = to_pairs(x[view], format)
         nan = np.isnan(expected.to_complex64().view(np.float32)).reshape(expected.array.shape)
-        held, wanted = (y.view(np.uint16) for y in (found.array.get(), expected.array))
-        np.testing.assert_array_equal(held[~nan], wanted[~nan])
+        found_bits, expected_bits = (y.view(np.uint16) for y in (found.array.get(), expected.array))
+        np.testing.assert_array_equal(found_bits[~nan], expected_bits[~nan])
         assert np.isnan(found.to_complex64().get().view(np.float32).reshape(nan.shape)[nan]).all()
 
 

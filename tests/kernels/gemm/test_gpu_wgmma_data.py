@@ -81,8 +81,8 @@ def test_every_kind_of_data(cp: Any, rng: np.random.Generator, precision: str, k
         for choice in choices:
             with overridden(choice):
                 found = gemm(x, y, op_a=op_a, op_b=op_b, precision=precision).get()
-            judged = assess_product(reference, found, row, backend="cuda")
-            assert judged.verified, f"{op_a}{op_b} {choice.name}: {judged.reason}"
+            accuracy = assess_product(reference, found, row, backend="cuda")
+            assert accuracy.verified, f"{op_a}{op_b} {choice.name}: {accuracy.reason}"
             if kind in ("tiny", "huge", "opposite"):
                 assert not found[..., 3, :].any()
                 assert not found[..., :, 5].any()
@@ -117,8 +117,8 @@ def test_leading_axes_of_any_stride(
         wide = cp.full((*reference.shape[:-2], M, 2 * N), np.nan, cp.complex64)
         with overridden(choice):
             gemm(x, y, precision=precision, out=wide[..., :N])
-        judged = assess_product(reference, wide[..., :N].get(), row, backend="cuda")
-        assert judged.verified, f"{choice.name}: {judged.reason}"
+        accuracy = assess_product(reference, wide[..., :N].get(), row, backend="cuda")
+        assert accuracy.verified, f"{choice.name}: {accuracy.reason}"
         assert bool(cp.isnan(wide[..., N:]).all())
 
 
@@ -177,6 +177,6 @@ def test_roundings_of_long_lines(
         with overridden(choice):
             found = gemm(left, right, op_b="T", precision=row).get()
             differs = gemm(left, right, op_b="T", precision=precision, rounding=other).get()
-        judged = assess_product(reference, found, row, backend="cuda")
-        assert judged.verified, f"{choice.name}: {judged.reason}"
+        accuracy = assess_product(reference, found, row, backend="cuda")
+        assert accuracy.verified, f"{choice.name}: {accuracy.reason}"
         assert (found != differs).any()

@@ -22,8 +22,8 @@ def test_a_call_of_a_form_that_came_before_is_not_checked_again(monkeypatch):
         raise AssertionError("checked again")
 
     monkeypatch.setattr(api, "gemm_problem", refuse)
-    for call, wanted in zip(calls, first, strict=True):
-        np.testing.assert_array_equal(call(), wanted)
+    for call, expected in zip(calls, first, strict=True):
+        np.testing.assert_array_equal(call(), expected)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_whatever_differs_is_computed(changed):
         op = {"N": a, "T": a.swapaxes(-1, -2), "C": a.conj().swapaxes(-1, -2)}[
             kwargs.get("op_a", "N")
         ]
-        wanted = kwargs.get("alpha", 1) * (op @ kwargs["b"]) + kwargs["beta"] * C
-        np.testing.assert_array_equal(got, wanted)  # small integers: nothing is rounded
+        expected = kwargs.get("alpha", 1) * (op @ kwargs["b"]) + kwargs["beta"] * C
+        np.testing.assert_array_equal(got, expected)  # small integers: nothing is rounded
         widest = np.result_type(np.asarray(kwargs["a"]), kwargs["b"], np.complex64)
         assert got.dtype == (
             np.complex128 if kwargs.get("precision") == "fp64"

@@ -135,8 +135,8 @@ def test_loading_and_packing_never_wait_for_each_other(
                         first // tiles.columns * tiles.rows * tiles.columns
                         + first % tiles.columns * height
                     )
-                    wanted = tile // division.blocks * chunks + chunk
-                    if own.loaded < wanted - fused.maximum_lead:
+                    expected = tile // division.blocks * chunks + chunk
+                    if own.loaded < expected - fused.maximum_lead:
                         break
                     packed[panel, chunk] += 1
                     warps[warp] += workers
@@ -168,10 +168,10 @@ def test_no_unit_is_held_back_when_a_tile_needs_it(
         group, inside = divmod(tile, most * column_tiles)
         panel = product // parts * column_tiles + inside // min(row_tiles - group * most, most)
         first = panel // fused.panels_per_wave * fused.panels_per_wave
-        wanted = (
+        expected = (
             first // column_tiles * parts * row_tiles * column_tiles + first % column_tiles * height
         )
-        assert wanted <= index
+        assert expected <= index
 
 
 def test_panels_whose_blocks_wait_have_few_rows() -> None:

@@ -87,20 +87,20 @@ def test_beta_reads_the_lower_triangle_alone(
 ) -> None:
     dtype = PRECISIONS[precision].output
     a, c = normal(rng, 3, 140, 60), normal(rng, 3, 140, 140)
-    wanted = herk(a.astype(dtype), c.astype(dtype), alpha=2, beta=-0.75, precision="fp64")
+    in_fp64 = herk(a.astype(dtype), c.astype(dtype), alpha=2, beta=-0.75, precision="fp64")
     c[..., ~np.tril(np.ones((140, 140), bool))] = np.nan
-    size = 2 * expected(a)[1] + abs(wanted)
+    size = 2 * expected(a)[1] + abs(in_fp64)
     limit = 4 * tolerance(precision, 60, "cuda", alpha=2.0, beta=-0.75)
     scalars: dict[str, Any] = {"alpha": 2, "beta": -0.75, "precision": precision}
     x, addend = cp.asarray(a), cp.asarray(c.astype(dtype))
     found = herk(x, addend, **scalars).get()
     assert_hermitian(found)
-    assert (abs(found - wanted) <= limit * size).all()
+    assert (abs(found - in_fp64) <= limit * size).all()
     assert herk(x, addend, out=addend, **scalars) is addend
     np.testing.assert_array_equal(addend.get(), found)
     rows = cp.asarray(packed(c).astype(dtype))
     triangle = herk(x, rows, form="triangle", **scalars).get()
-    assert (abs(triangle - packed(wanted)) <= limit * packed(size)).all()
+    assert (abs(triangle - packed(in_fp64)) <= limit * packed(size)).all()
 
 
 def integers(rng: np.random.Generator, *shape: int) -> Array:
@@ -121,16 +121,16 @@ def exactly(parts: Array, op: str) -> Array:
 def test_int8_is_exact(cp: Any, rng: np.random.Generator, shape: tuple[int, int], op: Any) -> None:
     n, k = shape
     parts = integers(rng, 3, *((n, k) if op == "N" else (k, n)))
-    wanted, a = exactly(parts, op), pairs(cp.asarray(parts))
+    expected, a = exactly(parts, op), pairs(cp.asarray(parts))
     for dtype in ("complex64", "complex128"):
-        out = poisoned(cp, wanted.shape, dtype)
+        out = poisoned(cp, expected.shape, dtype)
         with launched() as names:
             herk(a, op=op, precision="exact", out=out)
-        np.testing.assert_array_equal(out.get(), wanted.astype(dtype))
+        np.testing.assert_array_equal(out.get(), expected.astype(dtype))
         assert_hermitian(out.get())
         triangle = poisoned(cp, (3, n * (n + 1) // 2), dtype)
         herk(a, op=op, precision="exact", form="triangle", out=triangle)
-        np.testing.assert_array_equal(triangle.get(), packed(wanted).astype(dtype))
+        np.testing.assert_array_equal(triangle.get(), packed(expected).astype(dtype))
     if gpu(cp.cuda.Device().id).target == TARGET:
         assert "exact in s32" in names[0]
     else:
@@ -148,21 +148,21 @@ def test_the_longest_sums_of_int8(cp: Any) -> None:
 
 def test_int8_with_scalars_and_many_tiles(cp: Any, rng: np.random.Generator) -> None:
     parts = integers(rng, 20, 390, 300)
-    wanted = exactly(parts, "N")
-    c = rng.integers(-9, 9, wanted.shape).astype(np.complex128)
+    expected = exactly(parts, "N")
+    c = rng.integers(-9, 9, expected.shape).astype(np.complex128)
     lower = np.tril(c, -1)
     whole = lower + lower.swapaxes(-1, -2) + np.tril(np.triu(c))
     c[..., ~np.tril(np.ones((390, 390), bool))] = np.nan
-    for out in (poisoned(cp, wanted.shape, "complex128"), cp.asarray(c)):
+    for out in (poisoned(cp, expected.shape, "complex128"), cp.asarray(c)):
         addend = out if bool(cp.isfinite(out[0, 0, 0])) else cp.asarray(c)
         a = pairs(cp.asarray(parts))
         herk(a, addend, alpha=0.5, beta=-2, precision="exact", out=out)
-        np.testing.assert_array_equal(out.get(), 0.5 * wanted - 2 * whole)
+        np.testing.assert_array_equal(out.get(), 0.5 * expected - 2 * whole)
 
 
 def test_int8_layouts(cp: Any, rng: np.random.Generator) -> None:
     parts = integers(rng, 2, 70, 150)
-    wanted = exactly(parts, "N").astype(np.complex64)
+    expected = exactly(parts, "N").astype(np.complex64)
     wide = cp.zeros((2, 140, 453, 2), np.int8)
     wide[:, ::2, 3::3] = cp.asarray(parts)
     offset = cp.zeros(parts.size + 1, np.int8)
@@ -173,7 +173,7 @@ def test_int8_layouts(cp: Any, rng: np.random.Generator) -> None:
         cp.asarray(parts[:, ::-1, ::-1].copy())[:, ::-1, ::-1],
     ):  # fmt: skip
         found = herk(pairs(view), precision="exact").get()
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "3xfp16", "7xint8"])

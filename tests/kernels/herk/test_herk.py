@@ -126,16 +126,16 @@ def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
 def test_out_may_be_c_and_overlap_a() -> None:
     rng = np.random.default_rng(5)
     a, c = normal(rng, 9, 9), normal(rng, 9, 9)
-    wanted = herk(a, c, beta=2)
+    expected = herk(a, c, beta=2)
     in_place = c.copy()
     assert herk(a, in_place, beta=2, out=in_place) is in_place
-    np.testing.assert_array_equal(in_place, wanted)
+    np.testing.assert_array_equal(in_place, expected)
     memory = np.zeros(200, np.complex64)
     memory[:81] = a.ravel()
-    wanted = herk(a)
+    expected = herk(a)
     out = memory[17:98].reshape(9, 9)
     herk(memory[:81].reshape(9, 9), out=out)
-    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(out, expected)
 
 
 A = np.ones((3, 4), np.complex64)

@@ -19,9 +19,9 @@ from tests.kernels.precisions import TENSOR
 def test_every_tile_once(rows: int) -> None:
     tiles = Tiles(rows, rows, 2, triangle=True)
     found = [tiles.coordinates(index) for index in range(tiles.count)]
-    wanted = {(p, i, j) for p in range(2) for i in range(rows) for j in range(i + 1)}
-    assert len(found) == len(wanted)
-    assert set(found) == wanted
+    expected = {(p, i, j) for p in range(2) for i in range(rows) for j in range(i + 1)}
+    assert len(found) == len(expected)
+    assert set(found) == expected
     groups = [(product, row // tile_group(rows)) for product, row, _ in found]
     assert groups == sorted(groups)
 

@@ -50,9 +50,9 @@ def test_counts_are_those_of_the_cpu(
 def test_states_of_any_norm(cp: Any, rng: np.random.Generator, dtype: str, norm: float) -> None:
     state = random_state(rng, 15, dtype) * np.dtype(dtype).type(norm)
     found = argand.sample(cp.asarray(state), 4000, seed=9, qubits=[14, 3, 0])
-    wanted = argand.sample(state, 4000, seed=9, qubits=[14, 3, 0])
-    assert np.array_equal(found.outcomes.get(), wanted.outcomes)
-    assert np.array_equal(found.counts.get(), wanted.counts)
+    expected = argand.sample(state, 4000, seed=9, qubits=[14, 3, 0])
+    assert np.array_equal(found.outcomes.get(), expected.outcomes)
+    assert np.array_equal(found.counts.get(), expected.counts)
 
 
 @pytest.mark.parametrize("value", [0, np.nan, np.inf])
@@ -93,9 +93,9 @@ def test_expectation_values_are_those_of_the_cpu(
     observables = list(zip(strings, coefficients, strict=True))
     poison(cp, 8 * len(strings))
     found = argand.expectation(on_gpu(cp, state, offset), observables).get()
-    wanted = argand.expectation(state, observables)
+    expected = argand.expectation(state, observables)
     bound = expectation_bound(qubits, dtype, "cuda") + expectation_bound(qubits, dtype, "cpu")
-    assert (abs(found - wanted) <= abs(coefficients) * bound).all()
+    assert (abs(found - expected) <= abs(coefficients) * bound).all()
 
 
 @TYPES

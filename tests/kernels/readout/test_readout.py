@@ -43,9 +43,9 @@ def test_expectation_values_are_those_of_dense_paulis(
     found = argand.expectation(state, list(zip(strings, coefficients, strict=True)))
     wide = state.astype(complex)
     for letters, coefficient, value in zip(strings, coefficients, found, strict=True):
-        wanted = coefficient * np.vdot(wide, dense(letters) @ wide)
-        assert abs(wanted.imag) < 1e-15
-        assert abs(value - wanted.real) <= abs(coefficient) * sum_bound(state, 32), letters
+        expected = coefficient * np.vdot(wide, dense(letters) @ wide)
+        assert abs(expected.imag) < 1e-15
+        assert abs(value - expected.real) <= abs(coefficient) * sum_bound(state, 32), letters
 
 
 def test_a_changed_amplitude_changes_every_expectation_value(rng: np.random.Generator) -> None:
@@ -84,12 +84,12 @@ def test_marginals_are_sums_over_the_other_qubits(
     monkeypatch.setattr(cpu, "BLOCK_QUBITS", width)
     state = random_state(rng, 6, dtype)
     power = abs(state.astype(complex)) ** 2
-    wanted = np.zeros(2 ** len(qubits))
+    expected = np.zeros(2 ** len(qubits))
     for number, one in enumerate(power):
-        wanted[sum(((number >> qubit) & 1) << bit for bit, qubit in enumerate(qubits))] += one
+        expected[sum(((number >> qubit) & 1) << bit for bit, qubit in enumerate(qubits))] += one
     found = argand.probabilities(state, qubits)
-    assert found.shape == wanted.shape
-    assert (abs(found - wanted) <= sum_bound(state, 64)).all()
+    assert found.shape == expected.shape
+    assert (abs(found - expected) <= sum_bound(state, 64)).all()
 
 
 @TYPES
@@ -109,13 +109,13 @@ def test_shots_fall_where_exact_integers_say(
     power = wide.real**2 + wide.imag**2
     scale = 2.0 ** (UNIT_BITS + norm_exponent(float(power.sum())))
     ends = np.cumsum([int(np.rint(one * scale)) for one in power], dtype=object)
-    wanted = np.zeros(128, int)
+    expected = np.zeros(128, int)
     for drawn in np.random.Philox(key=11).random_raw(3000):
         at = int(drawn) * ends[-1] >> 64
-        wanted[next(i for i, end in enumerate(ends) if at < end)] += 1
+        expected[next(i for i, end in enumerate(ends) if at < end)] += 1
     outcomes, counts = argand.sample(state, 3000, seed=11)
-    assert np.array_equal(outcomes, np.flatnonzero(wanted))
-    assert np.array_equal(counts, wanted[wanted > 0])
+    assert np.array_equal(outcomes, np.flatnonzero(expected))
+    assert np.array_equal(counts, expected[expected > 0])
 
 
 def test_counts_follow_the_probabilities(rng: np.random.Generator) -> None:
@@ -134,9 +134,9 @@ def test_measured_qubits_are_bits_of_the_basis_states(rng: np.random.Generator) 
     state = random_state(rng, 6)
     all_of_them = basis_states(state, 500, seed=8)
     outcomes, counts = argand.sample(state, 500, seed=8, qubits=[4, 1])
-    wanted = np.bincount((all_of_them >> 4 & 1) | (all_of_them >> 1 & 1) << 1, minlength=4)
-    assert np.array_equal(outcomes, np.flatnonzero(wanted))
-    assert np.array_equal(counts, wanted[wanted > 0])
+    expected = np.bincount((all_of_them >> 4 & 1) | (all_of_them >> 1 & 1) << 1, minlength=4)
+    assert np.array_equal(outcomes, np.flatnonzero(expected))
+    assert np.array_equal(counts, expected[expected > 0])
     assert argand.sample(state, 500, seed=8, qubits=[]).counts.tolist() == [500]
 
 
@@ -200,8 +200,8 @@ def test_qubits_and_letters_are_numbered_as_in_qiskit(rng: np.random.Generator) 
     theirs = info.Statevector(state)
     strings = ["XYZIZ", "IIIYX", "ZIIII", "YYIXZ"]
     found = argand.expectation(state, strings)
-    wanted = [theirs.expectation_value(info.Pauli(letters)).real for letters in strings]
-    np.testing.assert_allclose(found, wanted, atol=1e-14)
+    expected = [theirs.expectation_value(info.Pauli(letters)).real for letters in strings]
+    np.testing.assert_allclose(found, expected, atol=1e-14)
     for chosen in ([2], [4, 0], [1, 3, 0]):
         found = argand.probabilities(state, chosen)
         np.testing.assert_allclose(found, theirs.probabilities(chosen), atol=1e-14)

@@ -95,14 +95,14 @@ def test_passes_sum_every_string(rng: np.random.Generator, dtype: str, item: int
     state = random_state(rng, qubits, dtype)
     strings = random_strings(rng, qubits, 24)
     passes, paulis = passes_of(qubits, item, strings)
-    wanted = argand.expectation(state, strings)
+    expected = argand.expectation(state, strings)
     assert sorted(number for one in passes for number in one.strings) == list(range(len(strings)))
     for one in passes:
         numbers = numbers_of(one, places)
         assert np.array_equal(np.sort(numbers, axis=None), np.arange(1 << qubits))
         for number in one.strings:
             found = summed(state, one, paulis, number, places)
-            assert abs(found - wanted[number]) <= 2 * sum_bound(state, 1 << qubits)
+            assert abs(found - expected[number]) <= 2 * sum_bound(state, 1 << qubits)
 
 
 def test_six_independent_flips_share_a_pass() -> None:

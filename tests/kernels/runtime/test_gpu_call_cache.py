@@ -45,48 +45,48 @@ def test_a_call_of_a_known_form_takes_its_own_arrays(cp: Any, rng: Any, name: st
     first, second = (cp.asarray(complexes(rng, *shape)) for _ in range(2))
     call(first)
     cached(operation).clear()
-    wanted = call(second).get()
+    expected = call(second).get()
     before = len(cached(operation)._calls)
     for x in (first, second, second):
         found = call(x)
-    np.testing.assert_array_equal(found.get(), wanted)
+    np.testing.assert_array_equal(found.get(), expected)
     assert len(cached(operation)._calls) == before
     out = cp.full(found.shape, np.nan, found.dtype)
     for _ in range(2):
         out.fill(np.nan)
         assert call(second, out=out) is out
-        np.testing.assert_array_equal(out.get(), wanted)
+        np.testing.assert_array_equal(out.get(), expected)
 
 
 @pytest.mark.parametrize("name", ["dft", "inverse by cuFFT", "dft in three kernels"])
 def test_in_place_and_overlapping(cp: Any, rng: Any, name: str) -> None:
     _, shape, call = CALLS[name]
     given = complexes(rng, *shape)
-    wanted = call(cp.asarray(given)).get()
+    expected = call(cp.asarray(given)).get()
     for _ in range(2):
         x = cp.asarray(given)
         call(x, out=x)
-        np.testing.assert_array_equal(x.get(), wanted)
+        np.testing.assert_array_equal(x.get(), expected)
     memory = cp.empty(given.size + 16, np.complex64)
     # The form is known from arrays that lie apart; these overlap without being the same.
     for shift in (0, 2, 16):
         x, out = memory[: given.size].reshape(shape), memory[shift:][: given.size].reshape(shape)
         x[...] = cp.asarray(given)
         call(x, out=out)
-        np.testing.assert_array_equal(out.get(), wanted)
+        np.testing.assert_array_equal(out.get(), expected)
 
 
 def test_products_that_overlap_their_result(cp: Any, rng: Any) -> None:
     a, b, c = (complexes(rng, 40, 40) for _ in range(3))
     on_gpu = [cp.asarray(x) for x in (a, b, c)]
-    wanted = gemm(*on_gpu, beta=1, precision="3xtf32").get()
+    expected = gemm(*on_gpu, beta=1, precision="3xtf32").get()
     for _ in range(2):
         held = on_gpu[2].copy()
         gemm(on_gpu[0], on_gpu[1], held, beta=1, precision="3xtf32", out=held)
-        np.testing.assert_array_equal(held.get(), wanted)
+        np.testing.assert_array_equal(held.get(), expected)
         held = on_gpu[0].copy()
         gemm(held, on_gpu[1], on_gpu[2], beta=1, precision="3xtf32", out=held)
-        np.testing.assert_array_equal(held.get(), wanted)
+        np.testing.assert_array_equal(held.get(), expected)
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, 6, 7])
@@ -105,18 +105,18 @@ def test_gates_follow_the_content_of_their_matrix(cp: Any, rng: Any, width: int)
         cached("gates").clear()
         return after(given)
 
-    wanted = anew(matrix)
-    np.testing.assert_array_equal(after(matrix), wanted)
-    np.testing.assert_array_equal(after(matrix.copy()), wanted)
-    np.testing.assert_array_equal(after(np.asfortranarray(matrix)), wanted)
-    np.testing.assert_array_equal(after(cp.asarray(matrix)), wanted)
+    expected = anew(matrix)
+    np.testing.assert_array_equal(after(matrix), expected)
+    np.testing.assert_array_equal(after(matrix.copy()), expected)
+    np.testing.assert_array_equal(after(np.asfortranarray(matrix)), expected)
+    np.testing.assert_array_equal(after(cp.asarray(matrix)), expected)
     held = matrix.copy()
     after(held)
     # The same memory with another content, in rows that the key of the cache does not have too.
     for row in {0, order // 2, order - 1}:
         held[row] *= 1j
         different = after(held)
-        assert not np.array_equal(different, wanted)
+        assert not np.array_equal(different, expected)
         np.testing.assert_array_equal(different, anew(held.copy()))
 
 
@@ -145,7 +145,7 @@ def test_an_override_is_not_kept_for_other_calls(cp: Any, rng: Any) -> None:
 
 def test_two_streams(cp: Any, rng: Any) -> None:
     x = cp.asarray(complexes(rng, 64, 1000))
-    wanted = dft(x).get()
+    expected = dft(x).get()
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(2)]
     cp.cuda.Device().synchronize()
     found = []
@@ -155,4 +155,4 @@ def test_two_streams(cp: Any, rng: Any) -> None:
                 found.append(dft(x))
     cp.cuda.Device().synchronize()
     for one in found:
-        np.testing.assert_array_equal(one.get(), wanted)
+        np.testing.assert_array_equal(one.get(), expected)

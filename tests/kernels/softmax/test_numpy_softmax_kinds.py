@@ -75,9 +75,9 @@ def test_in_place(columns):
     assert softmax(x, out=x) is x
     np.testing.assert_array_equal(x, expected)
     half = stored(expected, "fp16")
-    wanted = softmax(half, output="fp16")
+    allocated = softmax(half, output="fp16")
     assert softmax(half, output="fp16", out=half) is half
-    np.testing.assert_array_equal(half, wanted)
+    np.testing.assert_array_equal(half, allocated)
 
 
 @pytest.mark.parametrize(

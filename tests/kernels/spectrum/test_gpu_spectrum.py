@@ -64,9 +64,9 @@ def estimated(cp: Any, one: Signal, precision: str) -> Any:
 
 
 def verify(one: Signal, found: Any, precision: str, ran: str) -> None:
-    judged = one.judged(found, precision, "cuda", ran)
-    assert judged.verdict in ("verified", "unproven"), judged.reason
-    assert judged.verified or ran != "kernel"
+    accuracy = one.judged(found, precision, "cuda", ran)
+    assert accuracy.verdict in ("verified", "unproven"), accuracy.reason
+    assert accuracy.verified or ran != "kernel"
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64", "3xfp16", "bf16"])

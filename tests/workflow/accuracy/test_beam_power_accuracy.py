@@ -40,8 +40,8 @@ def test_a_power_between_both_bounds_is_suspect() -> None:
     for bound, verdict in ((found.bound, "suspect"), (2 * found.worst_bound, "wrong")):
         moved = result.astype(float)
         moved[1, 1] += 1.01 * size * bound
-        judged = assess_beam_power(reference, moved, PRECISIONS["fp32"], backend="cpu")
-        assert judged.verdict == verdict, judged.reason
+        accuracy = assess_beam_power(reference, moved, PRECISIONS["fp32"], backend="cpu")
+        assert accuracy.verdict == verdict, accuracy.reason
 
 
 def test_powers_that_are_lost_or_not_finite_are_wrong() -> None:
@@ -52,10 +52,10 @@ def test_powers_that_are_lost_or_not_finite_are_wrong() -> None:
     )
     reference = beam_power_reference(problem, w, x)
     result = beam_power(w, x, integrate=4, precision="fp32")
-    judged = assess_beam_power(reference, result, PRECISIONS["fp32"], backend="cpu")
-    assert judged.verdict == "verified", judged.reason
+    accuracy = assess_beam_power(reference, result, PRECISIONS["fp32"], backend="cpu")
+    assert accuracy.verdict == "verified", accuracy.reason
     for place, value in (((0, 1), 36.0), ((1, 0), np.nan)):
         other = result.copy()
         other[place] = value
-        judged = assess_beam_power(reference, other, PRECISIONS["fp32"], backend="cpu")
-        assert "1 powers are finite or not" in judged.reason
+        accuracy = assess_beam_power(reference, other, PRECISIONS["fp32"], backend="cpu")
+        assert "1 powers are finite or not" in accuracy.reason

@@ -10,7 +10,7 @@ from workflow.records import Record
 from workflow.tables.readable import ACCURACY
 
 
-def judged(**values: float | None) -> Accuracy:
+def accuracy_with(**values: float | None) -> Accuracy:
     return Accuracy(
         measures=measured(**values), verdict="verified", verified=True, reason="",
         reference="full", reference_rows=1,
@@ -19,15 +19,15 @@ def judged(**values: float | None) -> Accuracy:
 
 def test_a_whole_has_the_worst_of_its_parts_and_nothing_that_one_lacks() -> None:
     parts = {
-        "a": judged(fidelity=0.5, norm_drift=1e-7, snr_error_db=1.0),
-        "b": judged(fidelity=0.75, norm_drift=2e-7, snr_error_db=None),
+        "a": accuracy_with(fidelity=0.5, norm_drift=1e-7, snr_error_db=1.0),
+        "b": accuracy_with(fidelity=0.75, norm_drift=2e-7, snr_error_db=None),
     }
     assert worst_of(parts).measures == {"fidelity": 0.5, "norm_drift": 2e-7}
 
 
 def test_a_measure_that_no_kind_declares_is_refused() -> None:
     with pytest.raises(ValueError, match=r"must be one of \[.*'fidelity'.*\], got 'beauty'"):
-        worst_of({"a": judged(beauty=1.0)})
+        worst_of({"a": accuracy_with(beauty=1.0)})
     row = Record(
         workload="w", kind="gemm", implementation="argand", precision="fp32", algorithm="a",
         device="d",

@@ -28,7 +28,7 @@ def workload_of(**case: Any) -> Any:
     return workload("w", workload.case_type.model_validate(case), 7)
 
 
-def judged(precision: str, spoil: Any, **case: Any) -> Any:
+def assessed(precision: str, spoil: Any, **case: Any) -> Any:
     """The assessment of our result after `spoil`, and of the result as it is."""
     workload = workload_of(**case)
     staged = workload.stage()
@@ -67,7 +67,7 @@ def without_largest(x: Array) -> Array:
     ids=["zeros", "negated", "halved", "reversed", "largest"],
 )
 def test_a_wrong_state_is_never_verified(precision: str, spoil: Any, depth: int) -> None:
-    right, wrong = judged(precision, spoil, **random_circuit(depth, qubits=12))
+    right, wrong = assessed(precision, spoil, **random_circuit(depth, qubits=12))
     assert right.verdict in ("verified", "unproven"), right.reason
     assert right.verdict == "unproven" or right.bound <= PROVABLE
     assert wrong.verdict in ("wrong", "suspect")
@@ -75,7 +75,7 @@ def test_a_wrong_state_is_never_verified(precision: str, spoil: Any, depth: int)
 
 def test_a_bound_that_proves_nothing_says_so() -> None:
     case = random_circuit(2000, qubits=4) | {"fuse": 2}
-    right, wrong = judged("bf16", np.zeros_like, **case)
+    right, wrong = assessed("bf16", np.zeros_like, **case)
     assert right.verdict == "unproven"
     assert not right.verified
     assert right.reason.startswith("not provable at this precision: the bound on the relative")
@@ -94,7 +94,7 @@ def test_one_wrong_bin_of_a_spectrum_is_seen(precision: str, length: int) -> Non
         return x
 
     for spoil in (zero, far_off):
-        right, wrong = judged(
+        right, wrong = assessed(
             precision, spoil, kind="dft", length=length, batch=3, noise=1.0, tones=[]
         )
         assert right.verified, right.reason
@@ -107,7 +107,7 @@ def test_a_bin_of_a_long_spectrum() -> None:
         return x
 
     case = {"kind": "dft", "length": 1 << 18, "batch": 1, "noise": 1.0, "tones": []}
-    right, wrong = judged("fp32", zero, **case)
+    right, wrong = assessed("fp32", zero, **case)
     assert right.verified
     assert right.max_row_error < 1e-6
     assert not wrong.verified

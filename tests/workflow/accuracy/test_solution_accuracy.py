@@ -48,12 +48,12 @@ def test_the_bound_encloses_the_error(rng: np.random.Generator, kind: str) -> No
     a, x = system(kind, n, rng).astype(complex), normal(rng, n, 2)
     b = np.asarray(a.astype(np.clongdouble) @ x.astype(np.clongdouble)).astype(complex)
     found = solved(a, b, "15xint8")
-    judged = assessed(a, b, found, "15xint8", x[None])
-    assert judged.verdict in ("verified", "unproven"), judged.reason
+    accuracy = assessed(a, b, found, "15xint8", x[None])
+    assert accuracy.verdict in ("verified", "unproven"), accuracy.reason
     # Rounding b to fp64 moves the solution as an error of u in b does.
     moved = np.abs(np.linalg.inv(a)) @ np.abs(b) * 2.0**-53
-    allowed = judged.bound + np.linalg.norm(moved) / np.linalg.norm(x)
-    assert judged.measures["expected_error"] <= allowed * (1 + 1e-12)
+    allowed = accuracy.bound + np.linalg.norm(moved) / np.linalg.norm(x)
+    assert accuracy.measures["expected_error"] <= allowed * (1 + 1e-12)
 
 
 def test_an_error_beyond_the_bound_is_wrong(rng: np.random.Generator) -> None:
@@ -65,9 +65,9 @@ def test_an_error_beyond_the_bound_is_wrong(rng: np.random.Generator) -> None:
     for factor, verdict in ((0.5, "verified"), (4.0, "wrong")):
         off = x.copy()
         off[0, 7, 1] += factor * allowed * scale / np.abs(a[:, 7]).max()
-        judged = assessed(a, b, off, "fp64")
-        assert judged.verdict == verdict, judged.reason
-    assert "system 0, right-hand side 1: backward_error" in judged.reason
+        accuracy = assessed(a, b, off, "fp64")
+        assert accuracy.verdict == verdict, accuracy.reason
+    assert "system 0, right-hand side 1: backward_error" in accuracy.reason
 
 
 def test_a_solution_of_another_precision_is_wrong(rng: np.random.Generator) -> None:
@@ -91,23 +91,23 @@ def test_close_to_singular_is_unproven(rng: np.random.Generator) -> None:
     n = 30
     left, right = (np.linalg.qr(normal(rng, n, n))[0] for _ in range(2))
     a, b = left * np.geomspace(1, 1e-15, n) @ right, normal(rng, n, 1)
-    judged = assessed(a, b, solved(a, b, "fp64"), "fp64")
-    assert judged.verdict == "unproven"
-    assert judged.measures["backward_error"] < 1e-14
+    accuracy = assessed(a, b, solved(a, b, "fp64"), "fp64")
+    assert accuracy.verdict == "unproven"
+    assert accuracy.measures["backward_error"] < 1e-14
 
 
 def test_singular_is_wrong_whatever_the_solution() -> None:
     a, b = np.ones((3, 3), complex), np.ones((3, 1), complex)
-    judged = assessed(a, b, np.full((1, 3, 1), 1 / 3, complex), "fp64")
-    assert judged.verdict == "wrong"
-    assert "the matrix is singular in fp64" in judged.reason
+    accuracy = assessed(a, b, np.full((1, 3, 1), 1 / 3, complex), "fp64")
+    assert accuracy.verdict == "wrong"
+    assert "the matrix is singular in fp64" in accuracy.reason
 
 
 def test_zero_right_hand_sides_have_the_solution_zero(rng: np.random.Generator) -> None:
     a, b = normal(rng, 5, 5), np.zeros((5, 2), complex)
-    judged = assessed(a, b, np.zeros((1, 5, 2), complex), "fp64")
-    assert judged.verified, judged.reason
-    assert judged.rel_frobenius == judged.measures["backward_error"] == 0
+    accuracy = assessed(a, b, np.zeros((1, 5, 2), complex), "fp64")
+    assert accuracy.verified, accuracy.reason
+    assert accuracy.rel_frobenius == accuracy.measures["backward_error"] == 0
     wrong = np.zeros((1, 5, 2), complex)
     wrong[0, 1, 1] = 1e-300
     assert assessed(a, b, wrong, "fp64").verdict == "wrong"
@@ -116,8 +116,8 @@ def test_zero_right_hand_sides_have_the_solution_zero(rng: np.random.Generator) 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
 def test_scaled_systems(rng: np.random.Generator, scale: float) -> None:
     a, b = normal(rng, 25, 25) * scale, normal(rng, 25, 2)
-    judged = assessed(a, b, solved(a, b, "fp64"), "fp64")
-    assert judged.verified, judged.reason
+    accuracy = assessed(a, b, solved(a, b, "fp64"), "fp64")
+    assert accuracy.verified, accuracy.reason
 
 
 def test_a_shared_matrix_and_shared_sides(rng: np.random.Generator) -> None:
@@ -133,6 +133,6 @@ def test_a_shared_matrix_and_shared_sides(rng: np.random.Generator) -> None:
 
 def test_expected_error_is_relative() -> None:
     a, b = np.eye(4, dtype=complex), np.ones((4, 1), complex)
-    judged = assessed(a, b, b[None], "fp64", 2 * b[None])
-    assert judged.verified
-    assert judged.measures["expected_error"] == 0.5
+    accuracy = assessed(a, b, b[None], "fp64", 2 * b[None])
+    assert accuracy.verified
+    assert accuracy.measures["expected_error"] == 0.5

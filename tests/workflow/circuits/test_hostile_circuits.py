@@ -44,7 +44,7 @@ def check(path: Path) -> None:
     )
 
 
-def told(path: Path, text: str) -> str:
+def error_of(path: Path, text: str) -> str:
     path.write_text(text)
     with pytest.raises(StudyError) as error:
         check(path)
@@ -93,7 +93,7 @@ def test_is_refused_at_once(path: Path, text: str, message: str) -> None:
     (path.parent / "doubling.inc").write_text(DOUBLING)
     text = text if text.startswith("OPENQASM") else "OPENQASM 2.0;\n" + text + "qreg q[1];"
     began = time.process_time()
-    found = told(path, text)
+    found = error_of(path, text)
     assert time.process_time() - began < 5
     assert found.startswith("workloads.x.circuit")
     assert message in found
@@ -110,19 +110,19 @@ def test_no_file_is_opened_where_the_check_has_a_gap(
     monkeypatch.chdir(path.parent)
     monkeypatch.setattr(qasm_cost._Reader, "_check_include", lambda self, tokens: None)
     monkeypatch.setattr(qasm_cost._Reader, "_call", lambda self, tokens: (1, 1))
-    found = told(path, "OPENQASM 2.0;\ncreg c[1];\n" + text + "qreg q[1];")
+    found = error_of(path, "OPENQASM 2.0;\ncreg c[1];\n" + text + "qreg q[1];")
     assert "is not OpenQASM 2" in found
     assert "planted" not in found
 
 
 def test_a_file_that_is_no_circuit_is_not_quoted(path: Path) -> None:
     for text in ("planted x;\n", ""):
-        wanted = "one.qasm: it must begin with OPENQASM 2.0; or OPENQASM 3.0;"
-        assert told(path, text).endswith(wanted)
+        expected = "one.qasm: it must begin with OPENQASM 2.0; or OPENQASM 3.0;"
+        assert error_of(path, text).endswith(expected)
 
 
 def test_a_binary_of_qiskit_is_told_from_a_text(path: Path) -> None:
-    assert "it is Qiskit's QPY, which is not read; write" in told(path, "QISKIT\x12\x02\x06")
+    assert "it is Qiskit's QPY, which is not read; write" in error_of(path, "QISKIT\x12\x02\x06")
 
 
 def test_what_a_text_may_do(path: Path) -> None:
@@ -136,7 +136,7 @@ def test_what_a_text_may_do(path: Path) -> None:
 
 
 def test_a_message_names_the_line_of_the_file(path: Path) -> None:
-    assert "<input>:6," in told(path, HEAD + "// one\n\nqreg q[1];\nh r;")
+    assert "<input>:6," in error_of(path, HEAD + "// one\n\nqreg q[1];\nh r;")
 
 
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))

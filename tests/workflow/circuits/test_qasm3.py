@@ -81,12 +81,12 @@ def test_what_qiskit_exports(path: Path) -> None:
     circuit.append(standard_gates.CU3Gate(0.1, 0.2, 0.3), [2, 0])
     circuit.barrier()
     circuit.u(np.pi / 3, 0.1, 0.2, 2)
-    wanted = circuit.copy()
+    expected = circuit.copy()
     circuit.measure(range(3), range(3))
     text = qiskit.qasm3.dumps(circuit)
     assert is_version_3(text)
     found = loaded(path, text)
-    assert same(found, wanted)
+    assert same(found, expected)
     assert found.count_ops()["measure"] == 3
 
 

@@ -15,9 +15,9 @@ from workflow.storage.files import sha256_of
 
 
 def refused(path: Path) -> str:
-    with pytest.raises(TableError) as told:
+    with pytest.raises(TableError) as raised:
         read_rows(path)
-    text = str(told.value)
+    text = str(raised.value)
     assert str(path) in text
     assert text.isprintable()
     return text

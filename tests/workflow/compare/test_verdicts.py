@@ -16,7 +16,7 @@ UNVERIFIED = {
 }  # fmt: skip
 
 
-def judged(
+def comparison(
     folder: Path, before: dict[str, str], after: dict[str, str], margins: Margins | None = None
 ) -> Compared:
     tables = [
@@ -44,25 +44,25 @@ def judged(
     ],
 )
 def test_of_ours(change: dict[str, str], verdict: str, regression: bool, tmp_path: Path) -> None:
-    found = judged(tmp_path, {}, change)
+    found = comparison(tmp_path, {}, change)
     assert (found.verdict, found.regression) == (verdict, regression)
     assert found.is_compared
 
 
 def test_equal_times_with_little_spread_are_the_same(tmp_path: Path) -> None:
     steady = {"time_us_p20": "9.99", "time_us_p80": "10.01"}
-    assert judged(tmp_path, steady, steady).verdict == "same"
+    assert comparison(tmp_path, steady, steady).verdict == "same"
 
 
 def test_a_peer_is_no_regression(tmp_path: Path) -> None:
     peer = {"implementation": "numpy"}
-    assert not judged(tmp_path, peer, peer | times(2)).regression
-    assert not judged(tmp_path, peer, peer | UNVERIFIED).regression
+    assert not comparison(tmp_path, peer, peer | times(2)).regression
+    assert not comparison(tmp_path, peer, peer | UNVERIFIED).regression
 
 
 def test_what_was_not_verified_before(tmp_path: Path) -> None:
-    assert judged(tmp_path, UNVERIFIED, {}).verdict == "now verified"
-    found = judged(tmp_path, UNVERIFIED, UNVERIFIED)
+    assert comparison(tmp_path, UNVERIFIED, {}).verdict == "now verified"
+    found = comparison(tmp_path, UNVERIFIED, UNVERIFIED)
     assert (found.verdict, found.reason) == (
         "not comparable",
         "verified in neither: error 1 exceeds 0.1",
@@ -80,11 +80,11 @@ def test_what_was_not_verified_before(tmp_path: Path) -> None:
     ],
 )
 def test_a_factor_that_differs(change: dict[str, str], factor: str, tmp_path: Path) -> None:
-    found = judged(tmp_path, {}, change | times(9))
+    found = comparison(tmp_path, {}, change | times(9))
     assert (found.verdict, found.reason, found.regression) == ("not comparable", factor, False)
     named = factor.partition(" ")[0]
     across = frozenset([named if named in ("device", "size", "seed") else "versions"])
-    assert judged(tmp_path, {}, change | times(9), Margins(across=across)).verdict == "slower"
+    assert comparison(tmp_path, {}, change | times(9), Margins(across=across)).verdict == "slower"
 
 
 @pytest.mark.parametrize(
@@ -98,17 +98,17 @@ def test_a_factor_that_differs(change: dict[str, str], factor: str, tmp_path: Pa
 )
 def test_what_does_not_keep_rows_apart(change: dict[str, str], tmp_path: Path) -> None:
     """Our own version is what is compared; PyTorch's matters to PyTorch's rows alone."""
-    assert judged(tmp_path, {}, change).is_compared
+    assert comparison(tmp_path, {}, change).is_compared
 
 
 def test_other_data(tmp_path: Path) -> None:
-    found = judged(tmp_path, {"source_sha256": "a"}, {"source_sha256": "b"})
+    found = comparison(tmp_path, {"source_sha256": "a"}, {"source_sha256": "b"})
     assert found.reason == "input a / b"
 
 
 def test_errors_below_what_fp64_can_tell_are_equal(tmp_path: Path) -> None:
-    assert judged(tmp_path, {"rel_frobenius": "0"}, {"rel_frobenius": "1e-16"}).error_ratio == 1
-    assert judged(tmp_path, {"rel_frobenius": "0"}, {"rel_frobenius": "1e-15"}).error_ratio > 9
+    assert comparison(tmp_path, {"rel_frobenius": "0"}, {"rel_frobenius": "1e-16"}).error_ratio == 1
+    assert comparison(tmp_path, {"rel_frobenius": "0"}, {"rel_frobenius": "1e-15"}).error_ratio > 9
 
 
 def test_rows_of_one_run_alone(tmp_path: Path) -> None:
@@ -121,18 +121,18 @@ def test_rows_of_one_run_alone(tmp_path: Path) -> None:
 
 def test_an_interval_of_the_median_that_a_table_has(tmp_path: Path) -> None:
     narrow = {"time_us_low": "9.95", "time_us_high": "10.05"}
-    assert judged(tmp_path, narrow, narrow).verdict == "same"
+    assert comparison(tmp_path, narrow, narrow).verdict == "same"
     other = {"time_us_p50": "11", "time_us_low": "10.9", "time_us_high": "11.1"}
-    assert judged(tmp_path, narrow, other).verdict == "slower"
+    assert comparison(tmp_path, narrow, other).verdict == "slower"
 
 
 def test_the_times_of_a_model_decide_nothing(tmp_path: Path) -> None:
     model = {"precision": "tf32", "backend": "cpu", "iterations": "3"}
-    found = judged(tmp_path, model, model | times(3.0))
+    found = comparison(tmp_path, model, model | times(3.0))
     assert (found.verdict, found.time, found.regression) == ("same", None, False)
     assert found.reason == "a model of a GPU's precision: its errors are compared alone"
-    found = judged(tmp_path, model, model | times(3.0) | {"rel_frobenius": "2e-7"})
+    found = comparison(tmp_path, model, model | times(3.0) | {"rel_frobenius": "2e-7"})
     assert (found.verdict, found.regression) == ("less accurate", True)
-    assert judged(tmp_path, model, model | UNVERIFIED).verdict == "no longer verified"
+    assert comparison(tmp_path, model, model | UNVERIFIED).verdict == "no longer verified"
     on_a_gpu = model | {"backend": "cuda", "iterations": "20"}
-    assert judged(tmp_path, on_a_gpu, on_a_gpu | times(3.0)).verdict == "slower"
+    assert comparison(tmp_path, on_a_gpu, on_a_gpu | times(3.0)).verdict == "slower"

@@ -38,7 +38,7 @@ def study_of(names: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def told(study: dict[str, Any]) -> list[str]:
+def error_of(study: dict[str, Any]) -> list[str]:
     try:
         check_study(load_study(study))
     except StudyError as error:
@@ -61,7 +61,7 @@ def told(study: dict[str, Any]) -> list[str]:
     ],
 )
 def test_results_in_each_others_way(names: dict[str, int], path: str) -> None:
-    (line,) = told(study_of(names))
+    (line,) = error_of(study_of(names))
     assert line.startswith(f"workloads.{list(names)[-1]}: its results/")
     assert f"results/{path}" in line
     assert "give one of them another name" in line
@@ -71,7 +71,7 @@ def test_results_in_each_others_way(names: dict[str, int], path: str) -> None:
     "names", [{"a": 2, "a.h5": 1}, {"a.h5": 1, "a": 1}, {"growth.json": 1}, {"growth": 2, "b": 2}]
 )
 def test_names_that_only_look_alike(names: dict[str, int]) -> None:
-    assert told(study_of(names)) == []
+    assert error_of(study_of(names)) == []
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_snakemake_takes_every_study_that_the_check_accepts(
     names: dict[str, int] = {}
     for name in chance.sample(NAMES, len(NAMES)):
         more = {**names, name: chance.choice([1, 2])}
-        names = names if told(study_of(more)) else more
+        names = names if error_of(study_of(more)) else more
     assert len(names) >= 12
     project = Project(root, tmp_path, dict(os.environ), json.dumps(study_of(names)))
     said = project.run("--dry-run")
@@ -93,7 +93,7 @@ def test_snakemake_takes_every_study_that_the_check_accepts(
 
 @pytest.mark.parametrize("name", ["x" * 20, "x" * 200, "a.b" * 20, "y" + "ab" * 20])
 def test_names_that_snakemake_takes_for_a_circle(name: str) -> None:
-    (line,) = told(study_of({name: 1}))
+    (line,) = error_of(study_of({name: 1}))
     assert "twenty times in a row" in line
 
 
@@ -129,11 +129,11 @@ def test_inputs_that_snakemake_misreads(
     monkeypatch.chdir(tmp_path)
     put(name)
     for given in (name, str(tmp_path / name)):
-        (line,) = told(input_study(given))
+        (line,) = error_of(input_study(given))
         assert line.startswith("workloads.w0: ")
         assert message.split(" in ")[0] in line
     Path("link.h5").symlink_to(name)
-    assert len(told(input_study("link.h5"))) == name.startswith("results")
+    assert len(error_of(input_study("link.h5"))) == name.startswith("results")
 
 
 def test_files_that_an_input_names_are_inputs(
@@ -145,7 +145,7 @@ def test_files_that_an_input_names_are_inputs(
         file["x"] = h5py.ExternalLink("{held}.h5", "/x")
     study = input_study("in.h5")
     study["workloads"]["w0"]["input"]["external"] = True
-    (line,) = told(study)
+    (line,) = error_of(study)
     assert "'{held}.h5'" in line
 
 
@@ -160,7 +160,7 @@ def test_snakemake_takes_every_input_that_the_check_accepts(
     files += ["é.h5", "s3:/x.h5", "a//b.h5", "./c.h5", "~d.h5", "x" * 250 + ".h5", "NUL.h5"]
     put(*files)
     study = input_study(*files)
-    assert told(study) == []
+    assert error_of(study) == []
     project = Project(root, tmp_path, dict(os.environ), json.dumps(study))
     project.run("--dry-run")
 

@@ -96,8 +96,8 @@ def judge(config: Any) -> Study | None:
     """The study that a config is, or None where it is refused with lines that say something."""
     try:
         return load_study(config)
-    except StudyError as told:
-        say_something(told)
+    except StudyError as raised:
+        say_something(raised)
         return None
 
 
@@ -173,5 +173,5 @@ def test_checks_of_mutated_studies(config: dict[str, Any]) -> None:
     if all((circuit.qubits or 0) <= 8 for circuit in circuits):
         try:
             check_study(study)
-        except StudyError as told:
-            say_something(told)
+        except StudyError as raised:
+            say_something(raised)

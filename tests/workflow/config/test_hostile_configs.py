@@ -19,7 +19,7 @@ GEMM = "{kind: gemm, m: 4, n: 4, k: 4}"
 NINE = range(9)
 
 
-def told(folder: Path, text: str) -> str:
+def error_of(folder: Path, text: str) -> str:
     """What is wrong with a study of this text."""
     path = folder / "study.yaml"
     path.write_text(text, encoding="utf-8")
@@ -55,7 +55,7 @@ def test_aliases_that_stand_for_gigabytes(tmp_path: Path, text: str) -> None:
     "value", ["[" * 5000 + "]" * 5000, "{a: " * 900 + "1" + "}" * 900, "- " * 5000]
 )
 def test_deep_values(tmp_path: Path, value: str) -> None:
-    assert "line 2: values may be nested 32 deep" in told(tmp_path, f"workloads:\n {value}")
+    assert "line 2: values may be nested 32 deep" in error_of(tmp_path, f"workloads:\n {value}")
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_deep_values(tmp_path: Path, value: str) -> None:
     ],
 )
 def test_tags_that_are_not_of_plain_data(tmp_path: Path, value: str, found: str) -> None:
-    assert found in told(tmp_path, f"device: cpu\nseed: {value}\n")
-    assert "line 2: the tag of a value must be one of" in told(
+    assert found in error_of(tmp_path, f"device: cpu\nseed: {value}\n")
+    assert "line 2: the tag of a value must be one of" in error_of(
         tmp_path, f"device: cpu\nseed: {value}"
     )
     assert not Path("pwned").exists()
@@ -90,33 +90,33 @@ def test_tags_that_say_what_is_there_are_let_through(tmp_path: Path) -> None:
 
 
 def test_numbers_and_text_that_python_cannot_hold(tmp_path: Path) -> None:
-    assert "a number may have 400 digits" in told(tmp_path, f"seed: {'9' * 5000}")
-    assert r"'\ud800' is not Unicode text" in told(tmp_path, r'device: "\ud800"')
-    assert "special characters are not allowed" in told(tmp_path, "device: \x07")
+    assert "a number may have 400 digits" in error_of(tmp_path, f"seed: {'9' * 5000}")
+    assert r"'\ud800' is not Unicode text" in error_of(tmp_path, r'device: "\ud800"')
+    assert "special characters are not allowed" in error_of(tmp_path, "device: \x07")
 
 
 def test_a_config_larger_than_any(tmp_path: Path) -> None:
-    assert "a config may have 1048576 bytes" in told(tmp_path, "#" * (1 << 20) + "\n" + GEMM)
+    assert "a config may have 1048576 bytes" in error_of(tmp_path, "#" * (1 << 20) + "\n" + GEMM)
 
 
 def test_sweeps_that_multiply(tmp_path: Path) -> None:
     values = list(range(1, 601))
     swept = f"{{kind: gemm, m: {values}, n: {values}, k: {values}}}"
-    assert told(tmp_path, f"workloads: {{x: {swept}}}") == (
+    assert error_of(tmp_path, f"workloads: {{x: {swept}}}") == (
         f"workloads.x: its sweeps make 216000000 cases; a study may have {MOST_CASES}"
     )
     swept = f"{{kind: gemm, m: {values}, n: 1, k: {values[:10]}}}"
-    assert f"a study may have {MOST_CASES} cases" in told(
+    assert f"a study may have {MOST_CASES} cases" in error_of(
         tmp_path, f"workloads: {{x: {swept}, y: {swept}}}"
     )
 
 
 def test_names_that_a_file_system_does_not_take(tmp_path: Path) -> None:
     name = "x" * (LONGEST_NAME - 1)
-    assert f"a name may have {LONGEST_NAME} characters" in told(
+    assert f"a name may have {LONGEST_NAME} characters" in error_of(
         tmp_path, f"workloads: {{{name}: {{kind: gemm, m: [1, 2], n: 1, k: 1}}}}"
     )
-    assert "there is no file" in told(
+    assert "there is no file" in error_of(
         tmp_path, f"workloads: {{x: {{kind: gemm, input: {{file: {'a' * 5000}, a: a, b: b}}}}}}"
     )
 
@@ -124,10 +124,10 @@ def test_names_that_a_file_system_does_not_take(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../x", "/x", "..", "a/../../b", "a\\0b", "a\\nb", "{x}", "~"])
 def test_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
     message = "a name must begin with a letter or digit and go on with letters, digits"
-    assert message in told(tmp_path, f'workloads: {{"{name}": {GEMM}}}')
+    assert message in error_of(tmp_path, f'workloads: {{"{name}": {GEMM}}}')
 
 
 def test_parameters_of_a_window_that_scipy_stumbles_over(tmp_path: Path) -> None:
     for window in ("[general_cosine, 1]", "[kaiser, x]", "[gaussian]", "[taylor, -1]", "[dpss, 4]"):
         text = f"workloads: {{x: {{kind: dft, length: 8, window: {window}}}}}"
-        assert "x.window: must be a window of scipy.signal, got " in told(tmp_path, text)
+        assert "x.window: must be a window of scipy.signal, got " in error_of(tmp_path, text)

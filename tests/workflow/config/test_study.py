@@ -133,10 +133,10 @@ class TestFiles:
         path.write_text(text)
         return load_study(path)
 
-    def told(self, tmp_path, text) -> str:
-        with pytest.raises(StudyError) as told:
+    def error_of(self, tmp_path, text) -> str:
+        with pytest.raises(StudyError) as raised:
             self.load(tmp_path, text)
-        return str(told.value)
+        return str(raised.value)
 
     def test_scalars_mean_what_an_editor_shows(self, tmp_path):
         text = "workloads: {no: {kind: toy, scale: 1e-5, window: 1:30, m: 0x10, flag: true}}"
@@ -150,22 +150,24 @@ class TestFiles:
         assert (case.m, case.k) == (5, 4)
 
     def test_a_syntax_error_has_its_line(self, tmp_path):
-        told = self.told(tmp_path, "workloads:\n  a: {kind: toy\n  b: 3\n")
-        assert told.startswith(f"{tmp_path}/study.yaml, line 3, column ")
-        assert "not valid YAML" in told
-        assert "line 2, column 1: not valid YAML" in self.told(tmp_path, "a:\n\tb: 1\n")
+        message = self.error_of(tmp_path, "workloads:\n  a: {kind: toy\n  b: 3\n")
+        assert message.startswith(f"{tmp_path}/study.yaml, line 3, column ")
+        assert "not valid YAML" in message
+        assert "line 2, column 1: not valid YAML" in self.error_of(tmp_path, "a:\n\tb: 1\n")
 
     def test_a_key_given_twice(self, tmp_path):
-        told = self.told(tmp_path, "workloads:\n  a: {kind: toy}\n  a: {kind: toy, m: 2}\n")
-        assert told == f"{tmp_path}/study.yaml, line 3: 'a' stands in line 2 too"
+        message = self.error_of(tmp_path, "workloads:\n  a: {kind: toy}\n  a: {kind: toy, m: 2}\n")
+        assert message == f"{tmp_path}/study.yaml, line 3: 'a' stands in line 2 too"
 
     def test_a_key_that_is_no_text(self, tmp_path):
-        assert "line 1: a key must be text, got '3'" in self.told(tmp_path, "3: {kind: toy}")
+        assert "line 1: a key must be text, got '3'" in self.error_of(tmp_path, "3: {kind: toy}")
 
     def test_other_things_than_a_mapping(self, tmp_path):
-        assert "must be a mapping of keys to values" in self.told(tmp_path, "- a\n- b\n")
-        assert "workloads: the study is empty" in self.told(tmp_path, "# nothing yet\n")
-        assert "not plain data" in self.told(tmp_path, "workloads: {a: {kind: toy, m: &m [*m]}}")
+        assert "must be a mapping of keys to values" in self.error_of(tmp_path, "- a\n- b\n")
+        assert "workloads: the study is empty" in self.error_of(tmp_path, "# nothing yet\n")
+        assert "not plain data" in self.error_of(
+            tmp_path, "workloads: {a: {kind: toy, m: &m [*m]}}"
+        )
 
     def test_no_file_and_no_text(self, tmp_path):
         with pytest.raises(StudyError, match=r"none\.yaml: cannot be read"):

@@ -29,7 +29,7 @@ def path(tmp_path):
     return tmp_path / "in.h5"
 
 
-def told(parameters) -> str:
+def error_of(parameters) -> str:
     with pytest.raises(StudyError) as error:
         check_study(load_study({"device": "cpu", "workloads": {"x": parameters}}))
     (line,) = str(error.value).splitlines()
@@ -37,7 +37,7 @@ def told(parameters) -> str:
 
 
 def test_the_example_of_the_readme():
-    line = told({"kind": "beamforming", "beams": 4, "antenas": 8, "samples": 9, "antennas": 1})
+    line = error_of({"kind": "beamforming", "beams": 4, "antenas": 8, "samples": 9, "antennas": 1})
     assert line.startswith(
         "workloads.x.antenas: unknown key; did you mean 'antennas'? (known: kind, precisions, "
     )
@@ -45,13 +45,13 @@ def test_the_example_of_the_readme():
 
 def test_mistakes_within_a_list():
     sizes = {"beams": 4, "antennas": 8, "samples": 9}
-    line = told({"kind": "beamforming", **sizes, "sources": [{"l": 0, "m": 0, "powr": 1}]})
+    line = error_of({"kind": "beamforming", **sizes, "sources": [{"l": 0, "m": 0, "powr": 1}]})
     assert line.startswith("workloads.x.sources.0.powr: unknown key; did you mean 'power'? (known:")
-    line = told({"kind": "beamforming", **sizes, "sources": [{"l": 0, "m": 2}]})
+    line = error_of({"kind": "beamforming", **sizes, "sources": [{"l": 0, "m": 2}]})
     assert line == "workloads.x.sources.0.m: must be at least -1 and at most 1, got 2"
-    line = told({"kind": "dft", "length": 8, "tones": [{"amplitude": 1}]})
+    line = error_of({"kind": "dft", "length": 8, "tones": [{"amplitude": 1}]})
     assert line.startswith("workloads.x.tones.0.frequency: missing; it is needed")
-    line = told({"kind": "dft", "length": 8, "tones": [0.1]})
+    line = error_of({"kind": "dft", "length": 8, "tones": [0.1]})
     assert line == "workloads.x.tones.0: must be a mapping of keys to values, got 0.1"
 
 
@@ -89,7 +89,7 @@ def test_any_config_is_a_study_or_mistakes_with_their_place(kind, parameters):
 
 
 def test_a_size_that_is_missing():
-    assert told({"kind": "gemm", "m": 4, "n": 4}).startswith("workloads.x.k must be given")
+    assert error_of({"kind": "gemm", "m": 4, "n": 4}).startswith("workloads.x.k must be given")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_size_that_is_missing():
     ],
 )
 def test_data_that_do_not_fit(path, kind, operands, parts):
-    line = told({"kind": kind, "input": {"file": str(path), **operands}})
+    line = error_of({"kind": kind, "input": {"file": str(path), **operands}})
     assert line.startswith("workloads.x")
     assert all(part in line for part in parts), line
 
@@ -141,19 +141,19 @@ def test_data_that_fit(path):
 )
 def test_circuits_that_are_refused(tmp_path, body, found):
     (tmp_path / "c.qasm").write_text(HEAD + body)
-    line = told({"kind": "statevector", "circuit": {"file": str(tmp_path / "c.qasm")}})
+    line = error_of({"kind": "statevector", "circuit": {"file": str(tmp_path / "c.qasm")}})
     assert line.startswith("workloads.x.circuit")
     assert found in line
 
 
 def test_a_circuit_that_is_not_there(tmp_path):
-    line = told({"kind": "statevector", "circuit": {"file": str(tmp_path / "none.qasm")}})
+    line = error_of({"kind": "statevector", "circuit": {"file": str(tmp_path / "none.qasm")}})
     assert line.startswith("workloads.x.circuit.file")
     assert "none.qasm" in line
 
 
 def test_a_state_of_another_length(path):
-    line = told(
+    line = error_of(
         {
             "kind": "statevector",
             "circuit": {"name": "ghz", "qubits": 3},

@@ -94,8 +94,8 @@ def test_a_mistake_in_the_settings_is_one_line(settings, message):
 
 
 def test_all_mistakes_are_told_at_once():
-    told = mistakes(settings={"seed": -1}, x={"m": 0}, y={"kind": "gem"}, z=3)
-    assert [line.split(":")[0] for line in told] == [
+    message = mistakes(settings={"seed": -1}, x={"m": 0}, y={"kind": "gem"}, z=3)
+    assert [line.split(":")[0] for line in message] == [
         "seed", "workloads.x.m", "workloads.y.kind", "workloads.z",
     ]  # fmt: skip
 

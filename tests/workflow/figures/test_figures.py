@@ -232,6 +232,6 @@ def test_colours_stay_apart_with_colour_blindness(deficiency):
 def test_the_likeliest_states_are_the_first_of_equal_ones(equal: int) -> None:
     values = np.random.default_rng(equal).integers(0, 6, 50).astype(np.float32)
     values[:equal] = np.nan if equal == 40 else 5
-    wanted = np.argsort(-values, kind="stable")
+    expected = np.argsort(-values, kind="stable")
     for count in (1, 7, 16, 50):
-        np.testing.assert_array_equal(pictures._largest(values, count), wanted[:count])
+        np.testing.assert_array_equal(pictures._largest(values, count), expected[:count])

@@ -72,7 +72,7 @@ def study_of(path: Path) -> Any:
     return load_study({"device": "cpu", "workloads": {"w": given}})
 
 
-def told(path: Path) -> str:
+def error_of(path: Path) -> str:
     with pytest.raises(StudyError) as error:
         check_study(study_of(path))
     return str(error.value)
@@ -176,8 +176,8 @@ def changed(place: int, value: int) -> bytes:
 )  # fmt: skip
 def test_what_is_damaged_or_no_log(path: Path, content: bytes, why: str) -> None:
     path.write_bytes(content)
-    assert "workloads.w.input.file: " in told(path)
-    assert why in told(path)
+    assert "workloads.w.input.file: " in error_of(path)
+    assert why in error_of(path)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -204,7 +204,7 @@ def test_a_file_that_becomes_shorter(path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(path: Path) -> None:
-    assert "there is no file" in told(path)
+    assert "there is no file" in error_of(path)
 
 
 def test_an_array_that_it_has_not(path: Path) -> None:

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import case, change, study_of, told, write
+from tests.workflow.readers.uvh5_file import case, change, error_of, study_of, write
 from workflow.config.check import check_study
 from workflow.config.formats import FORMATS, HDF5
 from workflow.readers import READERS, Uvh5
@@ -37,8 +37,8 @@ def test_visibilities(
     check_study(study)
     stage(study.workload("w"), [path], tmp_path / "s.h5", __import__("logging").getLogger("t"))
     staged = read_staged(tmp_path / "s.h5")
-    wanted = data[1:4:2, ..., 1] if by_time else data[1:4:2, ..., 1].swapaxes(0, 1)
-    np.testing.assert_array_equal(staged.operands["samples"], wanted)
+    expected = data[1:4:2, ..., 1] if by_time else data[1:4:2, ..., 1].swapaxes(0, 1)
+    np.testing.assert_array_equal(staged.operands["samples"], expected)
     slow = ("time", "baseline") if by_time else ("baseline", "time")
     assert staged.axes["samples"] == (*slow, "frequency")
     found = staged.coordinates
@@ -74,7 +74,7 @@ def test_files_that_are_not_what_they_say(
     path = tmp_path / "v.uvh5"
     write(path)
     change(path, name, values)
-    line = told(case(path))
+    line = error_of(case(path))
     assert line.startswith("input.file: ")
     assert message in line
 
@@ -86,7 +86,7 @@ def test_a_header_that_claims_more_than_there_is(tmp_path: Path) -> None:
         for name, shape in (("Data/visdata", (1 << 40, 1, 8, 2)), ("Header/time_array", 1 << 40)):
             del file[name]
             file.create_dataset(name, shape, "c8" if "vis" in name else "f8", chunks=True)
-    assert "or than memory" in told(case(path))
+    assert "or than memory" in error_of(case(path))
 
 
 def test_bytes_that_are_cut_or_flipped(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_mistakes_are_said_before_anything_runs(
     tmp_path: Path, more: dict[str, Any], message: str
 ) -> None:
     write(tmp_path / "v.uvh5")
-    assert told(case(tmp_path / "v.uvh5", **more)).startswith(message)
+    assert error_of(case(tmp_path / "v.uvh5", **more)).startswith(message)
 
 
 @pytest.mark.parametrize(

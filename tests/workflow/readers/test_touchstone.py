@@ -43,7 +43,7 @@ def study_of(path: Path, **more: Any) -> Any:
     return load_study({"device": "cpu", "workloads": {"w": given}})
 
 
-def told(path: Path) -> str:
+def error_of(path: Path) -> str:
     with pytest.raises(StudyError) as error:
         check_study(study_of(path))
     return str(error.value)
@@ -92,18 +92,18 @@ def test_how_far_a_network_is_from_lossless(package: str, path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "not a network", "# GHZ S MA\n1.0 0.5\n"])
 def test_what_is_no_touchstone(package: str, path: Path, text: str) -> None:
     path.write_text(text)
-    assert "workloads.w.input.file: " in told(path)
+    assert "workloads.w.input.file: " in error_of(path)
 
 
 def test_without_the_package(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "skrf.io.touchstone", None)
-    assert "input.format: touchstone needs the package scikit-rf" in told(path)
+    assert "input.format: touchstone needs the package scikit-rf" in error_of(path)
 
 
 def test_files_that_are_not_there_or_too_long(
     package: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scattering, "MOST_BYTES", 10)
-    assert "of Touchstone are allowed" in told(path)
+    assert "of Touchstone are allowed" in error_of(path)
     path.unlink()
-    assert "there is no file" in told(path)
+    assert "there is no file" in error_of(path)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import case, study_of, told
+from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 
 
@@ -51,7 +51,7 @@ def test_voltages_by_a_stand_in_of_baseband(
     path.write_bytes(b"x")
     given = case(path, format=name, samples="voltages") | {"axis": "time"}
     monkeypatch.setitem(sys.modules, f"baseband.{name}", None)
-    assert told(given).startswith(f"input.format: {name} needs the package baseband")
+    assert error_of(given).startswith(f"input.format: {name} needs the package baseband")
     module = types.ModuleType(f"baseband.{name}")
     module.open = lambda file, mode, squeeze: Stream()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "baseband", types.ModuleType("baseband"))
@@ -78,11 +78,11 @@ def test_voltages_by_a_stand_in_of_baseband(
         ({"time": {"step_s": 1.0}}, "input.coordinates.time: the file says it already"),
     ):
         given["input"]["coordinates"] = wrong
-        assert told(given).startswith(message)
+        assert error_of(given).startswith(message)
     del given["input"]["coordinates"]
 
     def damaged(*_: Any, **__: Any) -> Any:
         raise ValueError("no header")
 
     module.open = damaged  # type: ignore[attr-defined]
-    assert "cannot be read as" in told(given)
+    assert "cannot be read as" in error_of(given)

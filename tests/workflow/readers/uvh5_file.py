@@ -53,7 +53,7 @@ def study_of(given: dict[str, Any]) -> Any:
     return load_study({"device": "cpu", "workloads": {"w": given}})
 
 
-def told(given: dict[str, Any]) -> str:
+def error_of(given: dict[str, Any]) -> str:
     with pytest.raises(StudyError) as error:
         check_study(study_of(given))
     return str(error.value).removeprefix("workloads.w.")

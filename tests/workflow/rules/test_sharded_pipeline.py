@@ -75,7 +75,7 @@ class Project:
         with (self.results / "tables" / f"{name}.csv").open() as file:
             return list(csv.DictReader(file))
 
-    def judged(self) -> list[dict[str, str]]:
+    def verdicts(self) -> list[dict[str, str]]:
         """The tables but for what was measured."""
         return repeatable(row for name in ("performance", "shards") for row in self.table(name))
 
@@ -114,7 +114,7 @@ def sharded(
 
 @pytest.fixture
 def undisturbed(sharded: Project) -> list[dict[str, str]]:
-    return sharded.judged()
+    return sharded.verdicts()
 
 
 def assert_same(project: Project, other: Project) -> None:
@@ -156,7 +156,7 @@ def test_a_source_that_is_lost_is_an_error_and_made_again(
     sharded.run()
     assert lost.is_file()
     assert_same(sharded, whole)
-    assert sharded.judged() == undisturbed
+    assert sharded.verdicts() == undisturbed
 
 
 @pytest.mark.exhaustive
@@ -175,7 +175,7 @@ def test_a_killed_job_of_a_shard(
     project.run_and_kill(rule)
     project.run()
     assert_same(project, whole)
-    assert project.judged() == undisturbed
+    assert project.verdicts() == undisturbed
     assert not list(project.results.rglob("*.part"))
 
 

@@ -28,7 +28,7 @@ def study_of(settings: dict[str, Any] | None = None, **workloads: dict[str, Any]
     return load_study({"device": "cpu", **(settings or {}), "workloads": workloads})
 
 
-def told(study: Study, **check: Any) -> list[str]:
+def error_of(study: Study, **check: Any) -> list[str]:
     """The mistakes, which are found in a second or two."""
     began = time.process_time()
     with pytest.raises(StudyError) as error:
@@ -66,7 +66,7 @@ ROWS = {"kind": "softmax", "rows": 1 << 30, "columns": 1 << 20}
     ids=lambda case: f"{case['kind']}-{next(reversed(case.values()))}",
 )
 def test_the_largest_studies_are_refused_at_once(case: dict[str, Any]) -> None:
-    assert told(study_of(x=case))
+    assert error_of(study_of(x=case))
 
 
 def test_the_disk_of_all_workloads_together(machine: dict[str, int]) -> None:
@@ -75,20 +75,20 @@ def test_the_disk_of_all_workloads_together(machine: dict[str, int]) -> None:
     # Staged 2 x 128 MiB, results of ours and of the peers at fp32 and fp64 512 MiB, product 128.
     one, both = study_of(a=case), study_of(a=case, b=case)
     check_study(one)
-    (text,) = told(both)
+    (text,) = error_of(both)
     assert "they need 1.25 GiB of disk in " in text
     assert "which has room for 1 GiB: a 256 MiB staged, 512 MiB of results, 128 MiB of" in text
     check_study(both, device_here=False)
     machine["disk"] = 2 * GIB
     check_study(both)
     kept = study_of({"keep_runs": True}, a=case, b=case, c=case)
-    assert "they need 2.62 GiB of disk" in told(kept)[0]
+    assert "they need 2.62 GiB of disk" in error_of(kept)[0]
 
 
 def test_what_earlier_results_take_is_room(machine: dict[str, int], tmp_path: Path) -> None:
     study = study_of(a={"kind": "gemm", "m": 4096, "n": 4096, "k": 4096})
     machine["disk"] = 1 << 20
-    assert told(study)
+    assert error_of(study)
     staged = tmp_path / "results" / "staged" / "a.h5"
     staged.parent.mkdir(parents=True)
     with staged.open("wb") as file:
@@ -99,7 +99,9 @@ def test_what_earlier_results_take_is_room(machine: dict[str, int], tmp_path: Pa
 def test_the_memory_of_the_largest_job(machine: dict[str, int]) -> None:
     machine["disk"] = 1 << 50
     state = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 28}}
-    (text,) = told(study_of(small={**state, "circuit": {"name": "ghz", "qubits": 20}}, big=state))
+    (text,) = error_of(
+        study_of(small={**state, "circuit": {"name": "ghz", "qubits": 20}}, big=state)
+    )
     assert text.startswith("workloads.big: its run job needs about 17.1 GiB of memory, this mach")
     assert text.endswith("this machine has 8 GiB; make it smaller")
     check_study(study_of(big=state), device_here=False)
@@ -113,7 +115,7 @@ def test_what_is_split_needs_no_memory_of_its_size(machine: dict[str, int]) -> N
     check_study(study_of(x=case))
     # The whole fits twice, but not as a job holds it.
     machine["memory"] = 130 * GIB
-    assert "device_memory has it streamed" in told(study_of(x=case))[0]
+    assert "device_memory has it streamed" in error_of(study_of(x=case))[0]
     check_study(study_of(x={**case, "device_memory": "8 GiB"}))
 
 
@@ -121,7 +123,7 @@ def test_a_run_that_cannot_end_in_time(machine: dict[str, int]) -> None:
     machine.update(disk=1 << 60, memory=1 << 60)
     case = {"kind": "gemm", "m": 1 << 20, "n": 1 << 20, "k": 1 << 18, "precisions": ["fp64"]}
     for check in ({}, {"device_here": False}):
-        (text,) = told(study_of(x=case), **check)
+        (text,) = error_of(study_of(x=case), **check)
         assert text.startswith("workloads.x: its run takes ")
         assert text.endswith("operations at each of 1 precisions); most_hours allows 24")
         check_study(study_of({"most_hours": 10_000}, x=case), **check)

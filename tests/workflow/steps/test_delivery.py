@@ -133,13 +133,13 @@ def burners(rng: random.Random, others: int) -> Takes:
     left = [rng.uniform(0, 0.004)]
 
     def takes(seconds: float) -> float:
-        passed, wanted = 0.0, seconds * rng.uniform(0.97, 1.1)
-        while wanted > left[0]:
-            wanted -= left[0]
+        passed, expected = 0.0, seconds * rng.uniform(0.97, 1.1)
+        while expected > left[0]:
+            expected -= left[0]
             passed += left[0] + others * rng.uniform(0.003, 0.005)
             left[0] = rng.uniform(0.003, 0.005)
-        left[0] -= wanted
-        return passed + wanted
+        left[0] -= expected
+        return passed + expected
 
     return takes
 
@@ -181,7 +181,7 @@ def delivered(times: Mapping[str, float], takes: Takes) -> str:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "ratio", "wanted"),
+    ("seconds", "ratio", "expected"),
     [
         *itertools.product((2e-5, 1e-3, 6e-3, 4e-2), (2.0, 1.5), ("fp32",)),
         # As fast as each other are calls that take Python's time alone, which is short.
@@ -190,9 +190,9 @@ def delivered(times: Mapping[str, float], takes: Takes) -> str:
     ],
 )
 def test_ten_runs_idle_and_under_load_deliver_the_same(
-    seconds: float, ratio: float, wanted: str
+    seconds: float, ratio: float, expected: str
 ) -> None:
     times = {"fp64": seconds * ratio, "fp32": seconds, "3xtf32": 3 * seconds, "bf16": seconds / 9}
     kinds = (idle, partial(burners, others=1), partial(burners, others=3), slowing)
     machines = [make(random.Random(n)) for make in kinds for n in range(10)]
-    assert [delivered(times, takes) for takes in machines] == [wanted] * 40
+    assert [delivered(times, takes) for takes in machines] == [expected] * 40

@@ -33,11 +33,11 @@ def workload(kind: str, case: Mapping[str, object]) -> Workload:
 
 def assert_alike(outline: Staged, staged: Staged) -> None:
     assert outline.axes == staged.axes
-    found, wanted = (
+    found, expected = (
         {name: (data.shape, data.dtype) for name, data in one.operands.items()}
         for one in (outline, staged)
     )
-    assert found == wanted
+    assert found == expected
     assert all(data.strides == data.ndim * (0,) for data in outline.operands.values())
 
 
@@ -206,10 +206,10 @@ def test_a_rule_asks_for_what_its_workload_needs() -> None:
     case = {"kind": "gemm", "m": 4096, "n": 4096, "k": 4096, "shards": 4}
     study = load_study({"workloads": {"large": case}})
     found = asked(study, "run", gpu=True)
-    wanted = needs(study, "large", "run", gpu=True)
+    expected = needs(study, "large", "run", gpu=True)
     for wildcards in (Wildcards(part="large/1-of-4"), Wildcards(workload="large")):
-        assert found["mem_mb"](wildcards, 1) == wanted.memory_mb
-        assert found["runtime"](wildcards, 2) == 2 * wanted.minutes
+        assert found["mem_mb"](wildcards, 1) == expected.memory_mb
+        assert found["runtime"](wildcards, 2) == 2 * expected.minutes
     assert asked(study)["mem_mb"](Wildcards(), 1) == FIXED.memory_mb
 
 

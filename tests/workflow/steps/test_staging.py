@@ -59,16 +59,16 @@ def test_what_is_drawn_piece_by_piece_is_what_is_drawn_at_once(
     monkeypatch.setattr(chunk_shape, "__defaults__", (None, chunk))
     one = workload_of(DRAWN[name])
     stage(one, [], tmp_path / "x.h5", LOG)
-    found, wanted = read_staged(tmp_path / "x.h5"), one.stage()
-    assert found.axes == wanted.axes
-    assert found.attributes == wanted.attributes
-    assert found.operands.keys() == wanted.operands.keys()
-    for operand, data in wanted.operands.items():
+    found, expected = read_staged(tmp_path / "x.h5"), one.stage()
+    assert found.axes == expected.axes
+    assert found.attributes == expected.attributes
+    assert found.operands.keys() == expected.operands.keys()
+    for operand, data in expected.operands.items():
         np.testing.assert_array_equal(found.operands[operand], data)
     drawn = one.staging().drawn
     assert drawn
     for operand, source in drawn.items():
-        data = wanted.operands[operand]
+        data = expected.operands[operand]
         assert (source.shape, source.dtype) == (data.shape, data.dtype)
         last = tuple(
             (n - 1) // step * step for n, step in zip(data.shape, source.chunks, strict=True)

@@ -65,10 +65,12 @@ class Slow:
 
             reader.read = slow  # type: ignore[method-assign]
             operands = {"x": Streamed(reader, np.dtype(np.float32))}
-            told: list[int] = []
-            stream = Stream(operands, transfer_to(device), self.compute, self.write, told.append)
+            progress: list[int] = []
+            stream = Stream(
+                operands, transfer_to(device), self.compute, self.write, progress.append
+            )
             stream.run(0, self.rows, step)
-            assert told == [*range(step, self.rows, step), self.rows]
+            assert progress == [*range(step, self.rows, step), self.rows]
         return stream
 
 

@@ -41,7 +41,7 @@ def beams(file: Path, **more: Any) -> dict[str, Any]:
     return {"kind": "beamforming", "input": source}
 
 
-def told(case: dict[str, Any]) -> str:
+def error_of(case: dict[str, Any]) -> str:
     with pytest.raises(StudyError) as error:
         check_study(load_study({"device": "cpu", "workloads": {"w": case}}))
     (line,) = str(error.value).splitlines()

@@ -32,14 +32,14 @@ def refused(path: Path, name: str = "/x", **keys: Any) -> str:
     source = OneInput(file=path, x=name, **keys)
     with pytest.raises(InputError) as described:
         describe_operand(source, Operand("x", AXES))
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read_operand(source, Operand("x", AXES))
-    assert str(described.value) == str(told.value)
-    return str(told.value)
+    assert str(described.value) == str(raised.value)
+    return str(raised.value)
 
 
 def not_read(path: Path, **keys: Any) -> str:
     """What reading says of a file whose headers are right."""
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read(path, **keys)
-    return str(told.value)
+    return str(raised.value)

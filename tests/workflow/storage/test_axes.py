@@ -13,7 +13,7 @@ import pytest
 import scipy.fft
 from argand import PRECISIONS
 from argand.device import cpu
-from axis_cases import AXES, SHAPE, beams, complex_normal, told, write_input
+from axis_cases import AXES, SHAPE, beams, complex_normal, error_of, write_input
 
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
@@ -231,18 +231,18 @@ class TestTransforms:
                 "coordinates": {"time": {"dataset": "uneven", "units": "s"}},
             },
         }
-        assert told(case).startswith(
+        assert error_of(case).startswith(
             "input.coordinates.time must have equal steps, but entry 3 is at 4, where steps of"
         )
 
     def test_nobody_named_it(self, file: Path) -> None:
         case = {"kind": "dft", "input": {"file": str(file), "samples": "volt"}}
-        assert told(case) == (
+        assert error_of(case) == (
             "input.samples has 4 axes of shape (3, 2, 5, 7), and nothing says which of them is "
             "transformed; add `axis: -1` to the workload for the last one"
         )
         case["input"]["axes"] = list(AXES)
-        assert "add `axis: time` to the workload" in told(case)
+        assert "add `axis: time` to the workload" in error_of(case)
         case["input"]["select"] = {"samples": [0, 0, 0, ":"]}
         workload(case).check()
 
@@ -269,6 +269,6 @@ def test_matrices_whose_axes_are_turned(file: Path, rng: np.random.Generator) ->
         one = workload({"kind": "gemm", "op_a": op_a, "input": source})
         one.check()
         staged = one.stage()
-        wanted = a.transpose(2, 1, 0) if op_a == "N" else a.transpose(2, 0, 1)
-        np.testing.assert_array_equal(staged.operands["a"], wanted)
+        expected = a.transpose(2, 1, 0) if op_a == "N" else a.transpose(2, 0, 1)
+        np.testing.assert_array_equal(staged.operands["a"], expected)
         np.testing.assert_array_equal(staged.operands["b"], b.transpose(1, 2, 0))

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from axis_cases import AXES, beams, told, write_input
+from axis_cases import AXES, beams, error_of, write_input
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 def test_mistakes_are_said_before_anything_runs(
     file: Path, more: dict[str, Any], message: str
 ) -> None:
-    assert told(beams(file, **more)).startswith(message)
+    assert error_of(beams(file, **more)).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -104,30 +104,32 @@ def test_mistakes_are_said_before_anything_runs(
 )
 def test_axes_that_are_not_there(file: Path, more: dict[str, Any], message: str) -> None:
     source = {"file": str(file), "samples": "volt", "axes": list(AXES)}
-    assert told({"kind": "dft", "input": source, **more}).startswith(message)
+    assert error_of({"kind": "dft", "input": source, **more}).startswith(message)
 
 
 def test_an_axis_of_the_name_of_the_answer(file: Path) -> None:
     source = {"file": str(file), "samples": "volt", "axes": ["spectrum", "b", "c", "d"]}
     case = {"kind": "dft", "axis": "d", "input": source}
-    assert "product.name must differ from its axes, got 'spectrum'" in told(case)
+    assert "product.name must differ from its axes, got 'spectrum'" in error_of(case)
 
 
 def test_an_axis_of_drawn_data_is_a_mistake() -> None:
-    assert told({"kind": "dft", "length": 8, "axis": 0}).startswith("axis must be given beside an")
+    assert error_of({"kind": "dft", "length": 8, "axis": 0}).startswith(
+        "axis must be given beside an"
+    )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_coordinates_that_are_not_finite(file: Path, value: float) -> None:
     with h5py.File(file, "a") as held:
         held["freq_hz"][1] = value
-    line = told(beams(file, coordinates={"frequency": "/freq_hz"}))
+    line = error_of(beams(file, coordinates={"frequency": "/freq_hz"}))
     assert line == "input.coordinates.frequency: its values must be finite numbers"
 
 
 def test_a_coordinate_in_another_file_is_not_opened(file: Path, tmp_path: Path) -> None:
     with h5py.File(file, "a") as held:
         held["linked"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/f")
-    line = told(beams(file, coordinates={"frequency": "/linked"}))
+    line = error_of(beams(file, coordinates={"frequency": "/linked"}))
     assert "is a link to" in line
     assert "input.external: true" in line

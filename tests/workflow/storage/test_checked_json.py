@@ -41,9 +41,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def refused(read: Callable[[Path], Any], path: Path) -> str:
-    with pytest.raises(ValueError, match=r"w\.json: .*delete it and run again") as told:
+    with pytest.raises(ValueError, match=r"w\.json: .*delete it and run again") as raised:
         read(path)
-    return str(told.value)
+    return str(raised.value)
 
 
 def test_flipped_bits(kind: Any, path: Path) -> None:

@@ -60,9 +60,9 @@ def read(path: Path, **keys: Any) -> npt.NDArray[Any]:
 
 
 def refused(path: Path, **keys: Any) -> str:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read(path, **keys)
-    return str(told.value)
+    return str(raised.value)
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def test_a_chunk_that_was_cut_is_refused(name: str, path: Path) -> None:
         _, good = file["x"].id.read_direct_chunk((8, 20))
     for length in sorted({1, 4, 12, 16, 20, 21, len(good) // 2, len(good) - 5, len(good) - 1}):
         written_but_for(path, FILTERS[name], good[:length])
-        told = refused(path)
-        assert told.startswith("input.x: "), told
-        assert "run.h5" in told
+        message = refused(path)
+        assert message.startswith("input.x: "), message
+        assert "run.h5" in message
         # What does not meet that chunk is read.
         assert read(path, select={"x": ["0:8", ":"]}).shape == (8, 50)
 
@@ -126,8 +126,8 @@ def test_a_chunk_of_another_size_is_refused(
         other[...] = np.arange(size // 4)
         mask, stored = other.id.read_direct_chunk((0,))
     written_but_for(path, FILTERS[name], stored, mask)
-    told = refused(path)
-    assert f"/x of {path}: the chunk at (8, 20)" in told
+    message = refused(path)
+    assert f"/x of {path}: the chunk at (8, 20)" in message
 
 
 def test_a_direct_chunk_of_4_bytes(path: Path) -> None:
@@ -135,9 +135,11 @@ def test_a_direct_chunk_of_4_bytes(path: Path) -> None:
         with h5py.File(path, "w") as file:
             dataset = file.create_dataset("x", (512, 256), "f4", chunks=(512, 256), **keys)
             dataset.id.write_direct_chunk((0, 0), b"abcd")
-        told = refused(path)
-        assert f"/x of {path}: the chunk at (0, 0) has 4 bytes where its shape (512, 256)" in told
-        assert "has 524288" in told
+        message = refused(path)
+        assert (
+            f"/x of {path}: the chunk at (0, 0) has 4 bytes where its shape (512, 256)" in message
+        )
+        assert "has 524288" in message
 
 
 def test_a_large_chunk_that_inflates_to_4_bytes(path: Path) -> None:
@@ -217,8 +219,8 @@ def test_sources_of_a_virtual_dataset(path: Path, tmp_path: Path) -> None:
         layout[:, :8] = h5py.VirtualSource("other.h5", "a", (4, 8))
         layout[:, 8:] = h5py.VirtualSource("other.h5", "b", (4, 8))
         file.create_virtual_dataset("x", layout)
-    told = refused(path, external=True)
-    assert "other.h5: the chunk at (2, 0) has 4 bytes" in told
+    message = refused(path, external=True)
+    assert "other.h5: the chunk at (2, 0) has 4 bytes" in message
     # All that a source gives is checked.
     assert read(path, external=True, select={"x": [":", "0:8"]}).sum() == 32
 
@@ -274,12 +276,12 @@ def test_sizes_that_are_known(code: int, stored: bytes, found: int | str) -> Non
 
 def test_parameters_of_bitshuffle_that_divide_by_zero() -> None:
     stored = struct.pack(">QI", 8, 64) + bytes(12)  # one element, bare
-    for values, told in [
+    for values, message in [
         ((0, 4, 0, 0, 2), "no size"),
         ((0, 4, 65, 0, 2), "to 8"),
         ((0, 4, 8, 0, 2), "its blocks 20"),
     ]:
-        with pytest.raises(ChunkError, match=told):
+        with pytest.raises(ChunkError, match=message):
             decoded_size(stored, [Filter(32008, values)], 0, 1000)
 
 

@@ -43,14 +43,14 @@ class OneInput(FileInput):
 def attempt(path: Path, name: Any, **keys: Any) -> str:
     """What comes of a file: "read", or "refused" by InputErrors with a message."""
     source = OneInput(file=path, x=name, **keys)
-    told = []
+    message = []
     for look in (describe_operand, read_operand):
         try:
             look(source, Operand("x", AXES))
         except InputError as error:
-            told.append(str(error))
-    assert all(text.startswith("input.") and len(text) > 20 for text in told), told
-    return "refused" if told else "read"
+            message.append(str(error))
+    assert all(text.startswith("input.") and len(text) > 20 for text in message), message
+    return "refused" if message else "read"
 
 
 def flipped(folder: Path, layout: str) -> list[str]:

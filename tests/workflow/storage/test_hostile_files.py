@@ -86,9 +86,12 @@ class TestMemory:
     def test_a_shape_beyond_the_machine(self, path: Path) -> None:
         with h5py.File(path, "w") as file:
             file.create_dataset("x", (1 << 30, 1 << 20), "c8", chunks=(1, 1024))
-        told = not_read(path)
-        assert "needs 2.62e+04 TiB of memory" in told or "PiB of memory, this machine has" in told
-        assert "input.select.x takes a part" in told
+        message = not_read(path)
+        assert (
+            "needs 2.62e+04 TiB of memory" in message
+            or "PiB of memory, this machine has" in message
+        )
+        assert "input.select.x takes a part" in message
         assert read(path, select={"x": [0, "0:4"]}).shape == (1, 1, 4)
 
     def test_a_chunk_beyond_the_machine(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

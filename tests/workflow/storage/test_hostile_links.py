@@ -47,9 +47,9 @@ class TestOtherFiles:
 
     @pytest.mark.parametrize("name", ["/x", "/alias", "/group/x", "/virtual", "/raw"])
     def test_are_read_with_the_switch_alone(self, linking: Path, other: Path, name: str) -> None:
-        told = refused(linking, name)
-        assert "lie in other files" in told or "is a link to other.h5" in told
-        assert told.endswith("allow it with input.external: true")
+        message = refused(linking, name)
+        assert "lie in other files" in message or "is a link to other.h5" in message
+        assert message.endswith("allow it with input.external: true")
         np.testing.assert_array_equal(read(linking, name, external=True).ravel(), self.VALUES)
         source = OneInput(file=linking, x=name, external=True)
         held = other.parent / ("raw.bin" if name == "/raw" else "other.h5")
@@ -62,8 +62,8 @@ class TestOtherFiles:
     ) -> None:
         other.unlink()
         (other.parent / "raw.bin").unlink()
-        told = refused(linking, name, external=True)
-        assert ("raw.bin" if name == "/raw" else "other.h5") in told
+        message = refused(linking, name, external=True)
+        assert ("raw.bin" if name == "/raw" else "other.h5") in message
 
     def test_all_on_the_way_are_known(self, linking: Path, other: Path, tmp_path: Path) -> None:
         """A link to a link: what the second file says decides as much as the third's values."""

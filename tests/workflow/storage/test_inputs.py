@@ -105,9 +105,9 @@ class TestRefusals:
 
     def test_no_such_dataset_names_those_there_are(self, path):
         put(path, **{"beams/weights": np.zeros(1), "voltages": np.zeros(1)})
-        told = refused(path, "/beams/weigths")
-        assert "has no dataset /beams/weigths; did you mean /beams/weights?" in told
-        assert "(it has: /beams/weights, /voltages)" in told
+        message = refused(path, "/beams/weigths")
+        assert "has no dataset /beams/weigths; did you mean /beams/weights?" in message
+        assert "(it has: /beams/weights, /voltages)" in message
         assert "(it has: no dataset)" in refused(put(path), "/x")
 
     def test_a_group(self, path):
@@ -116,9 +116,9 @@ class TestRefusals:
 
     def test_too_many_axes(self, path):
         put(path, x=np.zeros((2, 3, 4), np.complex64))
-        told = refused(path, rank=2)
-        assert "input.x must have at least 1 and at most 2 axes (ant, time)" in told
-        assert "/x has 3 of shape (2, 3, 4)" in told
+        message = refused(path, rank=2)
+        assert "input.x must have at least 1 and at most 2 axes (ant, time)" in message
+        assert "/x has 3 of shape (2, 3, 4)" in message
         assert read(path, select=[0, ":", ":"], rank=2).shape == (3, 4)
 
     def test_no_axis_and_no_element(self, path):
@@ -140,9 +140,9 @@ class TestRefusals:
         ],
     )
     def test_types_of_a_complex_operand(self, path, data, found):
-        told = refused(put(path, x=data))
-        assert "input.x: /x must be complex64, complex128 or a compound {r, i}" in told
-        assert found in told
+        message = refused(put(path, x=data))
+        assert "input.x: /x must be complex64, complex128 or a compound {r, i}" in message
+        assert found in message
 
     @pytest.mark.parametrize("dtype", ["c8", "i8", "?", [("r", "f4"), ("i", "f4")]])
     def test_types_of_a_real_operand(self, path, dtype):
@@ -154,8 +154,8 @@ class TestRefusals:
 
     def test_parts_of_different_shape(self, path):
         put(path, re=np.zeros((1, 2)), im=np.zeros((2, 1)))
-        told = refused(path, {"real": "re", "imag": "im"})
-        assert "must have the same shape, got (1, 2) and (2, 1)" in told
+        message = refused(path, {"real": "re", "imag": "im"})
+        assert "must have the same shape, got (1, 2) and (2, 1)" in message
 
     def test_a_complex_part(self, path):
         put(path, re=np.zeros(2, "c8"), im=np.zeros(2))

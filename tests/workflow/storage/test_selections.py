@@ -88,9 +88,9 @@ def test_selections_are_numpys(tmp_path: Path, select: Any, index: Any) -> None:
 )
 def test_selections_that_do_not_fit(tmp_path: Path, select: Any, message: str) -> None:
     path = put(tmp_path / "run.h5", x=np.zeros((4, 5, 6), np.complex64))
-    told = refused(path, select=select)
-    assert told.startswith("input.select.x: ")
-    assert message in told
+    refusal = refused(path, select=select)
+    assert refusal.startswith("input.select.x: ")
+    assert message in refusal
 
 
 @pytest.mark.parametrize("entry", ["a:b", "::-1", "1", "", True, 1.5, "1:2:3:4"])

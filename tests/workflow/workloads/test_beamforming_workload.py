@@ -189,8 +189,8 @@ def test_beams_are_steered_by_the_antennas_of_the_file(tmp_path):
     grid = np.array([[-0.3, -0.3], [0.3, -0.3], [-0.3, 0.3], [0.3, 0.3]])
     waves = np.array([1.5e8, 1.6e8, 1.7e8])[:, None, None] / antennas.SPEED_OF_LIGHT
     weights = np.exp(-2j * np.pi * waves * (grid @ where.T))
-    wanted = np.einsum("fba,fac->fbc", weights, exact[1, :, 0])
-    assert np.abs(beams[:, 0] - wanted).max() <= 1e-5 * np.abs(wanted).max()  # weights in fp32
+    expected = np.einsum("fba,fac->fbc", weights, exact[1, :, 0])
+    assert np.abs(beams[:, 0] - expected).max() <= 1e-5 * np.abs(expected).max()  # weights in fp32
     product = one.product(staged, beams)
     check_product(product)
     np.testing.assert_allclose(product.coordinates["antenna_position"].values, where)
@@ -258,8 +258,8 @@ def test_image_of_the_mwa_covariance(real_data, tmp_path):
     for name, precision in PRECISIONS.items():
         implementation = one.argand(staged, precision, cpu())
         beams = implementation.compute(implementation.prepare(staged.operands))
-        judged = one.assess(staged, reference, beams, precision, "cpu")
-        assert judged.verified, (name, judged.reason)
+        accuracy = one.assess(staged, reference, beams, precision, "cpu")
+        assert accuracy.verified, (name, accuracy.reason)
         if name == "fp64":
             powers = np.einsum("bt,bt->b", beams[0, 0], weights.conj())
             # A Hermitian form is real; both are sums of 128^2 terms.

@@ -97,15 +97,15 @@ def test_channels_may_be_shifted_and_real_samples_have_half() -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("more", [{}, {"real": True, "oversampling": 2}])
 def test_leakage_and_ripple_are_measured(precision: str, more: dict[str, Any]) -> None:
-    judged = assessed(bank(**DRAWN, **more, tones=[TONE]), precision)
-    assert judged.verdict == "verified", judged.reason
+    accuracy = assessed(bank(**DRAWN, **more, tones=[TONE]), precision)
+    assert accuracy.verdict == "verified", accuracy.reason
     # The stop band of a prototype of hamming is below -50 dB, its pass band flat to 0.1 dB.
     least = signal.firwin(256, 1 / 32)
     response = np.abs(np.fft.rfft(least, 1 << 14))
     stop = 20 * np.log10(response[(1 << 14) // 32 :].max())
     slack = {"bf16": 12.0, "fp16": 1.0, "tf32": 1.0}.get(precision, 0.5)
-    assert stop - 1 < judged.measures["stopband_leakage_db"] < stop + slack
-    assert 0 <= judged.measures["gain_ripple_db"] < 0.2
+    assert stop - 1 < accuracy.measures["stopband_leakage_db"] < stop + slack
+    assert 0 <= accuracy.measures["gain_ripple_db"] < 0.2
 
 
 def test_the_arithmetic_is_part_of_leakage_and_ripple() -> None:
@@ -138,8 +138,8 @@ def test_a_file_of_ones_own_is_channelised(own: Path) -> None:
     h = signal.firwin(64, 1 / 16)
     for s, k in ((0, 0), (5, 3), (20, 15)):
         n = 16 * s + np.arange(64)
-        wanted = (h[:, None] * x[n] * np.exp(-2j * np.pi * k * n / 16)[:, None]).sum(axis=0)
-        np.testing.assert_allclose(found[..., s, k].ravel(), wanted, atol=1e-10)
+        expected = (h[:, None] * x[n] * np.exp(-2j * np.pi * k * n / 16)[:, None]).sum(axis=0)
+        np.testing.assert_allclose(found[..., s, k].ravel(), expected, atol=1e-10)
     product = one.product(staged, found)
     assert product.axes == ("antenna", "time", "frequency")
     assert product.coordinates["frequency"].values[1] == pytest.approx(1e3 / 16)
@@ -177,8 +177,8 @@ def test_nan_is_refused_or_let_through(own: Path) -> None:
     found = np.isfinite(computed(one, "fp32")[1])
     assert not found[1, 3:7].any()
     assert found.sum() == found.size - 4 * 9
-    judged = assessed(one, "fp32")
-    assert judged.verified, judged.reason
+    accuracy = assessed(one, "fp32")
+    assert accuracy.verified, accuracy.reason
     assert assessed(one, "fp32", lambda x: np.nan_to_num(x)).verdict == "wrong"
 
 
@@ -219,8 +219,8 @@ def test_products_are_correlated_and_shards_are_the_whole(tmp_path: Path) -> Non
         assert product.axes == parts[name].axes
     x, found = whole["channels"].data[0], whole["visibilities"]
     assert x.shape == (4, 53, 32)
-    wanted = np.einsum("atf,btf->fab", x, x.conj())
-    np.testing.assert_allclose(found.data[:, 0], wanted, atol=1e-12 * np.abs(wanted).max())
+    expected = np.einsum("atf,btf->fab", x, x.conj())
+    np.testing.assert_allclose(found.data[:, 0], expected, atol=1e-12 * np.abs(expected).max())
     np.testing.assert_array_equal(
         found.coordinates["frequency"].values, whole["channels"].coordinates["frequency"].values
     )

@@ -44,8 +44,8 @@ def test_every_visibility_is_that_of_its_inputs_and_integration() -> None:
     assert found.shape == (2, 3, 32, 32)
     for integration in range(3):
         part = x[..., 200 * integration : 200 * (integration + 1)]
-        wanted = np.einsum("fpat,fqbt->fpaqb", part, part.conj()).reshape(2, 32, 32)
-        np.testing.assert_allclose(found[:, integration], wanted, atol=1e-10)
+        expected = np.einsum("fpat,fqbt->fpaqb", part, part.conj()).reshape(2, 32, 32)
+        np.testing.assert_allclose(found[:, integration], expected, atol=1e-10)
     _, triangle = computed(correlate(**SIZES, form="triangle"))
     np.testing.assert_array_equal(visibilities.unfolded(triangle), found)
 
@@ -81,8 +81,8 @@ def test_a_planted_source_has_its_phases_and_its_signal_to_noise() -> None:
     assert abs(ratio / (4 / 2) - 1) < 5 * 2 / 20000**0.5
     pair = coherence(found[0, 0])[5, 2]
     assert abs(abs(pair) - 4 / 6) < 5 / 20000**0.5
-    wanted = np.angle(steering[0, 5] * steering[0, 2].conj())
-    assert abs(np.angle(pair * np.exp(-1j * wanted))) < 5 / 20000**0.5
+    expected = np.angle(steering[0, 5] * steering[0, 2].conj())
+    assert abs(np.angle(pair * np.exp(-1j * expected))) < 5 / 20000**0.5
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -167,8 +167,8 @@ def test_beams_of_another_workload_are_correlated(tmp_path: Path) -> None:
     check_study(study)
     found = run(study, tmp_path)
     x = found["beams"].data.reshape(2, 4, 2, 6).swapaxes(1, 2)
-    wanted = x @ x.conj().swapaxes(-1, -2)
-    np.testing.assert_allclose(found["v"].data, wanted, rtol=1e-10)
+    expected = x @ x.conj().swapaxes(-1, -2)
+    np.testing.assert_allclose(found["v"].data, expected, rtol=1e-10)
     time = found["beams"].coordinates["time"].values
     middle = found["v"].coordinates["integration"].values
     np.testing.assert_allclose(middle, time.reshape(2, 6).mean(axis=1))

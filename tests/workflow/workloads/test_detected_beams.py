@@ -63,9 +63,9 @@ def test_every_precision_verifies_and_a_wrong_power_does_not(detect: str, precis
     for wrong in (np.nan, result.max() + result.flat[3]):
         other = result.copy()
         other.flat[3] = wrong
-        judged = one.assess(staged, reference, other, row, "cpu")
-        assert not judged.verified
-        assert judged.verdict == "wrong"
+        accuracy = one.assess(staged, reference, other, row, "cpu")
+        assert not accuracy.verified
+        assert accuracy.verdict == "wrong"
 
 
 @pytest.mark.parametrize("detect", KEYS)
@@ -77,8 +77,8 @@ def test_peers_verify_at_their_own_precision(detect: str) -> None:
     assert {peer.precision.name for peer in peers} == {"fp64", "fp32"}
     for peer in peers:
         result = peer.compute(peer.prepare(staged.operands))
-        judged = one.assess(staged, reference, result, peer.precision, "cpu")
-        assert judged.verified, judged.reason
+        accuracy = one.assess(staged, reference, result, peer.precision, "cpu")
+        assert accuracy.verified, accuracy.reason
 
 
 @pytest.mark.parametrize("beam", [0, 12, 24])

@@ -41,8 +41,8 @@ def test_every_length_verifies_at_every_precision(length, precision, inverse):
     one = dft(length=length, batch=3, inverse=inverse, norm="ortho", noise=1)
     staged = one.stage()
     found = computed(one, staged, precision)
-    judged = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
-    assert judged.verified, judged.reason
+    accuracy = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
+    assert accuracy.verified, accuracy.reason
 
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
@@ -130,8 +130,8 @@ def test_what_ran_on_a_gpu_decides_the_bound(tmp_path, monkeypatch):
         computed = one.as_computed(staged, one.argand(staged, row, hopper).steps)
         reference = one.reference(staged)
         found = (reference.values * (1 + 1e-4)).astype(np.complex64)
-        judged = one.assess(computed, reference, found, row, "cuda")
-        assert judged.verified == fits, (length, judged.bound)
+        accuracy = one.assess(computed, reference, found, row, "cuda")
+        assert accuracy.verified == fits, (length, accuracy.bound)
         exact = reference.values.astype(np.complex64)
         assert one.assess(computed, reference, exact, row, "cuda").verified
     assert one.as_computed(staged, "") is staged
@@ -201,8 +201,8 @@ def test_hera_delay_transform(real_data):
     reference = one.reference(staged)
     for name, precision in PRECISIONS.items():
         found = computed(one, staged, name)
-        judged = one.assess(staged, reference, found, precision, "cpu")
-        assert judged.verified, (name, judged.reason)
+        accuracy = one.assess(staged, reference, found, precision, "cpu")
+        assert accuracy.verified, (name, accuracy.reason)
         bound = bound_of(name, 64)
         error = np.linalg.norm(found - exact, axis=-1)
         assert np.all(error <= bound * np.linalg.norm(exact, axis=-1))

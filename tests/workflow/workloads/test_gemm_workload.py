@@ -147,8 +147,8 @@ def test_acoustic_cross_spectra(real_data):
     for name, precision in PRECISIONS.items():
         implementation = one.argand(staged, precision, cpu())
         found = implementation.compute(implementation.prepare(staged.operands))
-        judged = one.assess(staged, reference, found, precision, "cpu")
-        assert judged.verified, (name, judged.reason)
+        accuracy = one.assess(staged, reference, found, precision, "cpu")
+        assert accuracy.verified, (name, accuracy.reason)
     matrix = staged.operands["a"][0]
     assert matrix.shape == (8, 8)
     assert np.abs(matrix).max() > 0

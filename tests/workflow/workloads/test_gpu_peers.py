@@ -44,9 +44,9 @@ def test_ours_and_peers_verify(case, gpu):
         given = {name: cupy.asarray(data) for name, data in given.items()}
         result = cupy.asnumpy(implementation.compute(given))
         computed = one.as_computed(staged, implementation.steps)
-        judged = one.assess(computed, reference, result, implementation.precision, "cuda")
-        named = (implementation.name, implementation.precision.name, judged.reason)
-        assert judged.verified, named
+        accuracy = one.assess(computed, reference, result, implementation.precision, "cuda")
+        named = (implementation.name, implementation.precision.name, accuracy.reason)
+        assert accuracy.verified, named
 
 
 @pytest.mark.pairwise

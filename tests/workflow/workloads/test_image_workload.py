@@ -69,11 +69,11 @@ def test_planted_sources_are_the_peaks():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_dynamic_range_and_peaks_are_measured(precision):
-    judged = assessed(imaged(**DRAWN), precision)
-    assert judged.verdict in ("verified", "unproven"), judged.reason
+    accuracy = assessed(imaged(**DRAWN), precision)
+    assert accuracy.verdict in ("verified", "unproven"), accuracy.reason
     least = {"fp64": 130, "bf16": 25}.get(precision, 65 if PRECISIONS[precision].u < 1e-6 else 40)
-    assert judged.measures["dynamic_range_db"] > least
-    assert judged.measures["peak_shift"] == 0
+    assert accuracy.measures["dynamic_range_db"] > least
+    assert accuracy.measures["peak_shift"] == 0
 
 
 def test_a_wrong_direction_is_wrong_and_a_moved_peak_is_told():
@@ -193,7 +193,7 @@ def test_the_mwa_is_imaged(real_data):
         input={**given, "select": select},
     )  # fmt: skip
     one.check()
-    judged = assessed(one, "3xtf32")
-    assert judged.verified, judged.reason
-    assert judged.measures["dynamic_range_db"] > 65
-    assert judged.measures["peak_shift"] == 0
+    accuracy = assessed(one, "3xtf32")
+    assert accuracy.verified, accuracy.reason
+    assert accuracy.measures["dynamic_range_db"] > 65
+    assert accuracy.measures["peak_shift"] == 0

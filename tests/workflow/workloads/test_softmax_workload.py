@@ -73,8 +73,8 @@ def test_beam_power_of_another_workload(beams):
     found = computed(one, staged)
     assert np.abs(found.sum(axis=-1) - 1).max() <= 20 * 2.0**-24
     assert found.mean(axis=(0, 1, 2)).argmax() == 7
-    judged = one.assess(staged, one.reference(staged), found, PRECISIONS["fp32"], "cpu")
-    assert judged.verified, judged.reason
+    accuracy = one.assess(staged, one.reference(staged), found, PRECISIONS["fp32"], "cpu")
+    assert accuracy.verified, accuracy.reason
     product = one.product(staged, found)
     assert product.coordinates["time"].units == "s"
     assert len(staged.attributes["source_sha256"]) == 64
@@ -141,8 +141,8 @@ def test_logits_of_a_file(tmp_path, precision, rng):
     found = computed(one, staged, precision)
     assert staged.operands["x"].dtype == np.float64
     assert found.shape == (3, 4, 11)
-    judged = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
-    assert judged.verified, judged.reason
+    accuracy = one.assess(staged, one.reference(staged), found, PRECISIONS[precision], "cpu")
+    assert accuracy.verified, accuracy.reason
     if precision == "fp64":
         exact = scipy.special.softmax(logits, axis=-1)
         assert np.abs(found / exact - 1).max() <= 1e-13

@@ -52,16 +52,16 @@ def test_each_system_is_solved():
 
 @pytest.mark.parametrize("precision", ["9xint8", "12xint8", "15xint8", "17xint8"])
 def test_exact_products_verify(precision):
-    judged = assessed(system(n=300, rhs=2), precision)
-    assert judged.verified, judged.reason
+    accuracy = assessed(system(n=300, rhs=2), precision)
+    assert accuracy.verified, accuracy.reason
 
 
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "15xint8"])
 def test_the_cylinders_current_is_the_series(precision):
     """The system's error is beside the arithmetic's; 80 points leave nothing of it."""
-    judged = assessed(system(**WAVE), precision)
-    assert judged.verified, judged.reason
-    assert judged.measures["expected_error"] < (1e-10 if precision != "fp32" else 1e-5)
+    accuracy = assessed(system(**WAVE), precision)
+    assert accuracy.verified, accuracy.reason
+    assert accuracy.measures["expected_error"] < (1e-10 if precision != "fp32" else 1e-5)
     coarse = assessed(system(**{**WAVE, "n": 16}), precision)
     assert coarse.verified, coarse.reason
     assert coarse.measures["expected_error"] > 1e-3

@@ -68,8 +68,8 @@ def test_every_precision_verifies_and_a_wrong_answer_does_not(answer: str, preci
     if answer != "observables":
         assert 0 <= found.measures["total_variation"] < 0.2
     for wrong in other_answers(answer, result):
-        judged = one.assess(staged, reference, wrong, row, "cpu")
-        assert judged.verdict == "wrong"
+        accuracy = one.assess(staged, reference, wrong, row, "cpu")
+        assert accuracy.verdict == "wrong"
 
 
 @pytest.mark.parametrize("answer", KEYS)
@@ -80,8 +80,8 @@ def test_peers_verify(answer: str) -> None:
     for peer in one.baselines(staged, cpu()):
         result = peer.compute(peer.prepare(staged.operands))
         applied = one.as_computed(staged, peer.steps)
-        judged = one.assess(applied, reference, result, peer.precision, "cpu")
-        assert judged.verified, judged.reason
+        accuracy = one.assess(applied, reference, result, peer.precision, "cpu")
+        assert accuracy.verified, accuracy.reason
 
 
 @pytest.mark.parametrize("name", OUTCOMES)

@@ -47,12 +47,12 @@ def assert_known(one, staged, name, precision):
     ours = one.argand(staged, PRECISIONS[precision], cpu())
     found = ours.compute(ours.prepare(staged.operands))
     applied = one.as_computed(staged, ours.steps)
-    judged = one.assess(applied, one.reference(staged), found, PRECISIONS[precision], "cpu")
-    assert judged.verified, judged.reason
+    accuracy = one.assess(applied, one.reference(staged), found, PRECISIONS[precision], "cpu")
+    assert accuracy.verified, accuracy.reason
     probability = power(found.astype(complex))
     # Fusing costs each of the file's gates under 8 roundings of fp64 in norm; then comes the error
     # at the precision, and | |a|^2 - |b|^2 | <= (|a| + |b|) |a - b|.
-    error = judged.rel_frobenius + staged.attributes["gates_before_fusion"] * 8 * 2.0**-53
+    error = accuracy.rel_frobenius + staged.attributes["gates_before_fusion"] * 8 * 2.0**-53
     known_to = 5e-7 if name in KNOWN_TO_SIX_DECIMALS else 0
     for number, known in OUTCOMES[name].items():
         assert abs(probability[number] - known) <= known_to + error * (2 * known**0.5 + error)
@@ -82,8 +82,8 @@ def test_the_planner_fuses_for_the_implementation_that_applies_the_gates(circuit
     auto, fixed = statevector(circuit), statevector(circuit, fuse=3)
     staged, plain = auto.stage(), fixed.stage()
     assert len(staged.operands["widths"]) == auto.circuit().size()
-    wanted = fixed.reference(plain)
-    assert np.linalg.norm(auto.reference(staged).values - wanted.values) <= 1e-13
+    expected = fixed.reference(plain)
+    assert np.linalg.norm(auto.reference(staged).values - expected.values) <= 1e-13
     assert auto.as_computed(staged, "") is staged
     row = PRECISIONS["fp64"]
     for one in (auto.argand(staged, row, cpu()), *auto.baselines(staged, cpu())):
@@ -91,15 +91,15 @@ def test_the_planner_fuses_for_the_implementation_that_applies_the_gates(circuit
         assert in_words(one.steps) in one.algorithm
         found = one.compute(one.prepare(staged.operands))
         applied = auto.as_computed(staged, one.steps)
-        judged = auto.assess(applied, wanted, found, one.precision, "cpu")
-        assert judged.verified, judged.reason
+        accuracy = auto.assess(applied, expected, found, one.precision, "cpu")
+        assert accuracy.verified, accuracy.reason
         shape = auto.shape(applied, row)
         assert shape.flops == auto.shape(staged, row).flops
         amplitudes = 2 * len(passes) * 2 ** circuit["qubits"] + sum(4**width for width in passes)
         assert shape.bytes_moved == 16 * amplitudes
         # A bound that counts gates where passes were applied is another one.
         widths = staged.operands["widths"].tolist()
-        assert judged.worst_bound == evolution_bound(one.precision, passes, "cpu", widths)
+        assert accuracy.worst_bound == evolution_bound(one.precision, passes, "cpu", widths)
 
 
 def test_the_record_of_a_plan_says_what_was_planned():
@@ -208,11 +208,11 @@ def test_a_circuit_without_gates_leaves_the_state(tmp_path):
     assert one.assess(staged, one.reference(staged), found, PRECISIONS["tf32"], "cpu").verified
     one = statevector({"file": path}, initial="random")  # which is rounded all the same
     staged = one.stage()
-    judged = one.assess(
+    accuracy = one.assess(
         staged, one.reference(staged), computed(one, staged, "tf32"), PRECISIONS["tf32"], "cpu"
     )
-    assert judged.rel_frobenius > 0
-    assert judged.verified, judged.reason
+    assert accuracy.rel_frobenius > 0
+    assert accuracy.verified, accuracy.reason
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def for_batch(x: PackedPlanes, batch_shape: tuple[int, ...]) -> PackedPlanes:
     stride, rows = x.layout.batch_stride, x.layout.rows
     if stride == 0 or x.batch_shape == batch_shape:
         return x
-    own, wanted = prod(x.batch_shape), prod(batch_shape)
+    own, needed = prod(x.batch_shape), prod(batch_shape)
     begin = _aligned(own * x.product_bytes)
     parts = [
         cupy.broadcast_to(part.reshape(*x.batch_shape, -1), (*batch_shape, part.size // own))
@@ -107,8 +107,8 @@ def for_batch(x: PackedPlanes, batch_shape: tuple[int, ...]) -> PackedPlanes:
             x.memory[: own * x.product_bytes], x.memory[begin : begin + 4 * own * rows],
         )
     ]  # fmt: skip
-    at = _aligned(wanted * x.product_bytes)
-    memory = cupy.empty(at + 4 * wanted * rows, cupy.uint8)
+    at = _aligned(needed * x.product_bytes)
+    memory = cupy.empty(at + 4 * needed * rows, cupy.uint8)
     for start, part in zip((0, at), parts, strict=True):
         memory[start : start + part.size] = part.ravel()
     return replace(x, memory=memory, batch_shape=batch_shape)
