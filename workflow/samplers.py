@@ -143,8 +143,8 @@ class GpuSampler(Sampler):
         with energy(cupy, device) as sustained:
             done = call_for(calls, sustain, wait)
         self._sustained = sustain >= _ENERGY_SECONDS
-        told = self._sustained and sustained and done <= _MOST_CALLS_FOR_ENERGY
-        self._energy_j = sustained[0] / done if told else None
+        measured = self._sustained and sustained and done <= _MOST_CALLS_FOR_ENERGY
+        self._energy_j = sustained[0] / done if measured else None
         single = queued(calls[-1:], 1, held=held)
         if held and single.seconds[0] < _SHORT_SECONDS:
             for _ in range(_CALLS_TO_SETTLE):
@@ -164,7 +164,7 @@ class GpuSampler(Sampler):
         self.spent += sum(found.seconds)
 
     def timing(self) -> Timing:
-        """With the energy of a call and the host's part, where they can be told."""
+        """Return the times, with a call's energy and the host's part where they were measured."""
         host = 1e6 * float(np.median(self._host))
         found = _timing(self.seconds)
         followed = None

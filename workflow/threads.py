@@ -113,8 +113,8 @@ def hold_blas() -> None:
     """Have BLAS compute on the thread that calls it, in this process and those it starts.
 
     To be called before NumPy is imported, whose BLAS reads the environment then and starts no
-    threads. Where it has been, each BLAS that is loaded is told so; a warning says where none can
-    be.
+    threads. Where it has been, each loaded BLAS is set to one thread; a warning names those that
+    cannot be.
     """
     for library in _BLAS:
         os.environ[f"{library}_NUM_THREADS"] = "1"

@@ -135,8 +135,8 @@ class Unfinished:
             }
             for one in self._failures
         ]
-        told = {split_part(one.part)[0] for one in self._failures}
-        waiting = {split_part(part)[0] for part in self._unmade.values()} - told
+        reported = {split_part(one.part)[0] for one in self._failures}
+        waiting = {split_part(part)[0] for part in self._unmade.values()} - reported
         rows += [
             {"workload": name, "step": "", "reason": self._why(name), "log": ""}
             for name in self._study.names

@@ -90,8 +90,8 @@ def _judge(attempt: Attempt, words: str, said: str) -> None:
     blamed = [line for line in said.splitlines() if any(text in line for text in _BLAME)]
     require(not blamed, f"the error blames a healthy file: {blamed[:1]}")
     logs = attempt.folder / "results" / "logs"
-    told = said + "".join(p.read_text(errors="replace") for p in logs.rglob("*.log"))
-    require(words in told, f"the error does not say {words!r}: {said[-300:]}")
+    found = said + "".join(p.read_text(errors="replace") for p in logs.rglob("*.log"))
+    require(words in found, f"the error does not say {words!r}: {said[-300:]}")
 
 
 def _completes(attempt: Attempt) -> None:

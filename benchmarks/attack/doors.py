@@ -23,7 +23,7 @@ from workflow.workloads import Staged
 
 _MINE = "mine\n"
 _OURS = ("workflow.", "argand.")
-"""Modules of errors that a user is told; others end in a traceback."""
+"""Modules whose errors a user reads as messages; others end in a traceback."""
 _SECONDS = 20.0
 
 
@@ -83,11 +83,11 @@ def doors(attempt: Attempt) -> None:
     what = f"{how} in place of results/{name}"
     require(target.read_text() == _MINE, f"{what}: the file it leads to was overwritten")
     require(found.how != "ended", f"{what}: {found}")
-    told = found.how == "returned" or found.error.startswith(_OURS) or str(path) in found.text
-    require(told, f"{what}: a traceback, {found}")
+    clear = found.how == "returned" or found.error.startswith(_OURS) or str(path) in found.text
+    require(clear, f"{what}: a traceback, {found}")
     if door in ("lock", "leftover"):  # Snakemake's onstart turns no other errors into messages
-        told = found.how == "returned" or found.error.startswith(_OURS)
-        require(told, f"{what}: a traceback, {found}")
+        clear = found.how == "returned" or found.error.startswith(_OURS)
+        require(clear, f"{what}: a traceback, {found}")
 
 
 _SOURCE = 'extern "C" __global__ void f(float* x) { x[0] = %d; }\n'

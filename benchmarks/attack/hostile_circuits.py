@@ -59,8 +59,8 @@ def circuits(attempt: Attempt) -> None:
     found = isolated(lambda: _check(path), memory=1 << 30, seconds=20)
     shown = repr(text if len(text) < 90 else f"{text[:90]}...")
     require(found.how != "ended", f"{shown}: {found}")
-    told = found.text + str(found.value)
-    leaked = [word for word in (_SECRET, "root:", "daemon:") if word in told]
+    output = found.text + str(found.value)
+    leaked = [word for word in (_SECRET, "root:", "daemon:") if word in output]
     require(not leaked, f"{shown}: the message has {leaked}")
     if found.how == "returned":
         require(mutated, f"{shown} is accepted")

@@ -24,7 +24,7 @@ CASES = (
     ("tf32", Shape(256, 4096, 256, batch=256)),
     ("tf32", Shape(1024, 1024, 1024, batch=256)),
 )
-"""The rows of docs/tables/products-profile.md: products whose limits are told by counters."""
+"""The rows of docs/tables/products-profile.md: products whose limits the counters show."""
 
 
 def main(argv: Sequence[str]) -> int:

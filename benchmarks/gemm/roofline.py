@@ -190,7 +190,7 @@ def _apart(axes: Axes, values: Sequence[float]) -> list[float]:
 
 
 def _spread(targets: Sequence[float], gap: float) -> list[float]:
-    """Places as near to the wanted ones as a gap between neighbours allows, in the same order.
+    """Return places as near to the targets as a gap between neighbours allows, in their order.
 
     Labels that would touch become a group with even gaps about the mean of what its members want.
     """

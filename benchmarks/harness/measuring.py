@@ -149,7 +149,7 @@ class Bench:
     ) -> BenchmarkRecord:
         """Compute, check and time one candidate; a row with the reason where that cannot be done.
 
-        ``sampled`` takes from a product what ``assess`` looks at. Then the real product of the
+        ``sampled`` takes from a product what ``assess`` reads. Then the real product of the
         operand type is measured right after the clock stopped, while the host assesses.
         """
         try:
@@ -170,9 +170,9 @@ class Bench:
         inputs = candidate.prepare(*operands)
         found, allocated = with_allocations(partial(candidate.compute, *inputs), self.device)
         if sampled is None:
-            judged = partial(_itself, assess(candidate.result(found), candidate))
+            assessed = partial(_itself, assess(candidate.result(found), candidate))
         else:
-            judged = partial(assess, sampled(candidate.result(found)), candidate)
+            assessed = partial(assess, sampled(candidate.result(found)), candidate)
         del found
         copies = rotations(self.device, sum(x.nbytes for x in operands), allocated)
         every = [inputs, *(candidate.prepare(*operands) for _ in range(copies - 1))]
@@ -186,7 +186,7 @@ class Bench:
             )  # fmt: skip
         spent = time.perf_counter() - started
         with ThreadPoolExecutor(1) as host:
-            accuracy = host.submit(judged)
+            accuracy = host.submit(assessed)
             name = candidate.precision.operand.name
             real = None if sampled is None else self.real.tflops(name, spent)
         return _row(

@@ -90,8 +90,8 @@ def main() -> None:
         for ended in as_completed(running):
             kind = running[ended]
             found[kind] = ended.result()
-            told = (f"{step} {mib:.0f} MiB" for step, mib in found[kind].items())
-            print(f"{kind}: {', '.join(told)}", flush=True)
+            listed = (f"{step} {mib:.0f} MiB" for step, mib in found[kind].items())
+            print(f"{kind}: {', '.join(listed)}", flush=True)
             if options.json:
                 write(options.json, dict(sorted(found.items())))
 

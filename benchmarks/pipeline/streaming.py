@@ -6,7 +6,7 @@ Beams of an array whose operands and result are ten times as large as the device
 allowed. In turn, several times: the parts alone, with the same code over the same data (reading the
 staged file, copies to the device and back, both ways at once, computing, writing the result), and
 the stream as a job does it, file and final sync in it. Before that all of it once, thrown away, the
-stream in a process of its own, whose host memory is told: a virtual machine's memory is slow when
+stream in a process of its own, with its memory recorded: a virtual machine's memory is slow when
 it is touched for the first time. At the end the bytes of the result written to a plain file, by one
 thread and by four: what the file's medium allows. Prints a line for each and writes all as JSON,
 with medians. Nothing is asserted.

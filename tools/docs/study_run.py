@@ -18,7 +18,7 @@ _DAY = 86400
 
 @dataclass(frozen=True)
 class _Step:
-    """A job as `workflow.steps.progress` told of it, in seconds of the day."""
+    """A job as `workflow.steps.progress` logged it, in seconds of the day."""
 
     name: str
     of: str

@@ -43,10 +43,10 @@ def unfolded(triangle: Array) -> Array:
 def coordinates_of(
     form: Form, polarizations: int, elements: int, known: Mapping[str, Coordinate]
 ) -> dict[str, Coordinate]:
-    """Which antenna in which polarization each input, or each input of a pair, is.
+    """Return the antenna and the polarization of each input, or of each input of a pair.
 
-    They are told by what stands along these axes (``known``), else by numbers. Where it is known
-    where the antennas are, so it is of the inputs of whole matrices.
+    They are named by the coordinates of these axes (``known``), else numbered. Where the positions
+    of the antennas are known, so are those of the inputs of whole matrices.
     """
     number = np.arange(polarizations * elements)
     places = {"antenna": number % max(1, elements), "polarization": number // max(1, elements)}

@@ -121,7 +121,7 @@ def _planned(part: QuantumCircuit, fuse: int) -> tuple[int, int]:
 
 
 def _scaled(planned: tuple[int, int], gates: int) -> int:
-    """How many passes all gates need, told from those of their beginning."""
+    """Estimate the passes of all gates from those that the first gates need."""
     passes, beginning = planned
     return math.ceil(passes * max(1.0, gates / max(1, beginning)))
 

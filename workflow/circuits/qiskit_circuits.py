@@ -29,7 +29,7 @@ from workflow.storage.memory import in_words, machine_memory
 Array = npt.NDArray[Any]
 _ROUNDING = 1e-14
 """Entries of Qiskit's gate matrices that count as 0, at most."""
-_WIDEST_TOLD, _MOST_TOLD = 6, 2000
+_WIDEST_KNOWN, _MOST_KNOWN = 6, 2000
 """Qubits, and number, of the different gates whose matrices a check reads."""
 _INSTRUCTIONS = tuple(
     qiskit.qasm2.CustomInstruction("u0", 1, 1, lambda length: IGate(), builtin=True)
@@ -180,10 +180,10 @@ def check_unitary(circuit: QuantumCircuit) -> None:
                     continue
                 key = operation.name, tuple(operation.params), position
                 if key not in kept:
-                    if operation.num_qubits > _WIDEST_TOLD or len(kept) >= _MOST_TOLD:
+                    if operation.num_qubits > _WIDEST_KNOWN or len(kept) >= _MOST_KNOWN:
                         raise CircuitError(
                             f"{where} acts on the measured qubit {qubit}; whether it keeps it is "
-                            f"told of {_MOST_TOLD} gates of at most {_WIDEST_TOLD} qubits"
+                            f"known of {_MOST_KNOWN} gates of at most {_WIDEST_KNOWN} qubits"
                         )
                     kept[key] = _keeps_bit(operation, position)
                 if not kept[key]:

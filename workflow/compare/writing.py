@@ -92,10 +92,10 @@ def write_markdown(
 def summary(rows: Sequence[Compared]) -> str:
     """How many rows have which verdict, and what became of the peers' times."""
     counts = Counter(row.verdict for row in sorted(rows, key=_place))
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     peers = peers_ratio(rows)
     beside = f"; the peers' times are {number(peers)} of A's (median)" if peers else ""
-    return f"{len(rows)} rows: {told}{beside}."
+    return f"{len(rows)} rows: {counted}{beside}."
 
 
 def _place(row: Compared) -> tuple[bool, bool, bool]:

@@ -32,7 +32,7 @@ DELIVERY_KEYS = ("precision", "tolerance", "allow_unproven")
 PRODUCT_PRECISIONS = (*PRECISIONS, *EXACT_PRECISIONS)
 """The precisions of workloads that are matrix products."""
 PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PRODUCT_PRECISIONS)})]
-"""A name of a precision; editors are told the choices, validators say those of the kind."""
+"""A name of a precision; the schema lists the choices, validators those of the kind."""
 
 
 def known_precisions(

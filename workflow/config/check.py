@@ -243,7 +243,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _on_gpu(study: Study, *, elsewhere: bool) -> bool:
-    """Whether runs compute on a GPU, as far as can be told here."""
+    """Whether runs compute on a GPU, as far as this machine shows."""
     return study.device != "cpu" if elsewhere else resolve(study.device).backend == "cuda"
 
 

@@ -20,7 +20,7 @@ from workflow.config.formats import FORMATS, HDF5
 from workflow.config.model import Model
 
 FormatName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(FORMATS)})]
-"""A name of FORMATS; editors are told the choices, validators say them."""
+"""A name of FORMATS; the schema lists the choices, validators say them."""
 
 
 class DatasetSource(Model):

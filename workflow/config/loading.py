@@ -47,8 +47,8 @@ def load_study(
     completed = {name: _complete(case, own) for name, case in cases.items()}
     for name, case in completed.items():
         assert case.precisions is not None  # _complete
-        told = settings is None and cases[name].precisions is None
-        if not told and case.precision not in ("auto", *case.precisions):
+        reported = settings is None and cases[name].precisions is None
+        if not reported and case.precision not in ("auto", *case.precisions):
             mistakes.append(
                 f"workloads.{name}.precision: must be auto or one of the workload's precisions "
                 f"{list(case.precisions)}, got {case.precision!r}"

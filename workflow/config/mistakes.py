@@ -123,7 +123,7 @@ def _tell(
     lines += [attach((*at, key), unknown_key(key, known), ()) for key in strangers]
     hinted = {near for key in strangers for near in difflib.get_close_matches(key, known, 1)}
     for key, mistakes in inside.items():
-        # A misspelt key is missing too: that is one mistake, and it has been told.
+        # A misspelt key is missing too: that is one mistake, reported already.
         if key in strangers or (key in hinted and _is(mistakes, "missing")):
             continue
         below = _fields(models).get(str(key))

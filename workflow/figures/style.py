@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from workflow.storage.failures import writing
 from workflow.storage.run_folder import result_path
 
-# Okabe and Ito's palette, told apart with every common colour blindness; yellow is left to the
+# Okabe and Ito's palette, distinct under every common colour blindness; yellow is left to the
 # last because it is weak on white.
 _PALETTE = (
     "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",

@@ -45,7 +45,7 @@ _PLACES = {
     False: (*range(-28, 0, 2), -1, *range(1, 28, 2), 28),
     True: (*range(-58, 0, 4), *range(2, 59, 4)),
 }
-"""The subcarriers that are told of 20 and of 40 MHz (IEEE 802.11n-2009, table 7-25f)."""
+"""The subcarriers that are reported at 20 and at 40 MHz (IEEE 802.11n-2009, table 7-25f)."""
 
 
 @dataclass(frozen=True)

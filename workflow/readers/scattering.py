@@ -34,8 +34,8 @@ _DAMAGE = (
 class Touchstone(Reader):
     """``scattering`` (frequency, port, incident): out of a port, for a wave into the incident one.
 
-    Frequencies are in Hz whatever the file counts them in. The number of ports is told by the
-    file's ending, as in .s2p, or by a file of version 2 itself.
+    Frequencies are in Hz, whatever the file's unit is. The number of ports follows from the
+    file's suffix, as in .s2p, or stands in a file of version 2.
     """
 
     names: ClassVar[tuple[str, ...]] = ("scattering",)

@@ -82,7 +82,7 @@ def _kind(kind: str, case: type[Case]) -> str:
 
 
 def _nested(name: str, field: FieldInfo, model: type[BaseModel]) -> str:
-    """The keys of a mapping within a workload; what every file input has is told elsewhere."""
+    """The keys of a mapping within a workload; those that every file input has stand elsewhere."""
     shared = FileInput.model_fields if issubclass(model, FileInput) else {}
     beside = f" Beside {', '.join(f'`{key}`' for key in shared)} it has:" if shared else ""
     fields = {key: item for key, item in model.model_fields.items() if key not in shared}

@@ -5,7 +5,7 @@ Each shard was timed and verified by itself, maybe on another device. Of the who
 - times and energy are sums: what one device would take for all shards one after another, not the
   time that passed while several computed at once. Rates are the whole work over that time, so they
   compare with those of a workload that is not split. Quantiles of sums are not sums of quantiles:
-  only the sum of the medians is told, with the sums of its lower and upper ends.
+  only the sum of the medians is given, with the sums of its lower and upper ends.
 - the load is the highest and the clock the lowest of all shards.
 - errors and the verdict are those of the worst shard (`workflow.accuracy.worst_of`).
 """

@@ -75,7 +75,7 @@ def lease(
         machine: the machine's GPUs, where they are not to be looked up.
         environ: where CUDA_VISIBLE_DEVICES is read and set.
         folder: where the locks are, instead of `lock_folder`.
-        say: is told, while waiting, for what and how long, and who holds it.
+        say: is called while the lease waits, with what it waits for, how long, and the holder.
 
     Raises DeviceError where fewer than ``count`` devices may be used, LockRefusedError where a lock
     file is not one of ours.

@@ -50,7 +50,7 @@ def times_in_turn(
         ready: what is timed; each has been called before.
         operands: as they were staged.
         device: where; its ``memory_bytes`` are what the operands may take a part of.
-        log: is told where not all are timed in turn.
+        log: names what is not timed in turn.
     """
     prepared = _shared(ready, operands)
     jobs = list(zip(ready, prepared, strict=True))

@@ -112,8 +112,8 @@ class Progress(logging.Handler):
         said = last_line(job.log) if _written(job.log) != job.before else ""
         reason = said or " ".join(why.split())[:300]
         if verdict:
-            told = reason or "ended, or was killed, without an error in its log"
-            self.failures.append(Failure(job.rule, job.part, told, str(job.log or "")))
+            why = reason or "ended, or was killed, without an error in its log"
+            self.failures.append(Failure(job.rule, job.part, why, str(job.log or "")))
         parts += [part for part in (verdict, reason) if part]
         if verdict and job.log and (said or not why):
             parts.append(f"(see {job.log})")

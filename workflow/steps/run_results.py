@@ -1,4 +1,4 @@
-"""Results of a run: computed, written beside their times, and told on a line."""
+"""Results of a run: computed, written beside their times, and logged on a line."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ class Stream:
         transfer: to the device and back; it keeps the other operands.
         compute: from a chunk's operands to its result.
         write: takes a chunk's first entry and its result, in a thread of its own.
-        told: is called with the entries that are written.
+        on_written: is called with the number of entries written so far.
     """
 
     operands: Mapping[str, Streamed]
     transfer: Transfer
     compute: Compute
     write: Callable[[int, Array], None]
-    told: Callable[[int], None]
+    on_written: Callable[[int], None]
     busy: Busy = field(default_factory=Busy)
     _slots: list[dict[str, Array]] = field(default_factory=list, init=False)
 
@@ -171,7 +171,7 @@ class Stream:
             turn.release()
         self.busy.written += time.perf_counter() - began
         self.busy.chunks += 1
-        self.told(span.stop)
+        self.on_written(span.stop)
 
 
 @contextmanager

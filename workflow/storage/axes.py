@@ -26,7 +26,7 @@ class Operand:
 
     An operand that is ``free`` may have axes of other names, at most as many; the last of them is
     the one that is worked ``along``: the axis of the case, by name or by its place in the file, and
-    the last where there is none. ``named`` says that it must be told apart from several.
+    the last where there is none. ``named`` says that the case must name one of several.
     """
 
     name: str

@@ -92,7 +92,7 @@ def write_pieces(
         while ahead:
             dataset.id.write_direct_chunk(*ahead.popleft().result())
         for sync in syncs:
-            sync.result()  # an error of the disk is told only once
+            sync.result()  # the system reports an error of the disk only once
     write_sums(dataset, sums)
     return dataset
 

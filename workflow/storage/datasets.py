@@ -73,8 +73,8 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
     """Open a file of ours for reading.
 
     Raises DataError that names the file where it is missing, not HDF5, damaged anywhere that is
-    read inside the block, or does not hold ``content`` (``staged``, ``run``, ``product``). What
-    happens to other files inside the block is not told of this one.
+    read inside the block, or does not hold ``content`` (``staged``, ``run``, ``product``). Errors
+    of other files inside the block do not name this one.
     """
     with reading(path):
         with reading(path, alone=True):

@@ -1,7 +1,7 @@
 """Errors of a file that could not be read or written: which one, why, and what to do.
 
-A job reads some files while it writes another. An error of the system is told of the file that it
-is about: by its name, where the error or HDF5's words have it, else by what was being done.
+A job reads some files while it writes another. An error of the system names the file that it
+is about: the one in the error or in HDF5's message, else the one that was being read or written.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class InputError(ValueError):
 
 
 class Mistakes:
-    """The InputErrors of several parts of an input, to be told together."""
+    """The InputErrors of several parts of an input, to be raised together."""
 
     def __init__(self) -> None:
         self._found: list[str] = []

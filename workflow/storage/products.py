@@ -1,8 +1,8 @@
 """Product files: a workload's answer, laid out so that others' programs open it by themselves.
 
 The layout is NeXus (``/entry/data`` is an NXdata with its axes) with HDF5 dimension scales, which
-is also netCDF-4: silx, h5web, nexusformat, h5netcdf and xarray find the data and its axes without
-being told. The arrays have a second name in the root group, where `xarray.open_dataset` looks.
+is also netCDF-4: silx, h5web, nexusformat, h5netcdf and xarray find the data and its axes by
+themselves. The arrays have a second name in the root group, where `xarray.open_dataset` looks.
 Complex data is the compound of ``r`` and ``i`` that h5py writes. ``/entry/certificate`` says how
 the answer was computed and how far it was proved.
 """

@@ -183,7 +183,7 @@ def check_run(folder: Path | None = None) -> None:
     except FileNotFoundError:
         return  # where a job's files are copied to and fro, nobody else reaches them
     except OSError as error:
-        raise ReplacedRunError(f"{folder}: which run works here cannot be told: {error}") from None
+        raise ReplacedRunError(f"{folder}: which run works here is unknown: {error}") from None
     if run.strip() != ours:
         raise ReplacedRunError(
             f"{folder}: another run (process {holder}) has worked here since this job was "

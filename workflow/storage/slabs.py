@@ -139,7 +139,7 @@ class SlabWriter:
 
         The slab is the caller's again afterwards: its last chunks are summed up by then, and
         written by the next call or by `finish`, so that the file never waits for a slab's first
-        sum. Raises OSError where the disk is full or fails; some of it may be told later.
+        sum. Raises OSError where the disk is full or fails; a later call may raise it.
         """
         ranges = [range(length) for length in self.shape]
         ranges[self.axis] = range(start, start + slab.shape[self.axis])

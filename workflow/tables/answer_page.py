@@ -44,14 +44,14 @@ def write_answer(
     banner, about = unsettled_banner(completed), _about(answers, completed)
     noted = f"**{banner}**\n\n" if banner else ""
     text = f"# Answers\n\n{about}\n\n{noted}{ANSWER_TEXT}\n\n{markdown_table(ANSWER, rows)}"
-    told: list[Section] = []
+    failures: list[Section] = []
     if failed:
-        told = [("Failed", FAILED_TEXT, FAILED, failed)]
+        failures = [("Failed", FAILED_TEXT, FAILED, failed)]
         text += f"\n## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
     atomic_text(markdown, text)
     sections: list[Section] = [
         ("Answers", f"{about} {ANSWER_TEXT}", ANSWER, rows, _figure(first)),
-        *told,
+        *failures,
         (
             "All rows", PERFORMANCE_TEXT, PERFORMANCE, [row.row() for row in completed],
             "".join(map(_figure, others)),

@@ -115,8 +115,8 @@ def write_performance(
     table = f"{PERFORMANCE_TEXT}\n\n{markdown_table(PERFORMANCE, rows)}"
     sections: list[Section] = [("", PERFORMANCE_TEXT, PERFORMANCE, rows)]
     if failed:
-        told = f"## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
-        table = f"{told}\n## Results\n\n{table}"
+        failures = f"## Failed\n\n{FAILED_TEXT}\n\n{markdown_table(FAILED, failed)}"
+        table = f"{failures}\n## Results\n\n{table}"
         sections = [
             ("Failed", FAILED_TEXT, FAILED, failed),
             ("Results", PERFORMANCE_TEXT, PERFORMANCE, rows),

@@ -13,7 +13,7 @@
 
 - bluestein: any length by a convolution of length M >= 2 N - 1 (Bluestein 1970), from
   n k = (n^2 + k^2 - (k - n)^2) / 2; or by two of length M >= N, a cyclic and a negacyclic one,
-  whose mean is the half of a convolution of 2 M that is wanted.
+  whose mean is the first half of a convolution of length 2 M.
 """
 
 from __future__ import annotations

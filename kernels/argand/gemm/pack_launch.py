@@ -53,7 +53,7 @@ class Planes:
 
 
 def planes_for(x: Planes, held: tuple[int, ...], needed: tuple[int, ...]) -> Planes:
-    """Return planes for the leading axes ``wanted``; those held are repeated in memory.
+    """Return planes for the leading axes ``needed``; those held are repeated in memory.
 
     One matrix serves any batch as it is.
     """

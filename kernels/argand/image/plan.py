@@ -125,7 +125,7 @@ def pack_name(precision: Precision) -> str:
 
 
 def scan_source() -> str:
-    """Return the CUDA C++ of the kernel that looks at covariances."""
+    """Return the CUDA C++ of the kernel that finds the absmax of covariances."""
     return (
         '#include "image/pack_kernel.cuh"\n'
         f"{size_check('PackArguments', PACK_ARGUMENTS)}"

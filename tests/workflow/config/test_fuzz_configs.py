@@ -108,7 +108,7 @@ def say_something(error: StudyError) -> None:
 
 
 def is_safe(study: Study) -> None:
-    """Names of files stay names of files, and what a job is told is what was read."""
+    """Names of files stay names of files, and a job receives what was read."""
     folder = Path("results/staged").resolve()
     for name in study.names:
         assert (folder / f"{name}.h5").resolve().parent == folder

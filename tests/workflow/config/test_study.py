@@ -1,4 +1,4 @@
-"""Reading a study: defaults, sweeps, files, and what Snakemake is told of it."""
+"""Reading a study: defaults, sweeps, files, and what Snakemake reads of it."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""Mistakes with the real kinds: those in their files are told before any job starts."""
+"""Mistakes with the real kinds: those in their files are reported before any job starts."""
 
 import h5py
 import numpy as np

@@ -1,4 +1,4 @@
-"""Each mistake in a study is one clear line with its key, and all are told at once."""
+"""Each mistake in a study is one clear line with its key, and all are reported at once."""
 
 import pytest
 from toy_kind import Toy, mistake, mistakes

@@ -1,4 +1,4 @@
-"""Mistakes with axes and coordinates: each is told before anything runs, with what is allowed."""
+"""Mistakes with axes and coordinates: reported before anything runs, with what is allowed."""
 
 from __future__ import annotations
 
