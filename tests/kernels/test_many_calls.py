@@ -84,19 +84,17 @@ def test_streams_of_threads_get_the_same_bits(cp: Any, rng: np.random.Generator,
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_ten_thousand_calls_take_no_memory_of_the_device(
+def test_ten_thousand_calls_take_no_memory_of_the_pool(
     cp: Any, rng: np.random.Generator, name: str
 ) -> None:
     call, x = OPERATIONS[name], cp.asarray(operand(rng, 64))
     call(x)
     cp.cuda.Device().synchronize()
     pool = cp.get_default_memory_pool()
-    before = pool.total_bytes(), pool.used_bytes(), cp.cuda.runtime.memGetInfo()[0]
+    before = pool.total_bytes(), pool.used_bytes()
     for number in range(CALLS):
         call(x)
         if number % 1000 == 0:  # so that no queue of launches holds memory
             cp.cuda.Device().synchronize()
     cp.cuda.Device().synchronize()
-    total, used, free = pool.total_bytes(), pool.used_bytes(), cp.cuda.runtime.memGetInfo()[0]
-    assert (total, used) == before[:2]
-    assert free >= before[2]
+    assert (pool.total_bytes(), pool.used_bytes()) == before
