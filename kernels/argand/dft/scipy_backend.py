@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,12 +59,22 @@ class FftBackend:
         plan: Any = None,
         inverse: bool,
     ) -> Any:
-        """scipy.fft.fft's arguments; ``overwrite_x`` and ``workers`` are permissions, not taken."""
+        """scipy.fft.fft's arguments; ``overwrite_x`` and ``workers`` are permissions, not taken.
+
+        A number of workers that SciPy refuses is left to it.
+        """
         x = x if is_cuda_array(x) else np.asarray(x)
+        if workers is not None and not _allowed(workers):
+            return NotImplemented
         if plan is not None or x.dtype.kind not in "biufc" or x.dtype.name in _wider_names():
             return NotImplemented
         precision = self.single if x.dtype.name in _SINGLE else self.double
         return dft(x, axis, n=n, inverse=inverse, norm=norm or "backward", precision=precision)
+
+
+def _allowed(workers: Any) -> bool:
+    """Whether SciPy takes it: from 1 on, or so many fewer than there are CPUs."""
+    return isinstance(workers, int) and (workers > 0 or -(os.cpu_count() or 1) <= workers < 0)
 
 
 def _wider_names() -> tuple[str, ...]:
