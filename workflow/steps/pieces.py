@@ -50,7 +50,8 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
         other = 8 * int(np.prod(workload.result_shape(outline), dtype=object))
         return Sizes(operands, max(operands[workload.result_like], other))
     shape = workload.shape(outline, get_precision("fp64"))
-    formed = 16 * int(np.prod([shape.batch or 1, shape.m or 0, shape.n or 0], dtype=object))
+    batch = (shape.batch or 1) if workload.peers_hold_batch else 1
+    formed = 16 * int(np.prod([batch, shape.m or 0, shape.n or 0], dtype=object))
     size = 8 if workload.real_result else 16
     return Sizes(
         operands, size * int(np.prod(workload.result_shape(outline), dtype=object)), formed

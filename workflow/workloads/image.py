@@ -58,6 +58,7 @@ class Image(Workload):
     splits: ClassVar[tuple[str, ...]] = ("time", "polarization")
     reference_flops: ClassVar[float | None] = 1.5
     real_result: ClassVar[bool] = True
+    peers_hold_batch: ClassVar[bool] = False
     case: ImageCase
 
     @classmethod
