@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workflow.circuits import qpy_text
 from workflow.circuits.qasm3_text import as_version_2, is_version_3
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
@@ -19,8 +20,6 @@ from workflow.storage.memory import in_words
 
 LIBRARY = "qelib1.inc"
 """The one file that a text may include: Qiskit has its gates in itself and opens nothing for it."""
-_QPY = b"QISKIT"
-"""The first bytes of a QPY file."""
 _MOST_BYTES = 32 << 20
 _MOST_BITS = 4096
 """Qubits and, apart, classical bits; the caller has a lower limit for what it can compute."""
@@ -46,7 +45,7 @@ class Parsable:
 
 
 def parsable(path: Path) -> Parsable:
-    """A file's text in OpenQASM 2, anew from its tokens, with an include of `LIBRARY` alone.
+    """A file's circuit in OpenQASM 2, anew from its tokens, with an include of `LIBRARY` alone.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
     beyond measure, or is not made of OpenQASM 2's tokens.
@@ -66,11 +65,8 @@ def _content(path: Path) -> str:
         raise QasmError(f"it cannot be read ({error})") from error
     if len(content) > _MOST_BYTES:
         raise QasmError(f"it has more than the {in_words(_MOST_BYTES)} that are allowed")
-    if content.startswith(_QPY):
-        # Nothing tells what a QPY file unpacks to, or builds, before Qiskit has done it.
-        raise QasmError(
-            "it is Qiskit's QPY, which is not read; write the circuit by qiskit.qasm2.dump"
-        )
+    if content.startswith(qpy_text.MAGIC):
+        return qpy_text.as_version_2(content, _MOST_BYTES)
     return content.decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""A circuit as a config names it: an OpenQASM file, or a name with a number of qubits."""
+"""A circuit as a config names it: a file, or a name with a number of qubits."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ MOST_UPDATES = 1 << 46
 
 
 class Circuit(Model):
-    """A circuit: an OpenQASM file, or a name with a number of qubits."""
+    """A circuit: a file, or a name with a number of qubits."""
 
     file: Path | None = Field(
         None,
-        description="OpenQASM 2 file, or one of OpenQASM 3 without classical control (Qiskit's QPY "
-        "is not read: write it by `qiskit.qasm2.dump`); a relative path starts where Snakemake "
-        "runs.",
+        description="OpenQASM 2 file, or one of OpenQASM 3 without classical control, or Qiskit's "
+        "QPY of one circuit, from Qiskit 1.3 on; a relative path starts where Snakemake runs.",
     )
     name: CircuitName | None = Field(None, description="A circuit that is built here.")
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")

@@ -121,10 +121,6 @@ def test_a_file_that_is_no_circuit_is_not_quoted(path: Path) -> None:
         assert error_of(path, text).endswith(expected)
 
 
-def test_a_binary_of_qiskit_is_told_from_a_text(path: Path) -> None:
-    assert "it is Qiskit's QPY, which is not read; write" in error_of(path, "QISKIT\x12\x02\x06")
-
-
 def test_what_a_text_may_do(path: Path) -> None:
     path.write_text(
         "// a circuit\nOPENQASM 2.0;include // its gates\n\t'qelib1.inc'\r\n;\n"

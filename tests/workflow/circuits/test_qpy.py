@@ -1,0 +1,139 @@
+"""Circuits in Qiskit's QPY: the state of the circuit, or an error that says what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qiskit import QuantumCircuit, qpy
+from qiskit.circuit import Parameter
+from qiskit.circuit.library import UnitaryGate
+from qiskit.quantum_info import Operator
+from scipy.stats import unitary_group
+
+from workflow.circuits import qpy_reader, qpy_text
+from workflow.circuits.qiskit_circuits import CircuitError, load_circuit
+
+
+def circuit() -> QuantumCircuit:
+    """Gates of the library, of a matrix, and of a definition of its own; a phase; a measurement."""
+    found = QuantumCircuit(3, 1)
+    found.rx(0.1234567890123456, 0)
+    found.rzz(-0.3, 0, 2)
+    found.append(UnitaryGate(unitary_group.rvs(4, random_state=1)), [2, 1])
+    own = QuantumCircuit(1, name="my gate")
+    own.h(0)
+    own.t(0)
+    found.append(own.to_gate().control(1), [1, 0])
+    found.global_phase = 0.4
+    return found
+
+
+def written(*programs: QuantumCircuit) -> bytes:
+    file = io.BytesIO()
+    qpy.dump(list(programs), file)
+    return file.getvalue()
+
+
+def refused(path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    with pytest.raises(CircuitError) as told:
+        load_circuit(path)
+    assert str(told.value).startswith(f"circuit.file: {path}")
+    return str(told.value)
+
+
+def test_the_circuit_that_was_written(tmp_path: Path) -> None:
+    wanted, path = circuit(), tmp_path / "one.qpy"
+    measured = wanted.copy()
+    measured.measure(1, 0)
+    path.write_bytes(written(measured))
+    found = load_circuit(path)
+    assert found.count_ops()["measure"] == 1
+    a, b = (Operator(c.remove_final_measurements(inplace=False)).data for c in (found, wanted))
+    assert abs(abs(np.vdot(a, b)) - len(a)) < 1e-12  # up to the phase
+    assert np.abs(a - b).max() > 0.1
+
+
+def test_formats_that_may_hold_code_are_not_given_to_qiskit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(qpy_text.subprocess, "run", run)
+    content = written(circuit())
+    for version in (1, 10, 12):
+        old = qpy_text.MAGIC + bytes([version]) + content[7:]
+        said = refused(tmp_path / "old.qpy", old)
+        assert f"it is QPY of version {version}; version 13 (Qiskit 1.3) or newer is read" in said
+    assert "it is QPY of version 0" in refused(tmp_path / "short.qpy", qpy_text.MAGIC)
+
+
+def unbound() -> bytes:
+    found = QuantumCircuit(1)
+    found.rx(Parameter("a"), 0)
+    return written(found)
+
+
+def controlled() -> bytes:
+    found = QuantumCircuit(1, 1)
+    with found.if_test((0, True)):
+        found.x(0)
+    return written(found)
+
+
+def many_qubits() -> bytes:
+    """A header that says 2^31 qubits, of which no register is."""
+    content, one = written(QuantumCircuit(3, 5)), struct.pack("!II", 3, 5)
+    assert content.count(one) == 1
+    return content.replace(one, struct.pack("!II", 1 << 31, 5))
+
+
+WRONG = [
+    pytest.param(unbound, "unbound parameters", id="unbound"),
+    pytest.param(many_qubits, "it is QPY that", id="qubits", marks=pytest.mark.exhaustive),
+    pytest.param(lambda: written(circuit(), circuit()), "must hold one circuit", id="two",
+                 marks=pytest.mark.exhaustive),
+    pytest.param(controlled, "it is QPY that cannot be read as a circuit", id="control",
+                 marks=pytest.mark.exhaustive),
+    pytest.param(lambda: written(circuit())[:-40], "it is QPY that", id="cut",
+                 marks=pytest.mark.exhaustive),
+    pytest.param(lambda: written(QuantumCircuit(40)), "has 40 qubits", id="forty",
+                 marks=pytest.mark.exhaustive),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "said"), WRONG)
+def test_what_is_refused(tmp_path: Path, make: Callable[[], bytes], said: str) -> None:
+    assert said in refused(tmp_path / "wrong.qpy", make())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(8))
+def test_flipped_bytes_are_a_circuit_or_an_error(tmp_path: Path, seed: int) -> None:
+    rng, content = np.random.default_rng(seed), bytearray(written(circuit()))
+    for place in rng.integers(7, len(content), 3):
+        content[place] = int(rng.integers(256))
+    path = tmp_path / "flipped.qpy"
+    path.write_bytes(content)
+    with contextlib.suppress(CircuitError):
+        assert load_circuit(path).num_qubits > 0
+
+
+@pytest.mark.exhaustive
+def test_a_gate_of_the_library_that_takes_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process ends by its limit of time, not ours."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(Path(qpy_reader.__file__).read_text().replace(
+        f"CPU_SECONDS = {qpy_reader.CPU_SECONDS}", "CPU_SECONDS = 1"
+    ).replace("programs = qpy", "while True: pass\n        programs = qpy"))  # fmt: skip
+    monkeypatch.setattr(qpy_reader, "__file__", str(slow))
+    assert "cannot read within" in refused(tmp_path / "slow.qpy", written(circuit()))
