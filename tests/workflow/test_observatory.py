@@ -109,10 +109,10 @@ def test_inputs_that_are_no_array_are_refused(
 ) -> None:
     raw = small(root)
     raw["workloads"][name]["input"]["select"] = {"covariances": select}
-    with pytest.raises(StudyError) as told:
+    with pytest.raises(StudyError) as error:
         check_study(load_study(raw))
-    assert str(told.value).startswith(f"workloads.{name}.input.select.covariances: ")
-    assert said in str(told.value)
+    assert str(error.value).startswith(f"workloads.{name}.input.select.covariances: ")
+    assert said in str(error.value)
 
 
 @pytest.mark.parametrize(

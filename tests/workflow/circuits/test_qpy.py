@@ -42,20 +42,20 @@ def written(*programs: QuantumCircuit) -> bytes:
 
 def refused(path: Path, content: bytes) -> str:
     path.write_bytes(content)
-    with pytest.raises(CircuitError) as told:
+    with pytest.raises(CircuitError) as error:
         load_circuit(path)
-    assert str(told.value).startswith(f"circuit.file: {path}")
-    return str(told.value)
+    assert str(error.value).startswith(f"circuit.file: {path}")
+    return str(error.value)
 
 
 def test_the_circuit_that_was_written(tmp_path: Path) -> None:
-    wanted, path = circuit(), tmp_path / "one.qpy"
-    measured = wanted.copy()
+    expected, path = circuit(), tmp_path / "one.qpy"
+    measured = expected.copy()
     measured.measure(1, 0)
     path.write_bytes(written(measured))
     found = load_circuit(path)
     assert found.count_ops()["measure"] == 1
-    a, b = (Operator(c.remove_final_measurements(inplace=False)).data for c in (found, wanted))
+    a, b = (Operator(c.remove_final_measurements(inplace=False)).data for c in (found, expected))
     assert abs(abs(np.vdot(a, b)) - len(a)) < 1e-12  # up to the phase
     assert np.abs(a - b).max() > 0.1
 
