@@ -168,3 +168,41 @@ def test_calls_run_on_torchs_stream(gpu: Any) -> None:
             found = gemm(y, y, precision="3xtf32")
         stream.synchronize()
         close(found, expected, 1e-5)
+
+
+@pytest.mark.gpu
+def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
+    """They come from the call cache by their addresses, in the order of torch's stream."""
+    a, b = drawn(3, 70, 60, device="cuda"), drawn(60, 65, device="cuda")
+    real = a.real.contiguous()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    for current in (torch.cuda.current_stream(), stream, torch.cuda.current_stream()):
+        with torch.cuda.stream(current):
+            for turn in range(4):
+                x = (turn + 1) * a[turn % 3]
+                close(gemm(x, b, precision="3xtf32"), x @ b, 1e-5)
+                close(gemm(x.conj(), b, precision="3xtf32"), x.conj() @ b, 1e-5)
+                held = torch.full((70, 65), float("nan"), dtype=x.dtype, device="cuda")
+                assert gemm(x, b, out=held) is held
+                close(held, x @ b, 1e-5)
+                close(dft(x), torch.fft.fft(x), 1e-5)
+                close(softmax(real[turn % 3]), torch.softmax(real[turn % 3], -1), 1e-5)
+                assert softmax(real[0].half()).dtype == torch.float16
+        stream.synchronize()
+
+
+@pytest.mark.gpu
+def test_a_result_that_overlaps_an_operand(gpu: Any) -> None:
+    for _ in range(3):
+        x = drawn(64, 64, device="cuda")
+        expected = x @ x
+        gemm(x, x, out=torch.empty_like(x))
+        close(gemm(x, x, out=x), expected, 1e-5)
+
+
+@pytest.mark.gpu
+def test_no_elements(gpu: Any) -> None:
+    x = torch.zeros(0, 5, dtype=torch.complex64, device="cuda")
+    assert gemm(x, x.mT).shape == (0, 0)
+    assert (gemm(x.mT, x) == 0).all()
