@@ -8,7 +8,6 @@ as well: they are replaced by the operators.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,106 +26,121 @@ from argand.precision import Precision, precision_name
 from argand.softmax.api import log_softmax, logsumexp, softmax
 from argand.softmax.rules import RULES as SOFTMAX
 
-_PRECISION = "str? precision=None, str[]? rounding=None"
-_SOFTMAX = f"(Tensor x, int axis=-1, {_PRECISION}, float scale=1.0, bool power=False, \
-str? output=None) -> Tensor"
 
-
-@dataclass(frozen=True)
 class _Operator:
-    """An operator: the call that it makes, its rules and its schema in torch's words."""
+    """An operator of torch, registered when it is made.
 
-    call: Callable[..., Any]
-    rules: FrameworkRules
-    schema: str
-    in_place: str | None = None
-    """The argument that the call writes to, of which the operator takes a copy."""
+    Args:
+        call: the function that it calls, whose name it has.
+        rules: shape and gradient of the call.
+        schema: its arguments in torch's words.
+        in_place: the argument that the call writes to, of which the operator takes a copy.
+    """
 
-    @property
-    def name(self) -> str:
-        return self.call.__name__
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        rules: FrameworkRules,
+        schema: str,
+        in_place: str | None = None,
+    ) -> None:
+        self._call, self._rules, self._in_place = call, rules, in_place
+        operator = torch.library.custom_op(
+            f"argand::{call.__name__}", self._run, mutates_args=(), schema=schema
+        )
+        self._operator, arguments = operator, operator._opoverload._schema.arguments
+        self._names = [x.name for x in arguments]
+        self._tensors = [x.name for x in arguments if "Tensor" in str(x.type)]
+        self._defaults = {x.name: x.default_value for x in arguments if x.has_default_value()}
+        operator.register_fake(lambda *values, **named: self._empty(*self._bound(values, named)))
+        operator.register_autograd(self._backward, setup_context=self._keep)
+        operator.register_vmap(self._batched)
+        OPERATORS[call] = self._traced
 
-
-_OPERATORS = (
-    _Operator(gemm, GEMM, f"(Tensor a, Tensor b, Tensor? c=None, Scalar alpha=1, Scalar beta=0, \
-str op_a='N', str op_b='N', {_PRECISION}, float? tolerance=None, bool check=False, \
-str? output=None, str? kernels=None) -> Tensor"),
-    _Operator(dft, DFT, f"(Tensor x, int axis=-1, int? n=None, bool inverse=False, \
-str norm='backward', {_PRECISION}) -> Tensor"),
-    *(_Operator(call, SOFTMAX[call.__name__], _SOFTMAX)
-      for call in (softmax, log_softmax, logsumexp)),
-    _Operator(apply_gate, GATE, "(Tensor state, Tensor matrix, int[] targets, int[] controls=[], \
-str? precision=None) -> Tensor", in_place="state"),
-)  # fmt: skip
-
-
-def _register(operator: _Operator) -> None:
-    """Give torch an operator, its shapes and its gradients."""
-
-    def run(*values: Any, **named: Any) -> Any:
-        arrays, options = bound(values, named)
-        if operator.in_place is not None:
-            arrays[operator.in_place] = arrays[operator.in_place].clone()
-            return operator.call(**arrays, **options)
-        return operator.call(**arrays, **options, out=_empty(operator, arrays, options))
-
-    registered = torch.library.custom_op(
-        f"argand::{operator.name}", run, mutates_args=(), schema=operator.schema
-    )
-    arguments = registered._opoverload._schema.arguments
-    tensors = [x.name for x in arguments if "Tensor" in str(x.type)]
-
-    def bound(values: Sequence[Any], named: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    def _bound(
+        self, values: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the arrays and the options of a call; torch leaves out those at their default."""
-        given = {x.name: x.default_value for x in arguments if x.has_default_value()}
-        given |= dict(zip((x.name for x in arguments), values, strict=False)) | dict(named)
-        return {name: given.pop(name) for name in tensors}, given
+        given = self._defaults | dict(zip(self._names, values, strict=False)) | dict(named)
+        return {name: given.pop(name) for name in self._tensors}, given
 
-    def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        arrays, ctx.options = bound(inputs, {})
+    def _run(self, *values: Any, **named: Any) -> Any:
+        arrays, options = self._bound(values, named)
+        if self._in_place is not None:
+            arrays[self._in_place] = arrays[self._in_place].clone()
+            return self._call(**arrays, **options)
+        return self._call(**arrays, **options, out=self._empty(arrays, options))
+
+    def _empty(self, arrays: dict[str, Any], options: dict[str, Any]) -> Any:
+        """Return the memory of a result, in the order of its axes."""
+        arrays, options = dict(arrays), dict(options)
+        if self._rules.adapted is not None:
+            self._rules.adapted(arrays, options)
+        specs = {name: None if x is None else _spec(x) for name, x in arrays.items()}
+        device = next(x.device for x in arrays.values() if x is not None)
+        shape, dtype = self._rules.result(specs, options, device.type == "cuda")
+        return torch.empty(shape, dtype=getattr(torch, str(dtype)), device=device)
+
+    def _keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        arrays, ctx.options = self._bound(inputs, {})
         ctx.names = [name for name, x in arrays.items() if x is not None]
         ctx.save_for_backward(*(arrays[name] for name in ctx.names), output)
 
-    def backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
+    def _backward(self, ctx: Any, grad: Any) -> tuple[Any, ...]:
         *kept, result = ctx.saved_tensors
-        arrays = dict.fromkeys(tensors) | dict(zip(ctx.names, kept, strict=True))
-        places = {x.name: place for place, x in enumerate(arguments)}
-        needed = frozenset(name for name in ctx.names if ctx.needs_input_grad[places[name]])
-        of = Differentiated(call, arrays, ctx.options, result, needed)
-        found = gradients(of, operator.rules, grad)
-        return tuple(found.get(x.name) for x in arguments)
+        arrays = dict.fromkeys(self._tensors) | dict(zip(ctx.names, kept, strict=True))
+        asked = zip(self._names, ctx.needs_input_grad, strict=False)  # without defaults
+        needed = frozenset(name for name, needs in asked if needs)
+        # By the operator, so that the gradient can be traced and differentiated too.
+        of = Differentiated(self._operator, arrays, ctx.options, result, needed)
+        found = gradients(of, self._rules, grad)
+        return tuple(found.get(name) for name in self._names)
 
-    def call(*values: Any, **named: Any) -> Any:
-        """Call the operator, so that its gradient can be traced and differentiated too."""
-        return registered(*values, **named)
+    def _batched(
+        self, info: Any, in_dims: tuple[Any, ...], *values: Any, **named: Any
+    ) -> tuple[Any, int]:
+        """Return the result over one more axis, and where it has it: calls take leading axes."""
+        arrays, options = self._bound(values, named)
+        axes = dict(zip(self._names, in_dims, strict=False))
+        moved = {
+            name: x.movedim(axes[name], 0) if axes.get(name) is not None else x
+            for name, x in arrays.items()
+        }
+        batched = [name for name in moved if axes.get(name) is not None]
+        if not self._rules.leading_axes:
+            each = [
+                self._operator(**{n: x[i] if n in batched else x for n, x in moved.items()},
+                               **options)
+                for i in range(info.batch_size)
+            ]  # fmt: skip
+            return torch.stack(each), 0
+        rank = max(x.ndim + (n not in batched) for n, x in moved.items() if x is not None)
+        moved = {
+            name: x if x is None else _with_rank(x, rank, name in batched)
+            for name, x in moved.items()
+        }
+        if "axis" in options and options["axis"] >= 0:
+            options["axis"] -= rank - 1
+        return self._operator(**moved, **options), 0
 
-    def traced(given: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-        """Make a call whose arrays are traced."""
-        given, options = dict(given), {k: x for k, x in options.items() if x is not None}
+    def _traced(self, given: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+        """Make a public call whose arrays are traced."""
+        given, options = dict(given), {name: x for name, x in options.items() if x is not None}
         if given.pop("out", None) is not None:
-            raise TypeError(f"a call of {operator.name} that torch traces takes no out")
+            raise TypeError(f"a call of {self._call.__name__} that torch traces takes no out")
         if isinstance(options.get("precision"), Precision):
             options["precision"] = precision_name(options["precision"])
         if isinstance(options.get("rounding"), str):
             options["rounding"] = [options["rounding"]]
-        found = registered(**given, **options)
-        changed = None if operator.in_place is None else given[operator.in_place]
-        return found if changed is None else changed.copy_(found)
-
-    OPERATORS[operator.call] = traced
-    registered.register_fake(lambda *values, **named: _empty(operator, *bound(values, named)))
-    registered.register_autograd(backward, setup_context=keep)
+        found = self._operator(**given, **options)
+        return found if self._in_place is None else given[self._in_place].copy_(found)
 
 
-def _empty(operator: _Operator, arrays: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-    """Return the memory of a result, in the order of its axes."""
-    specs = {name: None if x is None else _spec(x) for name, x in arrays.items()}
-    first = next(x for x in arrays.values() if x is not None)
-    adapted: dict[str, Any] = dict(options)
-    if operator.rules.adapted is not None:
-        operator.rules.adapted(dict(arrays), adapted)
-    shape, dtype = operator.rules.result(specs, adapted, first.device.type == "cuda")
-    return torch.empty(shape, dtype=getattr(torch, str(dtype)), device=first.device)
+def _with_rank(x: Any, rank: int, batched: bool) -> Any:
+    """Return x with axes of length 1 before its own, behind the batch where it has one."""
+    missing = rank - x.ndim
+    shape = (x.shape[0], *(1,) * missing, *x.shape[1:]) if batched else (*(1,) * missing, *x.shape)
+    return x.reshape(shape)
 
 
 def _spec(x: Any) -> Spec:
@@ -134,5 +148,17 @@ def _spec(x: Any) -> Spec:
     return Spec(tuple(x.shape), name if name in ("bfloat16", "complex32") else np.dtype(name))
 
 
-for _operator in _OPERATORS:
-    _register(_operator)
+_PRECISION = "str? precision=None, str[]? rounding=None"
+_OPERATORS = (
+    _Operator(gemm, GEMM, f"(Tensor a, Tensor b, Tensor? c=None, Scalar alpha=1, Scalar beta=0, \
+str op_a='N', str op_b='N', {_PRECISION}, float? tolerance=None, bool check=False, \
+str? output=None, str? kernels=None) -> Tensor"),
+    _Operator(dft, DFT, f"(Tensor x, int axis=-1, int? n=None, bool inverse=False, \
+str norm='backward', {_PRECISION}) -> Tensor"),
+    *(_Operator(call, SOFTMAX[call.__name__], f"(Tensor x, int axis=-1, {_PRECISION}, \
+float scale=1.0, bool power=False, str? output=None) -> Tensor")
+      for call in (softmax, log_softmax, logsumexp)),
+    _Operator(apply_gate, GATE, "(Tensor state, Tensor matrix, int[] targets, int[] controls=[], \
+str? precision=None) -> Tensor", in_place="state"),
+)  # fmt: skip
+"""Registered as torch knows them; kept as long as the module."""

@@ -71,8 +71,8 @@ def call_on_tensors(
 
 
 def _are_traced(arrays: Iterable[Any]) -> bool:
-    """Whether torch traces this call, so that there is nothing to compute yet."""
-    if torch.compiler.is_compiling():
+    """Whether torch traces or transforms this call, so that its tensors may have no memory."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return True
     return any(framework_of(x) == "torch" and type(x) not in _PLAIN for x in arrays)
 

@@ -22,6 +22,7 @@ CASES = {
                        {"alpha": 2j, "beta": 0.5}),
     "gemm of real": lambda d: ((drawn(3, 4, device=d, dtype=torch.float64),
                                 drawn(3, 5, device=d)), {"op_a": "T"}),
+    "gemm of conjugates": lambda d: ((drawn(3, 4, device=d).conj(), drawn(5, 4, device=d).mH), {}),
     "dft": lambda d: ((drawn(3, 4, device=d), 0, 5, True), {}),
     "softmax": lambda d: ((drawn(3, 4, device=d, dtype=torch.float64), 0), {}),
     "log_softmax": lambda d: ((drawn(3, 4, device=d),), {"power": True}),
@@ -50,6 +51,27 @@ def test_compiled_code_may_make_the_calls(device: str) -> None:
     compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
     expected = made(given[0], given[1], given[2].clone())
     torch.testing.assert_close(compiled(given[0], given[1], given[2].clone()), expected)
+
+
+MAPPED = {
+    "gemm": (gemm, torch.matmul, ((3, 4), (4, 5))),
+    "transform": (lambda x: dft(x, 0), lambda x: torch.fft.fft(x, dim=0), ((3, 4),)),
+    "softmax": (lambda x: softmax(x.real, 0), lambda x: torch.softmax(x.real, 0), ((3, 4),)),
+    "gate": (lambda s, m: apply_gate(s.clone(), m, [0]), lambda s, m: (m @ s[:, None])[:, 0],
+             ((2,), (2, 2))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_vmap(name: str) -> None:
+    """Of the first operand, and of all."""
+    ours, theirs, shapes = MAPPED[name]
+    many = [drawn(6, *shape) for shape in shapes]
+    single = [many[0], *(x[1] for x in many[1:])]
+    axes = (0, *(None for _ in many[1:]))
+    for given, dims in ((single, axes), (many, 0)):
+        found, wanted = (torch.func.vmap(call, dims)(*given) for call in (ours, theirs))
+        torch.testing.assert_close(found, wanted)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
