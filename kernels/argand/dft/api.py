@@ -67,9 +67,8 @@ def dft(
     on_gpu = is_cupy_array(x)
     key = None
     if on_gpu:
-        calls = _cuda().CALLS
-        key = calls.key((x, out), (axis, n, inverse, norm, precision, rounding))
-        found = None if key is None else calls.repeat(key, (x,), out)
+        options = (axis, n, inverse, norm, precision, rounding)
+        key, found = _cuda().CALLS.repeat((x,), out, options)
         if found is not None:
             return found
     if has_foreign(x, out):

@@ -128,11 +128,7 @@ def _computed(
     strides = (_between(problem, x), _between(problem, target))
     launch = _launch_for(problem, plan, strides, x.device.id)
     launch(x.data.ptr, target.data.ptr)
-
-    def run(x: Any, out: Any) -> None:
-        launch(x.data.ptr, out.data.ptr)
-
-    return run, launch.nbytes
+    return (lambda x, out: launch(x.data.ptr, out.data.ptr)), launch.nbytes
 
 
 def _between(problem: DftProblem, x: Any) -> int:

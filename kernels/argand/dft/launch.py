@@ -25,6 +25,7 @@ from argand.runtime.loading import load
 from argand.runtime.workspace import zeroed_workspace
 
 _DTYPE = arguments_dtype(ARGUMENTS)
+_current_stream = cupy.cuda.get_current_stream
 _MEMBERS = {name: Address(i) for i, name in enumerate(("x", "out", "tile_counter"))}
 """Members of ``DftArguments`` that differ from call to call."""
 
@@ -94,7 +95,7 @@ class KernelLaunch:
 
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses."""
-        stream = cupy.cuda.get_current_stream().ptr
+        stream = _current_stream(self._device).ptr
         self._launches((x, out, zeroed_workspace(4, stream, self._device)), stream)
 
 

@@ -63,9 +63,9 @@ def apply_gate(
     if is_cupy_array(state) and [*map(type, qubits)].count(int) == len(qubits):
         if is_cupy_array(matrix):
             matrix, staged = _cuda().host_matrix(matrix), True
-        calls = _cuda().CALLS
-        key = calls.key((matrix, state), (qubits, len(targets), precision))
-        if key is not None and calls.repeat(key, (matrix,), state) is not None:
+        options = (qubits, len(targets), precision)
+        key, found = _cuda().CALLS.repeat((matrix,), state, options)
+        if found is not None:
             return state
     if has_foreign(state, matrix):
         return call_on_foreign(

@@ -33,13 +33,10 @@ from argand.runtime.loading import load
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_device = cupy.cuda.runtime.getDevice
+_current_stream = cupy.cuda.get_current_stream
 _MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}
 """Members of ``GateArguments`` that differ from call to call."""
 _WORD_MASK = 2**64 - 1
-_COPIED_BYTES = 1 << 16
-"""Up to this size of a matrix, comparing a copy of its bytes is faster than its elements."""
-
-
 _STAGED_BYTES = 1 << 18
 """Pinned memory that matrices are copied to, of up to 7 qubits in complex128."""
 
@@ -76,10 +73,10 @@ def host_matrix(matrix: Any) -> Array:
 
 
 def _matrix_form(x: Any) -> Form:
-    """The key of a host matrix: type, shape and last row; `_same` compares all of it."""
+    """The key of a host matrix: type, shape and last row; its call compares all of it."""
     if type(x) is not np.ndarray or not x.size:
         raise NoFormError(type(x).__name__)
-    return x.dtype.char, x.shape, x[-1].tobytes(), _current_device()
+    return x.dtype, x.shape, x[-1].tobytes(), _current_device()
 
 
 CALLS = CallCache(form_of=_matrix_form)
@@ -133,21 +130,15 @@ class PreparedGate:
 
     def for_matrix(self, matrix: Array) -> Run:
         """The call for the call cache, which takes host matrices of the same bits."""
-        held = matrix.copy(order="C")
-        content = held.tobytes() if held.nbytes <= _COPIED_BYTES else held.view(np.uint64)
+        content = bytearray(matrix.tobytes())
 
         def run(matrix: Array, state: Any) -> Any:
-            return self(state) if _same(matrix, content) else NotImplemented
+            if not matrix.flags.c_contiguous:
+                matrix = matrix.copy(order="C")
+            # A bytearray compares the array's memory with its own, bit by bit, without a copy.
+            return self(state) if content == matrix else NotImplemented
 
         return run
-
-
-def _same(matrix: Array, content: Any) -> bool:
-    """Whether a matrix has this content, bit by bit."""
-    if type(content) is bytes:
-        return matrix.tobytes() == content
-    whole = matrix if matrix.flags.c_contiguous else matrix.copy(order="C")
-    return bool((whole.view(np.uint64) == content).all())
 
 
 @lru_cache(maxsize=4096)
@@ -180,6 +171,7 @@ class GateLaunch:
         arch = device.require_arch()
         check_gate_plan(plan, arch)
         self.plan = plan
+        self._device = device.index
         if plan.kind == "small":
             values = _small_values(plan, qubits, form)
         else:
@@ -214,7 +206,7 @@ class GateLaunch:
     def __call__(self, state: int, matrix: Any, exponent: int) -> None:
         """Queue it on the current stream, for a state and a matrix at hand."""
         numbers = (state, matrix.data.ptr, exponent & _WORD_MASK)
-        self._launches(numbers, cupy.cuda.get_current_stream().ptr)
+        self._launches(numbers, _current_stream(self._device).ptr)
 
 
 def _tiles(values: dict[str, object]) -> int:

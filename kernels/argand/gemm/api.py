@@ -93,16 +93,12 @@ def gemm(
         >>> argand.gemm(a, a, op_b="C", precision="tf32").dtype
         dtype('complex64')
     """
-    if isinstance(precision, Precision) and precision.moduli:
-        precision = precision.name
-    elif precision is not None and type(precision) is not str:
-        precision = precision_name(precision)
+    if type(precision) is not str and precision is not None:
+        precision = _named(precision)
     key = on_host = None
     options = (alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels)
-    if _on_cuda(a):
-        calls = _cuda_calls()
-        key = calls.key((a, b, c, out), options)
-        found = None if key is None else calls.repeat(key, (a, b, c), out)
+    if is_cupy_array(a) or _holds_cupy(a):
+        key, found = _cuda_calls().repeat((a, b, c), out, options)
         if found is not None:
             return found
     else:
@@ -169,6 +165,14 @@ def gemm(
     return out
 
 
+def _named(precision: Any) -> str | Precision:
+    """Return the name of a precision that is given as a dtype or as a row of moduli."""
+    if isinstance(precision, Precision) and precision.moduli:
+        return precision.name
+    named: str | Precision = precision_name(precision)
+    return named
+
+
 def _check_modular(precision: object, tolerance: float | None, *others: object) -> None:
     """Raise ValueError for arguments that do not go with exact integers."""
     if tolerance is not None and precision is not None:
@@ -186,7 +190,7 @@ def _default(a: Any, b: Any, c: Any, out: Any) -> str | Precision:
         if isinstance(x, Packed):
             return x.precision.name if x.precision.moduli else x.precision
     arrays = (a, b, c) if out is None else (out,)
-    return default_precision("product", arrays, on_gpu=_on_cuda(a))
+    return default_precision("product", arrays, on_gpu=is_cupy_array(a) or _holds_cupy(a))
 
 
 def _taken(x: Any, name: str) -> Any:
@@ -227,9 +231,8 @@ def _cuda_calls() -> Any:
     return CALLS
 
 
-def _on_cuda(x: Any) -> bool:
-    if is_cupy_array(x):
-        return True
+def _holds_cupy(x: Any) -> bool:
+    """Return whether x is packed or paired of CuPy's arrays."""
     if isinstance(x, Packed):
         return x.device.backend == "cuda"
     return isinstance(x, Pairs) and is_cupy_array(x.array)

@@ -15,11 +15,12 @@ from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError, R
 
 _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream
+_current_device = cupy.cuda.runtime.getDevice
 
 
-def empty(shape: tuple[int, ...], output: str) -> Any:
-    """Make an uninitialised array of a type, or pairs where the type is ``fp16`` or ``bf16``."""
-    if output not in HALF_FORMATS:
+def empty(shape: tuple[int, ...], output: Any) -> Any:
+    """Make an uninitialised array of a dtype, or pairs of a format, ``fp16`` or ``bf16``."""
+    if type(output) is not str:
         return _ndarray(shape, output)
     return Pairs(_ndarray((*shape, 2), PAIR_FORMATS[output]), output)
 
@@ -50,13 +51,14 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
     if output not in HALF_FORMATS and all(x is None or type(x) is _ndarray for x in operands):
         sequence = getattr(launch, "sequence", None)
         if sequence is not None:
+            device = _current_device()
 
             def of_sequence(a: Any, b: Any, c: Any, out: Any) -> None:
                 if kernel_trace.watching:
                     kernel_trace.note(launch.name)
                 at = out.data.ptr
                 addresses = a.data.ptr, b.data.ptr, at if c is None else c.data.ptr, at, 0, 0
-                sequence(addresses, _current_stream().ptr)
+                sequence(addresses, _current_stream(device).ptr)
 
             return of_sequence
 

@@ -49,8 +49,7 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
     if is_cupy_array(r):
         from argand.hermitian.gpu import CALLS
 
-        key = CALLS.key((r, b, info, out), ())
-        found = None if key is None else CALLS.repeat(key, (r, b, info), out)
+        key, found = CALLS.repeat((r, b, info), out, ())
         if found is not None:
             return found
     on_gpu = [is_cuda_array(x) for x in (r, b, out, info) if x is not None]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cupy
+import numpy as np
 
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.tuned_plans import TunedPlans
@@ -36,6 +37,17 @@ _ndarray = cupy.ndarray
 _current_device = cupy.cuda.runtime.getDevice
 
 
+def _device_count() -> int:
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return 0
+
+
+_SEVERAL = _device_count() > 1
+"""Whether arrays and calls can be on different devices; where not, their device is not asked."""
+
+
 class NoFormError(TypeError):
     """An operand's form is unknown, so calls with it are never kept."""
 
@@ -49,7 +61,7 @@ class _Call(NamedTuple):
 
     run: Run
     shape: tuple[int, ...]
-    output: str
+    output: str | np.dtype[Any]
     extents: tuple[tuple[int, Extent, bool], ...]
     result_extent: Extent | None
 
@@ -61,7 +73,7 @@ class CallCache:
         override: the operation's plan override, part of each key.
         table: its tuned plans; a change of them invalidates the calls before.
         form_of: the form of an operand that is no CuPy array; raises NoFormError.
-        empty: makes a result of a shape and a type.
+        empty: makes a result of a shape and a type, which is a name of no NumPy type or a dtype.
         in_place: indices of the operands that may be the result where both have one form.
     """
 
@@ -71,7 +83,7 @@ class CallCache:
         table: TunedPlans[Any] | None = None,
         *,
         form_of: Callable[[Any], Form] | None = None,
-        empty: Callable[[tuple[int, ...], str], Any] = _ndarray,
+        empty: Callable[[tuple[int, ...], Any], Any] = _ndarray,
         in_place: tuple[int, ...] = (),
     ) -> None:
         self._override: PlanOverride[Any] = PlanOverride() if override is None else override
@@ -89,9 +101,12 @@ class CallCache:
         all other arguments.
         """
         try:
+            # CuPy makes new tuples of shape and strides at each look, which takes longer than all
+            # else here. The strides of contiguous arrays follow from their shape.
             forms = [
                 None if x is None
-                else (x.dtype.char, x.shape, x.strides, x.data.ptr & ALIGNMENT, x.data.device_id)
+                else (x.dtype, x.shape, None if x._c_contiguous else x.strides,
+                      x.data.ptr & ALIGNMENT, x.data.device_id if _SEVERAL else 0)
                 if type(x) is _ndarray
                 else self._form_of(x)
                 for x in operands
@@ -100,27 +115,32 @@ class CallCache:
             return None
         override, table = self._override, self._table
         return (
-            *forms, options, _current_device(), override.active, override.value,
+            *forms, options, _current_device() if _SEVERAL else 0, override.active, override.value,
             0 if table is None else table.generation,
         )  # fmt: skip
 
-    def repeat(self, key: Key, operands: tuple[Any, ...], out: Any) -> Any:
-        """Repeat a call of a form that was kept, and return its result.
+    def repeat(
+        self, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
+    ) -> tuple[Key | None, Any]:
+        """Repeat a call of a form that was kept; return the call's key and its result.
 
-        It returns None where no call was kept, where the kept one does not serve these operands, or
-        where the result overlaps one of them.
+        The result is None where no call was kept, where the kept one does not serve these operands,
+        or where ``out`` overlaps one of them; the caller then computes it and may `keep` the call.
         """
+        key = self.key((*operands, out), options)
+        if key is None:
+            return None, None
         try:
             call = self._calls.get(key)
         except TypeError:  # an option that is given as a list
-            return None
+            return key, None
         if call is None:
-            return None
+            return key, None
         if out is None:
             out = self._empty(call.shape, call.output)
         elif call.extents and _overlaps(call, operands, out):
-            return None
-        return None if call.run(*operands, out) is NotImplemented else out
+            return key, None
+        return key, None if call.run(*operands, out) is NotImplemented else out
 
     def keep(
         self,
@@ -153,7 +173,9 @@ class CallCache:
             for number, reach in enumerate(map(extent, operands))
             if reach is not None
         ]
-        call = _Call(run, shape, output, tuple(extents), extent(out))
+        # A type's name takes CuPy longer to look up than the launch of a kernel.
+        kind = output if output not in np.sctypeDict else np.dtype(output)
+        call = _Call(run, shape, kind, tuple(extents), extent(out))
         if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:
             self.clear()
         try:
@@ -172,12 +194,11 @@ def _overlaps(call: _Call, operands: tuple[Any, ...], out: Any) -> bool:
     """Return whether a call would write what it has yet to read."""
     assert call.result_extent is not None
     at = _array(out).data.ptr
-    low, high = call.result_extent[0] + at, call.result_extent[1] + at
-    for number, reach, in_place in call.extents:
-        start = _array(operands[number]).data.ptr
-        if in_place and start == at:
-            continue
-        if start + reach[0] < high and low < start + reach[1]:
+    low, high = call.result_extent
+    for number, (first, end), in_place in call.extents:
+        x = operands[number]
+        distance = (x if type(x) is _ndarray else _array(x)).data.ptr - at
+        if low - end < distance < high - first and not (in_place and distance == 0):
             return True
     return False
 

@@ -94,7 +94,8 @@ class LaunchSequence:
         self._kernels, self._after = kernels, after
         self._make_updates: Callable[[Sequence[int]], Sequence[ArgumentUpdate]] | None = updates
         self._starts = [kernel.start for kernel in kernels]
-        self._updates: Sequence[ArgumentUpdate] = ()
+        self._words: list[tuple[memoryview, int, int, int]] = []
+        self._moves: list[tuple[Callable[[int], None], int, int]] = []
         self._written: tuple[int, ...] = ()
         # By stream and addresses, the most recently used one last. Each stream has its own, because
         # launches of one graph wait for each other, also across streams.
@@ -106,34 +107,39 @@ class LaunchSequence:
     def __call__(self, addresses: tuple[int, ...], stream: int) -> None:
         """Launch on a stream. Raises CUDADriverError or CUDARuntimeError where CUDA refuses."""
         with self._lock:
-            graphs = self._graphs.get(stream)
+            graphs = self._graphs.get(stream) if self._graphable else None
             if graphs is not None and not _runtime.streamIsCapturing(stream):
                 graph = graphs.pop(addresses, None) or self._next_graph(graphs, addresses)
                 graphs[addresses] = graph
                 _runtime.graphLaunch(graph.handle, stream)
                 return
-            self._write(addresses)
+            if addresses != self._written:
+                self._write(addresses)
             for start in self._starts:
                 start(stream)
             if graphs is None and self._graphable:
                 self._count_call(stream)
 
     def _write(self, addresses: tuple[int, ...]) -> None:
-        if addresses == self._written:
-            return
+        """Write the arguments of all kernels for these addresses."""
         if self._make_updates is not None:
-            self._updates = self._make_updates(addresses)
+            for update in self._make_updates(addresses):
+                self._words += update.words
+                self._moves += update.moves
             self._make_updates = None
         self._written = ()
-        for update in self._updates:
-            update(addresses)
+        for words, index, base, offset in self._words:
+            words[index] = addresses[base] + offset
+        for move, base, offset in self._moves:
+            move(addresses[base] + offset)
         self._written = addresses
 
     def _next_graph(
         self, graphs: dict[tuple[int, ...], LaunchGraph], addresses: tuple[int, ...]
     ) -> LaunchGraph:
         """Return a graph with these addresses: a new one, or the least recently used one."""
-        self._write(addresses)
+        if addresses != self._written:
+            self._write(addresses)
         if len(graphs) < _GRAPHS_PER_STREAM and len(_alive) < _MAX_GRAPHS:
             return LaunchGraph(self._kernels, self._after)
         graph = graphs.pop(next(iter(graphs)))

@@ -28,13 +28,6 @@ class ArgumentUpdate(NamedTuple):
     words: list[tuple[memoryview, int, int, int]]
     moves: list[tuple[Callable[[int], None], int, int]]
 
-    def __call__(self, addresses: Sequence[int]) -> None:
-        """Write the arguments for these addresses."""
-        for words, index, base, offset in self.words:
-            words[index] = addresses[base] + offset
-        for move, base, offset in self.moves:
-            move(addresses[base] + offset)
-
 
 class BoundKernel:
     """One launch of a kernel from `argand.runtime.loading`, for any addresses.
@@ -64,6 +57,9 @@ class BoundKernel:
         self._kernel = kernel  # whose module must stay loaded
         self._grid = (blocks, 1, 1, threads, 1, 1, shared_bytes)
         self._form: tuple[int, ...] | None = None
+        #: The stream of the last launch, and what the driver was given; one object, so that a
+        #: launch by another thread cannot come between.
+        self._launch: tuple[int | None, tuple[int, ...]] = (None, ())
         if not isinstance(kernel, PendingKernel):
             self._bind()
         self._arguments = arguments
@@ -111,12 +107,15 @@ class BoundKernel:
 
     def start(self, stream: int) -> None:
         """Launch on a stream with the arguments that were written last."""
-        form = self._form or self._bind()
+        last, arguments = self._launch
+        if stream != last:
+            arguments = (*(self._form or self._bind()), stream, *self._end)
+            self._launch = stream, arguments
         try:
-            self._call(*form, stream, *self._end)
+            self._call(*arguments)
         except cupy.cuda.driver.CUDADriverError:
             ensure_context()
-            self._call(*form, stream, *self._end)
+            self._call(*arguments)
 
     def _bind(self) -> tuple[int, ...]:
         """Return the launch's function and grid, kept from now on."""

@@ -8,9 +8,11 @@ from typing import Any
 import cupy
 
 _MIN_BYTES = 1 << 16
+_NOTHING = (0, 0, None)
 PER_THREAD = 2
 """CUDA's handle of the default stream that each thread has for itself."""
-_kept: dict[tuple[int, int, int], Any] = {}
+_kept: dict[tuple[int, int, int], tuple[int, int, Any]] = {}
+"""Address, bytes and array, by device, stream and thread."""
 
 
 def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None = None) -> int:
@@ -24,8 +26,10 @@ def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None 
         stream = cupy.cuda.get_current_stream().ptr
     thread = get_ident() if stream == PER_THREAD else 0
     key = (cupy.cuda.runtime.getDevice() if device is None else device, stream, thread)
-    found = _kept.get(key)
-    if found is None or found.nbytes < nbytes:
+    address, size, _ = _kept.get(key, _NOTHING)
+    if size < nbytes:
         # CuPy frees the smaller memory in the stream's order.
-        found = _kept[key] = cupy.zeros(max(nbytes, _MIN_BYTES), cupy.uint8)
-    return int(found.data.ptr)
+        found = cupy.zeros(max(nbytes, _MIN_BYTES), cupy.uint8)
+        address = int(found.data.ptr)
+        _kept[key] = address, int(found.nbytes), found
+    return address

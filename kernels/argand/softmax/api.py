@@ -139,11 +139,9 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
     on_gpu = is_cupy_array(x)
     if on_gpu:
         cuda_softmax = _cuda()
-        key = cuda_softmax.CALLS.key((x, out), (operation, *options))
-        if key is not None:
-            found = cuda_softmax.CALLS.repeat(key, (x,), out)
-            if found is not None:
-                return found
+        key, found = cuda_softmax.CALLS.repeat((x,), out, (operation, options))
+        if found is not None:
+            return found
     if has_foreign(x, out):
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
