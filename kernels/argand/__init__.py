@@ -8,6 +8,7 @@ from argand.channelise.problem import ChanneliseProblem
 from argand.contract.api import contract
 from argand.device import Device, DeviceError, devices
 from argand.dft.api import dft
+from argand.dft.call_plan import DftPlan
 from argand.dft.problem import DftProblem
 from argand.dft.scipy_backend import FftBackend, fft_backend
 from argand.dft.tune import tune_dft
@@ -17,6 +18,7 @@ from argand.gates.gate import Gate
 from argand.gates.measure import measure_gate_costs
 from argand.gates.trajectories import run_trajectories
 from argand.gemm.api import gemm
+from argand.gemm.call_plan import GemmPlan
 from argand.gemm.packed import Packed, pack
 from argand.gemm.pairs import Pairs, pairs, to_pairs
 from argand.gemm.problem import GemmProblem
@@ -29,6 +31,7 @@ from argand.precision import PRECISIONS, Precision, get_precision
 from argand.readout.api import Counts, expectation, probabilities, sample
 from argand.runtime.kernel_trace import launched
 from argand.softmax.api import log_softmax, logsumexp, softmax
+from argand.softmax.call_plan import SoftmaxPlan
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.tune import tune_softmax
 from argand.solve.api import solve
@@ -47,14 +50,17 @@ __all__ = [
     "Counts",
     "Device",
     "DeviceError",
+    "DftPlan",
     "DftProblem",
     "FftBackend",
     "Gate",
+    "GemmPlan",
     "GemmProblem",
     "HerkProblem",
     "Packed",
     "Pairs",
     "Precision",
+    "SoftmaxPlan",
     "SoftmaxProblem",
     "Solution",
     "SpectrumProblem",

@@ -11,7 +11,9 @@ import numpy as np
 from cupy.cuda import cublas, cufft
 
 from argand.dft.problem import DftProblem
+from argand.runtime.workspace import hold
 
+_current_stream = cupy.cuda.get_current_stream
 _MOST_SCALED = 2**31 - 1
 """Numbers that a call of cuBLAS scales."""
 
@@ -27,16 +29,29 @@ def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform |
     run = ContiguousTransform(problem)
     rows = cupy.ascontiguousarray(x)
     if target.flags.c_contiguous:
-        run(rows, target)
+        run(rows.data.ptr, target.data.ptr)
         return run if rows.data.ptr == x.data.ptr else None
     found = cupy.empty(target.shape, target.dtype)
-    run(rows, found)
+    run(rows.data.ptr, found.data.ptr)
     target[...] = found
     return None
 
 
+class _At:
+    """An address as CuPy's plans look for it in an array."""
+
+    __slots__ = ("ptr",)
+
+    def __init__(self, ptr: int) -> None:
+        self.ptr = ptr
+
+    @property
+    def data(self) -> _At:
+        return self
+
+
 class ContiguousTransform:
-    """Transforms of arrays whose rows lie one after another."""
+    """Transforms of arrays whose rows lie one after another, on the current device."""
 
     def __init__(self, problem: DftProblem) -> None:
         double = problem.precision.output == "complex128"
@@ -47,23 +62,28 @@ class ContiguousTransform:
         self._factor = problem.factor
         self._on_host = np.array([problem.factor], "float64" if double else "float32")
         self._scale = cublas.zdscal if double else cublas.csscal
+        self._size, self._item = problem.length * problem.rows, 16 if double else 8
+        self._device = cupy.cuda.Device().id
 
-    def __call__(self, x: Any, out: Any) -> None:
-        """Queue them on the current stream."""
-        device = out.data.device_id
-        stream = cupy.cuda.get_current_stream(device).ptr
-        plan = _plan(*self._form, device, stream, get_ident())
-        plan.fft(x, out, self._direction)
-        if self._factor == 1:
-            return
-        if out.size > _MOST_SCALED:
-            out *= self._on_host.dtype.type(self._factor)
-            return
+    def __call__(self, x: int, out: int) -> None:
+        """Queue them on the current stream, for arrays at these addresses."""
+        stream = _current_stream(self._device).ptr
+        plan = _plan(*self._form, self._device, stream, get_ident())
+        hold(plan)
+        plan.fft(_At(x), _At(out), self._direction)
+        if self._factor != 1:
+            self._scaled(out)
+
+    def _scaled(self, out: int) -> None:
+        """Multiply the results by the norm's factor."""
         handle = cupy.cuda.device.get_cublas_handle()
         mode = cublas.getPointerMode(handle)
         cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
         try:
-            self._scale(handle, out.size, self._on_host.ctypes.data, out.data.ptr, 1)
+            for first in range(0, self._size, _MOST_SCALED):
+                count = min(_MOST_SCALED, self._size - first)
+                at = out + self._item * first
+                self._scale(handle, count, self._on_host.ctypes.data, at, 1)
         finally:
             cublas.setPointerMode(handle, mode)
 

@@ -16,11 +16,12 @@ from argand.dft.gpu_three_kernel import ThreeKernelLaunch
 from argand.dft.heuristics import Choice
 from argand.dft.launch import KernelLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
-from argand.dft.plan import KernelPlan, Plan
+from argand.dft.plan import KernelPlan, Plan, kernel_name
+from argand.dft.plan_words import LIBRARY
 from argand.dft.problem import DftProblem, dft_problem
-from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name
 from argand.precision import Precision
-from argand.runtime.call_cache import CallCache, Key, Run
+from argand.runtime.call_cache import CallCache, Chosen, Key, Run
 from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.plan_override import PlanOverride
 
@@ -63,11 +64,27 @@ def dft(problem: DftProblem, x: Any, axis: int, out: Any, key: Key | None = None
             plain = usable if out is not None else axis == x.ndim - 1
             if run is not None and plain and rows.data.ptr == x.data.ptr:
                 output = problem.precision.output
-                CALLS.keep(key, run, (x,), out, found.shape, output, nbytes)
+                chosen = _chosen(problem, choice.plan, rows, target)
+                CALLS.keep(key, run, (x,), out, found.shape, output, nbytes, chosen)
         if out is None or usable:
             return found if out is None else out
         out[...] = found
         return out
+
+
+def _chosen(problem: DftProblem, plan: Plan | None, x: Any, target: Any) -> Chosen:
+    """Return what computes the transforms, for records."""
+    if problem.method is None:
+        return Chosen(LIBRARY)
+    wide = all(_wide(array, problem, problem.method.kind) for array in (x, target))
+    entry = dft_tuning.key(problem.rows, problem.length, problem.precision, wide=wide)
+    if plan is None:
+        return Chosen(LIBRARY, None, entry)
+    if isinstance(plan, ThreeKernelPlan):
+        names = [three_kernel_name(plan, role) for role in KERNELS]
+    else:
+        names = [kernel_name(plan, problem.precision)]
+    return Chosen(", ".join(names), plan, entry)
 
 
 def _rows_of(problem: DftProblem, x: Any, axis: int) -> Any:
@@ -128,7 +145,7 @@ def _computed(
     strides = (_between(problem, x), _between(problem, target))
     launch = _launch_for(problem, plan, strides, x.device.id)
     launch(x.data.ptr, target.data.ptr)
-    return (lambda x, out: launch(x.data.ptr, out.data.ptr)), launch.nbytes
+    return launch, launch.nbytes
 
 
 def _between(problem: DftProblem, x: Any) -> int:

@@ -22,6 +22,7 @@ from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.loading import load
+from argand.runtime.workspace import call_memory
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 WORKSPACE_BYTES = 1 << 30
@@ -71,7 +72,7 @@ class ThreeKernelLaunch:
     def __call__(self, x: int, out: int) -> None:
         """Queue the kernels on the current stream, for arrays at these addresses."""
         # Memory that is freed after the launches is reused in the stream's order.
-        memory = cupy.cuda.alloc(self._workspace_bytes)
+        memory = call_memory(self._workspace_bytes)
         self._launches((x, out, memory.ptr), cupy.cuda.get_current_stream().ptr)
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:

@@ -94,7 +94,8 @@ def apply_gate(
     with device_of(state):
         gate = prepared_gate(state, form, precision)
         gate(state)
-        if isinstance(gate, PreparedGate) and isinstance(matrix, np.ndarray):
+        at_chunk = state.data.ptr % CHUNK == 0
+        if isinstance(gate, PreparedGate) and isinstance(matrix, np.ndarray) and at_chunk:
             run = gate.for_matrix(matrix)
             nbytes = int(gate.matrix.nbytes)
             CALLS.keep(key, run, (matrix,), state, state.shape, precision.output, nbytes)
@@ -131,12 +132,13 @@ class PreparedGate:
     def for_matrix(self, matrix: Array) -> Run:
         """The call for the call cache, which takes host matrices of the same bits."""
         content = bytearray(matrix.tobytes())
+        launch, held, exponent = self._launch, self.matrix, self._exponent
 
-        def run(matrix: Array, state: Any) -> Any:
+        def run(matrix: Array, state: int) -> Any:
             if not matrix.flags.c_contiguous:
                 matrix = matrix.copy(order="C")
             # A bytearray compares the array's memory with its own, bit by bit, without a copy.
-            return self(state) if content == matrix else NotImplemented
+            return launch(state, held, exponent) if content == matrix else NotImplemented
 
         return run
 

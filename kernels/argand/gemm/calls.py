@@ -53,20 +53,14 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
         if sequence is not None:
             device = _current_device()
 
-            def of_sequence(a: Any, b: Any, c: Any, out: Any) -> None:
+            def of_sequence(a: int, b: int, c: int | None, out: int) -> None:
                 if kernel_trace.watching:
                     kernel_trace.note(launch.name)
-                at = out.data.ptr
-                addresses = a.data.ptr, b.data.ptr, at if c is None else c.data.ptr, at, 0, 0
+                addresses = a, b, out if c is None else c, out, 0, 0
                 sequence(addresses, _current_stream(device).ptr)
 
             return of_sequence
-
-        def of_arrays(a: Any, b: Any, c: Any, out: Any) -> None:
-            at = out.data.ptr
-            launch(a.data.ptr, b.data.ptr, at if c is None else c.data.ptr, at)
-
-        return of_arrays
+        return lambda a, b, c, out: launch(a, b, out if c is None else c, out)
 
     def of_any(a: Any, b: Any, c: Any, out: Any) -> None:
         at = _argument(out)
@@ -76,9 +70,10 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
 
 
 def _argument(x: Any) -> Any:
+    """Return what a launch takes of an operand at its place."""
     if type(x) is Packed:
         return x.backend_data.planes
-    return x.array.data.ptr if type(x) is Pairs else x.data.ptr
+    return x.array.data.ptr if type(x) is Pairs else x
 
 
 CALLS = CallCache(PLAN_OVERRIDE, tuning.TABLE, form_of=_form_of, empty=empty, in_place=(2,))

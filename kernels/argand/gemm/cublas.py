@@ -13,7 +13,7 @@ from cupy.cuda import cublas
 from argand.gemm.calls import CALLS, run_of
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
-from argand.runtime.call_cache import Key
+from argand.runtime.call_cache import Chosen, Key
 from argand.runtime.layout import Batched, batched, device_of, result_array
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
@@ -78,7 +78,8 @@ def gemm(
             # The library adds to the target in place, so another C was copied into it above.
             if key is not None and as_given and beta == 0 and (out is None or target is out):
                 run = run_of(launch, given[:3], dtype)
-                CALLS.keep(key, run, given[:3], given[3], problem.shape, dtype)
+                chosen = Chosen(algorithm(compute))
+                CALLS.keep(key, run, given[:3], given[3], problem.shape, dtype, chosen=chosen)
         if out is not None and target is not out:
             out[...] = target
             return out

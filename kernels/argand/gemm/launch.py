@@ -34,7 +34,7 @@ from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace import zeroed_workspace
+from argand.runtime.workspace import call_memory, zeroed_workspace
 
 PLAN_OVERRIDE: PlanOverride[GemmChoice] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(choice)`` every product takes this choice: for tests and tuning.
@@ -240,7 +240,7 @@ class GemmLaunch:
         rows, columns = (b, a) if self._swapped else (a, b)
         stream = cupy.cuda.get_current_stream().ptr
         # One allocation for all; freed after the launches, it is reused in the stream's order.
-        memory = cupy.cuda.alloc(self.nbytes) if self.nbytes else None
+        memory = call_memory(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
         # Kernels of a stream run one after the other, so all may use the same counters.
         zeros = zeroed_workspace(self._counters, stream, self._device) if self._counters else 0
@@ -292,5 +292,8 @@ class GemmLaunch:
         """
         if x.descale or not self._scaled:
             return x.descale
-        ones.append(cupy.ones((x.batches, x.rows, 2), cupy.float32))
+        shape = (x.batches, x.rows, 2)
+        found = cupy.ndarray(shape, cupy.float32, call_memory(8 * x.batches * x.rows))
+        found.fill(1)
+        ones.append(found)
         return int(ones[-1].data.ptr)

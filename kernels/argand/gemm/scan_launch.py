@@ -21,6 +21,7 @@ from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel
+from argand.runtime.workspace import call_memory
 
 _DTYPE = arguments_dtype(SCAN_ARGUMENTS)
 
@@ -49,7 +50,8 @@ class ScanLaunch:
 
     def __call__(self, addresses: Sequence[int]) -> Any:
         """Return uint32 (rows of the first operand, then of the second, batch after batch)."""
-        row_absmax = cupy.empty(sum(self._rows), cupy.uint32)
+        count = sum(self._rows)
+        row_absmax = cupy.ndarray((count,), cupy.uint32, call_memory(4 * count))
         members: dict[str, int] = {}
         for side, x, found in zip("ab", addresses, self.split(row_absmax), strict=False):
             members |= {f"{side}_x": x, f"{side}_row_absmax": found}

@@ -57,7 +57,8 @@ def solve_hermitian(
         target = out if usable else cupy.empty(shape, dtype)
         if target.size:
             run = _Run(n, columns, dtype, matrices, sides, gpu(cupy.cuda.Device().id))
-            run(matrices, sides, info, target)
+            at_info = None if info is None else info.data.ptr
+            run(matrices.data.ptr, sides.data.ptr, at_info, target.data.ptr)
             as_given = matrices.data.ptr == r.data.ptr and sides.data.ptr == b.data.ptr
             if as_given and (usable or out is None):
                 CALLS.keep(key, run, (r, b, info), target, shape, dtype)
@@ -92,11 +93,10 @@ class _Run:
             "systems": systems, "columns": columns,
         }  # fmt: skip
 
-    def __call__(self, r: Any, b: Any, info: Any, x: Any) -> None:
+    def __call__(self, r: int, b: int, info: int | None, x: int) -> None:
         factors = cupy.empty(*self._factors) if self._factors[0] else None
         self._launch({
-            "r": r.data.ptr, "b": b.data.ptr, "x": x.data.ptr,
-            "info": 0 if info is None else info.data.ptr,
+            "r": r, "b": b, "x": x, "info": info or 0,
             "factors": 0 if factors is None else factors.data.ptr, **self._values,
         })  # fmt: skip
         if launches.watching:

@@ -7,7 +7,9 @@ later call of the same form only passes its addresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import cupy
@@ -18,7 +20,7 @@ from argand.runtime.tuned_plans import TunedPlans
 
 Key = tuple[Any, ...]
 Run = Callable[..., Any]
-"""Queues a call's work on the current stream, given its operands and then its result.
+"""Queues a call's work on the current stream, given the places of its operands and its result.
 
 It returns NotImplemented, and does nothing, where it does not serve these operands.
 """
@@ -34,7 +36,7 @@ MOST_CALLS = 4096
 MOST_BYTES = 256 << 20
 """Most device memory that entries keep, tables and matrices; then all are dropped."""
 _ndarray = cupy.ndarray
-_current_device = cupy.cuda.runtime.getDevice
+current_device = cupy.cuda.runtime.getDevice
 
 
 def _device_count() -> int:
@@ -44,7 +46,7 @@ def _device_count() -> int:
         return 0
 
 
-_SEVERAL = _device_count() > 1
+SEVERAL = _device_count() > 1
 """Whether arrays and calls can be on different devices; where not, their device is not asked."""
 
 
@@ -52,18 +54,30 @@ class NoFormError(TypeError):
     """An operand's form is unknown, so calls with it are never kept."""
 
 
-class _Call(NamedTuple):
+class Chosen(NamedTuple):
+    """What a call runs: its kernels, their plan, and the entry of its tuned plan in the table."""
+
+    kernels: str = ""
+    plan: Any = None
+    entry: str | None = None
+
+
+_UNKNOWN = Chosen()
+
+
+class KeptCall(NamedTuple):
     """A kept call: how to run it again, and the checks that each repetition makes.
 
-    ``extents`` are those of the operands that the result must not overlap, each with the operand's
-    index and whether it may be the result; ``result_extent`` is None where callers give no result.
+    ``forbidden`` has the operands that the result must not overlap: the operand's index, between
+    which two distances from the result it overlaps, and whether it may be the result. There are
+    none where callers give no result.
     """
 
     run: Run
     shape: tuple[int, ...]
     output: str | np.dtype[Any]
-    extents: tuple[tuple[int, Extent, bool], ...]
-    result_extent: Extent | None
+    forbidden: tuple[tuple[int, int, int, bool], ...]
+    chosen: Chosen
 
 
 class CallCache:
@@ -87,60 +101,78 @@ class CallCache:
         in_place: tuple[int, ...] = (),
     ) -> None:
         self._override: PlanOverride[Any] = PlanOverride() if override is None else override
-        self._table = table
+        #: Its tuned plans.
+        self.table = table
         self._form_of = _no_form if form_of is None else form_of
-        self._empty = empty
+        #: Makes a result of a shape and a type.
+        self.empty = empty
         self._in_place = in_place
-        self._calls: dict[Key, _Call] = {}
+        self._calls: dict[Key, KeptCall] = {}
         self._bytes = 0
+        self._planning: dict[int, list[tuple[Key, KeptCall]]] = {}  # by thread
 
-    def key(self, operands: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
-        """Return what identifies calls of one form; None for calls that are never kept.
+    def look(self, operands: tuple[Any, ...]) -> tuple[list[Form | None], list[Any]]:
+        """Return the forms of operands and their places; None where one is missing.
 
-        ``operands`` are the arrays and last the result, None where one is missing; ``options`` are
-        all other arguments.
+        The place of an array is its address, that of anything else itself. Raises NoFormError.
         """
+        forms: list[Form | None] = []
+        places: list[Any] = []
+        for x in operands:
+            if type(x) is _ndarray:
+                # CuPy makes new tuples of shape and strides at each look, which takes longer than
+                # all else here. The strides of contiguous arrays follow from their shape.
+                strides = None if x._c_contiguous else x.strides
+                at = x.data.ptr
+                device = x.data.device_id if SEVERAL else 0
+                forms.append((x.dtype, x.shape, strides, at & ALIGNMENT, device))
+                places.append(at)
+            else:
+                forms.append(None if x is None else self._form_of(x))
+                places.append(x)
+        return forms, places
+
+    @contextmanager
+    def planning(self) -> Iterator[list[tuple[Key, KeptCall]]]:
+        """Within it this thread's calls are planned anew; those that are kept go into the list."""
+        thread = get_ident()
+        found = self._planning[thread] = []
         try:
-            # CuPy makes new tuples of shape and strides at each look, which takes longer than all
-            # else here. The strides of contiguous arrays follow from their shape.
-            forms = [
-                None if x is None
-                else (x.dtype, x.shape, None if x._c_contiguous else x.strides,
-                      x.data.ptr & ALIGNMENT, x.data.device_id if _SEVERAL else 0)
-                if type(x) is _ndarray
-                else self._form_of(x)
-                for x in operands
-            ]  # fmt: skip
-        except NoFormError:
-            return None
-        override, table = self._override, self._table
-        return (
-            *forms, options, _current_device() if _SEVERAL else 0, override.active, override.value,
-            0 if table is None else table.generation,
-        )  # fmt: skip
+            yield found
+        finally:
+            del self._planning[thread]
 
     def repeat(
         self, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
     ) -> tuple[Key | None, Any]:
         """Repeat a call of a form that was kept; return the call's key and its result.
 
-        The result is None where no call was kept, where the kept one does not serve these operands,
-        or where ``out`` overlaps one of them; the caller then computes it and may `keep` the call.
+        ``options`` are all arguments but the operands and ``out``. The key is None for calls that
+        are never kept. The result is None where no call was kept, where the kept one does not serve
+        these operands, or where ``out`` overlaps one of them; the caller then computes it and may
+        `keep` the call.
         """
-        key = self.key((*operands, out), options)
-        if key is None:
+        try:
+            forms, places = self.look((*operands, out))
+        except NoFormError:
             return None, None
+        override, table = self._override, self.table
+        key = (
+            *forms, options, current_device() if SEVERAL else 0, override.active, override.value,
+            0 if table is None else table.generation,
+        )  # fmt: skip
         try:
             call = self._calls.get(key)
         except TypeError:  # an option that is given as a list
             return key, None
-        if call is None:
+        if call is None or (self._planning and get_ident() in self._planning):
             return key, None
         if out is None:
-            out = self._empty(call.shape, call.output)
-        elif call.extents and _overlaps(call, operands, out):
+            out = self.empty(call.shape, call.output)
+            places[-1] = out.data.ptr if type(out) is _ndarray else out
+        elif overlaps(call, places):
             return key, None
-        return key, None if call.run(*operands, out) is NotImplemented else out
+        return key, None if call.run(*places) is NotImplemented else out
 
     def keep(
         self,
@@ -151,15 +183,17 @@ class CallCache:
         shape: tuple[int, ...],
         output: str,
         nbytes: int = 0,
+        chosen: Chosen = _UNKNOWN,
     ) -> None:
         """Keep a call that read its operands and wrote its result in place.
 
         Args:
-            key: from `key`; nothing is kept without one.
+            key: from `repeat`; nothing is kept without one.
             run: queues the work of any call of this form.
             operands, out: those of the key.
             shape, output: of the result and its type, as ``empty`` takes them.
             nbytes: device memory that ``run`` holds.
+            chosen: what it runs, for records.
         """
         if key is None:
             return
@@ -168,14 +202,11 @@ class CallCache:
         # A form ends with its device. Launches go to the current one.
         if any(form is not None and form[-1] != device for form in (*forms, result)):
             return
-        extents = [
-            (number, reach, number in self._in_place and forms[number] == result)
-            for number, reach in enumerate(map(extent, operands))
-            if reach is not None
-        ]
         # A type's name takes CuPy longer to look up than the launch of a kernel.
         kind = output if output not in np.sctypeDict else np.dtype(output)
-        call = _Call(run, shape, kind, tuple(extents), extent(out))
+        call = KeptCall(run, shape, kind, self.forbidden(operands, forms, out, result), chosen)
+        if self._planning and get_ident() in self._planning:
+            self._planning[get_ident()].append((key, call))
         if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:
             self.clear()
         try:
@@ -184,28 +215,43 @@ class CallCache:
         except TypeError:  # an option that is given as a list
             return
 
+    def forbidden(
+        self, operands: tuple[Any, ...], forms: Sequence[Form | None], out: Any, form: Form | None
+    ) -> tuple[tuple[int, int, int, bool], ...]:
+        """Return `KeptCall.forbidden` of operands and a result, given with their forms."""
+        written = extent(out)
+        if written is None:
+            return ()
+        low, high = written
+        return tuple(
+            (number, low - read[1], high - read[0], number in self._in_place and own == form)
+            for number, (own, read) in enumerate(zip(forms, map(extent, operands), strict=True))
+            if read is not None
+        )
+
     def clear(self) -> None:
         """Drop all calls."""
         self._calls.clear()
         self._bytes = 0
 
 
-def _overlaps(call: _Call, operands: tuple[Any, ...], out: Any) -> bool:
-    """Return whether a call would write what it has yet to read."""
-    assert call.result_extent is not None
-    at = _array(out).data.ptr
-    low, high = call.result_extent
-    for number, (first, end), in_place in call.extents:
-        x = operands[number]
-        distance = (x if type(x) is _ndarray else _array(x)).data.ptr - at
-        if low - end < distance < high - first and not (in_place and distance == 0):
+def overlaps(call: KeptCall, places: list[Any]) -> bool:
+    """Return whether a call would write what it has yet to read, at the places of `look`."""
+    out = _address(places[-1])
+    for number, below, above, in_place in call.forbidden:
+        distance = _address(places[number]) - out
+        if below < distance < above and not (in_place and distance == 0):
             return True
     return False
 
 
+def _address(place: Any) -> int:
+    return place if type(place) is int else int(place.array.data.ptr)
+
+
 def extent(x: Any) -> Extent | None:
     """Return the extent of an array, or of an object's ``array``; None of anything else."""
-    array = _array(x)
+    array = x if type(x) is _ndarray else getattr(x, "array", x)
     if type(array) is not _ndarray:
         return None
     low = high = 0
@@ -215,10 +261,6 @@ def extent(x: Any) -> Extent | None:
         else:
             high += (length - 1) * stride
     return low, high + int(array.itemsize)
-
-
-def _array(x: Any) -> Any:
-    return x if type(x) is _ndarray else getattr(x, "array", x)
 
 
 def _no_form(x: Any) -> Form:

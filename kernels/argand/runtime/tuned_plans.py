@@ -81,6 +81,24 @@ class TunedPlans(Generic[C]):
         self.forget()
         self.changed()
 
+    def adopt(self, device: int, tuned: dict[str, Any]) -> None:
+        """Use one entry of another table in this process: its name, its choice, and what it is of.
+
+        Raises ValueError for one of another card, driver or version, and for one that is damaged.
+        """
+        given = dict(tuned)
+        try:
+            name, row = str(given.pop("name")), given.pop("choice")
+            if given != self.measured_on(device):
+                raise ValueError(f"measured on {given}, this is {self.measured_on(device)}")
+            choice = self._entry(name, row, (self._device or gpu)(device).arch)
+        except (TypeError, KeyError, AttributeError, IndexError) as error:
+            raise ValueError(f"a damaged tuned plan ({type(error).__name__}: {error})") from error
+        table = self.all(device)
+        if table.get(name) != choice:
+            table[name] = choice
+            self.changed()
+
     def forget(self) -> None:
         """Drop what was read, so that files are read anew."""
         self._read.clear()

@@ -1,8 +1,15 @@
-"""Workspace that kernels find zero and leave zero, so that no call has to clear its counters."""
+"""Workspace of calls: counters that kernels leave zero, and memory that one call needs.
+
+Counters are found zero, so that no call has to clear them. The memory of a call is freed after its
+launches and reused in the stream's order; that of a plan stays, so that a graph which captured the
+plan can be replayed as long as the plan lives.
+"""
 
 from __future__ import annotations
 
-from threading import get_ident
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cupy
@@ -13,6 +20,8 @@ PER_THREAD = 2
 """CUDA's handle of the default stream that each thread has for itself."""
 _kept: dict[tuple[int, int, int], tuple[int, int, Any]] = {}
 """Address, bytes and array, by device, stream and thread."""
+_outgrown: list[Any] = []
+"""Smaller arrays, whose addresses captured graphs may hold: less than the ones that are kept."""
 
 
 def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None = None) -> int:
@@ -24,12 +33,88 @@ def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None 
     """
     if stream is None:
         stream = cupy.cuda.get_current_stream().ptr
-    thread = get_ident() if stream == PER_THREAD else 0
+    thread = threading.get_ident() if stream == PER_THREAD else 0
     key = (cupy.cuda.runtime.getDevice() if device is None else device, stream, thread)
-    address, size, _ = _kept.get(key, _NOTHING)
+    address, size, smaller = _kept.get(key, _NOTHING)
     if size < nbytes:
-        # CuPy frees the smaller memory in the stream's order.
-        found = cupy.zeros(max(nbytes, _MIN_BYTES), cupy.uint8)
+        if smaller is not None:
+            _outgrown.append(smaller)
+        found = cupy.zeros(max(nbytes, 2 * size, _MIN_BYTES), cupy.uint8)
         address = int(found.data.ptr)
         _kept[key] = address, int(found.nbytes), found
     return address
+
+
+class _ThreadsPlan(threading.local):
+    """The memory of the plan that a thread is calling."""
+
+    taking: _Taking | None = None
+
+
+_current = _ThreadsPlan()
+
+
+def call_memory(nbytes: int) -> Any:
+    """Return memory (CuPy's pointer) for the launches of one call on the current stream.
+
+    The caller holds it until the last launch, and another call may have it then.
+    """
+    taking = _current.taking
+    return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
+
+
+def hold(thing: Any) -> None:
+    """Keep what a call's launches need, such as a library's plan, where a plan is calling."""
+    taking = _current.taking
+    if taking is not None:
+        taking.hold(thing)
+
+
+class PlanMemory:
+    """The memory of one plan's calls, by stream: calls of one stream run one after another."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, list[Any]] = {}
+        self._held: dict[int, Any] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a call."""
+        return max((sum(x.mem.size for x in of) for of in self._blocks.values()), default=0)
+
+    @property
+    def used(self) -> bool:
+        """Whether calls take memory or hold anything."""
+        return bool(self._blocks or self._held)
+
+    @contextmanager
+    def use(self, stream: int) -> Iterator[None]:
+        """Within it the calls of this thread, on this stream, take their memory from here."""
+        before = _current.taking
+        _current.taking = _Taking(self._blocks, stream, self._held)
+        try:
+            yield
+        finally:
+            _current.taking = before
+
+
+class _Taking:
+    """One call that takes a plan's blocks in order, which is the same at each call."""
+
+    def __init__(self, blocks: dict[int, list[Any]], stream: int, held: dict[int, Any]) -> None:
+        self._blocks, self._stream, self._held = blocks, stream, held
+        self._next = 0
+
+    def memory(self, nbytes: int) -> Any:
+        """Return the next block."""
+        blocks = self._blocks.setdefault(self._stream, [])
+        number, self._next = self._next, self._next + 1
+        if number == len(blocks):
+            blocks.append(cupy.cuda.alloc(nbytes))
+        if blocks[number].mem.size < nbytes:
+            blocks[number] = cupy.cuda.alloc(nbytes)
+        return blocks[number]
+
+    def hold(self, thing: Any) -> None:
+        """Keep a thing as long as the plan."""
+        self._held[id(thing)] = thing

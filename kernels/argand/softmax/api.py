@@ -128,7 +128,7 @@ def logsumexp(
     return _dispatch("logsumexp", x, axis, out, options)
 
 
-_CALLS = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp}
+FUNCTIONS = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp}
 _Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str | None]
 """Precision, rounding, scale, power, format and output, as they were given."""
 
@@ -146,7 +146,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
         return call_on_foreign(
-            _CALLS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
+            FUNCTIONS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
         )
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
@@ -165,7 +165,7 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
         return call_on_foreign(
-            _CALLS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
+            FUNCTIONS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
         )
     x = x if is_cuda_array(x) else np.asarray(x)
     if not -x.ndim <= axis < x.ndim:

@@ -11,7 +11,7 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.call_cache import CallCache, Key, Run
+from argand.runtime.call_cache import CallCache, Chosen, Key, Run
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
 from argand.runtime.layout import clashes, device_of, row_stride
@@ -58,7 +58,10 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
             launch = SoftmaxLaunch(problem, mine, target)
             launch(mine.data.ptr, target.data.ptr)
             if mine is x and (out is None or usable):
-                CALLS.keep(key, launch.of_arrays(), (x,), out, target.shape, problem.result_type)
+                entry = softmax_tuning.key(launch.form, problem.rows, problem.columns)
+                chosen = Chosen(kernel_name(launch.form, launch.plan), launch.plan, entry)
+                run, shape, kind = launch.run(), target.shape, problem.result_type
+                CALLS.keep(key, run, (x,), out, shape, kind, chosen=chosen)
         if out is not None and target is not out:
             out[...] = target
             return out
@@ -157,14 +160,14 @@ class SoftmaxLaunch:
         exchange = zeroed_workspace(nbytes, stream, self._device) if nbytes else 0
         self._launches((x, out, exchange), stream)
 
-    def of_arrays(self) -> Run:
-        """Return a function that queues it for arrays of these forms, with one Python call less."""
+    def run(self) -> Run:
+        """Return a function that queues it as a call does, with less between."""
         if self._exchange_bytes:
-            return lambda x, out: self(x.data.ptr, out.data.ptr)
+            return self
         launches, device = self._launches, self._device
 
-        def run(x: Any, out: Any) -> None:
-            launches((x.data.ptr, out.data.ptr, 0), _current_stream(device).ptr)
+        def run(x: int, out: int) -> None:
+            launches((x, out, 0), _current_stream(device).ptr)
 
         return run
 

@@ -15,7 +15,7 @@ from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side
 from argand.gemm.problem import GemmProblem
-from argand.runtime.call_cache import Key
+from argand.runtime.call_cache import Chosen, Key
 from argand.runtime.layout import Layout, batched, device_of, result_array
 
 
@@ -117,7 +117,8 @@ def _solve(
     )  # fmt: skip
     if in_place and (out is None or target is out):
         run = run_of(launch, given, str(a.dtype))
-        CALLS.keep(key, run, given, out, problem.shape, str(a.dtype))
+        chosen = Chosen(prepared_launch.name)
+        CALLS.keep(key, run, given, out, problem.shape, str(a.dtype), chosen=chosen)
 
 
 class _Operand(NamedTuple):

@@ -46,6 +46,7 @@ from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import TensorMap, tensor_map
+from argand.runtime.workspace import call_memory
 
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""
@@ -99,7 +100,7 @@ class ModularLaunch:
             launches.note(self.name)
         stream = cupy.cuda.get_current_stream().ptr
         # Freed after the launches, it is reused in the stream's order.
-        memory = cupy.cuda.alloc(self.nbytes)
+        memory = call_memory(self.nbytes)
         addresses = (a, b, c, out, memory.ptr, 0, 0, 0)
         if self._proof is None:
             self._launches(addresses, stream)

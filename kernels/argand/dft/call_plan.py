@@ -1,0 +1,70 @@
+"""`DftPlan`: transforms that are planned once and then only launched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argand.dft.api import dft
+from argand.precision import Precision
+from argand.runtime.call_plan import CallPlan
+
+
+class DftPlan(CallPlan):
+    """A call of `argand.dft`, planned for arrays like this one.
+
+    Args:
+        x: an array as later calls have it. Other arguments are those of `argand.dft`; a precision
+            is a name or a dtype. On a GPU the axis must be the last one.
+
+    Example:
+        >>> import numpy as np
+        >>> from argand import DftPlan
+        >>> x = np.ones((2, 8), np.complex64)
+        >>> DftPlan(x)(x)[0, 0]
+        np.complex64(8+0j)
+
+    Raises what `argand.dft` does, and ValueError for an array that a GPU's kernels cannot read in
+    place.
+    """
+
+    operation = "dft"
+    names = ("x",)
+
+    def __init__(
+        self,
+        x: Any,
+        axis: int = -1,
+        *,
+        n: int | None = None,
+        inverse: bool = False,
+        norm: str = "backward",
+        precision: str | Precision | None = None,
+        rounding: Sequence[str] | str | None = None,
+    ) -> None:
+        super().__init__((x,), {
+            "axis": axis, "n": n, "inverse": inverse, "norm": norm, "precision": precision,
+            "rounding": rounding,
+        })  # fmt: skip
+
+    def __call__(self, x: Any, *, out: Any = None) -> Any:
+        """Return the transforms, in ``out`` where it is given; it may be x.
+
+        Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
+        in part.
+        """
+        return self._run(x, out)
+
+    def _call(self, *arrays: Any, out: Any = None) -> Any:
+        return dft(*arrays, out=out, **self._arguments)
+
+    def _cache(self) -> Any:
+        from argand.dft.gpu import CALLS
+
+        return CALLS
+
+    @classmethod
+    def _table(cls) -> Any:
+        from argand.dft.tuned import TABLE
+
+        return TABLE

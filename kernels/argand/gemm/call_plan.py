@@ -1,0 +1,80 @@
+"""`GemmPlan`: a product that is planned once and then only launched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argand.gemm.api import gemm
+from argand.gemm.families import Family
+from argand.gemm.operands import Op
+from argand.gemm.problem import Output
+from argand.precision import Precision
+from argand.runtime.call_plan import CallPlan
+
+
+class GemmPlan(CallPlan):
+    """A call of `argand.gemm`, planned for operands like these.
+
+    Args:
+        a, b, c: operands as later calls have them: arrays, `Pairs` or `Packed`; c None where there
+            is none. Other arguments are those of `argand.gemm`; a precision is a name or a dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> from argand import GemmPlan
+        >>> a = np.ones((4, 3), np.complex64)
+        >>> plan = GemmPlan(a, a.T, precision="tf32")
+        >>> plan(a, a.T).shape
+        (4, 4)
+
+    Raises what `argand.gemm` does, and ValueError for operands that a GPU's kernels cannot read in
+    place.
+    """
+
+    operation = "gemm"
+    names = ("a", "b", "c")
+
+    def __init__(
+        self,
+        a: Any,
+        b: Any,
+        c: Any = None,
+        *,
+        alpha: complex = 1,
+        beta: complex = 0,
+        op_a: Op = "N",
+        op_b: Op = "N",
+        precision: str | Precision | None = None,
+        tolerance: float | None = None,
+        rounding: Sequence[str] | str | None = None,
+        output: Output | None = None,
+        kernels: Family | None = None,
+    ) -> None:
+        super().__init__((a, b, c), {
+            "alpha": alpha, "beta": beta, "op_a": op_a, "op_b": op_b, "precision": precision,
+            "tolerance": tolerance, "rounding": rounding, "output": output, "kernels": kernels,
+        })  # fmt: skip
+
+    def __call__(self, a: Any, b: Any, c: Any = None, *, out: Any = None) -> Any:
+        """Return the product, in ``out`` where it is given; arguments as of `argand.gemm`.
+
+        Raises ValueError where an operand, or ``out``, has not the planned form, and where ``out``
+        overlaps an operand.
+        """
+        return self._run(a, b, c, out)
+
+    def _call(self, *arrays: Any, out: Any = None) -> Any:
+        a, b, c = arrays
+        return gemm(a, b, c, out=out, **self._arguments)
+
+    def _cache(self) -> Any:
+        from argand.gemm.calls import CALLS
+
+        return CALLS
+
+    @classmethod
+    def _table(cls) -> Any:
+        from argand.gemm.tuned import TABLE
+
+        return TABLE

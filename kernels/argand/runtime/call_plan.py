@@ -1,0 +1,235 @@
+"""Plans: a call is checked and planned once, for arrays of given forms, and then only repeated.
+
+A form is the shape, the type and, on a GPU, the strides, the device and the address modulo 32. A
+plan knows nothing of an operation but its public function; on a GPU it holds what the call cache
+keeps of one call, and the memory that the call takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from argand.device import Device, cpu, is_cupy_array
+from argand.precision import Precision, precision_name
+from argand.tensors import has_tensors
+
+_VERSION = 1
+_MOST_BYTES = 1 << 20
+"""Largest file of a plan: a real one has some kilobytes."""
+
+
+class CallPlan:
+    """One call of an operation, planned for arrays of given forms; base of every plan.
+
+    Args:
+        arrays: one of each operand as later calls have them, None where one is missing.
+        options: of the operation's function, by name.
+
+    Planning makes the call once, into an array of its own: on a GPU its kernels are compiled then,
+    and later changes of tuned plans do not concern the plan. A plan serves many streams; the calls
+    of one stream are made by one thread at a time. A CUDA graph that captured a call holds
+    addresses of the plan's memory, so the plan must live as long as the graph.
+
+    Raises what the operation's function does, TypeError for tensors, and ValueError for arrays that
+    the call would have to convert or copy.
+    """
+
+    operation: ClassVar[str]
+    """The public function's name, in files too."""
+    names: ClassVar[tuple[str, ...]]
+    """Those of the operands."""
+
+    def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        if has_tensors(*arrays):
+            raise TypeError(
+                f"{self.operation} plans take NumPy or CuPy arrays; cupy.from_dlpack(tensor) and "
+                "tensor.numpy() are views of tensors"
+            )
+        #: Arguments of the operation's function but for the operands.
+        self.options = {name: _plain(name, value) for name, value in options.items()}
+        self._forms = [_form(x) for x in arrays]
+        self._on_gpu: Any = None
+        #: Where it computes.
+        self.device = cpu()
+        if any(map(_is_on_gpu, arrays)):
+            from argand.runtime.device_plan import DevicePlan
+
+            self._on_gpu = DevicePlan(self._cache(), self._call, arrays)
+            self.device = self._on_gpu.device
+        else:
+            self._call(*arrays)
+
+    def _call(self, *arrays: Any, out: Any = None) -> Any:
+        """Call the operation's function."""
+        raise NotImplementedError
+
+    def _cache(self) -> Any:
+        """Return the operation's call cache; a GPU is there."""
+        raise NotImplementedError
+
+    def _run(self, *every: Any) -> Any:
+        """Compute it for operands and last ``out`` of the planned forms."""
+        on_gpu = self._on_gpu
+        if on_gpu is not None:
+            found = on_gpu(every)
+            if found is not None:
+                return found
+        arrays, out = every[:-1], every[-1]
+        self._refuse(arrays)
+        if on_gpu is not None:
+            raise ValueError(on_gpu.mismatch(self.names, every))
+        return self._call(*arrays, out=out)
+
+    def _refuse(self, arrays: tuple[Any, ...]) -> None:
+        """Raise ValueError where an operand has not the form that was planned."""
+        for name, x, wanted in zip(self.names, arrays, self._forms, strict=True):
+            found = _form(x)
+            if found != wanted:
+                raise ValueError(
+                    f"{name} must be {_words(wanted)} as planned, got {_words(found)}; "
+                    f"make another plan for it"
+                )
+
+    def describe(self) -> str:
+        """Return what a call runs, in lines: operands, precision, kernels, plan, workspace."""
+        operands = ", ".join(
+            f"{name} {_words(form)}"
+            for name, form in zip(self.names, self._forms, strict=True)
+            if form is not None
+        )
+        lines = [f"{self.operation} of {operands}", f"options: {_given(self.options)}"]
+        lines.append(f"device: {self.device.name}")
+        if self._on_gpu is not None:
+            chosen = self._on_gpu.chosen
+            lines.append(f"kernels: {chosen.kernels}")
+            if chosen.plan is not None:
+                lines.append(f"plan: {chosen.plan}")
+            lines.append(f"workspace: {self._on_gpu.memory.nbytes} bytes")
+        return "\n".join(lines)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file, for `load` on a machine of the same card and software.
+
+        The file has the forms, the options and the tuned plan that the call takes, where one was
+        measured. Raises OSError where it cannot be written, NotOwnError for a folder that others
+        may write to.
+        """
+        from argand.runtime.own_files import write_own
+
+        tuned = None if self._on_gpu is None else self._on_gpu.tuned()
+        content = {
+            "argand plan": _VERSION, "operation": self.operation, "options": self.options,
+            "forms": [_listed(form) for form in self._forms], "tuned": tuned,
+        }  # fmt: skip
+        write_own(Path(path).absolute(), json.dumps(content, indent=1).encode())
+
+    @classmethod
+    def load(cls, path: str | Path, *arrays: Any) -> Self:
+        """Return the plan in a file of `save`, for arrays of the forms that it names.
+
+        A tuned plan in the file becomes that of the process, for problems of about that size.
+        Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError
+        for one that is no plan of this operation, was tuned on another card, driver or version, or
+        is for other arrays.
+        """
+        content = _read(Path(path).absolute(), cls.operation)
+        try:
+            options = {name: _loaded(name, value) for name, value in content["options"].items()}
+            forms, tuned = content["forms"], content["tuned"]
+            found = [_listed(_form(x)) for x in arrays]
+            found += [None] * (len(cls.names) - len(found))
+            if found != forms:
+                raise ValueError(f"{path} is for arrays {forms}, got {found}")
+            if tuned is not None:
+                cls._adopt(tuned)
+            return cls(*arrays, **options)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """The options as the function takes them."""
+        return {name: _loaded(name, value) for name, value in self.options.items()}
+
+    @classmethod
+    def _adopt(cls, tuned: Any) -> None:
+        from argand.runtime.device_plan import adopt
+
+        adopt(cls._table(), tuned)
+
+    @classmethod
+    def _table(cls) -> Any:
+        """Return the operation's table of tuned plans; None where it has none."""
+        return None
+
+
+def _is_on_gpu(x: Any) -> bool:
+    """Return whether x is, or consists of, arrays on a GPU."""
+    device: Device | None = getattr(x, "device", None) if hasattr(x, "backend_data") else None
+    if device is not None:
+        return device.backend == "cuda"
+    return is_cupy_array(getattr(x, "array", x))
+
+
+def _form(x: Any) -> tuple[Any, ...] | None:
+    """Return an operand's type and shape."""
+    if x is None:
+        return None
+    kind = getattr(x, "format", None) or getattr(x, "dtype", None)
+    if kind is None and hasattr(x, "precision"):
+        kind = f"packed {x.precision.name}"
+    if kind is None:
+        x = np.asarray(x)
+        kind = x.dtype
+    return str(kind), tuple(x.shape)
+
+
+def _words(form: tuple[Any, ...] | None) -> str:
+    return "None" if form is None else f"{form[0]} {form[1]}"
+
+
+def _listed(form: tuple[Any, ...] | None) -> list[Any] | None:
+    return None if form is None else [form[0], list(form[1])]
+
+
+def _given(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items() if value is not None)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return an option as JSON has it: a precision by its name, a complex number as two."""
+    if name == "precision" and value is not None:
+        found = precision_name(value)
+        if isinstance(found, Precision):
+            raise ValueError(f"precision of a plan must be a name or a dtype, got {found}")
+        return found
+    if isinstance(value, np.generic):
+        value = value.item()
+    return [value.real, value.imag] if isinstance(value, complex) else value
+
+
+def _loaded(name: str, value: Any) -> Any:
+    return complex(*value) if name in ("alpha", "beta") and isinstance(value, list) else value
+
+
+def _read(path: Path, operation: str) -> dict[str, Any]:
+    """Return a file's content. Raises ValueError where it is no plan of an operation."""
+    from argand.runtime.own_files import read_own
+
+    text = read_own(path)
+    if len(text) > _MOST_BYTES:
+        raise ValueError(f"{path} has {len(text)} bytes, a plan has at most {_MOST_BYTES}")
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no plan: {error}") from error
+    if not isinstance(content, dict) or content.get("argand plan") != _VERSION:
+        raise ValueError(f"{path} is no plan of version {_VERSION}")
+    if content.get("operation") != operation:
+        raise ValueError(f"{path} is a plan of {content.get('operation')!r}, not of {operation!r}")
+    return content

@@ -1,0 +1,159 @@
+"""The part of a plan that a GPU needs: a kept call, the forms of its arrays and its memory."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import cupy
+
+from argand.device import gpu
+from argand.runtime.call_cache import (
+    SEVERAL,
+    CallCache,
+    Form,
+    KeptCall,
+    Key,
+    NoFormError,
+    current_device,
+    overlaps,
+)
+from argand.runtime.tuned_plans import TunedPlans
+from argand.runtime.workspace import PlanMemory
+
+_ndarray = cupy.ndarray
+_current_stream = cupy.cuda.get_current_stream
+
+
+_Remembered = tuple[Callable[[], Any], tuple[int, ...]]
+"""What returns an array as long as it lives, and its shape."""
+
+
+class DevicePlan:
+    """A call that the call cache of an operation kept, for arrays of the same forms.
+
+    Raises ValueError where the cache keeps no such call.
+    """
+
+    def __init__(self, cache: CallCache, call: Callable[..., Any], arrays: tuple[Any, ...]) -> None:
+        device = cupy.cuda.Device().id
+        self.device = gpu(device)
+        #: What calls take beside their operands.
+        self.memory = PlanMemory()
+        with self.memory.use(_current_stream().ptr), cache.planning() as kept:
+            result = call(*arrays)
+        self._alone, _ = cache.look((*arrays, None))
+        # A call may pass on a view of an operand, or return a view of what was computed.
+        if not kept or not _as_given(*kept[-1], self._alone, result):
+            raise ValueError(
+                "a plan needs operands that kernels read in place, at least one element, and "
+                f"{self.device.name} as the current device; a call with these converts or copies "
+                "one of them"
+            )
+        self._cache, self._look = cache, cache.look
+        self._with_out, _ = cache.look((*arrays, result))
+        *forms, form = self._with_out
+        # As if it had been called with ``out``.
+        forbidden = cache.forbidden(arrays, forms, result, form)
+        self._call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
+        self.chosen = self._call.chosen
+        self._run, self._has_memory = self._call.run, self.memory.used
+        self._shape, self._kind, self._empty = self._call.shape, self._call.output, cache.empty
+        #: The arrays of the last call with ``out``, and their places.
+        self._last: tuple[list[_Remembered], list[Any]] = [], []
+
+    def __call__(self, every: tuple[Any, ...]) -> Any:
+        """Queue the call for the operands and last ``out``, or None, and return the result.
+
+        It returns None, and does nothing, where they are not of the planned forms or overlap.
+        """
+        if SEVERAL and current_device() != self.device.index:
+            raise ValueError(
+                f"the plan is for GPU {self.device.index}, which is not the current one"
+            )
+        known, places = self._last
+        for x, (same, shape) in zip(every, known, strict=False):
+            if same() is not x or (x is not None and x.shape != shape):
+                break
+        else:
+            if known:
+                return self._started(every[-1], places)
+        return self._checked(every)
+
+    def _checked(self, every: tuple[Any, ...]) -> Any:
+        """Do the same for arrays that are not those of the last call."""
+        try:
+            forms, places = self._look(every)
+        except NoFormError:
+            return None
+        out = every[-1]
+        if out is None:
+            if forms != self._alone:
+                return None
+            out = self._empty(self._shape, self._kind)
+            places[-1] = out.data.ptr if type(out) is _ndarray else out
+        elif forms != self._with_out or overlaps(self._call, places):
+            return None
+        elif all(x is None or type(x) is _ndarray for x in every):
+            # All that can change of an array is its shape, and never the bytes that it covers.
+            self._last = [_remembered(x) for x in every], places
+        return self._started(out, places)
+
+    def _started(self, out: Any, places: list[Any]) -> Any:
+        if self._has_memory:
+            with self.memory.use(_current_stream().ptr):
+                self._run(*places)
+        else:
+            self._run(*places)
+        return out
+
+    def mismatch(self, names: tuple[str, ...], every: tuple[Any, ...]) -> str:
+        """Return why a call is not this plan's, whose operands have the planned shapes."""
+        try:
+            forms, _ = self._look(every)
+        except NoFormError as error:
+            return f"operands and out must be on {self.device.name}, got {error}"
+        for name, found, wanted in zip((*names, "out"), forms, self._with_out, strict=True):
+            if found is not None and found != wanted:
+                return (
+                    f"{name} must have the planned type, shape, strides (None: contiguous), "
+                    f"address modulo 32 and device {wanted}, got {found}"
+                )
+        return "out must not overlap an operand"
+
+    def tuned(self) -> dict[str, Any] | None:
+        """Return the tuned plan that the call took, as a table keeps it; None where it has none."""
+        table, entry = self._cache.table, self.chosen.entry
+        if table is None or entry is None:
+            return None
+        choice = table.find(entry, self.device.index)
+        if choice is None:
+            return None
+        return {**table.measured_on(self.device.index), "name": entry, "choice": asdict(choice)}
+
+
+def _remembered(x: Any) -> _Remembered:
+    return (_nothing, ()) if x is None else (weakref.ref(x), x.shape)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _as_given(key: Key, call: KeptCall, forms: list[Form | None], result: Any) -> bool:
+    """Return whether a kept call read operands of these forms and wrote the whole result."""
+    array = getattr(result, "array", result)
+    whole = tuple(result.shape) == tuple(call.shape) and array.flags.c_contiguous
+    return whole and list(key[: len(forms)]) == forms
+
+
+def adopt(table: TunedPlans[Any] | None, tuned: dict[str, Any]) -> None:
+    """Take the tuned plan of a file into a table of the current device, for this process.
+
+    Raises ValueError for a plan of another card, driver or version, or one that is not legal.
+    """
+    if table is None:
+        raise ValueError("this operation has no tuned plans")
+    table.adopt(cupy.cuda.Device().id, tuned)

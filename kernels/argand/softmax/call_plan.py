@@ -1,0 +1,76 @@
+"""`SoftmaxPlan`: softmaxes that are planned once and then only launched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argand.runtime.call_plan import CallPlan
+from argand.softmax.api import FUNCTIONS
+from argand.softmax.formats import OPERATIONS, Operation
+
+
+class SoftmaxPlan(CallPlan):
+    """A call of `argand.softmax`, `log_softmax` or `logsumexp`, planned for arrays like this one.
+
+    Args:
+        x: an array as later calls have it. Other arguments are those of `argand.softmax`; a
+            precision is a name or a dtype. On a GPU the axis must be the last one.
+        function: softmax, log_softmax or logsumexp.
+
+    Example:
+        >>> import numpy as np
+        >>> from argand import SoftmaxPlan
+        >>> x = np.zeros((2, 4), np.float32)
+        >>> SoftmaxPlan(x)(x)[0, 0]
+        np.float32(0.25)
+
+    Raises what `argand.softmax` does, and ValueError for an unknown function and for an array that
+    a GPU's kernels cannot read in place.
+    """
+
+    operation = "softmax"
+    names = ("x",)
+
+    def __init__(
+        self,
+        x: Any,
+        axis: int = -1,
+        *,
+        function: Operation = "softmax",
+        precision: Any = None,
+        rounding: Sequence[str] | str | None = None,
+        scale: float = 1.0,
+        power: bool = False,
+        format: str | None = None,
+        output: str | None = None,
+    ) -> None:
+        if function not in OPERATIONS:
+            raise ValueError(f"function must be one of {list(OPERATIONS)}, got {function!r}")
+        super().__init__((x,), {
+            "axis": axis, "function": function, "precision": precision, "rounding": rounding,
+            "scale": scale, "power": power, "format": format, "output": output,
+        })  # fmt: skip
+
+    def __call__(self, x: Any, *, out: Any = None) -> Any:
+        """Return the softmaxes, in ``out`` where it is given; it may be x.
+
+        Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
+        in part.
+        """
+        return self._run(x, out)
+
+    def _call(self, *arrays: Any, out: Any = None) -> Any:
+        given = self._arguments
+        return FUNCTIONS[given.pop("function")](*arrays, out=out, **given)
+
+    def _cache(self) -> Any:
+        from argand.softmax.gpu import CALLS
+
+        return CALLS
+
+    @classmethod
+    def _table(cls) -> Any:
+        from argand.softmax.tuned import TABLE
+
+        return TABLE

@@ -1,0 +1,182 @@
+"""Plans as objects on a GPU: the bits of the calls, other arrays, captured graphs, tuned plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, logsumexp, pack, pairs, softmax
+from argand.runtime.call_plan import CallPlan
+
+pytestmark = pytest.mark.gpu
+
+
+def complexes(rng: np.random.Generator, *shape: int, kind: str = "complex64") -> Any:
+    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(kind)
+
+
+Case = tuple[tuple[tuple[int, ...], ...], Callable[..., CallPlan], Callable[..., Any]]
+
+
+def _product(size: int, precision: str) -> Case:
+    given: dict[str, Any] = {"precision": precision, "op_b": "C"}
+    return (
+        ((size, size), (size, size)),
+        lambda a, b: GemmPlan(a, b, **given),
+        lambda a, b: gemm(a, b, **given),
+    )
+
+
+def _transform(length: int, **given: Any) -> Case:
+    return ((2, length),), lambda x: DftPlan(x, **given), lambda x: dft(x, **given)
+
+
+CASES: dict[str, Case] = {
+    "one kernel": _product(40, "3xtf32"),
+    "packed before": _product(512, "3xfp16"),
+    "by cuBLAS": _product(40, "fp32"),
+    "exact integers": _product(64, "7xint8"),
+    "transforms": _transform(1009),
+    "three kernels": _transform(1 << 18),
+    "by cuFFT": _transform(48, precision="fp32", inverse=True),
+    "softmax": (
+        ((30, 100),),
+        lambda x: SoftmaxPlan(x, power=True),
+        lambda x: softmax(x, power=True),
+    ),
+    "logsumexp": (
+        ((30, 100),),
+        lambda x: SoftmaxPlan(x, function="logsumexp", power=True),
+        lambda x: logsumexp(x, power=True),
+    ),
+}
+
+
+def planned(
+    cp: Any, rng: np.random.Generator, name: str
+) -> tuple[Any, list[tuple[Any, ...]], list[Any]]:
+    """A plan, operands of three calls, and their results."""
+    shapes, make, call = CASES[name]
+    given = [
+        tuple(cp.asarray(complexes(rng, *shape)) for shape in shapes) for _ in range(3)
+    ]  # fmt: skip
+    return make(*given[0]), given, [call(*arrays) for arrays in given]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_plan_computes_the_bits_of_the_call(cp: Any, rng: Any, name: str) -> None:
+    plan, given, wanted = planned(cp, rng, name)
+    out = cp.empty_like(wanted[0])
+    for arrays, result in [*zip(given, wanted, strict=True)] * 2:
+        assert bool((plan(*arrays) == result).all())
+        for _ in range(2):
+            out.fill(7)
+            assert plan(*arrays, out=out) is out
+            assert bool((out == result).all())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_graph_replays_a_plan(cp: Any, rng: Any, name: str) -> None:
+    """The plan's memory is its own: what is allocated after the capture is not written."""
+    plan, given, wanted = planned(cp, rng, name)
+    held = tuple(cp.empty_like(x) for x in given[0])
+    out = cp.empty_like(wanted[0])
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        plan(*held, out=out)
+        stream.begin_capture()
+        plan(*held, out=out)
+        graph = stream.end_capture()
+        others = [cp.full(1 << 16, 3, cp.uint8) for _ in range(64)]
+        for arrays, result in zip(given, wanted, strict=True):
+            for to, x in zip(held, arrays, strict=True):
+                to[...] = x
+            graph.launch(stream=stream)
+            assert bool((out == result).all())
+        assert all(bool((x == 3).all()) for x in others)
+
+
+def test_other_arrays_are_refused(cp: Any, rng: Any) -> None:
+    a, b = (cp.asarray(complexes(rng, 40, 40)) for _ in range(2))
+    plan, out = GemmPlan(a, b, precision="tf32"), cp.empty_like(a)
+    plan(a, b, out=out)
+    memory = cp.empty(1601, cp.complex64)
+    wrong: list[tuple[str, tuple[Any, ...], Any]] = [
+        ("a must have the planned", (a.T, b), out),
+        ("b must have the planned", (a, memory[1:].reshape(40, 40)), out),
+        ("out must have the planned", (a, b), cp.empty((40, 41), cp.complex64)[:, :40]),
+        ("out must not overlap", (a, b), b),
+        ("a must be complex64", (a.astype("complex128"), b), out),
+        ("a must be complex64", (a[:39], b), None),
+        ("a must have the planned|must be on", (a.get(), b), out),
+    ]
+    for message, operands, goal in wrong:
+        with pytest.raises(ValueError, match=message):
+            plan(*operands, out=goal)
+    a.shape = (20, 80)
+    with pytest.raises(ValueError, match="a must be complex64"):
+        plan(a, b, out=out)
+
+
+def test_arrays_that_are_copied_have_no_plan(cp: Any, rng: Any) -> None:
+    x = cp.asarray(complexes(rng, 24, 48))
+    for make in (
+        lambda: GemmPlan(x.astype("complex128"), x.T, precision="tf32"),
+        lambda: DftPlan(x, 0),
+        lambda: SoftmaxPlan(x.real.copy(), 0),
+        lambda: GemmPlan(x[:0], x.T, precision="tf32"),
+    ):
+        with pytest.raises(ValueError, match="a plan needs operands that kernels read in place"):
+            make()
+
+
+def test_packed_operands_and_pairs_have_plans(cp: Any, rng: Any) -> None:
+    w = pack(cp.asarray(complexes(rng, 64, 256)), "fp16")
+    x = pairs(cp.asarray(rng.integers(-99, 99, (256, 512, 2)).astype(np.int8)))
+    plan = GemmPlan(w, x, output="complex-half")
+    wanted = gemm(w, x, output="complex-half").array
+    for _ in range(2):
+        assert bool((plan(w, x).array == wanted).all())
+
+
+def test_two_streams_have_memory_of_their_own(cp: Any, rng: Any) -> None:
+    plan, given, wanted = planned(cp, rng, "packed before")
+    streams = [cp.cuda.Stream(non_blocking=True) for _ in range(2)]
+    cp.cuda.Device().synchronize()
+    found = []
+    for _ in range(20):
+        for stream, arrays in zip(streams, given, strict=False):
+            with stream:
+                found.append(plan(*arrays))
+    cp.cuda.Device().synchronize()
+    for number, x in enumerate(found):
+        assert bool((x == wanted[number % 2]).all())
+
+
+def test_a_plan_says_what_runs_and_is_saved_with_its_tuned_plan(
+    cp: Any, rng: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argand.dft.tuned import TABLE, TunedDft
+
+    monkeypatch.setenv("ARGAND_CACHE", str(tmp_path / "cache"))
+    x = cp.asarray(complexes(rng, 8, 1009))
+    before = DftPlan(x)
+    assert "dft" in before.describe()
+    assert "cufft" not in before.describe()
+    device = int(cp.cuda.Device().id)
+    TABLE.keep(device, {before._on_gpu.chosen.entry: TunedDft.of(None)})
+    tuned, wanted = DftPlan(x), dft(x)
+    assert "kernels: cufft" in tuned.describe()
+    tuned.save(tmp_path / "plan.json")
+    TABLE.path(device).unlink()
+    TABLE.forget()
+    TABLE.changed()
+    assert "cufft" not in DftPlan(x).describe()
+    loaded = DftPlan.load(tmp_path / "plan.json", x)
+    assert "kernels: cufft" in loaded.describe()
+    assert bool((loaded(x) == wanted).all())
+    TABLE.forget()
+    TABLE.changed()
