@@ -53,7 +53,8 @@ class DftPlan(CallPlan):
         Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
         in part.
         """
-        return self._run(x, out)
+        found = self._start((x, out))
+        return self._refused((x, out)) if found is None else found
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         return dft(*arrays, out=out, **self._arguments)

@@ -11,7 +11,6 @@ import numpy as np
 from cupy.cuda import cublas, cufft
 
 from argand.dft.problem import DftProblem
-from argand.runtime.workspace import hold
 
 _current_stream = cupy.cuda.get_current_stream
 _MOST_SCALED = 2**31 - 1
@@ -69,7 +68,6 @@ class ContiguousTransform:
         """Queue them on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
         plan = _plan(*self._form, self._device, stream, get_ident())
-        hold(plan)
         plan.fft(_At(x), _At(out), self._direction)
         if self._factor != 1:
             self._scaled(out)

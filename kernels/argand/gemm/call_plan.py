@@ -62,7 +62,8 @@ class GemmPlan(CallPlan):
         Raises ValueError where an operand, or ``out``, has not the planned form, and where ``out``
         overlaps an operand.
         """
-        return self._run(a, b, c, out)
+        found = self._start((a, b, c, out))
+        return self._refused((a, b, c, out)) if found is None else found
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         a, b, c = arrays

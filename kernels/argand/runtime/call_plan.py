@@ -8,7 +8,7 @@ keeps of one call, and the memory that the call takes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -33,7 +33,9 @@ class CallPlan:
     Planning makes the call once, into an array of its own: on a GPU its kernels are compiled then,
     and later changes of tuned plans do not concern the plan. A plan serves many streams; the calls
     of one stream are made by one thread at a time. A CUDA graph that captured a call holds
-    addresses of the plan's memory, so the plan must live as long as the graph.
+    addresses of the plan's memory, so the plan must live as long as the graph; CuPy lets no call of
+    cuBLAS or cuFFT be captured. An array that a plan has seen is not looked at again while it
+    lives: to assign to its shape does not change what the plan reads.
 
     Raises what the operation's function does, TypeError for tensors, and ValueError for arrays that
     the call would have to convert or copy.
@@ -54,13 +56,15 @@ class CallPlan:
         self.options = {name: _plain(name, value) for name, value in options.items()}
         self._forms = [_form(x) for x in arrays]
         self._on_gpu: Any = None
+        #: Computes it for operands and last ``out``; None where it does not take them.
+        self._start: Callable[[tuple[Any, ...]], Any] = self._computed
         #: Where it computes.
         self.device = cpu()
         if any(map(_is_on_gpu, arrays)):
             from argand.runtime.device_plan import DevicePlan
 
             self._on_gpu = DevicePlan(self._cache(), self._call, arrays)
-            self.device = self._on_gpu.device
+            self.device, self._start = self._on_gpu.device, self._on_gpu
         else:
             self._call(*arrays)
 
@@ -72,18 +76,15 @@ class CallPlan:
         """Return the operation's call cache; a GPU is there."""
         raise NotImplementedError
 
-    def _run(self, *every: Any) -> Any:
-        """Compute it for operands and last ``out`` of the planned forms."""
-        on_gpu = self._on_gpu
-        if on_gpu is not None:
-            found = on_gpu(every)
-            if found is not None:
-                return found
-        arrays, out = every[:-1], every[-1]
-        self._refuse(arrays)
-        if on_gpu is not None:
-            raise ValueError(on_gpu.mismatch(self.names, every))
-        return self._call(*arrays, out=out)
+    def _computed(self, every: tuple[Any, ...]) -> Any:
+        """Compute it on the CPU, for operands and last ``out``."""
+        self._refuse(every[:-1])
+        return self._call(*every[:-1], out=every[-1])
+
+    def _refused(self, every: tuple[Any, ...]) -> Any:
+        """Raise ValueError for what a GPU's plan does not take."""
+        self._refuse(every[:-1])
+        raise ValueError(self._on_gpu.mismatch(self.names, every))
 
     def _refuse(self, arrays: tuple[Any, ...]) -> None:
         """Raise ValueError where an operand has not the form that was planned."""

@@ -27,8 +27,8 @@ _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream
 
 
-_Remembered = tuple[Callable[[], Any], tuple[int, ...]]
-"""What returns an array as long as it lives, and its shape."""
+_MOST_KNOWN = 64
+"""Most sets of arrays whose places a plan remembers: a loop alternates between few."""
 
 
 class DevicePlan:
@@ -59,10 +59,11 @@ class DevicePlan:
         forbidden = cache.forbidden(arrays, forms, result, form)
         self._call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
         self.chosen = self._call.chosen
-        self._run, self._has_memory = self._call.run, self.memory.used
+        self._run, self._has_memory = self._call.run, self.memory.nbytes > 0
         self._shape, self._kind, self._empty = self._call.shape, self._call.output, cache.empty
-        #: The arrays of the last call with ``out``, and their places.
-        self._last: tuple[list[_Remembered], list[Any]] = [], []
+        # By the identities of arrays, of which nothing but the shape can change while they live.
+        self._known: dict[tuple[int, ...], tuple[Any, ...]] = {}
+        self._references: dict[tuple[int, ...], list[Any]] = {}
 
     def __call__(self, every: tuple[Any, ...]) -> Any:
         """Queue the call for the operands and last ``out``, or None, and return the result.
@@ -70,44 +71,54 @@ class DevicePlan:
         It returns None, and does nothing, where they are not of the planned forms or overlap.
         """
         if SEVERAL and current_device() != self.device.index:
-            raise ValueError(
-                f"the plan is for GPU {self.device.index}, which is not the current one"
-            )
-        known, places = self._last
-        for x, (same, shape) in zip(every, known, strict=False):
-            if same() is not x or (x is not None and x.shape != shape):
-                break
-        else:
-            if known:
-                return self._started(every[-1], places)
-        return self._checked(every)
-
-    def _checked(self, every: tuple[Any, ...]) -> Any:
-        """Do the same for arrays that are not those of the last call."""
-        try:
-            forms, places = self._look(every)
-        except NoFormError:
-            return None
+            raise ValueError(f"the plan is for GPU {self.device.index}, got another current one")
+        places = self._known.get(tuple(map(id, every)))
+        if places is None:
+            places = self._looked(every)
+            if places is None:
+                return None
         out = every[-1]
         if out is None:
-            if forms != self._alone:
-                return None
             out = self._empty(self._shape, self._kind)
-            places[-1] = out.data.ptr if type(out) is _ndarray else out
-        elif forms != self._with_out or overlaps(self._call, places):
-            return None
-        elif all(x is None or type(x) is _ndarray for x in every):
-            # All that can change of an array is its shape, and never the bytes that it covers.
-            self._last = [_remembered(x) for x in every], places
-        return self._started(out, places)
-
-    def _started(self, out: Any, places: list[Any]) -> Any:
+            places = (*places[:-1], out.data.ptr if type(out) is _ndarray else out)
         if self._has_memory:
             with self.memory.use(_current_stream().ptr):
                 self._run(*places)
         else:
             self._run(*places)
         return out
+
+    def _looked(self, every: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return the places of what a call may take, and remember those of arrays."""
+        try:
+            forms, places = self._look(every)
+        except NoFormError:
+            return None
+        if every[-1] is None:
+            if forms != self._alone:
+                return None
+        elif forms != self._with_out or overlaps(self._call, places):
+            return None
+        found = tuple(places)
+        if all(x is None or type(x) is _ndarray for x in every):
+            self._remember(tuple(map(id, every)), every, found)
+        return found
+
+    def _remember(
+        self, names: tuple[int, ...], every: tuple[Any, ...], places: tuple[Any, ...]
+    ) -> None:
+        """Keep the places of arrays as long as all of them live."""
+        known, references = self._known, self._references
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+            references.clear()
+
+        def forget(_: Any) -> None:
+            known.pop(names, None)
+            references.pop(names, None)
+
+        references[names] = [weakref.ref(x, forget) for x in every if x is not None]
+        known[names] = places
 
     def mismatch(self, names: tuple[str, ...], every: tuple[Any, ...]) -> str:
         """Return why a call is not this plan's, whose operands have the planned shapes."""
@@ -132,14 +143,6 @@ class DevicePlan:
         if choice is None:
             return None
         return {**table.measured_on(self.device.index), "name": entry, "choice": asdict(choice)}
-
-
-def _remembered(x: Any) -> _Remembered:
-    return (_nothing, ()) if x is None else (weakref.ref(x), x.shape)
-
-
-def _nothing() -> None:
-    return None
 
 
 def _as_given(key: Key, call: KeptCall, forms: list[Form | None], result: Any) -> bool:

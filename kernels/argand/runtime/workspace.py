@@ -63,35 +63,22 @@ def call_memory(nbytes: int) -> Any:
     return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
 
 
-def hold(thing: Any) -> None:
-    """Keep what a call's launches need, such as a library's plan, where a plan is calling."""
-    taking = _current.taking
-    if taking is not None:
-        taking.hold(thing)
-
-
 class PlanMemory:
     """The memory of one plan's calls, by stream: calls of one stream run one after another."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, list[Any]] = {}
-        self._held: dict[int, Any] = {}
 
     @property
     def nbytes(self) -> int:
-        """Bytes of a call."""
+        """Bytes of a call; 0 where calls take none."""
         return max((sum(x.mem.size for x in of) for of in self._blocks.values()), default=0)
-
-    @property
-    def used(self) -> bool:
-        """Whether calls take memory or hold anything."""
-        return bool(self._blocks or self._held)
 
     @contextmanager
     def use(self, stream: int) -> Iterator[None]:
         """Within it the calls of this thread, on this stream, take their memory from here."""
         before = _current.taking
-        _current.taking = _Taking(self._blocks, stream, self._held)
+        _current.taking = _Taking(self._blocks.setdefault(stream, []))
         try:
             yield
         finally:
@@ -101,20 +88,15 @@ class PlanMemory:
 class _Taking:
     """One call that takes a plan's blocks in order, which is the same at each call."""
 
-    def __init__(self, blocks: dict[int, list[Any]], stream: int, held: dict[int, Any]) -> None:
-        self._blocks, self._stream, self._held = blocks, stream, held
-        self._next = 0
+    def __init__(self, blocks: list[Any]) -> None:
+        self._blocks, self._next = blocks, 0
 
     def memory(self, nbytes: int) -> Any:
         """Return the next block."""
-        blocks = self._blocks.setdefault(self._stream, [])
-        number, self._next = self._next, self._next + 1
+        blocks, number = self._blocks, self._next
+        self._next = number + 1
         if number == len(blocks):
             blocks.append(cupy.cuda.alloc(nbytes))
         if blocks[number].mem.size < nbytes:
             blocks[number] = cupy.cuda.alloc(nbytes)
         return blocks[number]
-
-    def hold(self, thing: Any) -> None:
-        """Keep a thing as long as the plan."""
-        self._held[id(thing)] = thing

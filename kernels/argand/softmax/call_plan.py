@@ -58,7 +58,8 @@ class SoftmaxPlan(CallPlan):
         Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
         in part.
         """
-        return self._run(x, out)
+        found = self._start((x, out))
+        return self._refused((x, out)) if found is None else found
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         given = self._arguments

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, logsumexp, pack, pairs, softmax
+from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, logsumexp, pack, softmax, to_pairs
 from argand.runtime.call_plan import CallPlan
 
 pytestmark = pytest.mark.gpu
@@ -30,8 +30,8 @@ def _product(size: int, precision: str) -> Case:
     )
 
 
-def _transform(length: int, **given: Any) -> Case:
-    return ((2, length),), lambda x: DftPlan(x, **given), lambda x: dft(x, **given)
+def _transform(length: int, rows: int = 2, **given: Any) -> Case:
+    return ((rows, length),), lambda x: DftPlan(x, **given), lambda x: dft(x, **given)
 
 
 CASES: dict[str, Case] = {
@@ -39,7 +39,7 @@ CASES: dict[str, Case] = {
     "packed before": _product(512, "3xfp16"),
     "by cuBLAS": _product(40, "fp32"),
     "exact integers": _product(64, "7xint8"),
-    "transforms": _transform(1009),
+    "transforms": _transform(1009, 512),
     "three kernels": _transform(1 << 18),
     "by cuFFT": _transform(48, precision="fp32", inverse=True),
     "softmax": (
@@ -78,7 +78,7 @@ def test_a_plan_computes_the_bits_of_the_call(cp: Any, rng: Any, name: str) -> N
             assert bool((out == result).all())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("by ")])
 def test_a_graph_replays_a_plan(cp: Any, rng: Any, name: str) -> None:
     """The plan's memory is its own: what is allocated after the capture is not written."""
     plan, given, wanted = planned(cp, rng, name)
@@ -116,9 +116,21 @@ def test_other_arrays_are_refused(cp: Any, rng: Any) -> None:
     for message, operands, goal in wrong:
         with pytest.raises(ValueError, match=message):
             plan(*operands, out=goal)
-    a.shape = (20, 80)
-    with pytest.raises(ValueError, match="a must be complex64"):
-        plan(a, b, out=out)
+
+
+def test_what_a_plan_remembers_goes_with_the_arrays(cp: Any, rng: Any) -> None:
+    """The identity of an array that died may be that of another one."""
+    a, b = (cp.asarray(complexes(rng, 40, 40)) for _ in range(2))
+    plan = GemmPlan(a, b, precision="tf32")
+    for number in range(100):
+        x, out = cp.asarray(complexes(rng, 40, 40)), cp.empty_like(a)
+        wanted = gemm(x, b, precision="tf32")
+        for _ in range(2):
+            assert bool((plan(x, b) == wanted).all())
+            assert bool((plan(x, b, out=out) == wanted).all())
+        assert len(plan._on_gpu._known) == 2, number
+        del x, out
+        assert not plan._on_gpu._known
 
 
 def test_arrays_that_are_copied_have_no_plan(cp: Any, rng: Any) -> None:
@@ -135,7 +147,7 @@ def test_arrays_that_are_copied_have_no_plan(cp: Any, rng: Any) -> None:
 
 def test_packed_operands_and_pairs_have_plans(cp: Any, rng: Any) -> None:
     w = pack(cp.asarray(complexes(rng, 64, 256)), "fp16")
-    x = pairs(cp.asarray(rng.integers(-99, 99, (256, 512, 2)).astype(np.int8)))
+    x = to_pairs(cp.asarray(complexes(rng, 256, 512)), "fp16")
     plan = GemmPlan(w, x, output="complex-half")
     wanted = gemm(w, x, output="complex-half").array
     for _ in range(2):
@@ -162,7 +174,7 @@ def test_a_plan_says_what_runs_and_is_saved_with_its_tuned_plan(
     from argand.dft.tuned import TABLE, TunedDft
 
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path / "cache"))
-    x = cp.asarray(complexes(rng, 8, 1009))
+    x = cp.asarray(complexes(rng, 512, 1009))
     before = DftPlan(x)
     assert "dft" in before.describe()
     assert "cufft" not in before.describe()
