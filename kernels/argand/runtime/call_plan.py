@@ -16,7 +16,6 @@ import numpy as np
 
 from argand.device import Device, cpu, is_cupy_array
 from argand.precision import Precision, precision_name
-from argand.tensors import has_tensors
 
 _VERSION = 1
 _MOST_BYTES = 1 << 20
@@ -47,11 +46,13 @@ class CallPlan:
     """Those of the operands."""
 
     def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-        if has_tensors(*arrays):
-            raise TypeError(
-                f"{self.operation} plans take NumPy or CuPy arrays; cupy.from_dlpack(tensor) and "
-                "tensor.numpy() are views of tensors"
-            )
+        for name, x in zip(self.names, arrays, strict=True):
+            own = isinstance(x, np.ndarray) or is_cupy_array(x)
+            if hasattr(x, "__dlpack__") and not own:
+                raise TypeError(
+                    f"{name} of a plan must be NumPy's or CuPy's array, got {type(x).__name__}; "
+                    "cupy.from_dlpack and numpy.from_dlpack give views of it"
+                )
         #: Arguments of the operation's function but for the operands.
         self.options = {name: _plain(name, value) for name, value in options.items()}
         self._forms = [_form(x) for x in arrays]
