@@ -17,15 +17,14 @@ class DftPlan(CallPlan):
         x: an array as later calls have it. Other arguments are those of `argand.dft`; a precision
             is a name or a dtype. On a GPU the axis must be the last one.
 
-    Example:
-        >>> import numpy as np
-        >>> from argand import DftPlan
-        >>> x = np.ones((2, 8), np.complex64)
-        >>> DftPlan(x)(x)[0, 0]
-        np.complex64(8+0j)
+    Raises:
+        ValueError: as `argand.dft`; an array that a GPU's kernels cannot read in place.
+        TypeError: as `argand.dft`; a tensor, of which cupy.from_dlpack makes an array.
 
-    Raises what `argand.dft` does, and ValueError for an array that a GPU's kernels cannot read in
-    place.
+    Example:
+        >>> x = np.ones((2, 8), np.complex64)
+        >>> argand.DftPlan(x)(x).shape
+        (2, 8)
     """
 
     operation = "dft"

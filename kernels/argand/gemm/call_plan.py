@@ -20,16 +20,15 @@ class GemmPlan(CallPlan):
         a, b, c: operands as later calls have them: arrays, `Pairs` or `Packed`; c None where there
             is none. Other arguments are those of `argand.gemm`; a precision is a name or a dtype.
 
-    Example:
-        >>> import numpy as np
-        >>> from argand import GemmPlan
-        >>> a = np.ones((4, 3), np.complex64)
-        >>> plan = GemmPlan(a, a.T, precision="tf32")
-        >>> plan(a, a.T).shape
-        (4, 4)
+    Raises:
+        ValueError: as `argand.gemm`; operands that a GPU's kernels cannot read in place.
+        TypeError: as `argand.gemm`; tensors, of which cupy.from_dlpack makes arrays.
 
-    Raises what `argand.gemm` does, and ValueError for operands that a GPU's kernels cannot read in
-    place.
+    Example:
+        >>> a = np.ones((4, 3), np.complex64)
+        >>> plan = argand.GemmPlan(a, a, op_b="C", precision="tf32")
+        >>> plan(a, a).shape
+        (4, 4)
     """
 
     operation = "gemm"

@@ -18,15 +18,15 @@ class SoftmaxPlan(CallPlan):
             precision is a name or a dtype. On a GPU the axis must be the last one.
         function: softmax, log_softmax or logsumexp.
 
-    Example:
-        >>> import numpy as np
-        >>> from argand import SoftmaxPlan
-        >>> x = np.zeros((2, 4), np.float32)
-        >>> SoftmaxPlan(x)(x)[0, 0]
-        np.float32(0.25)
+    Raises:
+        ValueError: as `argand.softmax`; an unknown function, an array that a GPU's kernels cannot
+            read in place.
+        TypeError: as `argand.softmax`; a tensor, of which cupy.from_dlpack makes an array.
 
-    Raises what `argand.softmax` does, and ValueError for an unknown function and for an array that
-    a GPU's kernels cannot read in place.
+    Example:
+        >>> x = np.zeros((1, 4), np.float32)
+        >>> argand.SoftmaxPlan(x)(x)
+        array([[0.25, 0.25, 0.25, 0.25]], dtype=float32)
     """
 
     operation = "softmax"
