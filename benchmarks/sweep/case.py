@@ -27,6 +27,9 @@ class Case(ABC):
     bytes_moved: float
     """Each operand read once and the result written once, as users have them in memory."""
 
+    in_place: bool = False
+    """Whether the result replaces an operand, so that half as much memory is touched."""
+
     @abstractmethod
     def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
         """Return random operands on the device."""

@@ -21,6 +21,8 @@ _PRECISIONS = ("3xfp16", "tf32", "fp32")
 class GateCase(Case):
     """One gate on a whole state."""
 
+    in_place = True
+
     def __init__(self, qubits: int, gate: Gate) -> None:
         self._qubits, self._gate = qubits, gate
         self.operation, self.shape = "gates", f"{qubits} qubits, targets {_words(gate.targets)}"

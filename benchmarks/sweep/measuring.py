@@ -32,18 +32,20 @@ class Copies:
         self._device = device
         self._rates: dict[str, float] = {}
 
-    def seconds(self, moved: float) -> float:
+    def seconds(self, moved: float, pairs: int = 1) -> float:
         """Return the seconds in which a copy reads and writes ``moved`` bytes together.
 
-        Copies of sizes with the same two leading digits are timed once.
+        ``pairs`` of arrays are copied in turn, so that caches hold as much of them as of what is
+        compared. Copies of sizes with the same two leading digits are timed once.
         """
-        key = f"{moved:.1e}"
+        key = f"{moved:.1e} {pairs}"
         if key not in self._rates:
             arrays = array_module(self._device)
-            x = arrays.ones(max(1, int(moved / 2)), "uint8")
-            y = arrays.empty_like(x)
-            taken, _ = timed([lambda: arrays.copyto(y, x)], self._device)
-            self._rates[key] = 2 * x.nbytes / taken
+            size = max(1, int(moved / 2))
+            made = [(arrays.ones(size, "uint8"), arrays.empty(size, "uint8")) for _ in range(pairs)]
+            copies = [lambda x=x, y=y: arrays.copyto(y, x) for x, y in made]
+            taken, _ = timed(copies, self._device)
+            self._rates[key] = 2 * size / taken
         return moved / self._rates[key]
 
 
@@ -88,11 +90,12 @@ def row_of(
             sets.append(candidate.prepare(*(x.copy() for x in operands)))
         calls = [lambda mine=mine: candidate.compute(*mine) for mine in sets]
         seconds, host = timed(calls, device)
+        pairs = -(-len(sets) // 2) if case.in_place else len(sets)
     except Exception as error:  # one that breaks must not take the rows of the others with it
         return replace(empty, reason=f"{type(error).__name__}: {error}")
     return replace(
         empty, time_us=1e6 * seconds, host_us=1e6 * host, plan=plan or candidate.algorithm,
-        of_copy=copies.seconds(case.bytes_moved) / seconds,
+        of_copy=copies.seconds(case.bytes_moved, pairs) / seconds,
         tflops=case.flops / seconds / 1e12 if case.flops else None,
         error=accuracy.rel_frobenius, verified=accuracy.verified, reason=accuracy.reason,
     )  # fmt: skip
