@@ -137,8 +137,12 @@ class ProductCheck:
 
     def assess(self, taken: Taken, candidate: Candidate) -> Accuracy:
         """Assess a candidate by what was taken of its result."""
-        assess = _assess_half if candidate.output == "complex-half" else assess_product
-        found = assess(self._reference, taken.values, candidate.precision, backend=self._backend)
+        return self.assess_output(taken, candidate.precision, candidate.output)
+
+    def assess_output(self, taken: Taken, precision: Precision, output: str) -> Accuracy:
+        """Assess what was taken of a result of this kind at a precision."""
+        assess = _assess_half if output == "complex-half" else assess_product
+        found = assess(self._reference, taken.values, precision, backend=self._backend)
         if not self._sample.whole:
             found = replace(found, reference="sampled")
         if taken.bad:

@@ -20,21 +20,36 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from argand import Device
 
 from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.rows import write_rows
-from benchmarks.sweep.case import Row
+from benchmarks.sweep.case import Case, Measured, Row
+from benchmarks.sweep.checking import DeferredCheck
 from benchmarks.sweep.compiling import compile_all, with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
-from benchmarks.sweep.measuring import Copies, plan_rows, row_of, with_ratios
+from benchmarks.sweep.measuring import (
+    Copies,
+    plan_rows,
+    plan_times,
+    row_of,
+    with_accuracy,
+    with_ratios,
+)
 from benchmarks.sweep.summary import summary
+from workflow.accuracy import Accuracy
 
 _WRITTEN_EVERY = 10
+_CHECKED_AT_ONCE = 8
+"""Cases whose results are being checked while the next are measured."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -89,25 +104,41 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
     copies, seed = Copies(device), arguments.seed
     cases = drawn(arguments.what, arguments.cases, seed)
     started, on_gpu = time.perf_counter(), device.backend == "cuda"
+    checked: deque[Callable[[], list[Row]]] = deque()
     for number, case in enumerate(cases):
         if arguments.seconds and time.perf_counter() - started > arguments.seconds:
             print(f"stopped after {number} of {len(cases)} cases: {arguments.seconds:.0f} s")
-            return
+            break
         operands = case.operands(device, seed + number)
         assess = case.assessment(operands, device)
         ours = case.ours(device)
-        found = with_ratios([
+        measured = [
             row_of(case, one, operands, assess, copies, device, seed)
             for one in (*case.peers(device), *ours)
-        ])  # fmt: skip
+        ]
         taken = with_plans(number, len(ours), arguments.plans) if on_gpu else None
-        rows = [row for row in found if row.implementation != "argand"]
-        for place, row in enumerate(row for row in found if row.implementation == "argand"):
-            rows += plan_rows(case, row, ours[place]) if place == taken else [row]
+        plans = [] if taken is None else plan_times(case, ours[taken])
+        later = assess.submit() if isinstance(assess, DeferredCheck) else None
+        checked.append(partial(_rows, number, case, measured, later, taken, plans))
         del operands, assess
         release(device)
-        print(_line(number, rows), flush=True)
-        yield rows
+        if len(checked) > _CHECKED_AT_ONCE:
+            yield checked.popleft()()
+    for rows in checked:
+        yield rows()
+
+
+def _rows(
+    number: int, case: Case, measured: Sequence[Any], later: Future[Sequence[Accuracy]] | None,
+    taken: int | None, plans: Measured,
+) -> list[Row]:  # fmt: skip
+    """Return the rows of a case, when its results are checked."""
+    found = with_ratios(with_accuracy(measured, () if later is None else later.result()))
+    rows = [row for row in found if row.implementation != "argand"]
+    for place, row in enumerate(row for row in found if row.implementation == "argand"):
+        rows += plan_rows(case, row, plans) if place == taken else [row]
+    print(_line(number, rows), flush=True)
+    return rows
 
 
 def _line(number: int, rows: Sequence[Row]) -> str:

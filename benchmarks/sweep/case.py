@@ -12,7 +12,8 @@ from argand import Device, Precision
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy
 
-Assess = Callable[[Any, Candidate], Accuracy]
+Assess = Callable[[Any, Candidate], Accuracy | int]
+"""Compares a result with fp64: its accuracy, or its place among those that are assessed later."""
 Measured = Sequence[tuple[Any, float]]
 """Candidate plans with their microseconds, the fastest first."""
 

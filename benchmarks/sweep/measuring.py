@@ -14,7 +14,8 @@ from argand.runtime.timing import queued
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate
-from benchmarks.sweep.case import Assess, Case, Row
+from benchmarks.sweep.case import Assess, Case, Measured, Row
+from workflow.accuracy import Accuracy
 from workflow.versions import timestamp, versions
 
 _SECONDS = 0.02
@@ -69,8 +70,11 @@ def timed(calls: Sequence[Callable[[], object]], device: Device) -> tuple[float,
 def row_of(
     case: Case, candidate: Candidate, operands: Sequence[Any], assess: Assess, copies: Copies,
     device: Device, seed: int,
-) -> Row:  # fmt: skip
-    """Compute, check and time a candidate; a row with the reason where that cannot be done."""
+) -> tuple[Row, Accuracy | int | None]:  # fmt: skip
+    """Compute, check and time a candidate; a row with the reason where that cannot be done.
+
+    Beside it stands what ``assess`` returned, None where there is no result.
+    """
     empty = Row(
         operation=case.operation, shape=case.shape, kind=case.kind,
         precision=candidate.precision.name, implementation=candidate.name, time_us=None,
@@ -92,13 +96,26 @@ def row_of(
         seconds, host = timed(calls, device)
         pairs = -(-len(sets) // 2) if case.in_place else len(sets)
     except Exception as error:  # one that breaks must not take the rows of the others with it
-        return replace(empty, reason=f"{type(error).__name__}: {error}")
-    return replace(
+        return replace(empty, reason=f"{type(error).__name__}: {error}"), None
+    row = replace(
         empty, time_us=1e6 * seconds, host_us=1e6 * host, plan=plan or candidate.algorithm,
         of_copy=copies.seconds(case.bytes_moved, pairs) / seconds,
         tflops=case.flops / seconds / 1e12 if case.flops else None,
-        error=accuracy.rel_frobenius, verified=accuracy.verified, reason=accuracy.reason,
     )  # fmt: skip
+    return row, accuracy
+
+
+def with_accuracy(
+    measured: Sequence[tuple[Row, Accuracy | int | None]], later: Sequence[Accuracy] = ()
+) -> list[Row]:
+    """Return the rows of one case with their accuracy, which may be one of those ``later``."""
+    found = []
+    for row, accuracy in measured:
+        one = later[accuracy] if isinstance(accuracy, int) else accuracy
+        if one is not None:
+            row = replace(row, error=one.rel_frobenius, verified=one.verified, reason=one.reason)
+        found.append(row)
+    return found
 
 
 def with_ratios(rows: Sequence[Row]) -> list[Row]:
@@ -115,12 +132,16 @@ def with_ratios(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def plan_rows(case: Case, mine: Row, candidate: Candidate) -> list[Row]:
-    """Return a row of ours with its regret, and one of every candidate plan."""
+def plan_times(case: Case, candidate: Candidate) -> Measured:
+    """Time every candidate plan; none where the operation has no such plans."""
     try:
-        plans = case.plan_times(candidate.precision)
+        return case.plan_times(candidate.precision)
     except ValueError:
-        return [mine]
+        return []
+
+
+def plan_rows(case: Case, mine: Row, plans: Measured) -> list[Row]:
+    """Return a row of ours with its regret, and one of every candidate plan."""
     if mine.time_us is None or not plans:
         return [mine]
     regret = mine.time_us / min(time for _, time in plans)

@@ -1,0 +1,48 @@
+"""Checks of products by other processes, which take as long as to measure the next products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from typing import Any
+
+from argand import Precision
+from argand.device import available_cores
+
+from benchmarks.gemm.product_check import ProductCheck, Taken
+from benchmarks.peers import Candidate
+from workflow.accuracy import Accuracy
+
+_MOST = 6
+"""Processes that check; the others are left to the one that measures."""
+Results = list[tuple[Taken, Precision, str]]
+
+
+class DeferredCheck:
+    """Takes the sample of each result of a case; all are assessed together, later."""
+
+    def __init__(self, check: ProductCheck) -> None:
+        self._check = check
+        self._results: Results = []
+
+    def __call__(self, result: Any, candidate: Candidate) -> int:
+        """Take the sample of a result; return its place among those of `submit`."""
+        self._results.append((self._check.taken(result), candidate.precision, candidate.output))
+        return len(self._results) - 1
+
+    def submit(self) -> Future[Sequence[Accuracy]]:
+        """Let another process assess what was taken."""
+        return _pool().submit(_assessed, self._check, self._results)
+
+
+def _assessed(check: ProductCheck, results: Results) -> list[Accuracy]:
+    return [check.assess_output(*result) for result in results]
+
+
+@cache
+def _pool() -> ProcessPoolExecutor:
+    # A fork of a process that has a context cannot use the device.
+    count = max(1, min(_MOST, available_cores() - 2))
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
