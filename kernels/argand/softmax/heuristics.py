@@ -65,13 +65,16 @@ The next step of the same columns is taken where one is not legal. Measured on a
 ``benchmarks/softmax/plans.py``; the steps of fp64 follow those of fp32."""
 _NarrowStep = tuple[int, int, int]
 _NARROW_FP32: dict[bool, tuple[_NarrowStep, ...]] = {
-    True: ((56, 8, 1), (128, 16, 1), (256, 32, 1)),
-    False: ((56, 4, 1), (112, 8, 2), (144, 8, 1), (208, 16, 2), (256, 32, 1)),
+    True: ((22, 4, 1), (28, 0, 0), (56, 8, 1), (128, 16, 1), (256, 32, 1)),
+    False: ((56, 0, 0), (112, 8, 2), (160, 8, 1), (208, 16, 2), (256, 32, 1)),
 }
-"""By whether exponentials are approximate, steps of fp32 elements that are no slabs: (largest
-columns, threads, rows that these work on at a time). Approximate exponentials take few
-instructions, so lanes that read 32 or 64 neighbouring bytes matter more than full registers.
-Measured on an H200 at 20 widths of 37 to 250; on an H100 the ladder below lost at the same."""
+"""By whether exponentials are approximate, steps of more than 16 fp32 elements: (largest columns,
+threads, rows that these work on at a time), 0 threads where slabs are no slower. Approximate
+exponentials take few instructions, so lanes that read 16 to 64 neighbouring bytes matter more than
+full registers. Measured on an H200 at 34 widths of 16 to 250; the ladders below lost to torch at 89
+to 113 columns there, and from 52 on on an H100."""
+_NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
+"""The longest rows that are no such step, and those that are none where no access is cut."""
 _STAGED_EDGES = 512
 """From this many threads on rows with edges are staged: a block waits for their cut accesses."""
 _FULL_THREADS = 2048
@@ -96,9 +99,11 @@ _SLAB_BYTES = 4096
 _SLAB_STAGES = 2
 _SLAB_BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
-_SLAB_FP32_COLUMNS = {True: 36, False: 56}
-"""Longest rows of fp32 that are slabs, by whether exponentials are approximate. Beyond, registers
-were the faster ones on an H200 (`_NARROW_FP32`)."""
+_SLAB_FP32_COLUMNS = 56
+"""Longest rows of fp32 that are slabs. Beyond, registers were the faster ones on an H200
+(`_NARROW_FP32`)."""
+_SLAB_FP32_BYTES = 8192
+"""`_SLAB_BYTES` of fp32: there one thread a row was the faster one at 33 to 63 columns."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
 microsecond longer than rows that go to registers at once."""
@@ -117,9 +122,9 @@ def plan_softmax(
     """
     for candidate in (
         measured,
+        *_narrow_candidates(form, rows, columns, sm_count),
         _slab_candidate(form, arch, rows, columns, sm_count),
         *_ring_candidates(form, arch, rows, columns, sm_count),
-        *_narrow_candidates(form, rows, columns, sm_count),
         *_ladder(form, arch, rows, columns, sm_count),
     ):
         plan = candidate.plan(form, arch, columns) if candidate else None
@@ -163,11 +168,13 @@ def _narrow_candidates(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
     """The step of `_NARROW_FP32` for rows that fill the card."""
-    if form.input != "fp32" or form.wide or columns <= _SLAB_FP32_COLUMNS[form.approximate]:
+    cut = form.edges or form.vector < vector_for(form.input, form.written)
+    least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
+    if form.input != "fp32" or form.wide or columns <= least:
         return
     for limit, threads, together in _NARROW_FP32[form.approximate]:
         if columns <= limit:
-            if rows * threads >= sm_count * together * _FULL_THREADS:
+            if threads and rows * threads >= sm_count * together * _FULL_THREADS:
                 yield SoftmaxCandidate(threads, 1, rows=together)
             return
 
@@ -198,7 +205,7 @@ def _slab_candidate(
     threads = slab_threads(form, columns)
     if (
         not cut
-        or (form.input == "fp32" and columns > _SLAB_FP32_COLUMNS[form.approximate])
+        or (form.input == "fp32" and columns > _SLAB_FP32_COLUMNS)
         or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes
         or rows * threads < sm_count * _SLAB_WARPS * WARP
     ):
@@ -208,7 +215,8 @@ def _slab_candidate(
 
 def slab_threads(form: SoftmaxForm, columns: int) -> int:
     """The fewest threads whose part of a slab is no larger than `_SLAB_BYTES` a warp."""
-    most = _SLAB_BYTES // (WARP * form.element_bytes)
+    of_warp = _SLAB_FP32_BYTES if form.input == "fp32" else _SLAB_BYTES
+    most = of_warp // (WARP * form.element_bytes)
     threads = 1
     while threads < WARP and columns > threads * most:
         threads *= 2
