@@ -5,10 +5,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from argand.precision import BF16, FP16, PRECISIONS, TF32, Precision
+from argand.operand_format import Format
+from argand.precision import BF16, FP16, PRECISIONS, Precision
 from argand.softmax.formats import REAL_KINDS, Operation
 
 _HALF_FORMATS = {row.name: row for row in (FP16, BF16)}
+
+
+def rounded_operand(precision: Precision) -> Format:
+    """Return the format that a softmax rounds to, which has the range of fp32 or more.
+
+    A scaled precision rounds as the one named ``unscaled``: fp16 as tf32, to 11 significant bits
+    whatever the exponent, but ties to even. A scale by a power of two changes no significant bit:
+    it brings operands of tensor cores into the range of fp16, and a softmax has none. Values below
+    2^-28 of the row's largest, subnormal in a scaled row, so keep bits that they would lose. Raises
+    ValueError for a scaled precision without one.
+    """
+    if not precision.scaled:
+        return precision.operand
+    if precision.unscaled is None:
+        allowed = [name for name, row in PRECISIONS.items() if row.unscaled or not row.scaled]
+        raise ValueError(f"precision of a softmax must be one of {allowed}, got {precision.name!r}")
+    return PRECISIONS[precision.unscaled].operand
 
 
 @dataclass(frozen=True)
@@ -52,13 +70,10 @@ class SoftmaxProblem:
         """The precision whose rounding x needs.
 
         It is fp32, which rounds nothing, where the precision's operand holds every number of the
-        input's kind. Scaled precisions round to 11 significant bits whatever the exponent, as tf32
-        does to nearest, ties to even. A scale by a power of two changes no significant bit: it
-        brings operands of tensor cores into the range of fp16, and a softmax has none. Values below
-        2^-28 of the row's largest, subnormal in a scaled row, so keep bits that they would lose.
+        input's kind. The operand is `rounded_operand`.
         """
         precision = self.precision
-        operand = TF32 if precision.scaled else precision.operand
+        operand = rounded_operand(precision)
         held = _HALF_FORMATS.get(self.input)
         if precision.real_output == "float32" and held and held.significand <= operand.significand:
             return PRECISIONS["fp32"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from argand.precision import TF32
 from argand.runtime.arguments import Fields, size_check
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
+from argand.softmax.problem import rounded_operand
 
 ARGUMENTS: Fields = (
     ("const void*", "x"), ("const void*", "x_end"), ("void*", "out"),
@@ -35,8 +35,7 @@ def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
 def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     """The CUDA C++ of one kernel of the family."""
     precision = form.precision
-    operand = TF32 if precision.scaled else precision.operand  # `SoftmaxProblem.rounding`
-    rounding = "exact" if precision.exact_operands else operand.name
+    rounding = "exact" if precision.exact_operands else rounded_operand(precision).name
     roundings = ", ".join(
         f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
     )

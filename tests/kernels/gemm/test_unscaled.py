@@ -22,7 +22,7 @@ from argand.rounding import scale_exponents, split
 from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.gemm.product_cases import normal
-from tests.kernels.precisions import SCALED, TENSOR
+from tests.kernels.precisions import TENSOR, UNSCALED
 from workflow.accuracy import bounds
 from workflow.accuracy.probabilistic import accumulation_errors
 from workflow.accuracy.product_accuracy import assess_product
@@ -42,7 +42,7 @@ def fastest(row: Any, every: list[GemmChoice], sizes: GemmSizes) -> float:
     return min(estimate(choice, row, SM_COUNT, sizes, A, B) for choice in every)
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", UNSCALED)
 def test_the_estimates_decide(precision: str) -> None:
     row = PRECISIONS[precision]
     assert row.without_scales is not None
@@ -59,7 +59,7 @@ def test_the_estimates_decide(precision: str) -> None:
     assert seen == {False, True}
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", UNSCALED)
 def test_what_is_asked_for_stays(precision: str) -> None:
     """A family, packed operands, pairs, results of 16 bits, and cards without an estimate."""
     row, sizes = PRECISIONS[precision], GemmSizes(1, 100, 90, 80)
@@ -84,7 +84,7 @@ def test_only_scaled_precisions_have_a_fellow() -> None:
         GemmChoice(unscaled=True).computed_at(PRECISIONS["bf16"])
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", UNSCALED)
 def test_names_say_where_it_is_computed(precision: str) -> None:
     row = PRECISIONS[precision]
     plain = GemmChoice(unscaled=True).computed_at(row)
@@ -93,7 +93,7 @@ def test_names_say_where_it_is_computed(precision: str) -> None:
     assert computed_name("mma.sync", row, plain) == f"mma.sync, in {row.unscaled} without scales"
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", UNSCALED)
 def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) -> None:
     """And are as close elsewhere: with ties, and lines that spread beyond the full range.
 
@@ -122,7 +122,7 @@ def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) 
     assert (abs(whole - x.real) <= row.u * x.real).all()
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", UNSCALED)
 def test_bounds_without_scales_are_at_most_the_scaled_ones(precision: str) -> None:
     """So a result within the one is within the other, at every k, on a GPU."""
     row = PRECISIONS[precision]
@@ -151,7 +151,7 @@ def operands(rng: np.random.Generator, what: str) -> tuple[Any, Any]:
     return a, b
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", UNSCALED)
 @pytest.mark.parametrize("what", ["all of them", "results of what scales flush"])
 def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
     precision: str, what: str
@@ -165,7 +165,7 @@ def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
     assert found.lines_out_of_range == (70 if what == "all of them" else 40)
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", UNSCALED)
 def test_slices_that_scale_themselves_are_verified(precision: str) -> None:
     """What is small beside the largest of its line, but not in its slice, stays."""
     row, rng = PRECISIONS[precision], np.random.default_rng(8)

@@ -20,8 +20,9 @@ from argand.precision import any_precision
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import assert_clean
+from tests.kernels.precisions import TENSOR
 
-ON_TENSOR_CORES = [name for name, row in PRECISIONS.items() if row.operand.ptx]
+ON_TENSOR_CORES = [name for name in TENSOR if PRECISIONS[name].operand.bytes > 1]
 
 
 def test_the_scan_compiles(arch: Arch) -> None:

@@ -26,6 +26,7 @@ from tests.kernels.compiled import (
     assert_clean,
     offered,
 )
+from tests.kernels.precisions import SOFTMAX
 
 SOFTMAX_COLUMNS = (17, 100, 1000, 65_536, 1 << 20)
 SOFTMAX_KINDS = {
@@ -51,7 +52,7 @@ def softmax_forms(precision: str) -> list[SoftmaxForm]:
 
 
 def kernels() -> Iterator[Candidate]:
-    for precision, arch in offered(PRECISIONS):
+    for precision, arch in offered(SOFTMAX):
         for form, columns in product(softmax_forms(precision), SOFTMAX_COLUMNS):
             plan = plan_softmax(form, arch, rows=100_000, columns=columns, sm_count=132)
             traits = (("warps", plan.row_threads > 32), ("blocks share a row", plan.cluster > 1))
@@ -62,7 +63,7 @@ KERNELS = Kernels(kernels)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_every_softmax(arch: Arch, precision: str) -> None:
     for candidate in KERNELS.of(precision, arch):
         form, plan = candidate.more, candidate.plan

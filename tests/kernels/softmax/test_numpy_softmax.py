@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from scipy import special
 
 from tests.covers import examples
+from tests.kernels.precisions import SCALED, SOFTMAX
 from workflow.accuracy.judgement import PROVABLE
 from workflow.accuracy.references import softmax_reference
 from workflow.accuracy.softmax_accuracy import assess_softmax
 
 TILE = numpy_softmax._TILE_COLUMNS
-SCALED = [name for name, row in PRECISIONS.items() if row.scaled]
 WIDTHS = [1, 2, 3, 31, 257, 1000, 16383, 16384, 16385, TILE - 1, TILE, TILE + 1, 2 * TILE + 9]
 
 
@@ -26,7 +26,7 @@ def check(x, precision, **kw):
     return got
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_widths_and_tile_boundaries(precision, columns):
     x = np.random.default_rng(columns).normal(0, 4, (3, columns)).astype(np.float32)
@@ -36,7 +36,7 @@ def test_widths_and_tile_boundaries(precision, columns):
     np.testing.assert_allclose(got.sum(axis=-1, dtype=float), 1, rtol=0, atol=128 * 2.0**-24)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_one_column_is_one(precision):
     np.testing.assert_array_equal(softmax(np.array([[-1e30], [5], [0.0]])), 1)
 
@@ -47,7 +47,7 @@ def test_no_rows(shape):
     assert log_softmax(np.zeros(shape), precision="bf16").shape == shape
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("shift", [0.0, 1024.0, -1024.0])
 def test_an_exact_shift_changes_nothing(precision, shift):
     x = np.random.default_rng(1).integers(-7, 8, (4, 33)).astype(np.float32)
@@ -61,7 +61,7 @@ def test_an_exact_shift_changes_nothing(precision, shift):
 
 
 @pytest.mark.parametrize("columns", [5, TILE + 1])
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_equal_values_share_alike(precision, columns):
     for value in (0.0, 3.25, -1e4, 1e4):
         x = np.full((2, columns), value, np.float32)
@@ -69,7 +69,7 @@ def test_equal_values_share_alike(precision, columns):
 
 
 @pytest.mark.parametrize("columns", [6, TILE + 6, 2 * TILE + 9])
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_minus_infinity_is_exactly_zero(precision, columns):
     x = np.random.default_rng(2).normal(0, 3, (3, columns)).astype(np.float32)
     x[0, ::2] = -np.inf
@@ -82,7 +82,7 @@ def test_minus_infinity_is_exactly_zero(precision, columns):
 
 
 @pytest.mark.pairwise
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("level", [-200.0, -1e4, 200.0])
 @pytest.mark.parametrize("masked", [slice(None, TILE), slice(TILE, 2 * TILE)])
 def test_a_tile_of_minus_infinity_beside_low_values(precision, level, masked):
@@ -159,7 +159,7 @@ def test_scaled_rows_of_any_amplitude(precision, scale):
 
 
 @pytest.mark.parametrize("columns", [1, 5, TILE + 1])
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_log_softmax_is_the_logarithm(precision, columns):
     x = np.random.default_rng(3).normal(0, 5, (4, columns)).astype(np.float32)
     logs = log_softmax(x, precision=precision)
@@ -222,7 +222,7 @@ def test_mistakes(x, message):
     rows=st.integers(1, 4),
     columns=st.integers(1, 300),
     scale=st.sampled_from([0.0, 1e-3, 1.0, 30.0, 300.0]),
-    precision=st.sampled_from(list(PRECISIONS)),
+    precision=st.sampled_from(SOFTMAX),
     dtype=st.sampled_from([np.float16, np.float32, np.float64]),
 )
 @settings(max_examples=examples(150), deadline=None)

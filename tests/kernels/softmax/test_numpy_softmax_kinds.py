@@ -1,5 +1,7 @@
 """Softmax on the CPU: kinds of elements, scale and power, logsumexp, in place, wrong options."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from argand import PRECISIONS, SoftmaxProblem, log_softmax, logsumexp, softmax
@@ -8,6 +10,7 @@ from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import REAL_KINDS
 from scipy import special
 
+from tests.kernels.precisions import SOFTMAX
 from tests.kernels.softmax import softmax_cases
 from tests.kernels.softmax.softmax_cases import HALF_ULP, nasty_rows, numbers, stored
 
@@ -55,7 +58,7 @@ def test_scale_and_power(columns, scale):
 
 
 @pytest.mark.pairwise
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("columns", [3, 40, TILE + 2, 2 * TILE + 1])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
 def test_infinities_and_nan_are_where_scipy_has_them(name, columns, precision):
@@ -97,7 +100,7 @@ def test_wrong_options(given, message):
 
 
 @pytest.mark.parametrize("kind", ["fp16", "bf16"])
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_a_precision_that_holds_the_data_rounds_nothing(kind, precision):
     x = stored(np.random.default_rng(5).normal(0, 4, (3, 77)).astype(np.float32), kind)
     given = {"format": "bf16" if kind == "bf16" else None}
@@ -110,7 +113,7 @@ def test_a_precision_that_holds_the_data_rounds_nothing(kind, precision):
         np.testing.assert_array_equal(softmax(x, precision=precision, **given), expected)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_rounding_keeps_order(precision):
     """So the maximum of rounded values is the rounded maximum, which kernels round alone."""
     bits = np.random.default_rng(11).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
@@ -120,3 +123,9 @@ def test_rounding_keeps_order(precision):
     row = SoftmaxProblem((1, 1), "softmax", PRECISIONS[precision], "fp32", "fp32").rounding
     held = round_operand(x, row)
     assert (held[1:] >= held[:-1]).all()
+
+
+def test_a_scaled_precision_without_a_counterpart_is_refused() -> None:
+    row = replace(PRECISIONS["fp16"], name="e4m3", unscaled=None)
+    with pytest.raises(ValueError, match=r"must be one of \['fp64', .*'bf16'\], got 'e4m3'"):
+        _ = SoftmaxProblem((1, 1), "softmax", row, "fp32", "fp32").rounding

@@ -8,6 +8,7 @@ from argand import PRECISIONS
 from argand.device import cpu
 from pydantic import ValidationError
 
+from tests.kernels.precisions import SOFTMAX
 from workflow.data import Product, power
 from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
@@ -130,7 +131,7 @@ def test_a_product_without_beams_is_refused(tmp_path):
         softmax(input={"workload": "beams"}).stage({"beams": write(tmp_path / "z.h5", silent)})
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 def test_logits_of_a_file(tmp_path, precision, rng):
     logits = rng.normal(size=(3, 4, 11)) * 3
     with h5py.File(tmp_path / "x.h5", "w") as file:
