@@ -8,7 +8,7 @@ Each operand is an allocation of its own. The exit status is 1 where a power is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from argand import PRECISIONS, Pairs, beam_power, pairs, to_pairs
 from argand.beam_power.problem import Detect, beam_power_problem
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 from workflow.accuracy.beam_power_bounds import allowed, detected
 
 SIZES: tuple[tuple[int, int, int, int, Detect], ...] = (
@@ -25,17 +25,6 @@ SIZES: tuple[tuple[int, int, int, int, Detect], ...] = (
 )  # fmt: skip
 """Beams, antennas, samples, samples of a bin, and what is detected."""
 _SEED = 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run all calls at one precision."""
-    return run_bounded(
-        argv,
-        __doc__,
-        ("precision", list(PRECISIONS)),
-        powers,
-        "a power is off by {} times its bound",
-    )
 
 
 def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -81,6 +70,14 @@ def _forms(x: Any, precision: str) -> dict[str, Any]:
     if precision in ("fp16", "bf16"):
         forms[precision] = to_pairs(x, precision)
     return forms
+
+
+main = bounded_program(
+    __doc__,
+    ("precision", list(PRECISIONS)),
+    powers,
+    "a power is off by {} times its bound",
+)
 
 
 if __name__ == "__main__":

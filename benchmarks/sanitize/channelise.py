@@ -8,7 +8,7 @@ The exit status is 1 where a spectrum is beyond its bound.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ from argand.device import gpu
 from scipy.signal import firwin
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 from workflow.accuracy.channelise_accuracy import channelise_reference
 from workflow.accuracy.channelise_bounds import channelise_bound
 
@@ -29,17 +29,6 @@ BANKS = (
 """Channels, taps, oversampling and spectra."""
 KINDS = ("complex64", "int8 pairs", "float32", "int8")
 _SEED = 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run all calls at one precision."""
-    return run_bounded(
-        argv,
-        __doc__,
-        ("precision", list(PRECISIONS)),
-        banks,
-        "a spectrum is off by {} times its bound",
-    )
 
 
 def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -80,6 +69,14 @@ def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
             error = np.linalg.norm(on_host(found) - truth.values, axis=-1) * 2 ** (0.5 * real)
             ratio = float((error / bound.allowed(truth.size, truth.norm)).max())
             yield f"{channels} channels, {taps} taps, {oversampling}, {kind}", ratio
+
+
+main = bounded_program(
+    __doc__,
+    ("precision", list(PRECISIONS)),
+    banks,
+    "a spectrum is off by {} times its bound",
+)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, get_args
 
 import numpy as np
@@ -20,24 +20,13 @@ from argand.herk.problem import FORMS, Form
 from argand.precision import Precision
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 from workflow.accuracy import bounds
 
 EXACT = "exact"
 SHAPES = ((1, 1, 1), (2, 33, 77), (1, 150, 300))
 """Batch, n and k: none a multiple of a tile."""
 _SEED = 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run all calls at one precision."""
-    return run_bounded(
-        argv,
-        __doc__,
-        ("precision", (EXACT, *PRECISIONS)),
-        products,
-        "an element is off by {} times its bound",
-    )
 
 
 def products(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -72,6 +61,14 @@ def _excess(found: Any, a: Any, op: Op, form: Form, row: Precision | None) -> fl
     # The bound is of each part; a scaled line of integers of 8 bits loses less than 2^-20 of it.
     bound = 2**0.5 * (bounds.product_bound(row, x.shape[-1], "cuda") + 2.0**-20 * row.scaled)
     return float((abs(found - expected) / (bound * size)).max())
+
+
+main = bounded_program(
+    __doc__,
+    ("precision", (EXACT, *PRECISIONS)),
+    products,
+    "an element is off by {} times its bound",
+)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ beyond its bound.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from argand.hermitian.bounds import residual_bound
 from argand.hermitian.plan import choose_plan
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 
 SYSTEMS = (
     (1, 3, 1), (3, 33, 2), (8, 33, 4), (13, 5, 5), (16, 31, 4), (23, 9, 4), (32, 7, 9), (51, 3, 4),
@@ -29,17 +29,6 @@ SYSTEMS = (
 )  # fmt: skip
 """Rows, systems and right-hand sides."""
 _SEED = 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Solve the systems of one type."""
-    return run_bounded(
-        argv,
-        __doc__,
-        ("dtype", ("complex64", "complex128")),
-        solutions,
-        "a residual is {} times its bound",
-    )
 
 
 def solutions(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -68,6 +57,14 @@ def _factors(n: int, columns: int, dtype: str, *, in_global: bool) -> Any:
 
     plan = choose_plan(n, columns, dtype, gpu(0).require_arch())
     return PLAN_OVERRIDE.use(replace(plan, in_global=True))
+
+
+main = bounded_program(
+    __doc__,
+    ("dtype", ("complex64", "complex128")),
+    solutions,
+    "a residual is {} times its bound",
+)
 
 
 if __name__ == "__main__":

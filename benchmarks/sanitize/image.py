@@ -8,7 +8,7 @@ is 1 where a direction is beyond its bound.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,24 +16,13 @@ from argand import PRECISIONS, image
 
 from benchmarks.harness.samples import on_host
 from benchmarks.image import direct_power, most_turns
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 from workflow.accuracy.image_bounds import image_bound
 
 SIZES = ((1, 1, 3), (9, 2, 70), (65, 3, 33), (131, 2, 65))
 """Antennas, channels and directions."""
 _EXTENT_M = 300.0
 _SEED = 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run all calls at one precision."""
-    return run_bounded(
-        argv,
-        __doc__,
-        ("precision", list(PRECISIONS)),
-        images,
-        "a direction is off by {} times its bound",
-    )
 
 
 def images(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -56,6 +45,14 @@ def images(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
         allowed = image_bound(row, antennas, channels, most_turns(x, f), backend) * size
         error = float(np.abs(found - direct_power(r.astype(complex), x, f, s)).max())
         yield f"{antennas} antennas, {channels} channels, {directions}", error / allowed
+
+
+main = bounded_program(
+    __doc__,
+    ("precision", list(PRECISIONS)),
+    images,
+    "a direction is off by {} times its bound",
+)
 
 
 if __name__ == "__main__":

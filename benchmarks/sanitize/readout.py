@@ -7,7 +7,7 @@ is allocated. The exit status is 1 where counts differ from the CPU's or a sum i
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,10 @@ from argand.readout.api import basis_states
 from argand.readout.bounds import expectation_bound, sum_bound
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 
 QUBITS = (1, 9, 14, 16)
 _SHOTS, _STRINGS, _SEED = 100, 20, 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run all calls on states of one type."""
-    types = ["complex64", "complex128"]
-    wrong = "an answer is off by {} times its bound"
-    return run_bounded(argv, __doc__, ("dtype", types), answers, wrong)
 
 
 def answers(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -48,6 +41,14 @@ def answers(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
         apart = on_host(expectation(given, strings)) - expectation(state, strings)
         allowed = sum(expectation_bound(qubits, dtype, on) for on in (backend, "cpu"))
         yield f"{qubits} qubits, strings", float(abs(apart).max()) / allowed
+
+
+main = bounded_program(
+    __doc__,
+    ("dtype", ("complex64", "complex128")),
+    answers,
+    "an answer is off by {} times its bound",
+)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ backward error is beyond its bound.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from argand import solve
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 from benchmarks.solve import accepted_error, backward_error
 
 SYSTEMS = ((1, 1), (33, 3), (150, 1), (301, 5))
@@ -23,17 +23,6 @@ SYSTEMS = ((1, 1), (33, 3), (150, 1), (301, 5))
 BLOCK, PANEL = 64, 32
 """So small that these systems have several of both."""
 _SEED = 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Solve the systems of one type."""
-    return run_bounded(
-        argv,
-        __doc__,
-        ("dtype", ("complex64", "complex128")),
-        solutions,
-        "backward error {} times its bound",
-    )
 
 
 def solutions(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -48,6 +37,14 @@ def solutions(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
         found = solve(arrays.asarray(a), arrays.asarray(b), block=BLOCK, panel=PANEL)
         error = backward_error(a, on_host(found), b)
         yield f"{n} equations, {columns} right-hand sides", error / accepted_error(n, dtype)
+
+
+main = bounded_program(
+    __doc__,
+    ("dtype", ("complex64", "complex128")),
+    solutions,
+    "backward error {} times its bound",
+)
 
 
 if __name__ == "__main__":

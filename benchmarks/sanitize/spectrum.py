@@ -8,7 +8,7 @@ is allocated. The exit status is 1 where a bin is beyond its bound.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from argand.spectrum.problem import DETRENDS, spectrum_problem
 from argand.spectrum.window import window_of
 
 from benchmarks.harness.samples import on_host
-from benchmarks.sanitize.verdicts import run_bounded
+from benchmarks.sanitize.verdicts import bounded_program
 from workflow.accuracy.spectra_accuracy import spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS, spectra_bound
 
@@ -29,17 +29,6 @@ CASES: tuple[tuple[int, int, int | str, int], ...] = (
 """Length, overlap, segments of a group, and segments."""
 KINDS = ("complex64", "int8 pairs", "float32", "int8")
 _SEED = 1
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run all calls at one precision."""
-    return run_bounded(
-        argv,
-        __doc__,
-        ("precision", list(PRECISIONS)),
-        estimates,
-        "a bin is off by {} times its bound",
-    )
 
 
 def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
@@ -88,6 +77,14 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 f"{length} samples, overlap {overlap}, average {average}, {kind}, less {detrend}",
                 float((error / allowed).max()),
             )
+
+
+main = bounded_program(
+    __doc__,
+    ("precision", list(PRECISIONS)),
+    estimates,
+    "a bin is off by {} times its bound",
+)
 
 
 if __name__ == "__main__":

@@ -23,30 +23,32 @@ def exit_status(results: Iterable[tuple[str, str]]) -> int:
     return int(wrong > 0)
 
 
-def run_bounded(
-    argv: Sequence[str] | None,
+def bounded_program(
     description: str | None,
     argument: tuple[str, Sequence[str]],
     calls: Callable[[str, Any], Iterable[tuple[str, float]]],
     wrong: str,
-) -> int:
-    """Run the calls that the command line's only argument selects; return `exit_status`.
+) -> Callable[[], int]:
+    """Return a program that runs the calls selected by its only argument, and its `exit_status`.
 
     Args:
-        argv: the command line.
         description: of the command.
         argument: its name and choices.
         calls: given the choice and CuPy, each call's name and the ratio of its error to its bound.
         wrong: what a ratio above 1 means, with ``{}`` in place of the ratio.
     """
     name, choices = argument
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument(name, choices=choices)
-    choice = getattr(parser.parse_args(argv), name)
-    import cupy
 
-    cupy.cuda.set_allocator(None)
-    return exit_status(
-        (call, "" if ratio <= 1 else wrong.format(f"{ratio:.3g}"))
-        for call, ratio in calls(choice, cupy)
-    )
+    def main() -> int:
+        parser = argparse.ArgumentParser(description=description)
+        parser.add_argument(name, choices=choices)
+        choice = getattr(parser.parse_args(), name)
+        import cupy
+
+        cupy.cuda.set_allocator(None)
+        return exit_status(
+            (call, "" if ratio <= 1 else wrong.format(f"{ratio:.3g}"))
+            for call, ratio in calls(choice, cupy)
+        )
+
+    return main
