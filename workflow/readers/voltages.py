@@ -6,8 +6,9 @@ and the user has installed it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,10 +21,15 @@ from workflow.storage.input_operand import InputError
 
 AXES = {"nchan": "frequency", "channel": "frequency", "npol": "polarization", "nthread": "thread"}
 """baseband's names of the axes of a sample; others keep theirs."""
+_DAMAGE = (
+    OSError, ValueError, LookupError, AssertionError, EOFError, TypeError, AttributeError,
+    ArithmeticError, RuntimeError,
+)  # fmt: skip
+"""Errors of the package for a file that is none or damaged, depending on where it stumbles."""
 
 
 class Voltages(Reader):
-    """``voltages`` (time, ...), real ones with an imaginary part of zero."""
+    """``voltages`` (time, ...), real where the file's samples are."""
 
     names: ClassVar[tuple[str, ...]] = ("voltages",)
     module: ClassVar[str]
@@ -47,25 +53,28 @@ class Voltages(Reader):
             shape = tuple(int(n) for n in stream.shape)
             rate = float(stream.sample_rate.to_value("Hz"))
             fields = getattr(stream.sample_shape, "_fields", ())
+            kind = np.complex64 if stream.complex_data else np.float32
         named = [AXES.get(field, field) for field in fields]
         if len(named) != len(shape) - 1:
             named = [f"axis_{number}" for number in range(1, len(shape))]
         time = Coordinate(np.arange(shape[0]) / rate, "s", "time since the first sample")
-        data = blank(shape, np.complex64)
-        return Product(name, data, ("time", *named), {"time": time}, "voltages")
+        return Product(name, blank(shape, kind), ("time", *named), {"time": time}, "voltages")
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""
         with self._opened() as stream:
             stream.seek(part[0].start)
             found = np.asarray(stream.read(part[0].stop - part[0].start))
-        return np.asarray(found[(slice(None), *part[1:])], np.complex64)
+            kind = np.complex64 if stream.complex_data else np.float32
+        return np.asarray(found[(slice(None), *part[1:])], kind)
 
-    def _opened(self) -> Any:
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Any]:
         """A stream of samples, none of its axes of length 1 left out."""
         try:
-            return self._package.open(str(self.path), "rs", squeeze=False)
-        except (OSError, ValueError, KeyError, AssertionError, EOFError, TypeError) as error:
+            with self._package.open(str(self.path), "rs", squeeze=False) as stream:
+                yield stream
+        except _DAMAGE as error:
             raise InputError(
                 f"input.file: {self.path} cannot be read as {self.module} ({error})"
             ) from error
