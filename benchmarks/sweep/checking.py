@@ -34,10 +34,11 @@ class DeferredCheck:
 
     def submit(self) -> Future[Sequence[Accuracy]]:
         """Let another process assess what was taken."""
-        return _pool().submit(_assessed, self._check, self._results)
+        return _pool().submit(assessed, self._check, self._results)
 
 
-def _assessed(check: ProductCheck, results: Results) -> list[Accuracy]:
+def assessed(check: ProductCheck, results: Results) -> list[Accuracy]:
+    """Assess results by what was taken of them."""
     return [check.assess_output(*result) for result in results]
 
 

@@ -180,7 +180,7 @@ class Precision:
     @property
     def allowed_roundings(self) -> tuple[Rounding, ...]:
         """tf32 terms are rounded by our own code, the others by the hardware's conversion."""
-        return ROUNDINGS if self.operand is TF32 else ("nearest_even",)
+        return ROUNDINGS if self.operand == TF32 else ("nearest_even",)
 
 
 _ROWS = (

@@ -70,16 +70,16 @@ def round_operand(x: Array, precision: Precision) -> Array:
 def encode(values: Array, operand: Format) -> npt.NDArray[Any]:
     """The bits of numbers that a format holds exactly, as unsigned integers of its size."""
     single = np.ascontiguousarray(values, np.float32)
-    if operand is FP16:
+    if operand == FP16:
         return single.astype(np.float16).view(np.uint16)
-    if operand is BF16:
+    if operand == BF16:
         return (single.view(np.uint32) >> 16).astype(np.uint16)
     return single.view(np.uint32)
 
 
 def _round(x: FloatArray, operand: Format, rounding: Rounding, out: FloatArray) -> None:
     """out = x rounded to an operand format; both are contiguous."""
-    if operand is FP16:
+    if operand == FP16:
         with np.errstate(over="ignore"):
             out[...] = x.astype(np.float16)
     elif operand in (TF32, BF16):

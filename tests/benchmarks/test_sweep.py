@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import csv
+import pickle
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from argand import PRECISIONS, gemm
 
+from benchmarks.gemm.product_check import ProductCheck
+from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.rows import write_rows
 from benchmarks.sweep import figure
 from benchmarks.sweep.__main__ import main
 from benchmarks.sweep.case import Row
+from benchmarks.sweep.checking import assessed
 from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.measuring import with_ratios
 from benchmarks.sweep.summary import summary
+from tests.kernels.precisions import TENSOR
 from tools.docs.sweep_tables import sweep_table
 
 
@@ -47,6 +54,22 @@ def test_small_cases_are_measured_on_the_cpu(tmp_path: Path, capsys: Any) -> Non
     said = capsys.readouterr().out
     assert "of the best peer" in said
     assert "of a copy's rate" in said
+
+
+def test_what_another_process_is_given_is_checked_alike(rng: np.random.Generator) -> None:
+    shape = Shape(12, 9, 20)
+    a, b = (rng.standard_normal((*size, 2)).astype("f4").view("c8")[..., 0]
+            for size in ((12, 20), (20, 9)))  # fmt: skip
+    check = ProductCheck(shape, a, b, backend="cpu", seed=1)
+    results = []
+    for precision in (PRECISIONS[name] for name in TENSOR):
+        right = gemm(a, b, precision=precision.name)
+        wrong = right.copy()
+        wrong[3, 4] *= 1.5
+        results += [(check.taken(x), precision, "complex64") for x in (right, wrong)]
+    found = assessed(*pickle.loads(pickle.dumps((check, results))))
+    assert found == [check.assess_output(*result) for result in results]
+    assert [one.verified for one in found] == [True, False] * len(TENSOR)
 
 
 def row(shape: str, precision: str, time: float, **changed: Any) -> Row:

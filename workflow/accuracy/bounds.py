@@ -53,7 +53,7 @@ def operand_roundoff(precision: Precision) -> float:
 
     Exact integers are off by a part of their line's norm (`workflow.accuracy.underflow`).
     """
-    return 0.0 if precision.operand is FP64 or precision.moduli else precision.u
+    return 0.0 if precision.operand == FP64 or precision.moduli else precision.u
 
 
 def kept_size(precision: Precision) -> float:

@@ -189,7 +189,7 @@ def _errors(
     computed: Array, a: Array, b: Array, precision: Precision
 ) -> tuple[float, float, float, float]:
     """Against a product in fp64; for fp64 in the platform's widest type, else BLAS meets itself."""
-    wide = np.clongdouble if precision.accumulator is FP64 else np.complex128
+    wide = np.clongdouble if precision.accumulator == FP64 else np.complex128
     error = (computed - a.astype(wide) @ b.astype(wide)).astype(complex)
     ar, ai, br, bi = np.abs(a.real), np.abs(a.imag), np.abs(b.real), np.abs(b.imag)
     sizes = ar @ br + ai @ bi, ar @ bi + ai @ br

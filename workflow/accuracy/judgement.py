@@ -158,7 +158,7 @@ class Checks:
             "rel_frobenius": error,
             "bound": bound,
             "worst_bound": worst,
-            "ratio": bound / error if error and precision.accumulator is not FP64 else None,
+            "ratio": bound / error if error and precision.accumulator != FP64 else None,
             "verdict": verdict,
             "verified": verdict == "verified",
             "reason": "; ".join(reasons),

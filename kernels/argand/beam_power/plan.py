@@ -96,7 +96,7 @@ def check_operands(samples: Samples, precision: Precision) -> None:
         raise PlanError(f"tensor cores have no operands of {precision.name}")
     if precision.scaled and (precision.terms != 1 or samples == "complex64"):
         raise PlanError(f"samples of {samples} are not scaled, as {precision.name} needs")
-    if samples != "complex64" and (precision.operand is TF32 or precision.terms != 1):
+    if samples != "complex64" and (precision.operand == TF32 or precision.terms != 1):
         raise PlanError(f"{precision.name} has no operands of {samples}")
 
 

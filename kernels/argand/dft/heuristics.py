@@ -142,7 +142,7 @@ def _convolved(method: Method) -> bool:
 def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
     """Dense, Hankel and two-factor plans."""
     if method.kind == "dense":
-        split = precision.terms == 2 and precision.operand is TF32
+        split = precision.terms == 2 and precision.operand == TF32
         most = DENSE_OF_3XTF32 if split else DENSE_BY_THREADS
         threads = _dense(method.length, wide) if method.length <= most else ()
         return chain(threads, _hankel(method.length, wide))

@@ -52,7 +52,7 @@ class ImagePlan:
 
 def stored_bytes(precision: Precision) -> int:
     """Return the bytes of a weight in a panel: its terms, or fp32 where they are split later."""
-    if precision.operand is TF32:
+    if precision.operand == TF32:
         return 4
     return precision.terms * precision.operand.bytes
 
@@ -87,7 +87,7 @@ def choose_plan(precision: Precision, arch: Arch) -> ImagePlan:
     While one block makes weights the other multiplies. 3xtf32 splits weights where it reads them,
     and with half of the registers spills but on Hopper.
     """
-    spills = precision.operand is TF32 and precision.terms == 2 and arch.sm < HOPPER
+    spills = precision.operand == TF32 and precision.terms == 2 and arch.sm < HOPPER
     for blocks in (2, 1)[spills:]:
         plan = ImagePlan(64, blocks)
         try:
