@@ -17,12 +17,12 @@ def drawn(rng: np.random.Generator, *shape: int) -> Any:
 
 def test_large_products_of_cupy_are_made_by_argand(cp: Any, rng: np.random.Generator) -> None:
     a = cp.asarray(drawn(rng, 1024, 1024), "complex64")
-    wanted = a.astype("complex128") @ a.astype("complex128")
+    expected = a.astype("complex128") @ a.astype("complex128")
     for options, error in (({}, 1e-6), ({"tolerance": 1e-6}, 1e-6), ({"precision": "fp16"}, 2e-3)):
         with accelerate(report=False, **options) as done:
             for _ in range(2):
                 found = cp.matmul(a, a)
-        assert cp.linalg.norm(found - wanted) <= error * cp.linalg.norm(wanted)
+        assert cp.linalg.norm(found - expected) <= error * cp.linalg.norm(expected)
         (row,) = done.forms
         assert row.calls == 2
         if row.by_argand:
@@ -45,10 +45,10 @@ def test_products_of_torch(gpu: Any, rng: np.random.Generator) -> None:
     ]  # fmt: skip
     with accelerate(report=False, precision="3xtf32") as done:
         for call in calls:
-            wanted = call(a)
+            expected = call(a)
             found = call(single)
-            error = torch.linalg.vector_norm(found - wanted)
-            assert error <= 1e-6 * torch.linalg.vector_norm(wanted)
+            error = torch.linalg.vector_norm(found - expected)
+            assert error <= 1e-6 * torch.linalg.vector_norm(expected)
         vectors @ single
         real @ real
     assert [row.calls for row in done.forms] == [1] * 8

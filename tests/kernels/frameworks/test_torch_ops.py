@@ -70,8 +70,8 @@ def test_vmap(name: str) -> None:
     single = [many[0], *(x[1] for x in many[1:])]
     axes = (0, *(None for _ in many[1:]))
     for given, dims in ((single, axes), (many, 0)):
-        found, wanted = (torch.func.vmap(call, dims)(*given) for call in (ours, theirs))
-        torch.testing.assert_close(found, wanted)
+        found, expected = (torch.func.vmap(call, dims)(*given) for call in (ours, theirs))
+        torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
