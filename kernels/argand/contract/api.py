@@ -31,6 +31,7 @@ def contract(
     precision: str | Precision | None = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
+    dtype: Any = None,
     out: Any = None,
 ) -> Any:
     """Contract two arrays over the labels that the result does not have, as numpy.einsum does.
@@ -49,7 +50,9 @@ def contract(
         conj: conjugate the result, which costs nothing.
         power: the squared magnitude of the result, behind all else.
         precision, tolerance, rounding: of the product, as of `argand.gemm`.
-        out: where the result goes; it must not overlap the operands.
+        dtype: the type of the result, one of the arrays' library, to which it is converted last.
+            Products of torch's complex32 alone are rounded to complex32 by the kernel.
+        out: where the result goes, of its type; it must not overlap the operands.
 
     Returns:
         The result with its axes in the order of its labels; a view where that is not the order of a
@@ -75,7 +78,8 @@ def contract(
     a, labels_a = _reduced(a, found.a, found.lone_a)
     b, labels_b = _reduced(b, found.b, found.lone_b)
     whole = _is_number(scale)
-    target = None if power or not whole else out
+    in_place = whole and not power and dtype is None
+    target = out if in_place else None
     orders = best_orders(found, a, labels_a, b, labels_b, target)
     rows, columns, sums = orders
     x = merged(a, labels_a, (rows, sums), found.batch)
@@ -101,7 +105,7 @@ def contract(
         made = (made.conj() if conj else made) * scale
         made = made if bias is None else made + bias
         made = made.conj() if conj else made
-    return _stored(_power(made) if power else made, out)
+    return _stored(_power(made) if power else made, dtype, out)
 
 
 def _operand(x: Any, name: str) -> Any:
@@ -199,7 +203,9 @@ def _power(x: Any) -> Any:
     return x.real**2 + x.imag**2
 
 
-def _stored(made: Any, out: Any) -> Any:
+def _stored(made: Any, dtype: Any, out: Any) -> Any:
+    if dtype is not None:
+        made = made.astype(dtype) if hasattr(made, "astype") else made.to(dtype)
     if out is None:
         return made
     out[...] = made

@@ -65,6 +65,10 @@ def test_the_precision_is_that_of_the_product(rng: np.random.Generator) -> None:
     a, b = operands(rng, "abc,cd->dab")
     assert contract("abc,cd->dab", a, b, precision="fp16").dtype == np.complex64
     assert contract("abc,cd->dab", a, b, tolerance=1e-12).dtype == np.complex128
+    assert contract("abc,cd->dab", a, b, power=True, dtype="float32").dtype == np.float32
+    single = np.empty((5, 2, 3), np.complex64)
+    contract("abc,cd->dab", a, b, dtype="complex64", out=single)
+    np.testing.assert_allclose(single, np.einsum("abc,cd->dab", a, b), rtol=1e-6)
     rough = contract("abc,cd->dab", a, b, precision="bf16") - np.einsum("abc,cd->dab", a, b)
     assert 1e-4 < abs(rough).max() < 1e-1
 

@@ -22,6 +22,18 @@ def test_of_torch(rng: np.random.Generator, subscripts: str) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_types_of_torch(rng: np.random.Generator) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    a, b = (torch.tensor(x, dtype=torch.complex64) for x in operands(rng, SUBSCRIPTS[0]))
+    found = contract(SUBSCRIPTS[0], a.to(torch.complex32), b.to(torch.complex32))
+    assert found.dtype == torch.complex32
+    exact = torch.einsum(SUBSCRIPTS[0], a, b)
+    torch.testing.assert_close(found.to(torch.complex64), exact, rtol=0, atol=5e-2)
+    powers = contract(SUBSCRIPTS[0], a, b, power=True, dtype=torch.float16)
+    assert powers.dtype == torch.float16
+
+
 @pytest.mark.parametrize("subscripts", SUBSCRIPTS[:2])
 def test_of_jax(rng: np.random.Generator, subscripts: str) -> None:
     jax = pytest.importorskip("jax", reason="JAX is not installed")
