@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.covers import examples
+from tests.kernels.precisions import SOFTMAX
 
 Array = npt.NDArray[Any]
 STORE = 200
@@ -43,7 +44,7 @@ def part(memory: Array, first: int, *shape: int, step: int = 1) -> Array:
     return memory[first::step][: int(np.prod(shape))].reshape(shape)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("function", [softmax, log_softmax, logsumexp])
 @given(seed=st.integers(0, 99), rows=lengths, columns=lengths, x_at=shifts, out_at=shifts)
 @settings(max_examples=examples(60), deadline=None)

@@ -17,7 +17,7 @@ from argand.gemm.sm80_plan import (
     check_plan,
     holds_accumulators,
     whole_passes,
-    without_spills,
+    within_registers,
 )
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
@@ -55,7 +55,7 @@ def plan_gemm(
                 continue
             plan = replace(plan, triangle=True)
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
-        plan = without_spills(plan, precision, arch)
+        plan = within_registers(plan, precision, arch)
         plan = plan if whole_passes(plan) else replace(plan, vector=1)
         fitted.append(_with_absmax(plan, precision, arch, k))
     if not fitted:

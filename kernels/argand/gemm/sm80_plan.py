@@ -177,7 +177,7 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
         # A k-tile is at least one MMA of each group of warps.
         block_k, mma_k = max(plan.block_k, precision.operand.mma_k), precision.operand.mma_k
         plan = replace(plan, block_k=block_k, warps_k=min(plan.warps_k, block_k // mma_k))
-        plan = without_spills(plan, precision, arch)
+        plan = within_registers(plan, precision, arch)
         while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
             plan = replace(plan, stages=plan.stages - 1)
         if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
@@ -185,7 +185,7 @@ def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
     return list(found)
 
 
-def without_spills(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
+def within_registers(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
     """Return the tile with half of C a warp where all of it spills.
 
     A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Full warps spill on

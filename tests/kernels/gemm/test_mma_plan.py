@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Precision
-from argand.device import ARCHITECTURES, Arch
+from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.sm80_heuristics import estimate, plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
@@ -110,8 +110,8 @@ def test_k_is_cut_where_blocks_are_few(precision: str, sizes: tuple[int, ...]) -
     plan = planned(precision, "sm_90a", *sizes)
     blocks = sizes[0] * -(-sizes[1] // plan.block_m) * -(-sizes[2] // plan.block_n)
     assert plan.split_k_slices > 1 or blocks * plan.warps_k >= 132
-    before = "sm_80" if PRECISIONS[precision].min_sm == 80 else "sm_89"
-    assert planned(precision, before, *sizes).split_k_slices == 1
+    first = arch_for(PRECISIONS[precision].min_sm).target  # before clusters
+    assert planned(precision, first, *sizes).split_k_slices == 1
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -144,9 +144,12 @@ def test_longer_products_do_not_take_less(precision: str) -> None:
         assert 3 < times[0] < 10
 
 
+BY_TARGET = {arch.target: arch for arch in ARCHITECTURES}
+
+
 def planned(precision: str, arch: str, batch: int, m: int, n: int, k: int) -> GemmPlan:
     return plan_gemm(
-        PRECISIONS[precision], ARCHS[arch], batch=batch, m=m, n=n, k=k, sm_count=132, vector=2
+        PRECISIONS[precision], BY_TARGET[arch], batch=batch, m=m, n=n, k=k, sm_count=132, vector=2
     )
 
 
