@@ -20,6 +20,11 @@ struct Specialization {
     int transform_registers;
 };
 
+template <bool Value>
+struct Constant {
+    static constexpr bool value = Value;
+};
+
 template <ChannelisePlan plan, Specialization roles, Component Of>
 struct SpecializedKernel {
     using Whole = ChanneliseKernel<plan, Of>;
@@ -75,12 +80,15 @@ struct SpecializedKernel {
         static constexpr int kRun = kWarp * Samples::kBytes;  // bytes of 32 columns of a residue
         static constexpr int kBytes = R0 * kRun, kCopies = kBytes / 16;
         const unsigned char* from;  // of the lane's first copy of the next frame
-        unsigned char* ring;
-        int lane, left;  // frames that are to be copied
+        const unsigned char* own;   // the lane's sample of the first residue, in the first slot
+        uint32 to;                  // the lane's first copy there
+        int left;                   // frames that the lane is to copy
 
         __device__ __forceinline__ Frames(const Item& item, unsigned char* ring, int warp, int lane)
-            : from(item.x + warp * kRun + place(lane)), ring(ring + warp * (roles.depth * kBytes)),
-              lane(lane), left(item.frames()) {}
+            : from(item.x + warp * kRun + place(lane)),
+              own(ring + warp * (roles.depth * kBytes) + lane * Samples::kBytes),
+              to(shared_address(ring + warp * (roles.depth * kBytes) + lane * 16)),
+              left(lane < kCopies ? item.frames() : 0) {}
 
         // Where a copy lies in a frame, from the warp's first column.
         static __device__ __forceinline__ int place(int copy) {
@@ -89,15 +97,17 @@ struct SpecializedKernel {
 
         // Begins to copy the next frame to a slot, if there is one, as a group of its own.
         __device__ __forceinline__ void next(int slot) {
-            if (left > 0) {
-                unsigned char* const to = ring + slot * kBytes + lane * 16;
 #pragma unroll
-                for (int copy = 0; copy < kCopies; copy += kWarp)
-                    if (kCopies >= kWarp || lane < kCopies)
-                        cp_async_16(shared_address(to + copy * 16), from + place(copy));
-                from += M * Samples::kBytes;
-                --left;
+            for (int copy = 0; copy < kCopies; copy += kWarp) {
+                const uint32 at = to + slot * kBytes + copy * 16;
+                if constexpr (kCopies >= kWarp) {  // zeros beyond the last frame
+                    cp_async_16(at, from + place(copy), left > 0 ? 16 : 0);
+                } else {
+                    cp_async_16_if(left, at, from + place(copy));
+                }
             }
+            from += M * Samples::kBytes;
+            --left;
             cp_async_commit();
         }
 
@@ -109,7 +119,7 @@ struct SpecializedKernel {
 #pragma unroll
             for (int i = 0; i < R0; ++i)
                 x[i] = Samples::value(*reinterpret_cast<const typename Samples::Raw*>(
-                    ring + slot * kBytes + i * kRun + lane * Samples::kBytes));
+                    own + slot * kBytes + i * kRun));
             next((slot + roles.depth - 1) % roles.depth);
         }
     };
@@ -135,11 +145,11 @@ struct SpecializedKernel {
 #pragma unroll
         for (int f = 0; f < T - 1; ++f) frames.load(f % roles.depth, x[f]);
         float2* line = nullptr;
-#pragma unroll 1
-        for (int first = 0; first < item.left; first += kTurn) {
+        // The spectra of a turn; `whole` says that there are all of them.
+        const auto turn = [&](auto whole, int left) {
 #pragma unroll
             for (int s = 0; s < kTurn; ++s) {
-                if (first + s >= item.left) break;
+                if (!whole.value && s >= left) break;
                 frames.load((s + T - 1) % roles.depth, x[(s + T - 1) % T]);
                 float2 z[R0];
 #pragma unroll
@@ -161,12 +171,16 @@ struct SpecializedKernel {
 #pragma unroll
                 for (int k = 1; k < R0; ++k)
                     to[k * plan.line_pitch()] = complex_product(z[k], twiddles[k - 1]);
-                if (s % B == B - 1 || first + s + 1 == item.left) {
+                if (s % B == B - 1 || (!whole.value && s + 1 == left)) {
                     arrive(ring.is_full());
                     ring.advance(1);
                 }
             }
-        }
+        };
+        int left = item.left;
+#pragma unroll 1
+        for (; left >= kTurn; left -= kTurn) turn(Constant<true>(), left);
+        if (left > 0) turn(Constant<false>(), left);
         cp_async_wait<0>();
     }
 
