@@ -22,6 +22,10 @@ _REGISTERS = 65536
 """Of a multiprocessor."""
 _MOST_SLOTS = 8
 _MOST_DEPTH = 8
+_RING_BYTES = 32 << 10
+"""Largest ring of frames: what is copied ahead hides the latency of memory."""
+_ROLES = {128: (2, 128, 56), 256: (3, 144, 64)}
+"""Groups of transform warps, and registers of filter and transform warps, by columns."""
 _LONGEST_TURN = 16
 """Spectra of a loop without branches."""
 _RESERVED = 1024
@@ -45,10 +49,10 @@ class SpecializedPlan(ChannelisePlan):
 
     unit_bytes: int = 8
     depth: int = 8
-    slots: int = 6
-    transform_groups: int = 1
-    filter_registers: int = 176
-    transform_registers: int = 80
+    slots: int = 4
+    transform_groups: int = 3
+    filter_registers: int = 144
+    transform_registers: int = 64
 
     @property
     def turn(self) -> int:
@@ -99,23 +103,24 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
 
     ``component`` is the type of the samples' components.
 
-    There are as many transform threads as filter threads. A batch leaves each of them one butterfly
-    of a stage, or less, but not less than half of them any.
+    Groups of 128 threads transform: while some wait at a barrier or for memory, others compute. A
+    batch has as many butterflies of a stage as columns, or less, but not less than half of them.
     """
     first, second, last = plan.radices
-    if plan.columns not in (_WARPGROUP, 2 * _WARPGROUP) or second == 1:
+    if plan.columns not in _ROLES or second == 1:
         return None
-    threads = plan.columns
-    longest = max(1, threads // (first * max(second, last)))
+    longest = max(1, plan.columns // (first * max(second, last)))
     sizes = range(longest, (longest - 1) // 2, -1)
     batch = next((size for size in sizes if lcm(plan.taps, size) <= _LONGEST_TURN), 0)
     blocks = 2 * _WARPGROUP // plan.columns
     turn = lcm(plan.taps, batch) if batch else 0
-    depth = max((size for size in range(2, _MOST_DEPTH + 1) if turn % size == 0), default=0)
+    unit = COMPONENTS[component][1]
+    most = min(_MOST_DEPTH, _RING_BYTES // (plan.points * unit))
+    depth = max((size for size in range(2, most + 1) if turn % size == 0), default=0)
     for slots in range(_MOST_SLOTS, 1, -1):
         found = SpecializedPlan(
             plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, batch,
-            threads, 1, blocks, COMPONENTS[component][1], depth, slots,
+            _WARPGROUP, 1, blocks, unit, depth, slots, *_ROLES[plan.columns],
         )  # fmt: skip
         try:
             check_specialized_plan(found, arch)

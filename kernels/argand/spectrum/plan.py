@@ -198,7 +198,7 @@ def trend_source(dtype: str, *, real: bool) -> str:
         f"{size_check('TrendArguments', TREND_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
         f"{trend_name(dtype, real=real)}(const __grid_constant__ TrendArguments args) {{\n"
-        f"    find_trends<{PARTS[dtype]}, {1 if real else 2}, {THREADS}>(args);\n"
+        f"    FindTrends<{PARTS[dtype]}, {1 if real else 2}, {THREADS}>::run(args);\n"
         "}\n"
     )
 

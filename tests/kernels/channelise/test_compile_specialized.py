@@ -65,12 +65,12 @@ def test_others_have_no_plan(one: dict[str, Any]) -> None:
     ("changes", "said"),
     [
         ({"threads": 96}, "whole warpgroups of 128"),
-        ({"slots": 1}, "slots exceed groups"),
+        ({"slots": 3}, "slots exceed groups"),
         ({"batch": 3}, "divide a number up to 16"),
         ({"depth": 3}, "depth must be 2 or more and divide 8"),
         ({"depth": 1}, "depth must be 2 or more"),
         ({"filter_registers": 232}, "registers"),
-        ({"slots": 6}, "bytes of shared memory"),
+        ({"slots": 7}, "bytes of shared memory"),
     ],
 )
 def test_other_plans_are_refused(changes: dict[str, Any], said: str) -> None:

@@ -48,7 +48,7 @@ MORE = {
 EVERY = SIGNALS | MORE
 OTHERS = (
     "a sample", "a prime", "odd and real", "odd, real, both sides", "a prime, whole", "long",
-    "long and real",
+    "long and real", "real int16, less lines",
 )  # fmt: skip
 """Signals that the kernel does not take."""
 

@@ -6,51 +6,81 @@
 struct Trend {
     double mean[2], slope[2];
 
-    // A part of sample n, of N, without the trend. Of a trend that is far larger than what is left, fp32
+    // A part of sample n without the trend. Of a trend that is far larger than what is left, fp32
     // would leave its own rounding.
     __device__ __forceinline__ double without(double x, int part, double n, double middle) const {
         return x - fma(slope[part], n - middle, mean[part]);
     }
 };
 
-// One block at a time for a segment. `Parts` are 2 of complex samples.
+// A warp at a time for a segment, of which each lane adds every 32nd sample; of one longer than
+// kWarpSamples all warps of a block. `Parts` are 2 of complex samples.
 template <typename Of, int Parts, int Threads>
-__device__ __forceinline__ void find_trends(const TrendArguments& args) {
-    constexpr int kSums = 2 * Parts, kWarps = Threads / 32;
-    __shared__ double shared[kWarps][kSums];
-    const double count = static_cast<double>(args.length), middle = (count - 1.0) / 2;
-    for (int64 at = blockIdx.x; at < args.count; at += gridDim.x) {
-        const Of* const x =
-            static_cast<const Of*>(args.x) +
-            (at / args.segments * args.row_stride + at % args.segments * args.step) * Parts;
-        double sums[kSums] = {};
-        for (int64 n = threadIdx.x; n < args.length; n += Threads) {
+struct FindTrends {
+    static constexpr int kSums = 2 * Parts, kWarps = Threads / 32, kWarpSamples = 16384;
+
+    // Adds samples first, first + step, ... to the sums over x and over x times the time.
+    static __device__ __forceinline__ void add(const TrendArguments& args, int64 segment, int first,
+                                               int step, double (&sums)[kSums]) {
+        const Of* const x = static_cast<const Of*>(args.x) +
+                            (segment / args.segments * args.row_stride +
+                             segment % args.segments * args.step) * Parts;
+        const double middle = (static_cast<double>(args.length) - 1.0) / 2;
+#pragma unroll 8
+        for (int64 n = first; n < args.length; n += step) {
+            const double time = static_cast<double>(n) - middle;
 #pragma unroll
             for (int part = 0; part < Parts; ++part) {
                 const double value = static_cast<double>(__ldg(x + n * Parts + part));
                 sums[part] += value;
-                sums[Parts + part] = fma(value, static_cast<double>(n) - middle, sums[Parts + part]);
+                sums[Parts + part] = fma(value, time, sums[Parts + part]);
             }
         }
 #pragma unroll
-        for (int i = 0; i < kSums; ++i) {
+        for (int i = 0; i < kSums; ++i)
 #pragma unroll
             for (int apart = 16; apart > 0; apart /= 2)
                 sums[i] += __shfl_xor_sync(~0u, sums[i], apart);
-            if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32][i] = sums[i];
-        }
-        __syncthreads();
-        if (threadIdx.x < kSums) {
-            const int part = threadIdx.x % Parts;
-            const bool slope = threadIdx.x >= Parts;
-            double sum = 0.0;
-            for (int warp = 0; warp < kWarps; ++warp) sum += shared[warp][threadIdx.x];
-            const double squares = count * (count * count - 1.0) / 12;
-            if (!slope) sum /= count;
-            if (slope) sum = args.linear && args.length > 1 ? sum / squares : 0.0;
-            args.trends[at * 4 + (slope ? 2 : 0) + part] = sum;
-            if (Parts == 1) args.trends[at * 4 + (slope ? 2 : 0) + 1] = sum;
-        }
-        __syncthreads();
     }
-}
+
+    static __device__ __forceinline__ void store(const TrendArguments& args, int64 segment,
+                                                 const double (&sums)[kSums]) {
+        const double count = static_cast<double>(args.length);
+        const double squares = count * (count * count - 1.0) / 12;  // of times about the middle
+        const bool sloped = args.linear && args.length > 1;
+        double* const to = args.trends + segment * 4;
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+            const int own = part % Parts;
+            to[part] = sums[own] / count;
+            to[2 + part] = sloped ? sums[Parts + own] / squares : 0.0;
+        }
+    }
+
+    static __device__ __forceinline__ void run(const TrendArguments& args) {
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        if (args.length <= kWarpSamples) {
+            for (int64 at = static_cast<int64>(blockIdx.x) * kWarps + warp; at < args.count;
+                 at += static_cast<int64>(gridDim.x) * kWarps) {
+                double sums[kSums] = {};
+                add(args, at, lane, 32, sums);
+                if (lane == 0) store(args, at, sums);
+            }
+            return;
+        }
+        __shared__ double shared[kWarps][kSums];
+        for (int64 at = blockIdx.x; at < args.count; at += gridDim.x) {
+            double sums[kSums] = {};
+            add(args, at, threadIdx.x, Threads, sums);
+            if (lane == 0)
+                for (int i = 0; i < kSums; ++i) shared[warp][i] = sums[i];
+            __syncthreads();
+            if (threadIdx.x == 0) {
+                for (int other = 1; other < kWarps; ++other)
+                    for (int i = 0; i < kSums; ++i) sums[i] += shared[other][i];
+                store(args, at, sums);
+            }
+            __syncthreads();
+        }
+    }
+};
