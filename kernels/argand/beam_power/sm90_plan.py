@@ -63,6 +63,11 @@ class WgmmaBeamPowerPlan:
         """Threads of a block."""
         return _WARPGROUP * self.warpgroups
 
+    @property
+    def pipelined(self) -> bool:
+        """Whether a thread has registers for the samples of two stages."""
+        return self.blocks * self.threads <= 384
+
     def shared_bytes(self, antennas: int, precision: Precision) -> int:
         """Dynamic shared memory of a block: alignment, weights, rings, and sums of groups."""
         row = self.times * SAMPLE_BYTES[self.samples] + PADDING
@@ -148,11 +153,14 @@ def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
 
 def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
-    scaled, aligned = (str(x).lower() for x in (precision.scaled, plan.aligned))
+    scaled, aligned, pipelined = (
+        str(x).lower() for x in (precision.scaled, plan.aligned, plan.pipelined)
+    )
     kernel = (
         f"WgmmaBeamPowerKernel<Operand::{precision.operand.name}, "
         f"Rounding::{precision.roundings[0]}, Samples::{plan.samples}, {plan.beams}, "
-        f"{plan.warpgroups}, {plan.stages}, {plan.group}, {scaled}, {aligned}>"
+        f"{plan.warpgroups}, {plan.stages}, {plan.group}, {scaled}, {aligned}, "
+        f"{pipelined}>"
     )
     return (
         '#include "device/warpgroup.cuh"\n'

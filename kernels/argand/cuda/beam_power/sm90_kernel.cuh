@@ -14,7 +14,7 @@
 constexpr int kWarpgroupThreads = 4 * kWarp, kWarpTimes = 16;
 
 template <Operand operand, Rounding rounding, Samples samples, int Beams, int Warpgroups,
-          int Stages, int Group, bool Scaled, bool Aligned>
+          int Stages, int Group, bool Scaled, bool Aligned, bool Pipelined>
 struct WgmmaBeamPowerKernel {
     static constexpr int kThreads = Warpgroups * kWarpgroupThreads;
     static constexpr int kTileTimes = 4 * kWarpTimes;
@@ -83,13 +83,14 @@ struct WgmmaBeamPowerKernel {
         }
     };
 
-    // The beams of a tile. With two warpgroups the rows of a stage are loaded while the MMAs of the one
-    // before it run; `waits` and `tells` are whether the other warpgroup has a tile before and after.
+    // The beams of a tile. Where Pipelined the rows of a stage are loaded while the MMAs of the one before
+    // it run; of two warpgroups, `waits` and `tells` are whether the other has a tile before and after.
     __device__ __forceinline__ static void multiply_tile(const BeamPowerArguments& args,
                                                          Reader& reader, uint32 weights, bool waits,
                                                          bool tells, float (&re)[Beams / 2],
                                                          float (&im)[Beams / 2]) {
-        if constexpr (Warpgroups == 1) {
+        static_assert(Pipelined || Warpgroups == 1, "warpgroups that take turns are pipelined");
+        if constexpr (!Pipelined) {
 #pragma unroll 1
             for (int chunk = 0; chunk < args.chunks; ++chunk) {
                 Rows rows;
@@ -100,7 +101,7 @@ struct WgmmaBeamPowerKernel {
         } else {
             Rows rows[2];
             reader.load(args, rows[0]);
-            if (waits) ping_pong_wait(reader.warpgroup);
+            if (Warpgroups == 2 && waits) ping_pong_wait(reader.warpgroup);
 #pragma unroll 1
             for (int chunk = 0; chunk < args.chunks; chunk += 2) {
                 multiply(rows[0], weights, chunk, re, im);
@@ -112,7 +113,7 @@ struct WgmmaBeamPowerKernel {
                 }
                 if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
             }
-            if (tells) ping_pong_arrive(reader.warpgroup);
+            if (Warpgroups == 2 && tells) ping_pong_arrive(reader.warpgroup);
             wgmma_wait<0>();
         }
         wgmma_fence_operand(re);
