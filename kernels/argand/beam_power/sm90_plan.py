@@ -33,7 +33,7 @@ _BLOCK_BYTES = 1024
 
 @dataclass(frozen=True)
 class WgmmaBeamPowerPlan:
-    """How a kernel of the wgmma family computes the power of one polarization.
+    """How a kernel of the wgmma family computes beam power.
 
     Attributes:
         samples: how samples lie in memory.
@@ -43,6 +43,7 @@ class WgmmaBeamPowerPlan:
         blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
         stages: of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
+        polarizations: 2 for Stokes parameters, else 1.
     """
 
     samples: Samples
@@ -52,6 +53,7 @@ class WgmmaBeamPowerPlan:
     blocks: int = 4
     stages: int = 4
     aligned: bool = True
+    polarizations: int = 1
 
     @property
     def times(self) -> int:
@@ -73,8 +75,9 @@ class WgmmaBeamPowerPlan:
         row = self.times * SAMPLE_BYTES[self.samples] + PADDING
         ring = self.stages * DEPTH[self.samples] * row
         weights = rows_of_k(antennas, self.samples, precision) * 2 * self.beams * WEIGHT_ROW_BYTES
-        sums = self.beams * (self.times // self.group) * 4
-        return 1024 + weights + self.warpgroups * (ring + sums)
+        outputs = 4 if self.polarizations == 2 else 1
+        sums = outputs * self.beams * (self.times // self.group) * 4
+        return 1024 + self.polarizations * weights + self.warpgroups * (ring + sums)
 
 
 def rows_of_k(antennas: int, samples: Samples, precision: Precision) -> int:
@@ -93,6 +96,8 @@ def check_wgmma_plan(
         raise PlanError(f"wgmma has one term on {TARGET}, got {precision.name} on {arch.target}")
     if plan.beams not in (64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:
         raise PlanError(f"beams must be 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}")
+    if plan.polarizations not in (1, 2) or plan.polarizations * plan.beams > 128:
+        raise PlanError(f"polarizations must be 1 or 2, with 64 beams at 2, got {plan}")
     if plan.group not in (1, 2, 4, 8, 16):
         raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
     wanted = plan.blocks * (plan.shared_bytes(antennas, precision) + _BLOCK_BYTES)
@@ -102,20 +107,22 @@ def check_wgmma_plan(
 
 def choose_wgmma_plan(
     precision: Precision, samples: Samples, group: int, beams: int, antennas: int, aligned: bool,
-    arch: Arch,
+    arch: Arch, polarizations: int = 1,
 ) -> WgmmaBeamPowerPlan | None:  # fmt: skip
     """Return the plan for a precision, samples, and so many beams and antennas; None without one.
 
     Blocks of a multiprocessor multiply while others round and detect. More than 64 beams are two
-    warpgroups' that share the weights, so that samples are read half as often.
+    warpgroups' that share the weights, so that samples are read half as often; so are 64 beams of
+    two polarizations, which have as many accumulators.
     """
-    for width, warpgroups, most in ((128, 2, 1), (64, 1, 4)):
+    one, two = ((128, 2, 1), (64, 1, 4)), ((64, 2, 1),)
+    for width, warpgroups, most in one if polarizations == 1 else two:
         if width > 64 and beams <= 64:
             continue
         for blocks in range(most, min(most, 2) - 1, -1):
             for stages in (4, 3, 2):
                 plan = WgmmaBeamPowerPlan(
-                    samples, group, width, warpgroups, blocks, stages, aligned
+                    samples, group, width, warpgroups, blocks, stages, aligned, polarizations
                 )
                 try:
                     check_wgmma_plan(plan, precision, antennas, arch)
@@ -129,7 +136,8 @@ def wgmma_kernel_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the name of the kernel that computes the power."""
     return (
         f"sm90_beam_power_{precision.symbol}_{plan.samples}_{plan.beams}x{plan.times}"
-        f"_g{plan.group}_s{plan.stages}_b{plan.blocks}{'' if plan.aligned else '_unaligned'}"
+        f"_p{plan.polarizations}_g{plan.group}_s{plan.stages}_b{plan.blocks}"
+        f"{'' if plan.aligned else '_unaligned'}"
     )
 
 
@@ -158,8 +166,8 @@ def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     )
     kernel = (
         f"WgmmaBeamPowerKernel<Operand::{precision.operand.name}, "
-        f"Rounding::{precision.roundings[0]}, Samples::{plan.samples}, {plan.beams}, "
-        f"{plan.warpgroups}, {plan.stages}, {plan.group}, {scaled}, {aligned}, "
+        f"Rounding::{precision.roundings[0]}, Samples::{plan.samples}, {plan.polarizations}, "
+        f"{plan.beams}, {plan.warpgroups}, {plan.stages}, {plan.group}, {scaled}, {aligned}, "
         f"{pipelined}>"
     )
     return (

@@ -1,5 +1,5 @@
-// Beam power by wgmma (sm_90a) of one polarization: samples are the rows, from registers, weights the
-// columns, which stay in shared memory. A tile has 64 samples and is a warpgroup's, with all beams of
+// Beam power by wgmma (sm_90a): samples are the rows, from registers, weights the columns, which stay in
+// shared memory. A tile has 64 samples and is a warpgroup's, with all beams of
 // the block: its ring of stages and its sums are its own, and no thread reads what another one
 // rounded. Two warpgroups of a block take turns: one multiplies while the other detects.
 //
@@ -13,8 +13,8 @@
 
 constexpr int kWarpgroupThreads = 4 * kWarp, kWarpTimes = 16;
 
-template <Operand operand, Rounding rounding, Samples samples, int Beams, int Warpgroups,
-          int Stages, int Group, bool Scaled, bool Aligned, bool Pipelined>
+template <Operand operand, Rounding rounding, Samples samples, int Polarizations, int Beams,
+          int Warpgroups, int Stages, int Group, bool Scaled, bool Aligned, bool Pipelined>
 struct WgmmaBeamPowerKernel {
     static constexpr int kThreads = Warpgroups * kWarpgroupThreads;
     static constexpr int kTileTimes = 4 * kWarpTimes;
@@ -22,9 +22,12 @@ struct WgmmaBeamPowerKernel {
     static constexpr int kRowSteps = kRowAntennas<operand> / kMmaK<operand>;
     static constexpr int kRowSums = kTileTimes / Group;
     static constexpr int kPartBytes = Beams * kWeightRowBytes;
-    static constexpr int kSumsBytes = Beams * kRowSums * 4;
+    static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
+    static constexpr int kOutputSums = Beams * kRowSums, kSumsBytes = kOutputs * kOutputSums * 4;
     using Copied = Stage<samples, kTileTimes>;
-    using Ring = SampleRing<samples, kTileTimes, 1, Stages, Aligned, kWarpgroupThreads, Warpgroups>;
+    using Ring = SampleRing<samples, kTileTimes, Polarizations, Stages, Aligned, kWarpgroupThreads,
+                            Warpgroups>;
+    using Accumulators = WarpgroupBeams<Polarizations, Beams>;
     static constexpr int kRingBytes = Stages * Copied::kBytes;
     // Without the weights, which follow the alignment of swizzles.
     static constexpr int kSharedBytes = 1024 + Warpgroups * (kRingBytes + kSumsBytes);
@@ -85,39 +88,61 @@ struct WgmmaBeamPowerKernel {
 
     // The beams of a tile. Where Pipelined the rows of a stage are loaded while the MMAs of the one before
     // it run; of two warpgroups, `waits` and `tells` are whether the other has a tile before and after.
+    // The weights of a polarization follow those of the other one, `weight_bytes` further on.
     __device__ __forceinline__ static void multiply_tile(const BeamPowerArguments& args,
-                                                         Reader& reader, uint32 weights, bool waits,
-                                                         bool tells, float (&re)[Beams / 2],
-                                                         float (&im)[Beams / 2]) {
+                                                         Reader& reader, uint32 weights,
+                                                         int weight_bytes, bool waits, bool tells,
+                                                         Accumulators& beams) {
         static_assert(Pipelined || Warpgroups == 1, "warpgroups that take turns are pipelined");
-        if constexpr (!Pipelined) {
+        Rows rows[Pipelined ? 2 : 1];
+        if constexpr (Pipelined) reader.load(args, rows[0]);
+        if (Warpgroups == 2 && waits) ping_pong_wait(reader.warpgroup);
+#pragma unroll
+        for (int p = 0; p < Polarizations; ++p) {
+            const uint32 own = weights + p * weight_bytes;
+            float(&re)[Beams / 2] = beams.re[p], (&im)[Beams / 2] = beams.im[p];
+            if constexpr (!Pipelined) {
 #pragma unroll 1
-            for (int chunk = 0; chunk < args.chunks; ++chunk) {
-                Rows rows;
-                reader.load(args, rows);
-                multiply(rows, weights, chunk, re, im);
-                wgmma_wait<0>();
-            }
-        } else {
-            Rows rows[2];
-            reader.load(args, rows[0]);
-            if (Warpgroups == 2 && waits) ping_pong_wait(reader.warpgroup);
-#pragma unroll 1
-            for (int chunk = 0; chunk < args.chunks; chunk += 2) {
-                multiply(rows[0], weights, chunk, re, im);
-                wgmma_wait<1>();
-                if (chunk + 1 < args.chunks) {
-                    reader.load(args, rows[1]);
-                    multiply(rows[1], weights, chunk + 1, re, im);
-                    wgmma_wait<1>();
+                for (int chunk = 0; chunk < args.chunks; ++chunk) {
+                    reader.load(args, rows[0]);
+                    multiply(rows[0], own, chunk, re, im);
+                    wgmma_wait<0>();
                 }
-                if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
+            } else {
+                if (p > 0) {  // the last MMAs may still read these rows
+                    wgmma_wait<0>();
+                    reader.load(args, rows[0]);
+                }
+#pragma unroll 1
+                for (int chunk = 0; chunk < args.chunks; chunk += 2) {
+                    multiply(rows[0], own, chunk, re, im);
+                    wgmma_wait<1>();
+                    if (chunk + 1 < args.chunks) {
+                        reader.load(args, rows[Pipelined]);
+                        multiply(rows[Pipelined], own, chunk + 1, re, im);
+                        wgmma_wait<1>();
+                    }
+                    if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
+                }
             }
-            if (Warpgroups == 2 && tells) ping_pong_arrive(reader.warpgroup);
-            wgmma_wait<0>();
         }
-        wgmma_fence_operand(re);
-        wgmma_fence_operand(im);
+        if (Warpgroups == 2 && tells) ping_pong_arrive(reader.warpgroup);
+        wgmma_wait<0>();
+#pragma unroll
+        for (int p = 0; p < Polarizations; ++p) {
+            wgmma_fence_operand(beams.re[p]);
+            wgmma_fence_operand(beams.im[p]);
+        }
+    }
+
+    __device__ __forceinline__ static void store_outputs(const Accumulators& beams, float* sums,
+                                                         int first_time, int lane) {
+        beams.template store_sums<0, Group, kRowSums>(sums, first_time, lane);
+        if constexpr (Polarizations == 2) {
+            beams.template store_sums<1, Group, kRowSums>(sums + kOutputSums, first_time, lane);
+            beams.template store_sums<2, Group, kRowSums>(sums + 2 * kOutputSums, first_time, lane);
+            beams.template store_sums<3, Group, kRowSums>(sums + 3 * kOutputSums, first_time, lane);
+        }
     }
 
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
@@ -128,7 +153,8 @@ struct WgmmaBeamPowerKernel {
         const int warpgroup = __shfl_sync(~0u, threadIdx.x / kWarpgroupThreads, 0);
         const int thread = threadIdx.x % kWarpgroupThreads;
         const int lane = thread % kWarp, first_time = thread / kWarp * kWarpTimes;
-        const uint32 ring = weights + weight_bytes + warpgroup * (kRingBytes + kSumsBytes);
+        const uint32 rings = weights + Polarizations * weight_bytes;
+        const uint32 ring = rings + warpgroup * (kRingBytes + kSumsBytes);
         float* sums = reinterpret_cast<float*>(memory + (ring - start) + kRingBytes);
         const int beam_blocks = args.row_tiles * kRowTile / Beams;
         const int segments = (args.tiles + args.block_tiles - 1) / args.block_tiles;
@@ -136,11 +162,16 @@ struct WgmmaBeamPowerKernel {
         const int segment = static_cast<int>(blockIdx.x / beam_blocks % segments);
         const int result = static_cast<int>(blockIdx.x / beam_blocks / segments);
         const int first = segment * args.block_tiles, last = min(args.tiles, first + args.block_tiles);
-        const int64 matrix = args.weights_batched ? result : 0;
-        const unsigned char* packed = reinterpret_cast<const unsigned char*>(args.fragments) +
-                                      (matrix * beam_blocks + beam_block) * weight_bytes;
-        for (int i = threadIdx.x * 16; i < weight_bytes; i += kThreads * 16)
-            cp_async_16(weights + i, packed + i);
+        const float* descales[Polarizations];  // of the block's first beam
+#pragma unroll
+        for (int p = 0; p < Polarizations; ++p) {
+            const int64 matrix = args.weights_batched ? int64(result) * Polarizations + p : 0;
+            descales[p] = args.descales + matrix * args.row_tiles * kRowTile + beam_block * Beams;
+            const unsigned char* packed = reinterpret_cast<const unsigned char*>(args.fragments) +
+                                          (matrix * beam_blocks + beam_block) * weight_bytes;
+            for (int i = threadIdx.x * 16; i < weight_bytes; i += kThreads * 16)
+                cp_async_16(weights + p * weight_bytes + i, packed + i);
+        }
         cp_async_commit();
         Reader reader = {Ring(args, ring, thread, result, first + warpgroup, last),
                          ring + lane % 4 * Copied::kPitch +
@@ -153,19 +184,19 @@ struct WgmmaBeamPowerKernel {
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
 
-        const float* descales = args.descales + matrix * args.row_tiles * kRowTile;
 #pragma unroll 1
         for (int tile = first + warpgroup; tile < last; tile += Warpgroups) {
-            float re[Beams / 2], im[Beams / 2];
-            multiply_tile(args, reader, weights, tile > first, tile + 1 < last, re, im);
+            Accumulators beams;
+            multiply_tile(args, reader, weights, weight_bytes, tile > first, tile + 1 < last, beams);
+            if constexpr (Scaled && Polarizations == 2) beams.descale(descales, lane);
             // The sums of the tile before were read before the last barrier.
-            store_sums<Beams, Group, kRowSums>(re, im, sums, first_time, lane);
+            store_outputs(beams, sums, first_time, lane);
             meet(warpgroup);
-            store_bins<1, Beams, kRowSums, Group, kWarpgroupThreads>(
+            store_bins<kOutputs, Beams, kRowSums, Group, kWarpgroupThreads>(
                 args, sums, TimeTile(args, tile), result, beam_block * Beams, thread,
                 [&](float sum, int beam) {
-                    if constexpr (!Scaled) return sum;
-                    const float factor = __ldg(descales + beam);
+                    if constexpr (!Scaled || Polarizations == 2) return sum;
+                    const float factor = __ldg(descales[0] + beam - beam_block * Beams);
                     return sum * factor * factor;
                 });
         }

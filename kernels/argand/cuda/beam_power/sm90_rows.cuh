@@ -1,7 +1,7 @@
 // What a warpgroup of the wgmma family has in registers: samples as row fragments, and the squares of
 // its beams, summed over time among the lanes of a warp.
 #pragma once
-#include "samples.cuh"
+#include "detect.cuh"
 
 // The row fragments of an MMA: a lane has samples 2 (lane / 4) and the next of the warp's 16.
 template <Samples samples, Operand operand, Rounding rounding, int Times>
@@ -82,35 +82,68 @@ __device__ __forceinline__ int add_lanes(float (&x)[Size], int lane) {
     }
 }
 
-// Sums of the squares of a lane's beams over `Group` samples of its warp, in shared memory. Lanes that
-// share a sum each keep half of the beams at every exchange.
-template <int Beams, int Group, int RowSums>
-__device__ __forceinline__ void store_sums(const float (&re)[Beams / 2],
-                                           const float (&im)[Beams / 2], float* sums,
-                                           int first_time, int lane) {
-    constexpr int kValues = Beams / 4;  // beams of a lane: 8 j + 2 (lane % 4) and the next
-    const int own = first_time + lane / 4 * 2;
-    float powers[kValues];
-#pragma unroll
-    for (int i = 0; i < kValues; ++i) {
-        const int at = 4 * (i / 2) + i % 2;
-        const float first = re[at] * re[at] + im[at] * im[at];
-        const float second = re[at + 2] * re[at + 2] + im[at + 2] * im[at + 2];
-        if constexpr (Group == 1) {
-            float* to = sums + (8 * (i / 2) + 2 * (lane % 4) + i % 2) * RowSums + own;
-            to[0] = first;
-            to[1] = second;
-        } else {
-            powers[i] = first + second;
-        }
-    }
-    if constexpr (Group > 1) {
-        constexpr int kLevels = Group == 2 ? 0 : Group == 4 ? 1 : Group == 8 ? 2 : 3;
-        const int first = add_lanes<kValues, kLevels, 4>(powers, lane);
-#pragma unroll
-        for (int i = 0; i < kValues >> kLevels; ++i) {
-            const int at = first + i;
-            sums[(8 * (at / 2) + 2 * (lane % 4) + at % 2) * RowSums + own / Group] = powers[i];
-        }
-    }
+// The beam, of those of a block, that value i of a lane is of.
+__device__ __forceinline__ int beam_of(int i, int lane) {
+    return 8 * (i / 2) + 2 * (lane % 4) + i % 2;
 }
+
+// A lane's accumulators: of value i at 4 (i / 2) + i % 2, and of the next sample two further on.
+template <int Polarizations, int Beams>
+struct WarpgroupBeams {
+    static constexpr int kValues = Beams / 4;
+    float re[Polarizations][Beams / 2], im[Polarizations][Beams / 2];
+
+    __device__ __forceinline__ static int place(int i) { return 4 * (i / 2) + i % 2; }
+
+    // Scales the beams of each polarization back; `descales` are those of the block's first beam.
+    __device__ __forceinline__ void descale(const float* const (&descales)[Polarizations],
+                                            int lane) {
+#pragma unroll
+        for (int p = 0; p < Polarizations; ++p) {
+#pragma unroll
+            for (int i = 0; i < kValues; ++i) {
+                const float factor = __ldg(descales[p] + beam_of(i, lane));
+#pragma unroll
+                for (int at = place(i); at <= place(i) + 2; at += 2) {
+                    re[p][at] *= factor;
+                    im[p][at] *= factor;
+                }
+            }
+        }
+    }
+
+    // The power or Stokes parameter of a number.
+    template <int output>
+    __device__ __forceinline__ float value(int at) const {
+        float2 z[Polarizations];
+#pragma unroll
+        for (int p = 0; p < Polarizations; ++p) z[p] = {re[p][at], im[p][at]};
+        return detected<Polarizations, output>(z);
+    }
+
+    // Stores an output's sums over `Group` samples of a warp to shared memory. Lanes that share a sum
+    // each keep half of the beams at every exchange.
+    template <int output, int Group, int RowSums>
+    __device__ __forceinline__ void store_sums(float* sums, int first_time, int lane) const {
+        const int own = first_time + lane / 4 * 2;
+        float powers[kValues];
+#pragma unroll
+        for (int i = 0; i < kValues; ++i) {
+            const float first = value<output>(place(i)), second = value<output>(place(i) + 2);
+            if constexpr (Group == 1) {
+                float* to = sums + beam_of(i, lane) * RowSums + own;
+                to[0] = first;
+                to[1] = second;
+            } else {
+                powers[i] = first + second;
+            }
+        }
+        if constexpr (Group > 1) {
+            constexpr int kLevels = Group == 2 ? 0 : Group == 4 ? 1 : Group == 8 ? 2 : 3;
+            const int first = add_lanes<kValues, kLevels, 4>(powers, lane);
+#pragma unroll
+            for (int i = 0; i < kValues >> kLevels; ++i)
+                sums[beam_of(first + i, lane) * RowSums + own / Group] = powers[i];
+        }
+    }
+};
