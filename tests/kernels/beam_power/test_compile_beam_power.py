@@ -89,10 +89,24 @@ def test_kernels_by_wgmma_compile(name: str, samples: Samples, group: int, beams
     assert_clean(wgmma_pack_source(plan, row), arch.target, wgmma_pack_name(plan, row))
 
 
+@pytest.mark.parametrize("group", (1, 2, 4, 8, 16) if EXHAUSTIVE else (16,))
+@pytest.mark.parametrize(("name", "samples"), [kind for kind in KINDS if kind[0] != "3xtf32"])
+def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int) -> None:
+    if (name, samples) not in (("fp16", "half"), ("tf32", "complex64")) and not EXHAUSTIVE:
+        return  # with scales, and the format of the most registers
+    arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+    plan = choose_wgmma_plan(PRECISIONS[name], samples, group, 100, 64, True, arch, 2)
+    assert plan is not None
+    assert (plan.beams, plan.polarizations) == (64, 2)
+    source = wgmma_power_source(plan, PRECISIONS[name])
+    assert_clean(source, arch.target, wgmma_kernel_name(plan, PRECISIONS[name]))
+
+
 @pytest.mark.parametrize(
     ("changed", "name", "said"),
     [
         ({"beams": 32}, "fp16", "beams must be 64 or 128"),
+        ({"polarizations": 2, "beams": 128, "blocks": 1}, "fp16", "with 64 beams at 2"),
         ({"group": 32}, "fp16", "group must be a power of two up to 16"),
         ({"blocks": 8}, "fp16", "too many registers"),
         ({"samples": "complex64"}, "3xtf32", "wgmma has one term"),

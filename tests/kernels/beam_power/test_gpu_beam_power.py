@@ -109,6 +109,20 @@ def test_every_plan_of_wgmma_computes_the_same(
             assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda")), name
 
 
+@pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
+def test_stokes_are_computed_by_wgmma(cp: Any, precision: str) -> None:
+    from argand.device import gpu
+
+    if gpu(0).target != TARGET:
+        pytest.skip("wgmma is Hopper's")
+    for name in (name for name in CASES if "stokes" in name):
+        one = CASES[name]
+        with launched() as names:
+            found = detected(cp, one, precision)
+        assert any("sm90" in kernel and "_p2_" in kernel for kernel in names), names
+        assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda")), name
+
+
 def test_rounding_is_that_of_the_cpu(cp: Any) -> None:
     """Both round alike, so they differ by less than they err."""
     for case in ("a tile", "int8"):
