@@ -20,11 +20,14 @@ from argand.runtime.plan import TARGET, PlanError
 _WARPGROUP = 128
 _REGISTERS = 65536
 """Of a multiprocessor."""
-_MOST_SLOTS = 8
+_SPARE_SLOTS = 1
+"""Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
+_FEW_TAPS = 4
+"""Taps up to which integers, which are converted, gain nothing by being kept in registers."""
 _MOST_DEPTH = 8
 _RING_BYTES = 32 << 10
 """Largest ring of frames: what is copied ahead hides the latency of memory."""
-_ROLES = {128: (2, 128, 56), 256: (3, 144, 64)}
+_ROLES = {128: (1, 176, 80), 256: (3, 144, 64)}
 """Groups of transform warps, and registers of filter and transform warps, by columns."""
 _LONGEST_TURN = 16
 """Spectra of a loop without branches."""
@@ -109,6 +112,9 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     first, second, last = plan.radices
     if plan.columns not in _ROLES or second == 1:
         return None
+    if component != "float32" and plan.taps <= _FEW_TAPS:
+        return None
+    groups = _ROLES[plan.columns][0]
     longest = max(1, plan.columns // (first * max(second, last)))
     sizes = range(longest, (longest - 1) // 2, -1)
     batch = next((size for size in sizes if lcm(plan.taps, size) <= _LONGEST_TURN), 0)
@@ -117,17 +123,15 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     unit = COMPONENTS[component][1]
     most = min(_MOST_DEPTH, _RING_BYTES // (plan.points * unit))
     depth = max((size for size in range(2, most + 1) if turn % size == 0), default=0)
-    for slots in range(_MOST_SLOTS, 1, -1):
-        found = SpecializedPlan(
-            plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, batch,
-            _WARPGROUP, 1, blocks, unit, depth, slots, *_ROLES[plan.columns],
-        )  # fmt: skip
-        try:
-            check_specialized_plan(found, arch)
-        except PlanError:
-            continue
-        return found
-    return None
+    found = SpecializedPlan(
+        plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, batch,
+        _WARPGROUP, 1, blocks, unit, depth, max(3, groups + _SPARE_SLOTS), *_ROLES[plan.columns],
+    )  # fmt: skip
+    try:
+        check_specialized_plan(found, arch)
+    except PlanError:
+        return None
+    return found
 
 
 def specialized_name(plan: SpecializedPlan, component: str) -> str:

@@ -117,6 +117,8 @@ def compile_cubin(
     if kept is not None:
         return Compiled(path, *kept, cached=True)
     cubin, log = _compile(source, every)
+    if not parse_resources(log):  # seen where many processes compile at once: ptxas says nothing
+        cubin, log = _compile(source, every)
     resources, warnings = parse_resources(log), parse_warnings(log)
     _write_cached(path, cubin, resources, warnings)
     return Compiled(path, cubin, resources, warnings, cached=False)
@@ -218,7 +220,7 @@ def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources], tuple[str, ..
         path.unlink(missing_ok=True)
         return None
     found = json.loads(described)
-    if found.keys() != {"kernels", "warnings"}:  # written by an older version
+    if found.keys() != {"kernels", "warnings"} or not found["kernels"]:  # by an older version
         return None
     kernels = {name: Resources(**values) for name, values in found["kernels"].items()}
     return cubin, kernels, tuple(found["warnings"])

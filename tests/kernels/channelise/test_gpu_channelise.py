@@ -107,7 +107,7 @@ def test_every_plan_computes_the_same(cp: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("channels", "taps", "changes"),
     [
-        (1024, 8, {}), (1024, 8, {"slots": 4}), (1024, 8, {"transform_groups": 1, "slots": 2}),
+        (1024, 8, {}), (1024, 8, {"depth": 2}), (1024, 8, {"transform_groups": 1, "slots": 2}),
         (1024, 5, {}), (1024, 1, {}), (512, 8, {}),
         (512, 16, {}), (256, 16, {}), (1024, 3, {"batch": 1, "depth": 3}),
         (512, 4, {"transform_groups": 1, "slots": 2}),
@@ -123,13 +123,14 @@ def test_specialised_warps_turn_their_ring_many_times(
     device = gpu(0)
     plan = plan_of(problem_of(one, "fp32"), device.require_arch())
     assert plan is not None
-    component = {"complex64": "float32"}.get(kind, kind.split()[0])
-    found = specialized(plan, component, device.require_arch())
+    found = specialized(plan, "float32", device.require_arch())
     if found is None:
         pytest.skip("specialised warps are Hopper's")
     # A block has all spectra of a row.
     monkeypatch.setattr(on_gpus, "_chunks", lambda _, plan, __: (1, -(-173 // plan.batch)))
-    with on_gpus.PLAN_OVERRIDE.use(replace(found, **changes)), launched() as names:
+    unit_bytes = {"complex64": 8, "int8 pairs": 2, "int16 pairs": 4}[kind]
+    found = replace(found, unit_bytes=unit_bytes, **changes)
+    with on_gpus.PLAN_OVERRIDE.use(found), launched() as names:
         spectra = channelised(cp, one, "fp32")
     assert all(name.startswith("sm90_channelise") for name in names)
     assert one.excess(spectra, "fp32", "cuda", "kernel") <= 1

@@ -167,6 +167,20 @@ def test_a_cubin_described_by_an_older_version_is_compiled_again(folder: Path) -
     assert compile_cubin(SOURCE, "sm_80", folder=folder).cached
 
 
+def test_a_log_without_a_report_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, silent = nvrtc._compile, [False]
+    monkeypatch.setattr(
+        nvrtc, "_compile", lambda *given: (whole(*given)[0], "") if silent.pop() else whole(*given)
+    )
+    silent[:] = [False, True]
+    assert set(compile_cubin(SOURCE, "sm_80", folder=folder).resources) == {"f"}
+    silent[:] = [True, True]
+    assert not compile_cubin(SOURCE, "sm_90a", folder=folder).resources
+    silent[:] = [False]
+    again = compile_cubin(SOURCE, "sm_90a", folder=folder)
+    assert (again.cached, set(again.resources)) == (False, {"f"})
+
+
 def test_a_failed_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Path, target: Path) -> Path:
         raise OSError("disk full")
