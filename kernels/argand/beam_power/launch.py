@@ -190,10 +190,10 @@ def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
 
 
 def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
-    """Return wgmma's plan on Hopper where there is one, else mma.sync's."""
+    """Return wgmma's plan for one polarization on Hopper where there is one, else mma.sync's."""
     problem, samples = form.problem, form.samples
     found = None
-    if form.precision.terms == 1 and arch.target == TARGET:
+    if problem.polarizations == 1 and form.precision.terms == 1 and arch.target == TARGET:
         tiles = time_tiles(WGMMA_TIMES, problem.integrate, samples, LARGEST_WGMMA_GROUP)
         found = choose_wgmma_plan(
             form.precision, samples, tiles.group, problem.beams, problem.antennas, True, arch,
