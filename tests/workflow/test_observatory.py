@@ -95,6 +95,20 @@ def test_peaks_are_where_the_sources_were_planted(
     assert (power / total > 36 * 0.3).all()
 
 
+def test_a_survey_is_the_same_of_other_sizes(root: Path) -> None:
+    """All but sizes, rates, selections and what is measured stands alike in both."""
+    found, survey = (
+        read_study_file(root / "config" / f"{name}.yaml")["workloads"]
+        for name in ("observatory", "survey")
+    )
+    assert list(found) == list(survey)
+    for name, case in found.items():
+        assert list(case) == list(survey[name])
+        for key in ("kind", "sources", "sum", "detect", "beams", "extent"):
+            assert case.get(key) == survey[name].get(key)
+    check_study(load_study({"device": "cpu", "workloads": survey}))
+
+
 @pytest.mark.parametrize(
     ("select", "said"),
     [

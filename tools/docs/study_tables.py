@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.harness.recorded import read_rows
+from benchmarks.harness.recorded import plain_rows, read_rows
 from tools.docs.shown import shown_columns
 from workflow.accuracy.grading import read_growth
-from workflow.tables.readable import GROWTH, markdown_table
+from workflow.tables.readable import GROWTH, Column, markdown_table, number
 from workflow.tables.study import growth_rows
 
 H200, CPU = "h200-study.csv", "cpu-study.csv"
@@ -34,9 +34,28 @@ def study_growth_table(data: Path) -> str:
     return markdown_table(GROWTH, growth_rows(read_growth(data / "h200-growth.json")))
 
 
+def survey_table(data: Path) -> str:
+    """Every workload and precision of a survey, with what its domain measures."""
+    columns = (
+        Column("workload", "workload"),
+        Column("precision", "precision"),
+        Column("time_us_p50", "time (ms)", lambda text: number(1e-3 * float(text)), numeric=True),
+        Column("rel_frobenius", "error", _number, numeric=True),
+        Column("dynamic_range_db", "dynamic range (dB)", _number, numeric=True),
+        Column("peak_shift", "peaks moved by (cells)", _number, numeric=True),
+        Column("verdict", "verdict"),
+    )
+    return markdown_table(columns, plain_rows(data / "h100-survey.csv"))
+
+
+def _number(text: str) -> str:
+    return number(float(text)) if text else "–"
+
+
 STUDY_TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-headline": study_table(CPU, "station-beams"),
     "cpu-study": study_table(CPU),
+    "h100-survey": survey_table,
     "h200-study-all": study_table(H200),
     "h200-study-growth": study_growth_table,
 }
