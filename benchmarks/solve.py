@@ -141,7 +141,7 @@ def _solvers(arguments: argparse.Namespace, n: int, device: Device) -> Iterator[
 
 
 def _ours(precision: str, block: int, panel: int) -> _Solver:
-    call = partial(solve, precision=precision, block=block, panel=panel)
+    call: Any = partial(solve, precision=precision, block=block, panel=panel)
     return _Solver(
         "argand", precision, block, panel, lambda a, b: (a, b), call,
         lambda a, b: call(a, b, details=True).steps,

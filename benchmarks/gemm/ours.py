@@ -82,7 +82,7 @@ def _half(precision: Precision, device: Device, output: str) -> Candidate:
         return left, right, to_pairs(_place(arrays, a, b, "complex64"), precision.operand.name)
 
     def compute(a: Any, b: Any, out: Any) -> Any:
-        return gemm(a, b, precision=precision, output=output, out=out)  # type: ignore[arg-type]
+        return gemm(a, b, precision=precision, output=output, out=out)  # type: ignore[call-overload]
 
     return Candidate(
         "argand", unscaled(precision), _algorithm(precision, device), prepare, compute,

@@ -114,7 +114,7 @@ def _equal(arrays: Any, a: Any, b: Any, c: Any = None, **options: Any) -> bool:
     kernels = options.pop("kernels", None)
     expected = gemm(a, b, c, **options)
     out = arrays.full(expected.shape, complex(np.nan, 7), expected.dtype)
-    given = [None if x is None else arrays.asarray(x) for x in (a, b, c)]
+    given: list[Any] = [None if x is None else arrays.asarray(x) for x in (a, b, c)]
     gemm(*given, **options, kernels=kernels, out=out)
     return bool(np.array_equal(on_host(out), expected))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tools.docs.blocks import fill_tables
 from tools.docs.reference import reference_page
+from tools.docs.stubs import PACKAGE, stub
 from workflow.schemas import generate
 
 ROOT = generate.ROOT
@@ -15,9 +16,14 @@ COMMAND = "python -m tools.docs"
 
 
 def generated() -> Mapping[Path, str]:
-    """The text of each generated file: schema, keys of a study, tables of pages, reference."""
+    """The text of each generated file: schema, keys of a study, tables, reference, types."""
     reference = ROOT / "docs" / "reference.md"
     written = set((ROOT / "docs").rglob("*.md")) - {reference}
     pages = (ROOT / "README.md", *sorted(written))
     filled = {page: fill_tables(page.read_text(encoding="utf-8"), DATA) for page in pages}
-    return {**generate.generated(), **filled, reference: reference_page()}
+    return {
+        **generate.generated(),
+        **filled,
+        reference: reference_page(),
+        PACKAGE / "__init__.pyi": stub(),
+    }

@@ -1,0 +1,31 @@
+"""Types of what the public functions take, for annotations of one's own code."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy.typing as npt
+
+from argand.gemm.packed import Packed
+from argand.gemm.pairs import Pairs
+from argand.precision import Precision
+
+
+class Array(Protocol):
+    """An array of any library: NumPy's, CuPy's, torch's, JAX's, or of one that has DLPack."""
+
+    @property
+    def shape(self) -> Any:
+        """Its lengths."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its elements."""
+
+
+ArrayT = TypeVar("ArrayT", bound=Array)
+"""The library's own type of an array: a result has that of the first operand."""
+Operand: TypeAlias = npt.ArrayLike | Array | Pairs | Packed
+"""What a product multiplies; other operations take no `Packed`."""
+PrecisionLike: TypeAlias = str | Precision | npt.DTypeLike | None
+"""A name, a row of `PRECISIONS`, a dtype, or None for that of the data."""

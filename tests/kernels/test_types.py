@@ -1,0 +1,65 @@
+"""What type checkers say of calls: results have the library of their operands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import argand
+import pytest
+
+CALLS = '''
+import numpy as np
+from typing import Any, Literal, assert_type
+from numpy.typing import NDArray
+import argand
+
+class Tensor:
+    """An array of another library."""
+    shape: tuple[int, ...]
+    dtype: Any
+
+Half = Literal["complex-half"]
+
+def held(x: NDArray[np.complex64], t: Tensor, p: argand.Pairs, output: Half) -> None:
+    assert_type(argand.gemm(x, x, op_b="C"), NDArray[Any])
+    assert_type(argand.gemm(t, t, precision=np.float16), Tensor)
+    assert_type(argand.gemm(p, p, output=output), Any)
+    assert_type(argand.softmax(t, axis=0), Tensor)
+    assert_type(argand.solve(x, x), NDArray[Any])
+    assert_type(argand.dft([1.0, 2.0]), Any)
+    assert_type(argand.pack(x, "fp16"), argand.Packed)
+    argand.gemm(x, x, op_a="H")  # refused
+    argand.dft(x, length=3)  # refused
+    argand.softmax(x, axis="last")  # refused
+'''
+
+
+@pytest.mark.exhaustive
+def test_mypy_holds_calls_to_the_stub(tmp_path: Path) -> None:
+    """`make lint` holds our own calls to it, in every file; here are those of another project."""
+    (tmp_path / "calls.py").write_text(CALLS)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "calls.py"], cwd=tmp_path,
+        env={"MYPYPATH": str(Path(argand.__file__).parents[1])}, text=True, capture_output=True,
+        check=False,
+    )  # fmt: skip
+    refused = [number for number, line in enumerate(CALLS.splitlines(), 1) if "# refused" in line]
+    said = {
+        int(number) for number in re.findall(r"^calls\.py:(\d+): error", done.stdout, re.MULTILINE)
+    }
+    assert said == set(refused), done.stdout + done.stderr
+
+
+@pytest.mark.exhaustive
+def test_the_stub_has_the_signatures_of_run_time() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "argand.typing", "argand"],
+        env={"MYPYPATH": str(Path(argand.__file__).parents[1])}, text=True, capture_output=True,
+        check=False, cwd="/",
+    )  # fmt: skip
+    about = [line for line in done.stdout.splitlines() if line.startswith("error: argand.")]
+    ours = [line for line in about if line.split()[1].count(".") == 1]
+    assert ours == [], done.stdout[-3000:]
