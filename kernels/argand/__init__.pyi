@@ -205,6 +205,7 @@ def contract(
     precision: PrecisionLike = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
+    dtype: Any = None,
     out: Operand | None = None,
 ) -> NDArray[Any]: ...
 
@@ -223,6 +224,7 @@ def contract(
     precision: PrecisionLike = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
+    dtype: Any = None,
     out: Operand | None = None,
 ) -> ArrayT: ...
 
@@ -241,6 +243,7 @@ def contract(
     precision: PrecisionLike = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
+    dtype: Any = None,
     out: Operand | None = None,
 ) -> Any: ...
 
