@@ -9,8 +9,8 @@ from pathlib import Path
 import argand
 
 ROOT = Path(argand.__file__).parent
-ABOVE_ALL = ("argand", "argand.__main__", "argand.torch_ops")
-"""The public names, the command and the operators of torch: they import every operation."""
+ABOVE_ALL = ("argand", "argand.__main__", "argand.torch_ops", "argand.typing")
+"""The public names, the command, operators of torch, types: they import every operation."""
 ALLOWED = {
     "": {""},
     "command": {"", "runtime", "command"},
