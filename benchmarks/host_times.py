@@ -66,6 +66,7 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
             partial(apply_gate, state, there, targets),
         )  # fmt: skip
     yield from _torchs(rng)
+    yield from _jaxs(rng)
 
 
 def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
@@ -81,6 +82,27 @@ def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], A
     rows = torch.asarray(_complexes(rng, 64, 1000)).cuda()
     yield "dft fp32", "torch", lambda: torch.fft.fft(rows)
     yield "dft fp32, inverse", "torch", lambda: torch.fft.ifft(rows)
+    yield "gemm 3xtf32, tensors", "argand", lambda: gemm(a, b, precision="3xtf32")
+    import argand.torch_ops  # noqa: F401  registers them
+
+    operator = torch.ops.argand.gemm
+    yield "gemm 3xtf32, operator of torch", "argand", lambda: operator(a, b, precision="3xtf32")
+    yield "softmax fp32, tensors", "argand", lambda: softmax(x)
+    yield "dft 3xfp16, 1000, tensors", "argand", lambda: dft(rows)
+
+
+def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """The same by JAX, compiled by its jit, where it is installed."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    try:
+        import jax
+    except ImportError:
+        return
+    a, b = (jax.numpy.asarray(_complexes(rng, 64, 64)) for _ in range(2))
+    ours = jax.jit(partial(gemm, precision="3xtf32"))
+    yield "gemm 3xtf32, JAX's jit", "argand", lambda: ours(a, b)
+    theirs = jax.jit(jax.numpy.matmul)
+    yield "gemm, JAX's jit", "jax", lambda: theirs(a, b)
 
 
 def host_microseconds(cupy: Any, call: Callable[[], Any], count: int, rows: int) -> list[float]:
