@@ -25,7 +25,8 @@ def accelerate(
     intercepted) on a GPU, of matrices or batches of complex64 or complex128, are measured at the
     first call of each form, shapes and strides, by argand and by the library. All calls of the form
     are then made by the faster one. Calls with an ``out``, and calls that are compiled or captured,
-    are left to the library. Gradients are those of `argand.gemm`.
+    are left to the library. Gradients are those of `argand.gemm`. Every call of torch's within the
+    context passes through Python, which takes the host some microseconds.
 
     Args:
         tolerance, precision: of the products, as of `argand.gemm`: a tolerance is proven, by exact

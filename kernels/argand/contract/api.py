@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.contract.axes import best_orders, merged, merges, transposed
+from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import is_cupy_array
 from argand.frameworks.foreign import framework_of
@@ -80,7 +80,8 @@ def contract(
     whole = _is_number(scale)
     in_place = whole and not power and dtype is None
     target = out if in_place else None
-    orders = best_orders(found, a, labels_a, b, labels_b, target)
+    into = None if target is None else axes_of(target, found.result)
+    orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
     rows, columns, sums = orders
     x = merged(a, labels_a, (rows, sums), found.batch)
     y = merged(b, labels_b, (sums, columns), found.batch)
@@ -120,15 +121,15 @@ def _is_number(x: Any) -> bool:
 
 def _reduced(x: Any, labels: str, lone: str) -> tuple[Any, str]:
     """Return an operand without repeated labels and without those that it alone has."""
-    for label in dict.fromkeys(labels):
+    repeated = dict.fromkeys(labels) if len(set(labels)) < len(labels) else ()
+    for label in repeated:
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
             x = x.diagonal(0, first, second)  # the new axis is the last
             labels = labels[:first] + labels[first + 1 : second] + labels[second + 1 :] + label
-    axes = tuple(labels.index(label) for label in lone)
-    if axes:
-        x = x.sum(axis=axes)
+    if lone:
+        x = x.sum(axis=tuple(labels.index(label) for label in lone))
     return x, "".join(label for label in labels if label not in lone)
 
 
@@ -178,7 +179,10 @@ class _Torch:
 
 def _written(out: Any, found: Subscripts, orders: tuple[str, str, str]) -> Any:
     """Return the caller's result as the product's; None where its axes do not merge."""
-    if out is None or not all(merges(out, found.result, group) for group in orders[:2]):
+    if out is None:
+        return None
+    axes = axes_of(out, found.result)
+    if not all(merges(axes, group) for group in orders[:2]):
         return None
     return merged(out, found.result, orders[:2], found.batch)
 
@@ -188,6 +192,8 @@ def _split(
 ) -> Any:
     """Return a product with the axes of the result, in their order."""
     labels = found.batch + orders[0] + orders[1]
+    if labels == found.result and made.ndim == len(labels):
+        return made
     made = made.reshape(tuple(sizes[label] for label in labels))
     return transposed(made, [labels.index(label) for label in found.result])
 

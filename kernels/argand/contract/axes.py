@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, NamedTuple
 
 from argand.contract.subscripts import Subscripts
 
@@ -30,42 +31,52 @@ def transposed(x: Any, order: Sequence[int]) -> Any:
     return x.permute(*order) if hasattr(x, "permute") else x.transpose(tuple(order))
 
 
-def merges(x: Any, labels: str, group: str) -> bool:
+class Axes(NamedTuple):
+    """Labels, lengths and strides of an array; strides in any unit, None where it has none."""
+
+    labels: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+
+    @property
+    def size(self) -> int:
+        """Elements of the array."""
+        return math.prod(self.shape)
+
+
+def axes_of(x: Any, labels: str) -> Axes:
+    """Return the axes of an array; JAX's have no strides."""
+    strides = x.strides if hasattr(x, "strides") else x.stride() if hasattr(x, "stride") else None
+    return Axes(labels, tuple(x.shape), strides)
+
+
+def merges(x: Axes, group: str) -> bool:
     """Whether the axes of a group are one axis in memory, in this order."""
-    strides = _strides(x)
-    if strides is None:
+    if x.strides is None or len(group) < 2:
         return True
-    axes = [labels.index(label) for label in group]
+    axes = [x.labels.index(label) for label in group]
     axes = [axis for axis in axes if x.shape[axis] != 1]
-    return all(strides[outer] == x.shape[inner] * strides[inner] for outer, inner in pairwise(axes))
+    return all(
+        x.strides[outer] == x.shape[inner] * x.strides[inner] for outer, inner in pairwise(axes)
+    )
 
 
-def _strides(x: Any) -> Any:
-    """Return the strides of an array in any unit; None where it has none, as JAX's do not."""
-    if hasattr(x, "strides"):
-        return x.strides
-    return x.stride() if hasattr(x, "stride") else None
-
-
-def best_orders(
-    found: Subscripts, a: Any, labels_a: str, b: Any, labels_b: str, out: Any
-) -> tuple[str, str, str]:
+@lru_cache(maxsize=1024)
+def best_orders(found: Subscripts, a: Axes, b: Axes, out: Axes | None) -> tuple[str, str, str]:
     """Return rows, columns and sums in the orders with which the fewest elements are copied."""
     choices = (
-        _orders(found.rows, labels_a, found.result), _orders(found.columns, labels_b, found.result),
-        _orders(found.sums, labels_a, labels_b),
+        _orders(found.rows, a.labels, found.result), _orders(found.columns, b.labels, found.result),
+        _orders(found.sums, a.labels, b.labels),
     )  # fmt: skip
 
     def copied(orders: tuple[str, ...]) -> int:
         rows, columns, sums = orders
-        total = 0
-        for x, labels, groups in (
-            (a, labels_a, (rows, sums)), (b, labels_b, (sums, columns)),
-            (out, found.result, (rows, columns)),
-        ):  # fmt: skip
-            if x is not None and not all(merges(x, labels, group) for group in groups):
-                total += math.prod(x.shape)
-        return total
+        used = ((a, (rows, sums)), (b, (sums, columns)), (out, (rows, columns)))
+        return sum(
+            x.size
+            for x, groups in used
+            if x is not None and not all(merges(x, group) for group in groups)
+        )
 
     rows, columns, sums = min(product(*choices), key=copied)
     return rows, columns, sums

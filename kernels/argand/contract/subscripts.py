@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 
 @dataclass(frozen=True)
@@ -19,32 +19,32 @@ class Subscripts:
     b: str
     result: str
 
-    @property
+    @cached_property
     def batch(self) -> str:
         """Labels of leading axes, in the order of the result."""
         return "".join(x for x in self.result if x in self.a and x in self.b)
 
-    @property
+    @cached_property
     def rows(self) -> str:
         """Labels of rows of the product."""
         return "".join(x for x in self.result if x not in self.b)
 
-    @property
+    @cached_property
     def columns(self) -> str:
         """Labels of columns of the product."""
         return "".join(x for x in self.result if x not in self.a)
 
-    @property
+    @cached_property
     def sums(self) -> str:
         """Labels that the product sums over."""
         return "".join(x for x in _once(self.a) if x in self.b and x not in self.result)
 
-    @property
+    @cached_property
     def lone_a(self) -> str:
         """Labels of the first operand alone."""
         return "".join(x for x in _once(self.a) if x not in self.b + self.result)
 
-    @property
+    @cached_property
     def lone_b(self) -> str:
         """Labels of the second operand alone."""
         return "".join(x for x in _once(self.b) if x not in self.a + self.result)
