@@ -130,14 +130,13 @@ def _columns(state: Any, width: int, inside: bool) -> Any:
 
 def _applied(plan: GatePlan, device: Device, form: GateForm, matrix: Any, state: Any) -> Any:
     """The state after a plan's kernel with this matrix."""
-    import cupy
     from argand.gates import gpu as cuda_gates
 
     qubits = int(state.size).bit_length() - 1
     launch = cuda_gates.GateLaunch(plan, qubits, form, device)
     found = state.copy()
-    held = cupy.asarray(np.ascontiguousarray(matrix.astype(plan.precision.output)))
-    launch(found.data.ptr, held, cuda_gates.matrix_exponent(form, plan.precision))
+    held = np.ascontiguousarray(matrix.astype(plan.precision.output))
+    cuda_gates.PreparedGate(launch, form, plan.precision, held)(found)
     return found
 
 

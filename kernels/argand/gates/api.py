@@ -12,7 +12,7 @@ import numpy as np
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates import cpu as numpy_gates
-from argand.gates.canonical import GateForm, gate_form
+from argand.gates.canonical import GateForm, check_matrix_form, check_qubits, gate_form
 from argand.gates.rules import RULES
 from argand.precision import Precision, get_precision
 
@@ -33,14 +33,16 @@ def apply_gate(
         state: (2^n,), contiguous, complex64 or complex128 (fp64). NumPy arrays are computed on the
             CPU, CuPy arrays on their GPU.
         matrix: (2^k, 2^k); bit j of a row or column number is targets[j]. It need not be unitary.
-            On a GPU the call cache serves calls with the same content; a CuPy array is copied to
-            the host, which waits for the GPU.
+            On a GPU the call cache serves NumPy arrays of the same content. A CuPy array is not
+            looked at, so that nothing waits for it: up to 7 qubits the gate is a product whatever
+            the matrix holds; that of a wider gate is copied to the host.
         targets: k different qubits in any order. Up to 7 have kernels of their own; wider gates are
             products of `argand.gemm` and take memory for two more states.
         controls: further qubits: where one of them is 0, amplitudes are not touched.
         precision: of the products, by default 3xfp16 for complex64 and fp64 for complex128. Up to
             three qubits complex64 gates are computed in fp32 at every precision, in the same time.
-            Matrices with one entry a row and column (phases, swaps, CNOT) take no products.
+            Matrices with one entry a row and column (phases, swaps, CNOT) take no products, unless
+            they are CuPy's.
 
     Returns:
         The state.
@@ -59,10 +61,7 @@ def apply_gate(
     key = None
     qubits = (*targets, *controls)
     # A bool or a float equals the integer whose call was kept.
-    staged = False
     if is_cupy_array(state) and [*map(type, qubits)].count(int) == len(qubits):
-        if is_cupy_array(matrix):
-            matrix, staged = _cuda().host_matrix(matrix), True
         options = (qubits, len(targets), precision)
         key, found = _cuda().CALLS.repeat((matrix,), state, options)
         if found is not None:
@@ -72,9 +71,12 @@ def apply_gate(
             apply_gate, {"state": state, "matrix": matrix}, rules=RULES, written="state",
             targets=targets, controls=controls, precision=precision,
         )  # fmt: skip
-    if staged:  # what is kept must outlast the next call
-        matrix = matrix.copy()
     row = state_precision(state, precision)
+    if is_cupy_array(state) and is_cupy_array(matrix) and matrix.device == state.device:
+        check_qubits(qubits_of(state), targets, controls)
+        check_matrix_form(matrix, targets)
+        if _cuda().apply_device_matrix(state, matrix, targets, controls, row, key):
+            return state
     form = gate_form(qubits_of(state), matrix, targets, controls)
     if key is None or form.is_identity:
         apply_form(state, form, row)

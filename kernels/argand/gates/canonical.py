@@ -102,6 +102,12 @@ def check_qubits(qubits: int, targets: Sequence[int], controls: Sequence[int]) -
 def check_matrix(matrix: Any, targets: Sequence[int]) -> Array:
     """The matrix as complex128 on the host. Raises ValueError for a wrong shape or type."""
     found = np.asarray(matrix.get() if hasattr(matrix, "get") else matrix)
+    check_matrix_form(found, targets)
+    return found.astype(np.complex128)
+
+
+def check_matrix_form(found: Any, targets: Sequence[int]) -> None:
+    """Raise ValueError for an array of a wrong shape or type, whatever it holds."""
     order = 2 ** len(targets)
     if found.shape != (order, order):
         raise ValueError(
@@ -109,7 +115,6 @@ def check_matrix(matrix: Any, targets: Sequence[int]) -> Array:
         )
     if found.dtype.kind not in "biufc":
         raise ValueError(f"matrix must be numbers, got {found.dtype}")
-    return found.astype(np.complex128)
 
 
 def gate_form(

@@ -6,10 +6,8 @@ keeps calls by the content of their matrix, with the matrix on the GPU.
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import cupy
@@ -19,12 +17,14 @@ from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
+from argand.gates.matrix_launch import GATE_MEMBERS, MatrixLaunch
+from argand.gates.matrix_source import SOURCES
 from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
 from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_name
 from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError, Run
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
@@ -34,46 +34,10 @@ from argand.runtime.loading import load
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_device = cupy.cuda.runtime.getDevice
 _current_stream = cupy.cuda.get_current_stream
-_MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}
-"""Members of ``GateArguments`` that differ from call to call."""
-_WORD_MASK = 2**64 - 1
-_STAGED_BYTES = 1 << 18
-"""Pinned memory that matrices are copied to, of up to 7 qubits in complex128."""
-
-
-class _Staging(threading.local):
-    """A thread's pinned memory, and its views by type and shape."""
-
-    def __init__(self) -> None:
-        self._memory = cupy.cuda.alloc_pinned_memory(_STAGED_BYTES)
-        self._views: dict[Any, Array] = {}
-
-    def view(self, dtype: Any, shape: tuple[int, ...]) -> Array:
-        """Return the memory as an array."""
-        found = self._views.get((dtype, shape))
-        if found is None:
-            found = np.frombuffer(self._memory, dtype, math.prod(shape)).reshape(shape)
-            self._views[dtype, shape] = found
-        return found
-
-
-@cache
-def _staging() -> _Staging:
-    return _Staging()
-
-
-def host_matrix(matrix: Any) -> Array:
-    """Return a CuPy array on the host; it holds until the thread's next call of this function.
-
-    The copy goes to pinned memory, which takes the driver less than memory of NumPy.
-    """
-    if matrix.nbytes > _STAGED_BYTES or not matrix.flags.c_contiguous:
-        return np.asarray(matrix.get())
-    return np.asarray(matrix.get(out=_staging().view(matrix.dtype, matrix.shape)))
 
 
 def _matrix_form(x: Any) -> Form:
-    """The key of a host matrix: type, shape and last row; its call compares all of it."""
+    """The form of a host matrix: type, shape and last row; its call compares all of it."""
     if type(x) is not np.ndarray or not x.size:
         raise NoFormError(type(x).__name__)
     return x.dtype, x.shape, x[-1].tobytes(), _current_device()
@@ -110,35 +74,76 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
     return PreparedGate(launch, form, precision)
 
 
-class PreparedGate:
-    """A gate whose matrix is on the current GPU."""
+def apply_device_matrix(
+    state: Any,
+    matrix: Any,
+    targets: Sequence[int],
+    controls: Sequence[int],
+    precision: Precision,
+    key: Key | None,
+) -> bool:
+    """Apply a gate whose matrix is on the state's GPU, in place, without a look at the matrix.
 
-    def __init__(self, launch: GateLaunch, form: GateForm, precision: Precision) -> None:
+    Its shape and the qubits were checked. It returns False, and does nothing, for a gate that has
+    no kernel. Raises CompileError where NVRTC fails.
+    """
+    where = GatePlace(tuple(sorted(targets)), tuple(sorted(controls)), monomial=False)
+    qubits = int(state.size).bit_length() - 1
+    with device_of(state):
+        launch = _launch_for(cupy.cuda.Device().id, qubits, where, precision)
+        if launch is None:
+            return False
+        read = matrix if str(matrix.dtype) in SOURCES else matrix.astype(np.complex128)
+        if cupy.may_share_memory(read, state):
+            read = read.copy()
+        run = launch.for_matrices(targets, read)
+        if state.data.ptr % CHUNK:  # a view that begins within a chunk
+            copied = state.copy()
+            run(read.data.ptr, copied.data.ptr)
+            state[...] = copied
+            return True
+        run(read.data.ptr, state.data.ptr)
+        if read is matrix:
+            CALLS.keep(key, run, (matrix,), state, state.shape, precision.output)
+        return True
+
+
+class PreparedGate:
+    """A gate whose matrix is on the current GPU; ``matrix`` may replace the launch's operand."""
+
+    def __init__(
+        self, launch: GateLaunch, form: GateForm, precision: Precision, matrix: Array | None = None
+    ) -> None:
         self._launch = launch
-        #: In the kernel's layout.
-        self.matrix = cupy.asarray(launch.operand(form))
-        self._exponent = matrix_exponent(form, precision)
+        operand = launch.operand(form) if matrix is None else matrix
+        operand = operand.view(np.uint8).ravel()
+        exponent = np.array([matrix_exponent(form, precision)], np.int32).view(np.uint8)
+        #: In the kernel's layout, and behind it the exponent of its scale.
+        self.matrix = cupy.asarray(np.concatenate([operand, exponent]))
+        at = int(self.matrix.data.ptr)
+        self._addresses = at, at + operand.nbytes
 
     def __call__(self, state: Any) -> None:
         """Queue it on the current stream."""
         at = state.data.ptr
         if at % CHUNK:  # a view that begins within a chunk
             copied = state.copy()
-            self._launch(copied.data.ptr, self.matrix, self._exponent)
+            self._launch(copied.data.ptr, *self._addresses)
             state[...] = copied
         else:
-            self._launch(at, self.matrix, self._exponent)
+            self._launch(at, *self._addresses)
 
     def for_matrix(self, matrix: Array) -> Run:
         """The call for the call cache, which takes host matrices of the same bits."""
         content = bytearray(matrix.tobytes())
-        launch, held, exponent = self._launch, self.matrix, self._exponent
 
         def run(matrix: Array, state: int) -> Any:
             if not matrix.flags.c_contiguous:
                 matrix = matrix.copy(order="C")
             # A bytearray compares the array's memory with its own, bit by bit, without a copy.
-            return launch(state, held, exponent) if content == matrix else NotImplemented
+            if content != matrix:
+                return NotImplemented
+            return self._launch(state, *self._addresses)
 
         return run
 
@@ -189,11 +194,22 @@ class GateLaunch:
         blocks = (
             1 if plan.kind == "small" else min(_tiles(values), int(occupancy) * device.sm_count)
         )
-        arguments = Arguments(_DTYPE, argument_values(values))
-        bound = BoundKernel(kernel, blocks, plan.threads, arguments, shared_bytes=shared)
+        self._kernel, self._blocks, self._values = kernel, blocks, argument_values(values)
+        bound = self._bound()
         self._launches = LaunchSequence(
-            [bound], lambda numbers: [bound.argument_update(_MEMBERS, (), numbers)]
+            [bound], lambda addresses: [bound.argument_update(GATE_MEMBERS, (), addresses)]
         )
+
+    def _bound(self) -> BoundKernel:
+        arguments = Arguments(_DTYPE, self._values)
+        plan = self.plan
+        return BoundKernel(
+            self._kernel, self._blocks, plan.threads, arguments, shared_bytes=plan.shared_bytes
+        )
+
+    def for_matrices(self, targets: Sequence[int], matrix: Any) -> MatrixLaunch:
+        """Return the launch for matrices on the GPU that lie as this one does."""
+        return MatrixLaunch(self.plan, self._bound(), targets, matrix, gpu(self._device))
 
     def operand(self, form: GateForm) -> Array:
         """The matrix in the kernel's layout, with bias compensation on tensor cores."""
@@ -205,10 +221,9 @@ class GateLaunch:
         matrix = form.matrix.T if transposed else compensated(form.matrix, self.plan)
         return np.ascontiguousarray(matrix.astype(kind))
 
-    def __call__(self, state: int, matrix: Any, exponent: int) -> None:
-        """Queue it on the current stream, for a state and a matrix at hand."""
-        numbers = (state, matrix.data.ptr, exponent & _WORD_MASK)
-        self._launches(numbers, _current_stream(self._device).ptr)
+    def __call__(self, state: int, matrix: int, exponent: int) -> None:
+        """Queue it on the current stream, for a state, a matrix and its exponent at addresses."""
+        self._launches((state, matrix, exponent), _current_stream(self._device).ptr)
 
 
 def _tiles(values: dict[str, object]) -> int:

@@ -71,6 +71,11 @@ class GatePlan:
         return 2 * self.copy_threads if self.warp_specialized else self.copy_threads
 
     @property
+    def on_tensor_cores(self) -> bool:
+        """Whether it multiplies on tensor cores."""
+        return self.kind in ("mma", "wgmma")
+
+    @property
     def tile_bytes(self) -> int:
         """Of a tile in shared memory."""
         return self.item * (self.columns << self.width)
@@ -93,7 +98,7 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
     row = plan.precision
     if not 1 <= plan.width <= MOST_WIDTH:
         raise PlanError(f"width must be 1 to {MOST_WIDTH}, got {plan.width}")
-    if plan.kind in ("mma", "wgmma"):
+    if plan.on_tensor_cores:
         require_precision(row, arch)
         if row.exact_operands:
             raise PlanError(f"{row.name} has no tensor-core products of gates")

@@ -73,11 +73,11 @@ def k_tiles_of(plan: GatePlan) -> Array:
     The mainloop takes k-tiles from the last one down (``mainloop`` in
     ``cuda/gates/sm80_kernel.cuh`` and ``cuda/gates/sm90_kernel.cuh``).
     """
-    first, count = _k_tile_bits(plan)
+    first, count = k_tile_bits(plan)
     return np.asarray((np.arange(2**plan.width) >> first) & (2**count - 1))
 
 
-def _k_tile_bits(plan: GatePlan) -> tuple[int, int]:
+def k_tile_bits(plan: GatePlan) -> tuple[int, int]:
     """The bits of a column's number that are its k-tile: the first of them, and how many."""
     if plan.kind == "wgmma":
         return (2 if plan.inside else 1), plan.width - 4
@@ -95,7 +95,7 @@ def compensated(matrix: Array, plan: GatePlan, bias: TruncationBias | None = Non
     given = truncation_bias(plan) if bias is None else bias
     if not (given.own or given.later):
         return matrix
-    first, count = _k_tile_bits(plan)
+    first, count = k_tile_bits(plan)
     shape = (len(matrix), -1, 2**count, 2**first)
     parts = np.ascontiguousarray(matrix).view(np.float64).reshape(*shape, 2)
     # This test takes a tenth of the time of counting by k-tiles.

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
+from argand.gates.canonical import permuted
+from argand.gates.matrix_source import (
+    SOURCES,
+    matrix_kernel_name,
+    matrix_source,
+    matrix_values,
+)
 from argand.gates.plan import MOST_WIDTH, GatePlan, check_gate_plan, plan_gate, widest_mma
 from argand.gates.source import argument_values, gate_source, kernel_name
 from argand.runtime.plan import PlanError
@@ -141,3 +149,24 @@ def test_arguments_are_filled_up() -> None:
     assert values["tiles"] == 3
     assert values["row_mask"] == (1, 2, 0, 0, 0, 0, 0)
     assert values["state"] == 0
+
+
+@pytest.mark.parametrize("precision", ["3xfp16", "tf32", "fp64"])
+def test_matrices_on_the_gpu_are_prepared(arch: Arch, precision: str) -> None:
+    for plan in KERNELS.of(precision, arch)[:1]:
+        for source in SOURCES:
+            name = matrix_kernel_name(plan.plan, source)
+            assert_clean(matrix_source(plan.plan), arch.target, name)
+
+
+def test_the_bits_of_a_matrix_go_to_their_targets() -> None:
+    plan = plan_gate(
+        PRECISIONS["fp32"], ARCHS["sm_90a"], width=3, inside=False, monomial=False, columns=MANY
+    )
+    assert plan is not None
+    matrix = np.arange(64).reshape(8, 8)
+    targets = (7, 2, 5)
+    values = matrix_values(plan, targets, (8, 1))
+    bits = [values["positions"] >> 4 * bit & 15 for bit in range(3)]
+    rows = [sum((row >> bit & 1) << bits[bit] for bit in range(3)) for row in range(8)]
+    np.testing.assert_array_equal(matrix[np.ix_(rows, rows)], permuted(matrix, np.argsort(targets)))

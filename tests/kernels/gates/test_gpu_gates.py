@@ -239,8 +239,7 @@ def test_every_kernel_of_products(
         inside = form.targets[0] == 0
         for plan in mma_plans(row, gpu.require_arch(), width=width, inside=inside):
             launch, found = cuda_gates.GateLaunch(plan, qubits, form, gpu), state.copy()
-            matrix = cp.asarray(launch.operand(form))
-            launch(found.data.ptr, matrix, cuda_gates.matrix_exponent(form, row))
+            cuda_gates.PreparedGate(launch, form, row)(found)
             assert error_of(cp, found, expected) <= gate_bound(row, width), plan
 
 

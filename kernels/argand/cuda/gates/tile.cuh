@@ -25,7 +25,7 @@ struct GateArguments {
     char* state;
     const void* matrix;
     int64 control_offset;   // all controls set
-    int64 matrix_exponent;  // the matrix is scaled by 2^matrix_exponent
+    const int* matrix_exponent;  // in memory, where a kernel may have written it beside the matrix
     int64 thread_offset[kMaxThreadBits];
     int64 chunk_offset[kMaxChunks];
     int64 result_offset[kMaxThreadBits];  // of tensor-core results, by the thread's bits,
@@ -72,7 +72,10 @@ constexpr int log2_of(int power) { return power <= 1 ? 0 : 1 + log2_of(power / 2
 
 template <typename Arguments>
 __device__ __forceinline__ int matrix_exponent_of(const Arguments& args) {
-    return static_cast<int>(args.matrix_exponent);
+    return args.matrix_exponent;
+}
+__device__ __forceinline__ int matrix_exponent_of(const GateArguments& args) {
+    return __ldg(args.matrix_exponent);
 }
 
 // Hides x from the optimiser, which would otherwise compute all addresses that depend on it before

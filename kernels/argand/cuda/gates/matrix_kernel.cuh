@@ -1,0 +1,105 @@
+// The operand of a gate kernel from a matrix that lies on the GPU: its bits in the order of the
+// targets, the bias compensated, the exponent of its scale beside it. One block does it, so that
+// neither the host nor another launch waits for the largest entry.
+#pragma once
+#include "device/scaling.cuh"
+#include "device/types.cuh"
+
+constexpr int kMatrixWarps = 16;
+constexpr int kMaxMatrixTiles = 8;
+
+// MATRIX_ARGUMENTS of argand/gates/matrix_source.py lists the same members.
+struct MatrixArguments {
+    const void* source;
+    void* operand;
+    int* exponent;
+    int64 row_stride;  // of the source, in numbers
+    int64 column_stride;
+    double own;    // TruncationBias of argand/gates/truncation.py
+    double later;
+    uint32 width;
+    uint32 positions;  // four bits each: where a bit of a row or column stands in the source
+    uint32 tile_bit;   // the first bit of a column's k-tile,
+    uint32 tile_bits;  // and how many there are
+    int transposed;    // the operand is stored by columns
+};
+
+__device__ __forceinline__ int64 source_number(const MatrixArguments& args, uint32 number) {
+    uint32 found = 0;
+    for (uint32 bit = 0; bit < args.width; ++bit)
+        found |= (number >> bit & 1u) << (args.positions >> 4 * bit & 15u);
+    return found;
+}
+
+__device__ __forceinline__ uint32 tile_of(const MatrixArguments& args, uint32 column) {
+    return column >> args.tile_bit & ((1u << args.tile_bits) - 1);
+}
+
+// 2^-n in fp64, for n up to 1022.
+__device__ __forceinline__ double half_to_the(uint32 n) {
+    return __longlong_as_double(static_cast<int64>(1023 - n) << 52);
+}
+
+// The loss of a row's entries in each k-tile, as `compensated` in argand/gates/truncation.py has it.
+template <typename Source>
+__device__ __forceinline__ void find_losses(const MatrixArguments& args, const Source* row,
+                                            uint32 lane, double (&lost)[kMaxMatrixTiles]) {
+    const uint32 order = 1u << args.width;
+    double after = 0.0;
+    uint32 entries = 0;
+    for (uint32 tile = 0; tile < 1u << args.tile_bits; ++tile) {
+        uint32 parts[2] = {0, 0};
+        for (uint32 first = 0; first < order; first += 32) {
+            const uint32 column = first + lane;
+            const bool mine = column < order && tile_of(args, column) == tile;
+            bool real = false, imaginary = false;
+            if (mine) {
+                const Source x = row[source_number(args, column) * args.column_stride];
+                real = x.x != 0;
+                imaginary = x.y != 0;
+            }
+            parts[0] += __popc(__ballot_sync(0xffffffffu, real));
+            parts[1] += __popc(__ballot_sync(0xffffffffu, imaginary));
+            entries += __popc(__ballot_sync(0xffffffffu, real || imaginary));
+        }
+        const double added = 1.0 - 0.5 * (half_to_the(parts[0]) + half_to_the(parts[1]));
+        if (lane == 0) lost[tile] = args.own * added + args.later * after;
+        after += added;
+    }
+    __syncwarp();
+    if (entries == 1 && lane < kMaxMatrixTiles) lost[lane] = 0.0;
+    __syncwarp();
+}
+
+// Exponent::of(bits) is the exponent of the scale of a matrix whose absmax has these bits.
+template <typename Source, typename Result, typename Exponent>
+__device__ __forceinline__ void prepare_matrix(const MatrixArguments& args) {
+    __shared__ double losses[kMatrixWarps][kMaxMatrixTiles];
+    __shared__ uint32 warp_maxima[kMatrixWarps];
+    const uint32 order = 1u << args.width, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const bool compensates = args.own != 0.0 || args.later != 0.0;
+    auto* operand = static_cast<Result*>(args.operand);
+    uint32 absmax = 0;
+    for (uint32 row = warp; row < order; row += kMatrixWarps) {
+        const Source* source =
+            static_cast<const Source*>(args.source) + source_number(args, row) * args.row_stride;
+        if (compensates) find_losses(args, source, lane, losses[warp]);
+        for (uint32 column = lane; column < order; column += 32) {
+            const Source x = source[source_number(args, column) * args.column_stride];
+            const double factor =
+                compensates ? 1.0 + losses[warp][tile_of(args, column)] : 1.0;
+            Result y;
+            y.x = x.x * factor;
+            y.y = x.y * factor;
+            operand[args.transposed ? column * order + row : row * order + column] = y;
+            absmax = max(absmax, component_absmax_bits({float(x.x), float(x.y)}));
+        }
+        __syncwarp();
+    }
+    absmax = __reduce_max_sync(0xffffffffu, absmax);
+    if (lane == 0) warp_maxima[warp] = absmax;
+    __syncthreads();
+    if (warp > 0) return;
+    absmax = __reduce_max_sync(0xffffffffu, lane < kMatrixWarps ? warp_maxima[lane] : 0u);
+    if (lane == 0) *args.exponent = Exponent::of(absmax);
+}

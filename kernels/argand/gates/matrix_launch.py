@@ -1,0 +1,71 @@
+"""Launches of gates whose matrix lies on the GPU: nothing waits for it, and nothing looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cupy
+
+from argand.device import Device
+from argand.gates.matrix_source import (
+    MATRIX_ARGUMENTS,
+    MATRIX_THREADS,
+    matrix_kernel_name,
+    matrix_source,
+    matrix_values,
+)
+from argand.gates.plan import GatePlan
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import load
+from argand.runtime.workspace import call_memory
+
+_DTYPE = arguments_dtype(MATRIX_ARGUMENTS)
+_STATE, _OPERAND, _EXPONENT, _SOURCE = map(Address, range(4))
+"""Addresses of a call: the state, the operand, the exponent behind it, and the matrix."""
+GATE_MEMBERS = {"state": _STATE, "matrix": _OPERAND, "matrix_exponent": _EXPONENT}
+"""Members of ``GateArguments`` that differ from call to call."""
+_MATRIX_MEMBERS = {"source": _SOURCE, "operand": _OPERAND, "exponent": _EXPONENT}
+
+
+class MatrixLaunch:
+    """A gate for matrices of one type and layout, at any address: two kernels.
+
+    Args:
+        plan: of the gate's kernel, for a matrix that is not monomial.
+        gate: the gate's kernel, bound for this launch alone.
+        targets: in the order of the matrix's bits.
+        matrix: one such matrix, complex64 or complex128.
+        device: the current one.
+
+    Raises CompileError where NVRTC fails.
+    """
+
+    def __init__(
+        self, plan: GatePlan, gate: BoundKernel, targets: Sequence[int], matrix: Any, device: Device
+    ) -> None:
+        item = matrix.dtype.itemsize
+        rows, columns = (stride // item for stride in matrix.strides)
+        name = matrix_kernel_name(plan, str(matrix.dtype))
+        prepare = BoundKernel(
+            load(matrix_source(plan), device.require_arch().target, name), 1, MATRIX_THREADS,
+            Arguments(_DTYPE, matrix_values(plan, targets, (rows, columns))),
+        )  # fmt: skip
+        self._device = device.index
+        self._operand_bytes = plan.item << 2 * plan.width
+        self._launches = LaunchSequence(
+            [prepare, gate],
+            lambda addresses: [
+                prepare.argument_update(_MATRIX_MEMBERS, (), addresses),
+                gate.argument_update(GATE_MEMBERS, (), addresses),
+            ],
+        )
+
+    def __call__(self, matrix: int, state: int) -> None:
+        """Queue both on the current stream, for a matrix and a state at these addresses."""
+        operand = call_memory(self._operand_bytes + 16)
+        at = operand.ptr
+        stream = cupy.cuda.get_current_stream(self._device).ptr
+        self._launches((state, at, at + self._operand_bytes, matrix), stream)

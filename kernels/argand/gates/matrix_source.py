@@ -1,0 +1,72 @@
+"""The kernel that prepares a gate's matrix on the GPU: its arguments, CUDA C++ and values.
+
+Needs no GPU and no CuPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argand.gates.plan import GatePlan
+from argand.gates.truncation import k_tile_bits, truncation_bias
+from argand.runtime.arguments import Fields, size_check
+
+MATRIX_ARGUMENTS: Fields = (
+    ("const void*", "source"), ("void*", "operand"), ("int*", "exponent"),
+    ("int64", "row_stride"), ("int64", "column_stride"), ("double", "own"), ("double", "later"),
+    ("uint32", "width"), ("uint32", "positions"), ("uint32", "tile_bit"), ("uint32", "tile_bits"),
+    ("int", "transposed"),
+)  # fmt: skip
+"""Members of ``MatrixArguments`` in ``cuda/gates/matrix_kernel.cuh``."""
+MATRIX_THREADS = 512
+_NUMBERS = {"complex64": "float2", "complex128": "double2"}
+SOURCES = tuple(_NUMBERS)
+"""Types of a matrix that the kernel reads."""
+
+
+def matrix_kernel_name(plan: GatePlan, source: str) -> str:
+    """Return the symbol of the kernel that reads matrices of a type."""
+    scaled = plan.precision.operand.name if plan.precision.scaled else "unscaled"
+    return f"gate_matrix_{scaled}_{source}_to_{plan.precision.output}"
+
+
+def matrix_source(plan: GatePlan) -> str:
+    """Return CUDA C++ of the kernels that prepare matrices of each type for a plan."""
+    row = plan.precision
+    exponent = f"scale_exponent<Operand::{row.operand.name}>(absmax)" if row.scaled else "0"
+    kernels = "".join(
+        f'extern "C" __global__ void __launch_bounds__({MATRIX_THREADS})\n'
+        f"{matrix_kernel_name(plan, kind)}(const __grid_constant__ MatrixArguments args) "
+        f"{{ prepare_matrix<{number}, {_NUMBERS[row.output]}, Exponent>(args); }}\n"
+        for kind, number in _NUMBERS.items()
+    )
+    return (
+        '#include "gates/matrix_kernel.cuh"\n'
+        f"{size_check('MatrixArguments', MATRIX_ARGUMENTS)}"
+        "struct Exponent {\n"
+        f"    static __device__ __forceinline__ int of(uint32 absmax) {{ return {exponent}; }}\n"
+        "};\n"
+        f"{kernels}"
+    )
+
+
+def matrix_values(
+    plan: GatePlan, targets: Sequence[int], strides: tuple[int, int]
+) -> dict[str, Any]:
+    """Return a value for each member, with addresses of 0.
+
+    ``targets`` are those of the call, whose bits the kernel sorts; ``strides`` are the rows' and
+    the columns', in numbers.
+    """
+    positions = sum(int(source) << 4 * bit for bit, source in enumerate(np.argsort(targets)))
+    bias = truncation_bias(plan)
+    first, count = k_tile_bits(plan) if plan.on_tensor_cores else (0, 0)
+    return {
+        "source": 0, "operand": 0, "exponent": 0,
+        "row_stride": strides[0], "column_stride": strides[1],
+        "own": bias.own, "later": bias.later, "width": plan.width, "positions": positions,
+        "tile_bit": first, "tile_bits": count, "transposed": not plan.on_tensor_cores,
+    }  # fmt: skip
