@@ -17,14 +17,14 @@ from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
-from argand.gates.matrix_launch import GATE_MEMBERS, MatrixLaunch
+from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.matrix_source import SOURCES
 from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
 from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_name
 from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
-from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError, Run
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
@@ -32,6 +32,9 @@ from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 
 _DTYPE = arguments_dtype(ARGUMENTS)
+_MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}
+"""Members of ``GateArguments`` that differ from call to call."""
+_WORD_MASK = 2**64 - 1
 _current_device = cupy.cuda.runtime.getDevice
 _current_stream = cupy.cuda.get_current_stream
 
@@ -116,22 +119,20 @@ class PreparedGate:
     ) -> None:
         self._launch = launch
         operand = launch.operand(form) if matrix is None else matrix
-        operand = operand.view(np.uint8).ravel()
-        exponent = np.array([matrix_exponent(form, precision)], np.int32).view(np.uint8)
-        #: In the kernel's layout, and behind it the exponent of its scale.
-        self.matrix = cupy.asarray(np.concatenate([operand, exponent]))
-        at = int(self.matrix.data.ptr)
-        self._addresses = at, at + operand.nbytes
+        #: In the kernel's layout.
+        self.matrix = cupy.asarray(operand)
+        exponent = matrix_exponent(form, precision) & _WORD_MASK
+        self._numbers = int(self.matrix.data.ptr), exponent
 
     def __call__(self, state: Any) -> None:
         """Queue it on the current stream."""
         at = state.data.ptr
         if at % CHUNK:  # a view that begins within a chunk
             copied = state.copy()
-            self._launch(copied.data.ptr, *self._addresses)
+            self._launch(copied.data.ptr, *self._numbers)
             state[...] = copied
         else:
-            self._launch(at, *self._addresses)
+            self._launch(at, *self._numbers)
 
     def for_matrix(self, matrix: Array) -> Run:
         """The call for the call cache, which takes host matrices of the same bits."""
@@ -143,7 +144,7 @@ class PreparedGate:
             # A bytearray compares the array's memory with its own, bit by bit, without a copy.
             if content != matrix:
                 return NotImplemented
-            return self._launch(state, *self._addresses)
+            return self._launch(state, *self._numbers)
 
         return run
 
@@ -197,7 +198,7 @@ class GateLaunch:
         self._kernel, self._blocks, self._values = kernel, blocks, argument_values(values)
         bound = self._bound()
         self._launches = LaunchSequence(
-            [bound], lambda addresses: [bound.argument_update(GATE_MEMBERS, (), addresses)]
+            [bound], lambda numbers: [bound.argument_update(_MEMBERS, (), numbers)]
         )
 
     def _bound(self) -> BoundKernel:
@@ -222,7 +223,7 @@ class GateLaunch:
         return np.ascontiguousarray(matrix.astype(kind))
 
     def __call__(self, state: int, matrix: int, exponent: int) -> None:
-        """Queue it on the current stream, for a state, a matrix and its exponent at addresses."""
+        """Queue it on the current stream, for a state and a matrix at addresses, its exponent."""
         self._launches((state, matrix, exponent), _current_stream(self._device).ptr)
 
 

@@ -25,8 +25,7 @@ from argand.runtime.workspace import call_memory
 _DTYPE = arguments_dtype(MATRIX_ARGUMENTS)
 _STATE, _OPERAND, _EXPONENT, _SOURCE = map(Address, range(4))
 """Addresses of a call: the state, the operand, the exponent behind it, and the matrix."""
-GATE_MEMBERS = {"state": _STATE, "matrix": _OPERAND, "matrix_exponent": _EXPONENT}
-"""Members of ``GateArguments`` that differ from call to call."""
+_GATE_MEMBERS = {"state": _STATE, "matrix": _OPERAND, "exponent_at": _EXPONENT}
 _MATRIX_MEMBERS = {"source": _SOURCE, "operand": _OPERAND, "exponent": _EXPONENT}
 
 
@@ -59,7 +58,7 @@ class MatrixLaunch:
             [prepare, gate],
             lambda addresses: [
                 prepare.argument_update(_MATRIX_MEMBERS, (), addresses),
-                gate.argument_update(GATE_MEMBERS, (), addresses),
+                gate.argument_update(_GATE_MEMBERS, (), addresses),
             ],
         )
 

@@ -21,7 +21,7 @@ _MOST_CHUNKS = 8
 
 ARGUMENTS: Fields = (
     ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),
-    ("const int*", "matrix_exponent"),
+    ("int64", "matrix_exponent"), ("const int*", "exponent_at"),
     ("int64", f"thread_offset[{_MOST_THREAD_BITS}]"), ("int64", f"chunk_offset[{_MOST_CHUNKS}]"),
     ("int64", f"result_offset[{_MOST_THREAD_BITS}]"), ("int64", "register_offset[3]"),
     ("uint32", f"thread_mask[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_mask[{_MOST_CHUNKS}]"),

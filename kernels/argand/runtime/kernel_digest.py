@@ -22,15 +22,16 @@ def kernel_digest(operation: str) -> str:
     covers all of them.
     """
     texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
+    sources: list[str] = []
     for package in _packages(operation):
         for path in sorted((PACKAGE / package).rglob("*.py")):
             texts[path.relative_to(PACKAGE).as_posix()] = path.read_text(encoding="utf-8")
-        for path in sorted((compiler.SOURCES / package).rglob("*.cuh")):
-            source = f'#include "{path.relative_to(compiler.SOURCES).as_posix()}"'
-            texts |= {
-                f"cuda/{name}": text
-                for name, text in compiler.with_headers(source, compiler.SOURCES).items()
-            }
+        headers = sorted((compiler.SOURCES / package).rglob("*.cuh"))
+        sources += [x.relative_to(compiler.SOURCES).as_posix() for x in headers]
+    # Together: a header that many include is read once.
+    together = "".join(f'#include "{name}"\n' for name in sources)
+    for name, text in compiler.with_headers(together, compiler.SOURCES).items():
+        texts[f"cuda/{name}"] = text
     return compiler.source_digest(texts)[:16]
 
 

@@ -46,7 +46,7 @@ class TunedPlans(Generic[C]):
     ) -> None:  # fmt: skip
         self._device = device
         self._kernels, self._prefix, self._entry, self._without = kernels, prefix, entry, without
-        self._read: dict[tuple[Path, int], dict[str, C]] = {}
+        self._read: dict[tuple[Path, Device], dict[str, C]] = {}
         self.generation = 0
         """How often tuned plans changed in this process: earlier plans are made anew."""
 
@@ -122,10 +122,13 @@ class TunedPlans(Generic[C]):
         Warns of a table that is damaged or that another user may have written; without it calls
         are slower, not wrong.
         """
-        path = self.path(device)
-        found = self._read.get((path, device))
+        here = cache_folder(), (self._device or gpu)(device)
+        found = self._read.get(here)
         if found is None:
-            found = self._read[path, device] = self._read_or_warned(path, device)
+            # Without a table there is no need of its name, which digests all sources.
+            tables = any(here[0].glob(f"{self._prefix}-*.json"))
+            found = self._read_or_warned(self.path(device), device) if tables else {}
+            self._read[here] = found
         return found
 
     def _read_or_warned(self, path: Path, device: int) -> dict[str, C]:
