@@ -16,6 +16,7 @@ from argand.gates.api import apply_gate
 from argand.gates.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
 from argand.gates.gate import Gate
 from argand.gates.measure import measure_gate_costs
+from argand.gates.prepared_circuit import PreparedCircuit
 from argand.gates.trajectories import run_trajectories
 from argand.gemm.api import gemm
 from argand.gemm.call_plan import GemmPlan
@@ -60,6 +61,7 @@ __all__ = [
     "Packed",
     "Pairs",
     "Precision",
+    "PreparedCircuit",
     "SoftmaxPlan",
     "SoftmaxProblem",
     "Solution",

@@ -89,14 +89,15 @@ class KernelLaunch:
         bound = BoundKernel(
             kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
         )
-        self._launches = LaunchSequence(
+        #: The launch, of x, the result and the counter of tiles.
+        self.launches = LaunchSequence(
             [bound], lambda addresses: [bound.argument_update(_MEMBERS, (), addresses)]
         )
 
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
-        self._launches((x, out, zeroed_workspace(4, stream, self._device)), stream)
+        self.launches((x, out, zeroed_workspace(4, stream, self._device)), stream)
 
 
 @lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
+from argand.runtime.graph import LaunchSequence
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.tuned_plans import TunedPlans
 
@@ -55,11 +56,15 @@ class NoFormError(TypeError):
 
 
 class Chosen(NamedTuple):
-    """What a call runs: its kernels, their plan, and the entry of its tuned plan in the table."""
+    """What a call runs: its kernels, their plan, and the entry of its tuned plan in the table.
+
+    ``launches`` is the sequence of a call that starts nothing else.
+    """
 
     kernels: str = ""
     plan: Any = None
     entry: str | None = None
+    launches: LaunchSequence | None = None
 
 
 _UNKNOWN = Chosen()

@@ -59,7 +59,8 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
             launch(mine.data.ptr, target.data.ptr)
             if mine is x and (out is None or usable):
                 entry = softmax_tuning.key(launch.form, problem.rows, problem.columns)
-                chosen = Chosen(kernel_name(launch.form, launch.plan), launch.plan, entry)
+                name = kernel_name(launch.form, launch.plan)
+                chosen = Chosen(name, launch.plan, entry, launch.launches)
                 run, shape, kind = launch.run(), target.shape, problem.result_type
                 CALLS.keep(key, run, (x,), out, shape, kind, chosen=chosen)
         if out is not None and target is not out:
@@ -151,20 +152,21 @@ class SoftmaxLaunch:
         groups = min(most // self.plan.cluster, step, problem.rows)
         self._exchange_bytes = self.plan.exchange_bytes(groups) if self.plan.ring else 0
         self._kernels = kernels
-        self._launches = LaunchSequence(kernels, self._updates)
+        #: The launches, of x, the result and the exchange.
+        self.launches = LaunchSequence(kernels, self._updates)
 
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = cupy.cuda.get_current_stream().ptr
         nbytes = self._exchange_bytes
         exchange = zeroed_workspace(nbytes, stream, self._device) if nbytes else 0
-        self._launches((x, out, exchange), stream)
+        self.launches((x, out, exchange), stream)
 
     def run(self) -> Run:
         """Return a function that queues it as a call does, with less between."""
         if self._exchange_bytes:
             return self
-        launches, device = self._launches, self._device
+        launches, device = self.launches, self._device
 
         def run(x: int, out: int) -> None:
             launches((x, out, 0), _current_stream(device).ptr)

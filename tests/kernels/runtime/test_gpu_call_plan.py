@@ -39,7 +39,7 @@ CASES: dict[str, Case] = {
     "packed before": _product(512, "3xfp16"),
     "by cuBLAS": _product(40, "fp32"),
     "exact integers": _product(64, "7xint8"),
-    "transforms": _transform(1009, 512),
+    "transforms": _transform(1009, 2048),
     "three kernels": _transform(1 << 18),
     "by cuFFT": _transform(48, precision="fp32", inverse=True),
     "softmax": (
@@ -146,12 +146,14 @@ def test_arrays_that_are_copied_have_no_plan(cp: Any, rng: Any) -> None:
 
 
 def test_packed_operands_and_pairs_have_plans(cp: Any, rng: Any) -> None:
-    w = pack(cp.asarray(complexes(rng, 64, 256)), "fp16")
-    x = to_pairs(cp.asarray(complexes(rng, 256, 512)), "fp16")
-    plan = GemmPlan(w, x, output="complex-half")
-    wanted = gemm(w, x, output="complex-half").array
+    a, b = (cp.asarray(complexes(rng, *shape)) for shape in ((64, 256), (256, 512)))
+    packed, halves = pack(a, "fp16"), [to_pairs(x, "fp16") for x in (a, b)]
+    plan, wanted = GemmPlan(packed, b), gemm(packed, b)
+    half = GemmPlan(*halves, precision="fp16", output="complex-half")
+    rounded = gemm(*halves, precision="fp16", output="complex-half").array
     for _ in range(2):
-        assert bool((plan(w, x).array == wanted).all())
+        assert bool((plan(packed, b) == wanted).all())
+        assert bool((half(*halves).array == rounded).all())
 
 
 def test_two_streams_have_memory_of_their_own(cp: Any, rng: Any) -> None:
@@ -174,7 +176,7 @@ def test_a_plan_says_what_runs_and_is_saved_with_its_tuned_plan(
     from argand.dft.tuned import TABLE, TunedDft
 
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path / "cache"))
-    x = cp.asarray(complexes(rng, 512, 1009))
+    x = cp.asarray(complexes(rng, 2048, 1009))
     before = DftPlan(x)
     assert "dft" in before.describe()
     assert "cufft" not in before.describe()

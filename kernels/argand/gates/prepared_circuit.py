@@ -1,0 +1,69 @@
+"""A planned circuit as an object that only launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argand.gates.api import qubits_of, state_precision
+from argand.gates.circuits import CircuitPlan, prepared_gates
+
+
+class PreparedCircuit:
+    """A circuit whose passes are chosen and whose matrices lie where the state does.
+
+    On a GPU a call only launches, on the current stream, and neither waits nor measures, so that a
+    CUDA graph may capture it; the object must live as long as the graph. Gates of 8 qubits and more
+    take memory for two more states, which such a graph must not replay.
+
+    Args:
+        plan: from `argand.plan_circuit`.
+        state: (2^n,), as later calls have it; it is not changed.
+
+    Raises:
+        ValueError: a state of other qubits or another precision than the plan's.
+
+    Example:
+        >>> plan = argand.plan_circuit(2, [([[0, 1], [1, 0]], (1,))])
+        >>> state = np.array([1, 0, 0, 0], np.complex64)
+        >>> argand.PreparedCircuit(plan, state)(state)
+        array([0.+0.j, 0.+0.j, 1.+0.j, 0.+0.j], dtype=complex64)
+    """
+
+    def __init__(self, plan: CircuitPlan, state: Any) -> None:
+        #: What a call applies.
+        self.plan = plan
+        self._form = _form(state)
+        if qubits_of(state) != plan.qubits:
+            raise ValueError(
+                f"the plan is for {plan.qubits} qubits, the state has {qubits_of(state)}"
+            )
+        state_precision(state, plan.precision)
+        self._apply = prepared_gates(state, plan.forms, plan.precision)
+
+    def __call__(self, state: Any) -> Any:
+        """Apply the circuit in place and return the state.
+
+        Raises ValueError where it is not of the form that was prepared.
+        """
+        if _form(state) != self._form or not state.flags.c_contiguous:
+            raise ValueError(
+                f"state must be a contiguous {_words(self._form)} as prepared, "
+                f"got {_words(_form(state))}"
+            )
+        self._apply(state)
+        return state
+
+    def describe(self) -> str:
+        """Return the passes in lines: their qubits, gates and predicted times."""
+        return self.plan.listing()
+
+
+def _form(state: Any) -> tuple[Any, ...]:
+    """Return what calls of one preparation have alike: class, type, shape and GPU."""
+    device = getattr(state, "device", None)
+    return type(state), getattr(state, "dtype", None), getattr(state, "shape", None), device
+
+
+def _words(form: tuple[Any, ...]) -> str:
+    kind, dtype, shape, device = form
+    return f"{kind.__module__}.{kind.__name__} of {dtype} and shape {shape} on {device}"
