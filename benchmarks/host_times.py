@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from argand import apply_gate, dft, gemm, softmax
+from argand import DftPlan, GemmPlan, SoftmaxPlan, apply_gate, dft, gemm, softmax
 from argand.device import gpu
 
 from benchmarks.harness.rows import write_rows
@@ -40,15 +40,23 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
         yield f"gemm {precision}", "argand", partial(gemm, a, b, precision=precision)
     yield "gemm 3xfp16, out", "argand", lambda: gemm(a, b, precision="3xfp16", out=out)
     yield "gemm fp32", "cupy", lambda: cupy.matmul(a, b)
+    # A plan's launches serve calls of its form too, so plans come after those.
+    product = GemmPlan(a, b, precision="3xfp16")
+    yield "gemm 3xfp16, plan", "argand", lambda: product(a, b)
+    yield "gemm 3xfp16, plan, out", "argand", lambda: product(a, b, out=out)
     x = cupy.asarray(rng.normal(size=(64, 256)).astype(np.float32))
     held = cupy.empty_like(x)
     yield "softmax fp32", "argand", lambda: softmax(x)
     yield "softmax fp32, out", "argand", lambda: softmax(x, out=held)
+    planned = SoftmaxPlan(x)
+    yield "softmax fp32, plan, out", "argand", lambda: planned(x, out=held)
     spectra = [cupy.asarray(_complexes(rng, 64, length)) for length in _LENGTHS]
     for x, length in zip(spectra, _LENGTHS, strict=True):
         how = "cuFFT" if plan_of(x).plan is None else "our kernel"
         yield f"dft 3xfp16, {length} ({how})", "argand", partial(dft, x)
-    rows = spectra[0]
+    rows, found = spectra[0], cupy.empty_like(spectra[0])
+    transforms = DftPlan(rows)
+    yield "dft 3xfp16, 1000 (cuFFT), plan, out", "argand", lambda: transforms(rows, out=found)
     yield "dft fp32", "argand", lambda: dft(rows, precision="fp32")
     yield "dft fp32, inverse", "argand", lambda: dft(rows, precision="fp32", inverse=True)
     yield "dft fp32", "cupy", lambda: cupy.fft.fft(rows)
