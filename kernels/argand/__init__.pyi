@@ -11,6 +11,7 @@ from argand.dft.tune import tune_dft as tune_dft
 from argand.gates.circuits import CircuitPlan as CircuitPlan, CircuitRecord as CircuitRecord, plan_circuit as plan_circuit
 from argand.gates.gate import Gate as Gate
 from argand.gates.measure import measure_gate_costs as measure_gate_costs
+from argand.gates.prepared_circuit import PreparedCircuit as PreparedCircuit
 from argand.gates.trajectories import run_trajectories as run_trajectories
 from argand.gemm.call_plan import GemmPlan as GemmPlan
 from argand.gemm.families import Family
@@ -53,6 +54,7 @@ __all__ = [
     "Packed",
     "Pairs",
     "Precision",
+    "PreparedCircuit",
     "SoftmaxPlan",
     "SoftmaxProblem",
     "Solution",
