@@ -133,7 +133,9 @@ class Pipeline:
         (self.folder / part).mkdir(parents=True)
         run = self.folder / part / "run.h5"
         execute(self.workload, self.staged, run, cpu(), LOG, shard)
-        ceilings = Ceilings(cpu().name, 10.0, {"fp64": 0.1, "fp32": 0.2, "tf32": 0.2})
+        ceilings = Ceilings(
+            cpu().name, 10.0, {"fp64": 0.1} | dict.fromkeys(("fp32", "tf32", "fp16", "bf16"), 0.2)
+        )
         return verify(self.workload, self.staged, run, ceilings, LOG, shard)
 
     def deliver(self, part: str, records: list[Record], own: list[Record]) -> Path:
