@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from workflow.accuracy.measures import every_measure
 from workflow.records import Record
 from workflow.tables.ranking import best_baseline
 from workflow.tables.readable import Column, number
@@ -31,6 +32,7 @@ class Answer:
         speedup: the best peer's time over it, with the interval of both medians; None where there
             is no peer.
         peer: the implementation and precision compared with.
+        measures: what the kind of workload measures of it, in the units of its field.
         error, bound: relative Frobenius error against fp64, and what it is held to.
         verdict: all of it in words, or why there is no answer.
         verified: whether the product was proved.
@@ -44,6 +46,7 @@ class Answer:
     speedup_low: float | None = None
     speedup_high: float | None = None
     peer: str = ""
+    measures: str = ""
     error: float | None = None
     bound: float | None = None
     verdict: str = ""
@@ -83,9 +86,18 @@ def _answer(
     return Answer(
         name, kind, record.precision, record.time_us_p50, speedup, low, high,
         "" if peer is None else f"{peer.implementation} {peer.precision}",
-        record.rel_frobenius, record.bound,
+        _measured(record), record.rel_frobenius, record.bound,
         f"{_proof(record)}; {_speed(speedup, low, high, peer)}", record.verified,
     )  # fmt: skip
+
+
+def _measured(record: Record) -> str:
+    """What the kind measures of a result, each with its caption and unit."""
+    return ", ".join(
+        f"{one.caption} {number(one.shown(value), scientific=one.scientific)} {one.unit}".rstrip()
+        for column, one in every_measure().items()
+        if (value := record.measures.get(column)) is not None
+    )
 
 
 def _ratio(peer: Record, record: Record) -> tuple[float | None, float | None, float | None]:
@@ -141,6 +153,14 @@ def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
     return [row | {"interval": _interval(row)} for row in rows]
 
 
+def _time(us: float) -> str:
+    """A time in the unit in which it has up to three digits before the point."""
+    for unit, size in (("s", 1e6), ("ms", 1e3), ("µs", 1.0)):
+        if us >= 0.9995 * size:
+            return f"{number(us / size)} {unit}"
+    return f"{number(1e3 * us)} ns"
+
+
 def _scientific(value: Any) -> str:
     return number(value, scientific=True)
 
@@ -148,8 +168,9 @@ def _scientific(value: Any) -> str:
 ANSWER = (
     Column("workload", "workload"),
     Column("precision", "precision"),
+    Column("measures", "in its field", words=True),
+    Column("time_us", "time", _time, numeric=True),
     Column("verdict", "in words", words=True),
-    Column("time_us", "time (µs)", number, numeric=True),
     Column("speedup", "speedup (×)", number, numeric=True),
     Column("interval", "between (×)"),
     Column("peer", "over"),
@@ -158,7 +179,8 @@ ANSWER = (
     Column("kind", "kind"),
 )
 ANSWER_TEXT = (
-    "One row for each workload: the precision of its product, the median time of the whole call, "
+    "One row for each workload: the precision of its product, what its field measures of it, the "
+    "median time of the whole call, "
     "how many times as fast as the best peer of the same class that is, and between what, how far "
     "the result is from fp64 and what that error is held to."
 )

@@ -57,7 +57,7 @@ def write_answer(
             "".join(map(_figure, others)),
         ),
     ]  # fmt: skip
-    atomic_text(page, html_page("What this study answers", sections, banner))
+    atomic_text(page, html_page(f"What {page.absolute().parent.name} answers", sections, banner))
 
 
 def _about(answers: Sequence[Answer], records: Sequence[Record]) -> str:

@@ -65,6 +65,23 @@ def test_words_for_speed(ours: dict[str, Any], peer: dict[str, Any], words: str)
     assert found.verdict.endswith(words)
 
 
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        (0.4, "400 ns"),
+        (1.0, "1.00 µs"),
+        (999.6, "1.00 ms"),
+        (54200.0, "54.2 ms"),
+        (1.87e6, "1.87 s"),
+    ],
+)
+def test_times_and_measures_have_units(time: float, shown: str) -> None:
+    measures = {"dynamic_range_db": 77.76, "peak_shift": 0.0, "row_sum_error": 1e-7}
+    found = answer(record("argand", "fp32", time, measures=measures))
+    assert found.measures == ("dynamic range 77.8 dB, peaks moved 0 cells, row sum error 1.00e-07")
+    assert f"| {shown} |" in markdown_table(ANSWER, answer_rows([found]))
+
+
 def test_without_a_peer_or_an_error() -> None:
     found = answer(record("argand", "fp32", rel_frobenius=0.0))
     assert found.verdict == "verified, equal to fp64; no peer to compare with"
