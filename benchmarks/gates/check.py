@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Gate, Precision, plan_circuit
 from argand.gates.api import apply_form
-from argand.gates.circuits import norm_of, overlap_of
+from argand.gates.norms import norm_of, overlap_of
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.harness.samples import on_host

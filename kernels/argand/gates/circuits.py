@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from argand.device import Device, cpu, gpu, is_cuda_array
 from argand.gates import cpu as numpy_gates
 from argand.gates.api import prepared_gate, qubits_of, state_precision
@@ -18,11 +16,12 @@ from argand.gates.costs import GateCosts
 from argand.gates.fusion import Cost, Pass, checked_gates, fuse, fused_gate, passes_by_width
 from argand.gates.gate import Gate
 from argand.gates.measure import measured_costs
+from argand.gates.norms import fidelity_of, norm_of
 from argand.gates.plan import MOST_WIDTH
+from argand.gates.sequence_plan import TILE_QUBITS, WIDTH
+from argand.gates.sequences import in_groups, sequences_of
 from argand.precision import Precision, get_precision
 
-_CHUNK = 1 << 22
-"""Amplitudes summed at a time, in fp64: little memory beside the state."""
 _MOST_KEPT = 16
 """Beams of the search that fuses a circuit; 64 of them hardly find fewer passes."""
 _KEPT_GATES = 16_000
@@ -37,9 +36,10 @@ class CircuitPlan:
         qubits: of the state.
         precision: of the products.
         width: the most qubits that gates were fused to.
-        passes: which gates of the circuit each pass is.
+        passes: which gates of the circuit each fused gate is.
         forms: the fused gates.
-        seconds: predicted for each pass.
+        groups: how many fused gates in a row share each pass over the state (`sequences`).
+        seconds: predicted for each pass over the state.
         measured: whether the predictions are from measurements on this device.
     """
 
@@ -48,6 +48,7 @@ class CircuitPlan:
     width: int
     passes: tuple[Pass, ...]
     forms: tuple[GateForm, ...] = field(repr=False)
+    groups: tuple[int, ...] = field(repr=False)
     seconds: tuple[float, ...] = field(repr=False)
     measured: bool
 
@@ -59,23 +60,25 @@ class CircuitPlan:
     def __str__(self) -> str:
         counts = passes_by_width(self.passes)
         shown = ", ".join(f"{count} on {width}" for width, count in counts.items())
-        passes = "pass" if len(self.passes) == 1 else "passes"
+        passes = "pass" if len(self.groups) == 1 else "passes"
+        shared = f", {len(self.passes)} fused gates" if len(self.groups) < len(self.passes) else ""
         gates = sum(len(one.gates) for one in self.passes)
         source = "measured here" if self.measured else "the table's costs"
         return (
             f"{gates} gates on {self.qubits} qubits at {self.precision.name}: "
-            f"{len(self.passes)} {passes} ({shown} qubits), "
+            f"{len(self.groups)} {passes}{shared} ({shown} qubits), "
             f"{1e3 * self.predicted_seconds:.3g} ms predicted ({source})"
         )
 
     def listing(self) -> str:
-        """A line a pass: its qubits, its gates' numbers, its predicted time."""
+        """A line a fused gate: its qubits, its gates' numbers, the predicted time of its pass."""
         lines = [str(self)]
-        for one, form, seconds in zip(self.passes, self.forms, self.seconds, strict=True):
-            kind = "permutation" if form.monomial else "product"
-            qubits = ",".join(map(str, one.qubits))
-            gates = ",".join(map(str, one.gates))
-            lines.append(f"  {kind} on {qubits}: gates {gates}; {1e3 * seconds:.3g} ms")
+        for group, seconds in zip(in_groups(self.groups), self.seconds, strict=True):
+            for one, form in zip(self.passes[group], self.forms[group], strict=True):
+                kind = "permutation" if form.monomial else "product"
+                qubits = ",".join(map(str, one.qubits))
+                gates = ",".join(map(str, one.gates))
+                lines.append(f"  {kind} on {qubits}: gates {gates}; {1e3 * seconds:.3g} ms")
         return "\n".join(lines)
 
 
@@ -149,20 +152,26 @@ def plan_circuit(
         width, passes = cheapest_passes(qubits, found, cost)
     else:
         passes = fuse(qubits, found, width, cost)
-    candidates = [passes]
+    candidates = [(passes, [1] * len(passes))]
     kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
     if kept > 1:
-        candidates.append(fuse(qubits, found, width, cost, kept=kept))
+        passes = fuse(qubits, found, width, cost, kept=kept)
+        candidates.append((passes, [1] * len(passes)))
+    if known.sequence is not None and width >= WIDTH and qubits >= TILE_QUBITS:
+        candidates.append(sequences_of(qubits, found))
     plans = []
-    for candidate in candidates:
+    for passes, groups in candidates:
         forms = []
-        for one in candidate:
+        for one in passes:
             gate = fused_gate([found[number] for number in one.gates], one.qubits)
             forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
-        seconds = tuple(known.of_form(qubits, form, item) for form in forms)
+        seconds = [known.of_group(qubits, forms[group], item) for group in in_groups(groups)]
         plans.append(
-            CircuitPlan(qubits, row, width, tuple(candidate), tuple(forms), seconds, known.measured)
-        )
+            CircuitPlan(
+                qubits, row, width, tuple(passes), tuple(forms), tuple(groups), tuple(seconds),
+                known.measured,
+            )
+        )  # fmt: skip
     # The search knows only the qubits of a pass. The forms show which passes need no products.
     return min(plans, key=lambda plan: plan.predicted_seconds)
 
@@ -225,7 +234,7 @@ def run_circuit(
         raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
     before = norm_of(state)
     seconds = _timed(state, plan)
-    fidelity = None if reference is None else _fidelity(reference, state)
+    fidelity = None if reference is None else fidelity_of(reference, state)
     return CircuitRecord(plan, plan.predicted_seconds, seconds, before, norm_of(state), fidelity)
 
 
@@ -240,18 +249,30 @@ def _timed(state: Any, plan: CircuitPlan) -> float:
 
     with state.device:
         return queued_seconds(
-            [partial(prepared_gates(state, plan.forms, plan.precision), state)], 1
+            [partial(prepared_gates(state, plan.forms, plan.precision, plan.groups), state)], 1
         )[0]
 
 
 def prepared_gates(
-    state: Any, forms: Sequence[GateForm], precision: Precision
+    state: Any,
+    forms: Sequence[GateForm],
+    precision: Precision,
+    groups: Sequence[int] | None = None,
 ) -> Callable[[Any], None]:
-    """A call that applies gates in order to any state like this one; see `gates.prepared_gate`."""
-    forms = [form for form in forms if not form.is_identity]
+    """A call that applies gates in order to any state like this one; see `gates.prepared_gate`.
+
+    On a GPU those of one of the ``groups``, counts of gates in a row, share a pass over it.
+    """
     if not is_cuda_array(state):
+        forms = [form for form in forms if not form.is_identity]
         return partial(numpy_gates.apply_gates, forms=forms, precision=precision)
-    calls = [prepared_gate(state, form, precision) for form in forms]
+    calls = []
+    for group in in_groups(groups or [1] * len(forms)):
+        own = [form for form in forms[group] if not form.is_identity]
+        if len(own) > 1:
+            calls.append(prepared_sequence(state, own, precision))
+        else:
+            calls += [prepared_gate(state, form, precision) for form in own]
 
     def apply(to: Any) -> None:
         for call in calls:
@@ -260,21 +281,11 @@ def prepared_gates(
     return apply
 
 
-def norm_of(state: Any) -> float:
-    """The 2-norm of a state, summed in fp64."""
-    return float(np.sqrt(overlap_of(state, state).real))
+def prepared_sequence(
+    state: Any, forms: Sequence[GateForm], precision: Precision
+) -> Callable[[Any], None]:
+    """A call that applies gates in one pass over any state like this one, on its GPU."""
+    from argand.gates.sequence_gpu import PreparedSequence
 
-
-def _fidelity(reference: Any, state: Any) -> float:
-    norms = norm_of(reference) * norm_of(state)
-    return float((abs(overlap_of(reference, state)) / norms) ** 2) if norms else float("nan")
-
-
-def overlap_of(left: Any, right: Any) -> complex:
-    """<left|right> in complex128."""
-    total = 0j
-    for start in range(0, left.size, _CHUNK):
-        part = slice(start, start + _CHUNK)
-        x, y = left[part].astype(np.complex128), right[part].astype(np.complex128)
-        total += complex((x.conj() * y).sum())
-    return total
+    with state.device:
+        return PreparedSequence(qubits_of(state), forms, precision)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
@@ -21,6 +21,21 @@ Widths = tuple[tuple[float, float], ...]
 """For each width from 1 the cost without and with qubit 0, in copies of the state."""
 
 
+class SequenceCosts(NamedTuple):
+    """What a pass that gates of four qubits share takes, in copies of the state.
+
+    It is ``least`` where memory bounds it, and else ``first`` and ``each`` for every gate.
+    """
+
+    least: float
+    first: float
+    each: float
+
+    def copies(self, gates: int) -> float:
+        """Of a pass with so many gates."""
+        return max(self.least, self.first + self.each * gates)
+
+
 @dataclass(frozen=True)
 class GateCosts:
     """Predicted times of passes over a state, of a card at the clock that such passes leave it.
@@ -30,12 +45,14 @@ class GateCosts:
         widths: of passes, in such copies.
         call_seconds: of a pass over the smallest state.
         measured: on this device; else the table's.
+        sequence: of passes that several gates share (`SequenceCosts`); None where there are none.
     """
 
     bytes_per_second: float
     widths: Widths
     call_seconds: float
     measured: bool
+    sequence: SequenceCosts | None = None
 
     def seconds(self, qubits: int, targets: Sequence[int], item: int) -> float:
         """Seconds of a pass for a gate on these targets; an amplitude has ``item`` bytes."""
@@ -53,6 +70,14 @@ class GateCosts:
         apart = sum(1 for control in form.controls if item << control >= _SECTOR)
         first = form.targets[:1] if form.monomial else form.targets
         return self.seconds(qubits - apart, first, item)
+
+    def of_group(self, qubits: int, forms: Sequence[GateForm], item: int) -> float:
+        """Seconds of a pass that gates share, or of a gate's own."""
+        own = [form for form in forms if not form.is_identity]
+        if len(own) < 2 or self.sequence is None:
+            return sum(self.of_form(qubits, form, item) for form in own)
+        copies = self.sequence.copies(len(own))
+        return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
 
 
 _DEFAULT: Mapping[str, Widths] = MappingProxyType(

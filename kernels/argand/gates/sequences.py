@@ -8,7 +8,7 @@ more qubits is a pass of its own, as `circuits` has them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -22,35 +22,37 @@ _UNITARY = 1e-3
 """How far U^H U may be from the identity: a tile's scale leaves room for more."""
 
 
-@dataclass(frozen=True)
-class SequencePass:
-    """The fused gates of one pass over the state, in order; one alone is no sequence."""
+def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[int]]:
+    """Fused gates in order, and how many of them in a row share each pass over the state.
 
-    gates: tuple[Pass, ...]
-
-
-def sequences_of(qubits: int, gates: Sequence[Gate]) -> list[SequencePass]:
-    """Passes for a circuit, each a sequence of gates fused to four qubits, or one other gate."""
+    Those that share one are on at most four qubits each; one alone may be any gate.
+    """
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
     tiles = fuse(
         qubits, gates, TILE_QUBITS, lambda _: 1.0, kept=_KEPT_TILES, given=range(LOW_QUBITS),
         alone=alone,
     )  # fmt: skip
-    found: list[SequencePass] = []
+    passes: list[Pass] = []
+    groups: list[int] = []
     for tile in tiles:
         if tile.gates[0] in alone:
-            found.append(SequencePass((tile,)))
+            passes.append(tile)
+            groups.append(1)
             continue
         own = [gates[number] for number in tile.gates]
-        fused = [
-            Pass(tuple(tile.gates[number] for number in one.gates), one.qubits)
-            for one in fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
+        fused = fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
+        passes += [
+            Pass(tuple(tile.gates[number] for number in one.gates), one.qubits) for one in fused
         ]
-        found += [
-            SequencePass(tuple(fused[first : first + MOST_GATES]))
-            for first in range(0, len(fused), MOST_GATES)
-        ]
-    return found
+        count = -(-len(fused) // MOST_GATES)
+        groups += [len(fused) // count + (part < len(fused) % count) for part in range(count)]
+    return passes, groups
+
+
+def in_groups(groups: Sequence[int]) -> list[slice]:
+    """Where the members of each group stand in a row of all."""
+    ends = list(accumulate(groups, initial=0))
+    return [slice(first, last) for first, last in pairwise(ends)]
 
 
 def _fits(gate: Gate) -> bool:

@@ -11,7 +11,7 @@ from argand.gates import sequence_plan as plans
 from argand.gates.canonical import gate_form
 from argand.gates.fusion import checked_gates, fused_gate
 from argand.gates.layout import independent
-from argand.gates.sequences import sequences_of
+from argand.gates.sequences import in_groups, sequences_of
 
 from tests.kernels.compiled import ARCHS, assert_clean
 
@@ -42,23 +42,24 @@ def test_a_circuit_is_the_same_in_sequences(rng: np.random.Generator) -> None:
     circuit = checked_gates(
         qubits, [*random_circuit(rng, qubits, 60), Gate(2 * np.eye(2)[::-1], (3,))]
     )
-    passes = sequences_of(qubits, circuit)
-    assert sorted(n for p in passes for one in p.gates for n in one.gates) == [*range(61)]
+    passes, groups = sequences_of(qubits, circuit)
+    assert sorted(number for one in passes for number in one.gates) == [*range(61)]
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
     wanted, found = state.copy(), state.copy()
     for gate in circuit:
         apply_gate(wanted, gate.matrix, gate.targets, controls=gate.controls)
     for one in passes:
-        for fused in one.gates:
-            gate = fused_gate([circuit[number] for number in fused.gates], fused.qubits)
-            apply_gate(found, gate.matrix, gate.targets, controls=gate.controls)
+        gate = fused_gate([circuit[number] for number in one.gates], one.qubits)
+        apply_gate(found, gate.matrix, gate.targets, controls=gate.controls)
     np.testing.assert_allclose(found, wanted, atol=1e-12 * np.abs(wanted).max())
-    for one in passes:
-        forms = [gate_form(qubits, unitary(rng, len(f.qubits)), f.qubits) for f in one.gates]
-        if len(forms) > 1:
-            assert max(len(fused.qubits) for fused in one.gates) <= plans.WIDTH
+    for group in in_groups(groups):
+        shared = passes[group]
+        if len(shared) > 1:
+            assert max(len(one.qubits) for one in shared) <= plans.WIDTH
+            forms = [gate_form(qubits, unitary(rng, len(one.qubits)), one.qubits) for one in shared]
             plans.tile_qubits(qubits, forms)
-    assert len(passes) < len({n for p in passes for f in p.gates for n in f.gates}) / 3
+    assert sum(groups) == len(passes)
+    assert len(groups) < len(passes) / 2
     with pytest.raises(plans.PlanError, match="must fit in a tile of 12 qubits, got 13"):
         plans.tile_qubits(20, [gate_form(20, unitary(rng, 2), (q, q + 10)) for q in range(5, 10)])
 
