@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,14 +40,16 @@ def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[A
     ]
 
 
-def described(matrices: Sequence[Array], widths: Sequence[int]) -> str:
+def described(matrices: Sequence[Array], widths: Sequence[int], reads: int | None = None) -> str:
     """Passes in words that a file can hold, for the matrix and the qubits of each.
 
     ``12x4n2r3`` are 12 passes on 4 qubits whose rows have at most 2 entries that are not 0, and
-    whose matrices are each applied 3 times in all.
+    whose matrices are each applied 3 times in all. Where they share ``reads`` of the state, fewer
+    than there are, ``4: 12x4n2r3`` begins with that.
     """
+    before = "" if reads in (None, len(widths)) else f"{reads}: "
     groups = Counter(applied_matrices(matrices, widths))
-    return " ".join(
+    return before + " ".join(
         f"{count}x{one.width}n{one.terms}r{one.times}" for one, count in sorted(groups.items())
     )
 
@@ -59,7 +61,7 @@ def passes_in(text: str) -> list[Applied]:
     them equal. Raises ValueError for other text.
     """
     found = []
-    for part in text.split():
+    for part in text.rpartition(":")[2].split():
         numbers = _PASSES.fullmatch(part)
         if numbers is None:
             raise ValueError(f"passes must be like 12x4n2r3, got {part!r}")
@@ -69,8 +71,26 @@ def passes_in(text: str) -> list[Applied]:
     return found
 
 
+def reads_in(text: str) -> int:
+    """How often the state is read by the passes that `described` wrote."""
+    reads = text.partition(":")[0] if ":" in text else ""
+    return int(reads) if reads.isdigit() else len(passes_in(text))
+
+
 def in_words(steps: str) -> str:
     """The text of `described`, for people: how many passes, and of how many qubits at most."""
-    widths = [one.width for one in passes_in(steps)]
-    passes = "pass" if len(widths) == 1 else "passes"
-    return f"{len(widths)} {passes} of up to {max(widths, default=0)} qubits"
+    widths, reads = [one.width for one in passes_in(steps)], reads_in(steps)
+    passes = "pass" if reads == 1 else "passes"
+    shared = f" of {len(widths)} fused gates" if reads < len(widths) else ""
+    return f"{reads} {passes}{shared} of up to {max(widths, default=0)} qubits"
+
+
+def moved_widths(operands: Mapping[str, Array]) -> tuple[Array, int]:
+    """The widths of what was applied one after another, and how often the state was moved for it.
+
+    The operands have ``passes`` and ``reads`` where gates were fused (`Workload.as_computed`).
+    """
+    passes = operands.get("passes")
+    if passes is None:
+        return np.asarray(operands["widths"], np.int64), len(operands["widths"])
+    return np.asarray(passes[:, 0], np.int64), int(operands["reads"][0])

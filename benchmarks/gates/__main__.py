@@ -106,7 +106,7 @@ def _run(
 def _work(label: str, qubits: int, plan: CircuitPlan, gates: Sequence[Gate]) -> Work:
     """Operations of the gates as they were given, the state read and written once a pass."""
     flops = sum(8 * 2.0**qubits * 2 ** len(gate.targets) for gate in gates)
-    moved = 16 * 2.0**qubits * len(plan.passes)
+    moved = 16 * 2.0**qubits * len(plan.groups)
     return GateWork({"batch": len(gates), "n": 2**qubits}, flops, moved, "gate", label)
 
 

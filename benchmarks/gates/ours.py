@@ -38,7 +38,7 @@ def _apply(
     precision: Precision, plan: CircuitPlan, gates: Sequence[Gate], state: Any
 ) -> Callable[[Any], Any]:
     if len(gates) > 1:
-        return prepared_gates(state, plan.forms, precision)
+        return prepared_gates(state, plan.forms, precision, plan.groups)
     (gate,) = gates
     return lambda to: apply_gate(
         to, gate.matrix, gate.targets, controls=gate.controls, precision=precision
@@ -46,6 +46,7 @@ def _apply(
 
 
 def _described(plan: CircuitPlan) -> str:
-    passes = "pass" if len(plan.passes) == 1 else "passes"
+    passes = "pass" if len(plan.groups) == 1 else "passes"
+    shared = f" of {len(plan.passes)} gates" if len(plan.groups) < len(plan.passes) else ""
     widest = max(len(one.qubits) for one in plan.passes)
-    return f"{len(plan.passes)} {passes} of up to {widest} qubits"
+    return f"{len(plan.groups)} {passes}{shared} of up to {widest} qubits"

@@ -27,7 +27,7 @@ from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.passes import Applied, described, in_words, passes_in
+from workflow.passes import Applied, described, in_words, moved_widths, passes_in, reads_in
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.inputs import InputError, source_checksum
@@ -175,18 +175,18 @@ class Statevector(Workload):
         """
         if not steps:
             return staged
-        passes = np.array(passes_in(steps), np.int64)
+        passes, reads = np.array(passes_in(steps), np.int64), np.array([reads_in(steps)])
         return replace(
             staged,
-            operands={**staged.operands, "passes": passes},
-            axes={**staged.axes, "passes": ("pass", "measure")},
+            operands={**staged.operands, "passes": passes, "reads": reads},
+            axes={**staged.axes, "passes": ("pass", "measure"), "reads": ("count",)},
         )
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """batch gates on n amplitudes, 8 2^w n operations each; the state moves once a pass."""
-        widths, passes = staged.operands["widths"], _passes(staged)
+        widths, (passes, reads) = staged.operands["widths"], moved_widths(staged.operands)
         n = staged.operands["state"].size
-        values = 2 * len(passes) * n + float(np.sum(4.0**passes))
+        values = 2 * reads * n + float(np.sum(4.0**passes))
         return Shape(
             flops=8.0 * n * float(np.sum(2.0**widths)),
             bytes_moved=values * operands.complex_bytes(precision),
@@ -201,13 +201,16 @@ class Statevector(Workload):
         if self.case.fuse == "auto":
             given = [(gate.matrix, gate.targets) for gate in gates]
             plan = plan_circuit(qubits, given, precision=precision, device=device)
-            forms, predicted = plan.forms, plan.predicted_seconds
+            forms, groups, predicted = plan.forms, plan.groups, plan.predicted_seconds
             steps = described(
-                [form.matrix for form in forms], [len(one.qubits) for one in plan.passes]
+                [form.matrix for form in forms],
+                [len(one.qubits) for one in plan.passes],
+                len(plan.groups),
             )
             algorithm += f", {in_words(steps)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
+            groups = (1,) * len(forms)
             costs = measured_costs(precision, device, qubits)
             item = operands.complex_bytes(precision)
             predicted = sum(costs.of_form(qubits, form, item) for form in forms)
@@ -218,7 +221,7 @@ class Statevector(Workload):
         def compute(given: Mapping[str, Any]) -> Any:
             state = given["state"].copy()
             if not ready:  # at the first call, which is not timed: the device holds the state then
-                ready.append(prepared_gates(state, forms, precision))
+                ready.append(prepared_gates(state, forms, precision, groups))
             ready[0](state)
             return state
 
@@ -292,9 +295,3 @@ class Statevector(Workload):
 def qubits_of(staged: Staged) -> int:
     """The qubits of a staged state."""
     return int(staged.operands["state"].size).bit_length() - 1
-
-
-def _passes(staged: Staged) -> Array:
-    """The widths of what was applied one after another: passes, where gates were fused for it."""
-    passes = staged.operands.get("passes")
-    return np.asarray(staged.operands["widths"] if passes is None else passes[:, 0], np.int64)

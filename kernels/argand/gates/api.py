@@ -106,6 +106,16 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
     return partial(numpy_gates.apply_gate, form=form, precision=precision)
 
 
+def prepared_sequence(
+    state: Any, forms: Sequence[GateForm], precision: Precision
+) -> Callable[[Any], None]:
+    """A call that applies gates in one pass over any state like this one, on its GPU."""
+    from argand.gates.sequence_gpu import PreparedSequence
+
+    with state.device:
+        return PreparedSequence(qubits_of(state), forms, precision)
+
+
 @cache
 def _cuda() -> ModuleType:
     """`argand.gates.gpu`, imported once: an import statement takes most of a microsecond."""

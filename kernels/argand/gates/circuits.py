@@ -10,7 +10,12 @@ from typing import Any
 
 from argand.device import Device, cpu, gpu, is_cuda_array
 from argand.gates import cpu as numpy_gates
-from argand.gates.api import prepared_gate, qubits_of, state_precision
+from argand.gates.api import (
+    prepared_gate,
+    prepared_sequence,
+    qubits_of,
+    state_precision,
+)  # fmt: skip
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts
 from argand.gates.fusion import Cost, Pass, checked_gates, fuse, fused_gate, passes_by_width
@@ -279,13 +284,3 @@ def prepared_gates(
             call(to)
 
     return apply
-
-
-def prepared_sequence(
-    state: Any, forms: Sequence[GateForm], precision: Precision
-) -> Callable[[Any], None]:
-    """A call that applies gates in one pass over any state like this one, on its GPU."""
-    from argand.gates.sequence_gpu import PreparedSequence
-
-    with state.device:
-        return PreparedSequence(qubits_of(state), forms, precision)

@@ -175,9 +175,14 @@ def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
     """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
-    if len(widths) != MOST_WIDTH or not min(rate, *(min(both) for both in widths)) > 0:
+    shared = row["sequence"] and SequenceCosts(*map(float, row["sequence"]))
+    if (
+        len(widths) != MOST_WIDTH
+        or not min(rate, *(min(both) for both in widths)) > 0
+        or (shared and not min(shared.least, shared.each) > 0)
+    ):
         raise ValueError(f"{row} are no costs of gates")
-    return GateCosts(rate, widths, call, measured=True)
+    return GateCosts(rate, widths, call, measured=True, sequence=shared)
 
 
 _WITHOUT = "circuits are planned by a table's costs until `argand.measure_gate_costs`"

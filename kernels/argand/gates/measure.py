@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 
 from argand.device import Device
-from argand.gates.api import prepared_gate
+from argand.gates.api import prepared_gate, prepared_sequence
 from argand.gates.canonical import GateForm, gate_form
-from argand.gates.costs import GateCosts, copy_rate, gate_costs, keep_costs, kept_costs
+from argand.gates.costs import (
+    GateCosts,
+    SequenceCosts,
+    copy_rate,
+    gate_costs,
+    keep_costs,
+    kept_costs,
+)  # fmt: skip
 from argand.gates.plan import MOST_WIDTH
+from argand.gates.sequence_plan import LOW_QUBITS, TILE_QUBITS, WIDTH, plan_sequence
 from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
 from argand.runtime.compiler import compile_all
@@ -121,7 +129,46 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
         max(_LEAST_COPIES, (seconds - call) * rate / (2 * state.nbytes)) for seconds in passes
     ]
     widths = tuple(zip(copies[::2], copies[1::2], strict=True))
-    return GateCosts(rate, widths, call, measured=True)
+    shared = [
+        (_seconds(partial(sequence, state), device, settle) - call) * rate / (2 * state.nbytes)
+        for sequence in _sequences(row, device, qubits, state, rng)
+    ]
+    return GateCosts(rate, widths, call, measured=True, sequence=_sequence_costs(shared))
+
+
+_SHARED = (2, 7, 12)
+"""Gates of the passes that are timed: memory bounds the first, products the others."""
+
+
+def _sequences(
+    row: Precision, device: Device, qubits: int, state: Any, rng: np.random.Generator
+) -> list[Callable[[Any], None]]:
+    """Passes that `_SHARED` random gates share, on qubits from the lowest to the highest."""
+    if device.backend == "cpu" or qubits < TILE_QUBITS:
+        return []
+    if plan_sequence(row, device.require_arch()) is None:
+        return []
+    chosen = [round(place * (qubits - 1) / (TILE_QUBITS - 1)) for place in range(TILE_QUBITS)]
+    chosen = sorted({*range(LOW_QUBITS), *chosen[-(TILE_QUBITS - LOW_QUBITS) :]})
+    found = []
+    for count in _SHARED:
+        forms = []
+        for _ in range(count):
+            parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
+            matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
+            targets = [int(qubit) for qubit in rng.permutation(chosen)[:WIDTH]]
+            forms.append(gate_form(qubits, matrix, targets))
+        found.append(prepared_sequence(state, forms, row))
+    return found
+
+
+def _sequence_costs(copies: list[float]) -> SequenceCosts | None:
+    """The costs that passes of `_SHARED` gates show, in copies of the state."""
+    if not copies:
+        return None
+    few, many = _SHARED[1:]
+    each = max(_LEAST_COPIES, (copies[2] - copies[1]) / (many - few))
+    return SequenceCosts(max(_LEAST_COPIES, copies[0]), copies[2] - many * each, each)
 
 
 def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm]) -> None:
