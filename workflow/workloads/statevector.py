@@ -14,6 +14,7 @@ from argand.gates.canonical import gate_form
 from argand.gates.circuits import prepared_gates
 from argand.gates.measure import measured_costs
 from argand.gates.plan import MOST_WIDTH
+from argand.gates.sequences import Group
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import StateReference, state_reference
@@ -210,7 +211,7 @@ class Statevector(Workload):
             algorithm += f", {in_words(steps)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
-            groups = (1,) * len(forms)
+            groups = (Group(1),) * len(forms)
             costs = measured_costs(precision, device, qubits)
             item = operands.complex_bytes(precision)
             predicted = sum(costs.of_form(qubits, form, item) for form in forms)

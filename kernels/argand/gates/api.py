@@ -107,13 +107,16 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
 
 
 def prepared_sequence(
-    state: Any, forms: Sequence[GateForm], precision: Precision
+    state: Any, forms: Sequence[GateForm], precision: Precision, tile: Sequence[int]
 ) -> Callable[[Any], None]:
-    """A call that applies gates in one pass over any state like this one, on its GPU."""
+    """A call that applies gates in one pass over any state like this one, on its GPU.
+
+    The qubits of the ``tile`` are those of the gates, but for one of each controlled phase.
+    """
     from argand.gates.sequence_gpu import PreparedSequence
 
     with state.device:
-        return PreparedSequence(qubits_of(state), forms, precision)
+        return PreparedSequence(qubits_of(state), forms, precision, tile)
 
 
 @cache

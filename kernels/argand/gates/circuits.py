@@ -24,7 +24,7 @@ from argand.gates.measure import measured_costs
 from argand.gates.norms import fidelity_of, norm_of
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequence_plan import TILE_QUBITS, WIDTH
-from argand.gates.sequences import in_groups, sequences_of
+from argand.gates.sequences import Group, in_groups, sequences_of
 from argand.precision import Precision, get_precision
 
 _MOST_KEPT = 16
@@ -43,7 +43,7 @@ class CircuitPlan:
         width: the most qubits that gates were fused to.
         passes: which gates of the circuit each fused gate is.
         forms: the fused gates.
-        groups: how many fused gates in a row share each pass over the state (`sequences`).
+        groups: which fused gates in a row share each pass over the state (`sequences`).
         seconds: predicted for each pass over the state.
         measured: whether the predictions are from measurements on this device.
     """
@@ -53,7 +53,7 @@ class CircuitPlan:
     width: int
     passes: tuple[Pass, ...]
     forms: tuple[GateForm, ...] = field(repr=False)
-    groups: tuple[int, ...] = field(repr=False)
+    groups: tuple[Group, ...] = field(repr=False)
     seconds: tuple[float, ...] = field(repr=False)
     measured: bool
 
@@ -157,11 +157,11 @@ def plan_circuit(
         width, passes = cheapest_passes(qubits, found, cost)
     else:
         passes = fuse(qubits, found, width, cost)
-    candidates = [(passes, [1] * len(passes))]
+    candidates = [(passes, [Group(1)] * len(passes))]
     kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
     if kept > 1:
         passes = fuse(qubits, found, width, cost, kept=kept)
-        candidates.append((passes, [1] * len(passes)))
+        candidates.append((passes, [Group(1)] * len(passes)))
     if known.sequence is not None and width >= WIDTH and qubits >= TILE_QUBITS:
         candidates.append(sequences_of(qubits, found))
     plans = []
@@ -170,7 +170,10 @@ def plan_circuit(
         for one in passes:
             gate = fused_gate([found[number] for number in one.gates], one.qubits)
             forms.append(gate_form(qubits, gate.matrix, gate.targets, gate.controls))
-        seconds = [known.of_group(qubits, forms[group], item) for group in in_groups(groups)]
+        seconds = [
+            known.of_group(qubits, forms[members], group.tile, item)
+            for group, members in zip(groups, in_groups(groups), strict=True)
+        ]
         plans.append(
             CircuitPlan(
                 qubits, row, width, tuple(passes), tuple(forms), tuple(groups), tuple(seconds),
@@ -262,20 +265,21 @@ def prepared_gates(
     state: Any,
     forms: Sequence[GateForm],
     precision: Precision,
-    groups: Sequence[int] | None = None,
+    groups: Sequence[Group] | None = None,
 ) -> Callable[[Any], None]:
     """A call that applies gates in order to any state like this one; see `gates.prepared_gate`.
 
-    On a GPU those of one of the ``groups``, counts of gates in a row, share a pass over it.
+    On a GPU those of one of the ``groups`` share a pass over it.
     """
     if not is_cuda_array(state):
         forms = [form for form in forms if not form.is_identity]
         return partial(numpy_gates.apply_gates, forms=forms, precision=precision)
     calls = []
-    for group in in_groups(groups or [1] * len(forms)):
-        own = [form for form in forms[group] if not form.is_identity]
+    groups = groups or [Group(1)] * len(forms)
+    for group, members in zip(groups, in_groups(groups), strict=True):
+        own = [form for form in forms[members] if not form.is_identity]
         if len(own) > 1:
-            calls.append(prepared_sequence(state, own, precision))
+            calls.append(prepared_sequence(state, own, precision, group.tile))
         else:
             calls += [prepared_gate(state, form, precision) for form in own]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
 from argand.gates.plan import MOST_WIDTH
+from argand.gates.sequence_plan import count_gates
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans
 
@@ -71,12 +72,14 @@ class GateCosts:
         first = form.targets[:1] if form.monomial else form.targets
         return self.seconds(qubits - apart, first, item)
 
-    def of_group(self, qubits: int, forms: Sequence[GateForm], item: int) -> float:
+    def of_group(
+        self, qubits: int, forms: Sequence[GateForm], tile: Sequence[int], item: int
+    ) -> float:
         """Seconds of a pass that gates share, or of a gate's own."""
         own = [form for form in forms if not form.is_identity]
         if len(own) < 2 or self.sequence is None:
             return sum(self.of_form(qubits, form, item) for form in own)
-        copies = self.sequence.copies(len(own))
+        copies = self.sequence.copies(count_gates(own, tile))
         return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
 
 

@@ -24,6 +24,8 @@ _MOST_BRANCHES = 4
 _FEW_ROWS = 8
 _SINGLE_WEIGHT = 0.25
 """Weight of a gate on one qubit beside one on two: it can join almost any pass."""
+_LIGHT_WEIGHT = 0.02
+"""Of a gate that needs one of its qubits: many are applied at once."""
 
 Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
@@ -38,7 +40,7 @@ class Pass:
 
 
 @dataclass
-class _Growing:
+class Growing:
     """A pass that is being put together, and what it would leave.
 
     Attributes:
@@ -57,9 +59,9 @@ class _Growing:
 
     def with_one(
         self, number: int, dependencies: Dependencies, weights: Sequence[float]
-    ) -> _Growing:
+    ) -> Growing:
         """With one gate that can be taken, and no other."""
-        alone = _Growing(0, [], self.waiting, [number], 0.0)
+        alone = Growing(0, [], self.waiting, [number], 0.0)
         mask = dependencies.masks[number]
         others = [other for other in self.ready if other != number]
         found = alone.grown(mask, dependencies, weights, most=1)
@@ -72,7 +74,7 @@ class _Growing:
         dependencies: Dependencies,
         weights: Sequence[float],
         most: int | None = None,
-    ) -> _Growing:
+    ) -> Growing:
         """With every gate that can be taken on these further qubits, or so many of them."""
         mask |= self.mask
         taken, waiting, weight = list(self.taken), dict(self.waiting), self.weight
@@ -80,7 +82,7 @@ class _Growing:
         looking = list(self.ready)
         while looking:
             number = looking.pop()
-            if dependencies.masks[number] & ~mask or len(taken) == most:
+            if dependencies.lacks(number, mask) or len(taken) == most:
                 ready.append(number)
                 continue
             taken.append(number)
@@ -92,7 +94,7 @@ class _Growing:
                     looking.append(follower)
                 else:
                     waiting[follower] = left
-        return _Growing(mask, taken, waiting, ready, weight)
+        return Growing(mask, taken, waiting, ready, weight)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class _Begun:
     seconds: float
     weight: float
     passes: tuple[Pass, ...]
-    left: _Growing
+    left: Growing
 
 
 def fuse(
@@ -114,10 +116,12 @@ def fuse(
     kept: int = 1,
     given: Sequence[int] = (),
     alone: Sequence[int] = (),
+    light: Sequence[int] = (),
 ) -> list[Pass]:
     """Passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
 
-    Each pass has the qubits ``given``; gates with the numbers ``alone`` have one to themselves too.
+    Each pass has the qubits ``given``; gates with the numbers ``alone`` have one to themselves too,
+    those that are ``light`` need one of their qubits.
 
     From several first gates a pass grows by the qubits that bring most further gates, and of these
     passes the one with most gates for its predicted time is taken. With ``kept`` above 1 so many
@@ -129,8 +133,11 @@ def fuse(
     for number in alone:  # wider than any pass
         dependencies.masks[number] |= (1 << qubits + width) - 1
     weights = [1.0 if mask.bit_count() > 1 else _SINGLE_WEIGHT for mask in dependencies.masks]
+    dependencies.light = frozenset(light)
+    for number in light:
+        weights[number] = _LIGHT_WEIGHT
     start = [number for number, count in enumerate(dependencies.counts) if count == 0]
-    begun = [_Begun(0.0, 0.0, (), _Growing(0, [], {}, start, 0.0))]
+    begun = [_Begun(0.0, 0.0, (), Growing(0, [], {}, start, 0.0))]
     best: _Begun | None = None if gates else begun.pop()
     while begun:
         following: dict[tuple[int, ...], _Begun] = {}
@@ -151,49 +158,50 @@ def fuse(
 
 
 def _next_passes(
-    state: _Growing,
+    state: Growing,
     width: int,
     cost: Cost,
     dependencies: Dependencies,
     weights: Sequence[float],
     kept: int,
     fixed: int,
-) -> list[_Growing]:
+) -> list[Growing]:
     """Passes that may come next, first those with most gates for their time."""
     seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
-    passes: dict[int, _Growing] = {}
+    passes: dict[int, Growing] = {}
     for seed in seeds:
         mask = dependencies.masks[seed] | fixed
         if mask.bit_count() > width:
             passes[mask] = state.with_one(seed, dependencies, weights)
         elif mask not in passes:
             detours = 1 if kept > 1 else 0
-            for grown in _grow(state, mask, width, dependencies, weights, detours):
+            for grown in grow(state, mask, width, dependencies, weights, detours):
                 passes.setdefault(grown.mask, grown)
-    ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(_bits(grown.mask)))
+    ranked = sorted(passes.values(), key=lambda grown: -grown.weight / cost(bits_of(grown.mask)))
     return ranked[: min(kept, _MOST_BRANCHES)]
 
 
-def _with_pass(begun: _Begun, grown: _Growing, cost: Cost, dependencies: Dependencies) -> _Begun:
+def _with_pass(begun: _Begun, grown: Growing, cost: Cost, dependencies: Dependencies) -> _Begun:
     taken = tuple(sorted(grown.taken))
     used = 0
     for number in taken:
-        used |= dependencies.own_masks[number]
+        own = dependencies.own_masks[number]
+        used |= own & grown.mask if number in dependencies.light else own
     return _Begun(
-        begun.seconds + cost(_bits(used)), begun.weight + grown.weight,
-        (*begun.passes, Pass(taken, _bits(used))),
-        _Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
+        begun.seconds + cost(bits_of(used)), begun.weight + grown.weight,
+        (*begun.passes, Pass(taken, bits_of(used))),
+        Growing(0, [], grown.waiting, sorted(grown.ready), 0.0),
     )  # fmt: skip
 
 
-def _grow(
-    state: _Growing,
+def grow(
+    state: Growing,
     mask: int,
     width: int,
     dependencies: Dependencies,
     weights: Sequence[float],
     detours: int,
-) -> list[_Growing]:
+) -> list[Growing]:
     """A pass that begins on these qubits, grown by the best further ones each time.
 
     With detours also those that, so many times at most, grow by the second best.
@@ -211,12 +219,12 @@ def _grow(
 
 
 def _growths(
-    grown: _Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
-) -> list[_Growing]:
+    grown: Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
+) -> list[Growing]:
     """A pass with further qubits, those of the first gates that wait; best those of most gates."""
     choices: dict[int, None] = {}
     for number in sorted(grown.ready):
-        more = dependencies.masks[number] & ~grown.mask
+        more = dependencies.lacks(number, grown.mask)
         if (grown.mask | more).bit_count() <= width:
             choices[more] = None
         if len(choices) == _MOST_GROWTHS:
@@ -226,7 +234,8 @@ def _growths(
     return [one for _, one in tried]
 
 
-def _bits(mask: int) -> tuple[int, ...]:
+def bits_of(mask: int) -> tuple[int, ...]:
+    """The places of a mask's bits, ascending."""
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 

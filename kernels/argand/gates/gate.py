@@ -30,6 +30,7 @@ class Dependencies:
         masks: for each gate its qubits as bits; a search may widen those of gates that are to stay
             alone.
         own_masks: its qubits as bits.
+        light: the gates that need only one of their qubits (`argand.gates.phases`).
         followers: for each gate those that wait for it.
         counts: for each gate how many it waits for.
     """
@@ -37,6 +38,7 @@ class Dependencies:
     def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:
         self.own_masks = [sum(1 << qubit for qubit in gate.qubits) for gate in gates]
         self.masks = list(self.own_masks)
+        self.light: frozenset[int] = frozenset()
         self.followers: list[list[int]] = [[] for _ in gates]
         self.counts = [0] * len(gates)
         last = [-1] * qubits  # the latest gate that is not diagonal there
@@ -56,6 +58,11 @@ class Dependencies:
             for other in before:
                 self.followers[other].append(number)
             self.counts[number] = len(before)
+
+    def lacks(self, number: int, mask: int) -> int:
+        """The bits of the qubits that a gate needs beyond those of a mask."""
+        own = self.masks[number]
+        return 0 if number in self.light and own & mask else own & ~mask
 
 
 def diagonal_qubits(gate: Gate) -> set[int]:

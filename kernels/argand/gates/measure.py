@@ -21,7 +21,7 @@ from argand.gates.costs import (
     kept_costs,
 )  # fmt: skip
 from argand.gates.plan import MOST_WIDTH
-from argand.gates.sequence_plan import LOW_QUBITS, TILE_QUBITS, WIDTH, plan_sequence
+from argand.gates.sequence_plan import LOW_QUBITS, TILE_QUBITS, WIDTH, completed_tile, plan_sequence
 from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
 from argand.runtime.compiler import compile_all
@@ -149,16 +149,16 @@ def _sequences(
     if plan_sequence(row, device.require_arch()) is None:
         return []
     chosen = [round(place * (qubits - 1) / (TILE_QUBITS - 1)) for place in range(TILE_QUBITS)]
-    chosen = sorted({*range(LOW_QUBITS), *chosen[-(TILE_QUBITS - LOW_QUBITS) :]})
+    tile = completed_tile(qubits, chosen[-(TILE_QUBITS - LOW_QUBITS) :])
     found = []
     for count in _SHARED:
         forms = []
         for _ in range(count):
             parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
             matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
-            targets = [int(qubit) for qubit in rng.permutation(chosen)[:WIDTH]]
+            targets = [int(qubit) for qubit in rng.permutation(tile)[:WIDTH]]
             forms.append(gate_form(qubits, matrix, targets))
-        found.append(prepared_sequence(state, forms, row))
+        found.append(prepared_sequence(state, forms, row, tile))
     return found
 
 

@@ -13,7 +13,6 @@ from argand.gates import sequence_plan as plans
 from argand.gates.canonical import GateForm
 from argand.gates.layout import CHUNK
 from argand.precision import Precision
-from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
@@ -25,25 +24,29 @@ _DTYPE = arguments_dtype(plans.SEQUENCE_ARGUMENTS)
 class PreparedSequence:
     """A sequence whose matrices are on the current GPU, for states of one size."""
 
-    def __init__(self, qubits: int, forms: Sequence[GateForm], precision: Precision) -> None:
+    def __init__(
+        self,
+        qubits: int,
+        forms: Sequence[GateForm],
+        precision: Precision,
+        tile: Sequence[int],
+    ) -> None:
         """Raise PlanError where the gates share no tile or the precision has no such kernel."""
         device = gpu(cupy.cuda.Device().id)
         arch = device.require_arch()
         plan = plans.plan_sequence(precision, arch)
-        if plan is None or len(forms) > plans.MOST_GATES:
+        if plan is None:
             raise PlanError(
-                f"a sequence must have at most {plans.MOST_GATES} gates and a precision with "
-                f"products of {plans.WIDTH} qubits on {arch.target}, got {len(forms)} at "
-                f"{precision.name}"
+                f"a sequence must have a precision with products of {plans.WIDTH} qubits on "
+                f"{arch.target}, got {precision.name}"
             )
-        tile = plans.tile_qubits(qubits, forms)
-        gates, matrices = _tables(forms, tile, plan)
-        self._held = cupy.asarray(gates.view(np.uint8)), cupy.asarray(matrices)
+        gates, matrices, phases = plans.tables(qubits, forms, tile, plan)
+        self._held = [cupy.asarray(one.view(np.uint8)) for one in (gates, matrices, phases)]
         values = plans.launch_values(qubits, tile)
-        values |= {
-            "gates": self._held[0].data.ptr, "matrix": self._held[1].data.ptr, "count": len(forms),
-        }  # fmt: skip
-        shared = plan.shared_bytes(len(forms))
+        names = ("gates", "matrix", "phases")
+        values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}
+        values |= {"count": len(gates), "products": len(matrices)}
+        shared = plan.shared_bytes(len(matrices))
         kernel = load(plans.kernel_source(plan), arch.target, plans.kernel_name(plan), shared)
         resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             kernel.ptr, plans.THREADS, shared
@@ -61,21 +64,3 @@ class PreparedSequence:
             state[...] = copied
         else:
             self._launch({"state": state.data.ptr})
-
-
-def _tables(forms: Sequence[GateForm], tile: Sequence[int], plan: plans.SequencePlan) -> Any:
-    """The gates as the kernel reads them (`plans.GATE`), and their matrices one after another."""
-    order = 2**plans.WIDTH
-    gates = np.zeros(len(forms), plans.GATE)
-    matrices = np.empty((len(forms), order, order), np.complex64)
-    for number, form in enumerate(forms):
-        values, matrix = plans.gate_values(form, tile, plan)
-        matrices[number] = matrix
-        exponent = 0
-        if plan.precision.scaled:
-            flat = matrices[number].reshape(1, -1)
-            found = int(scale_exponents(flat, -1, plan.precision.operand).item())
-            exponent = max(-LARGEST_SHIFT, min(LARGEST_SHIFT, found))
-        for name, value in {**values, "matrix_exponent": exponent}.items():
-            gates[name][number] = value
-    return gates, matrices

@@ -7,10 +7,10 @@ shared memory meet all banks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
+from itertools import groupby, permutations
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from argand.gates.canonical import GateForm, permuted
 from argand.gates.fusion import fused_gate
 from argand.gates.gate import Gate
 from argand.gates.layout import independent, segments_of
-from argand.gates.plan import GatePlan, cuda_core_width, separate_small_products
+from argand.gates.phases import in_rows, is_phase, phase_tables
+from argand.gates.plan import GatePlan, cuda_core_width
 from argand.gates.source import ARGUMENTS, argument_values
 from argand.gates.truncation import compensated
 from argand.precision import Precision
@@ -41,15 +42,27 @@ _RESERVED = 1024
 _VECTORS = (0, 1, 2, 4, 3, 6, 7, 5, 1, 2, 4, 3)
 """Bits 4 to 6 of an address that each place changes: powers of a generator of GF(8), of which
 neighbouring three are independent."""
-SEQUENCE_ARGUMENTS: Fields = (*ARGUMENTS, ("const void*", "gates"), ("int64", "count"))
+SEQUENCE_ARGUMENTS: Fields = (
+    *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
+    ("int64", "products"),
+)  # fmt: skip
 """Members of ``SequenceArguments`` in ``cuda/gates/sequence_kernel.cuh``."""
 GATE = np.dtype(
-    [("row_mask", np.uint32, (4,)), ("read_mask", np.uint32, (8,)),
+    [("phase_row", np.uint32, (TILE_QUBITS,)), ("row_mask", np.uint32, (4,)),
+     ("read_mask", np.uint32, (8,)),
      ("result_mask", np.uint32, (8,)), ("register_mask", np.uint32, (2,)),
      ("pair_mask", np.uint32), ("step_mask", np.uint32), ("inside", np.int32),
-     ("matrix_exponent", np.int32)]
+     ("is_phase", np.int32), ("index", np.int32)]
 )  # fmt: skip
 """``SequenceGate``."""
+
+
+PHASE_QUBITS, OUTSIDE_QUBITS = 8, 32
+PHASES = np.dtype(
+    [("inside", np.complex128, (2**PHASE_QUBITS,)),
+     ("outside", np.complex128, (PHASE_QUBITS, OUTSIDE_QUBITS))]
+)  # fmt: skip
+"""``PhaseTable``."""
 
 
 @dataclass(frozen=True)
@@ -90,24 +103,23 @@ def kernel_name(plan: SequencePlan) -> str:
 def kernel_source(plan: SequencePlan) -> str:
     """Return the CUDA C++ of the plan's kernel."""
     row = plan.precision
-    separate = "true" if separate_small_products(row, WIDTH) else "false"
     roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
     return (
         '#include "gates/sequence_kernel.cuh"\n'
         f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
         f'static_assert(sizeof(SequenceGate) == {GATE.itemsize}, "gates");\n'
+        f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
         f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS})\n'
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
-        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.stages}, "
-        f"{separate}>::run(args);\n"
+        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.stages}>::"
+        "run(args);\n"
         "}\n"
     )
 
 
-def tile_qubits(qubits: int, forms: Sequence[GateForm]) -> tuple[int, ...]:
-    """The qubits of the tile of a sequence, ascending. Raises PlanError where they do not fit."""
-    taken = {qubit for form in forms for qubit in (*form.targets, *form.controls)}
-    taken |= set(range(LOW_QUBITS))
+def completed_tile(qubits: int, chosen: Iterable[int]) -> tuple[int, ...]:
+    """A tile of some qubits and the lowest others. Raises PlanError where they do not fit."""
+    taken = {*chosen, *range(LOW_QUBITS)}
     if len(taken) > TILE_QUBITS or qubits < TILE_QUBITS:
         raise PlanError(
             f"a sequence must fit in a tile of {TILE_QUBITS} qubits, got {len(taken)} with the "
@@ -232,10 +244,10 @@ def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], A
     return ordered, fused_gate([gate, Gate(np.eye(2**WIDTH), ordered)], ordered).matrix
 
 
-def gate_values(
+def product_values(
     form: GateForm, tile: Sequence[int], plan: SequencePlan
 ) -> tuple[dict[str, Any], Any]:
-    """Members of ``SequenceGate`` but for its exponent, and its matrix as the kernel reads it."""
+    """Members of ``SequenceGate`` of a gate of four qubits, and its matrix as they order it."""
     targets, matrix = placed_gate(form, tile)
     roles = roles_of(targets)
     values = {
@@ -250,3 +262,54 @@ def gate_values(
     moved = permuted(matrix, [targets.index(place) for place in roles.rows])
     like = GatePlan("mma", WIDTH, plan.precision, roles.inside, 2, 1)
     return values, np.ascontiguousarray(compensated(np.ascontiguousarray(moved), like))
+
+
+def count_gates(forms: Sequence[GateForm], tile: Sequence[int]) -> int:
+    """How many gates the kernel applies for these: phases in a row are few."""
+    return sum(
+        len(in_rows(list(run), tile, PHASE_QUBITS)) if phase else sum(1 for _ in run)
+        for phase, run in groupby(forms, is_phase)
+    )
+
+
+def tables(
+    qubits: int, forms: Sequence[GateForm], tile: Sequence[int], plan: SequencePlan
+) -> tuple[Any, Any, Any]:
+    """The gates of a sequence as the kernel reads them: `GATE`, matrices complex64, `PHASES`.
+
+    Phases in a row are one gate for every eight qubits. Raises PlanError for too many others.
+    """
+    gates: list[dict[str, Any]] = []
+    matrices: list[Any] = []
+    phases: list[Any] = []
+    outside = [qubit for qubit in range(qubits) if qubit not in tile]
+    for phase, run in groupby(forms, is_phase):
+        if not phase:
+            for form in run:
+                values, matrix = product_values(form, tile, plan)
+                gates.append({**values, "index": len(matrices)})
+                matrices.append(matrix)
+            continue
+        for own, inside in in_rows(list(run), tile, PHASE_QUBITS):
+            table = np.ones((), PHASES)
+            inner, mixed = phase_tables(own, inside, outside)
+            table["inside"] = np.resize(inner, 2**PHASE_QUBITS)
+            table["outside"][: len(inside), : len(outside)] = mixed
+            rows = [1 << inside.index(qubit) if qubit in inside else 0 for qubit in tile]
+            gates.append({"is_phase": 1, "index": len(phases), "phase_row": rows})
+            phases.append(table)
+    if len(matrices) > MOST_GATES:
+        raise PlanError(
+            f"a sequence must have at most {MOST_GATES} gates that are no phases, "
+            f"got {len(matrices)}"
+        )
+    found = np.zeros(len(gates), GATE)
+    for number, one in enumerate(gates):
+        for name, value in one.items():
+            found[name][number] = value
+    order = 2**WIDTH
+    return (
+        found,
+        np.array(matrices, np.complex64).reshape(-1, order, order),
+        np.array(phases, PHASES),
+    )

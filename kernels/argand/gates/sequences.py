@@ -7,51 +7,132 @@ more qubits is a pass of its own, as `circuits` has them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
 
-from argand.gates.fusion import Pass, fuse
-from argand.gates.gate import Gate
-from argand.gates.sequence_plan import LOW_QUBITS, MOST_GATES, TILE_QUBITS, WIDTH
+from argand.gates.canonical import gate_form
+from argand.gates.fusion import Growing, Pass, bits_of, fuse, grow
+from argand.gates.gate import Dependencies, Gate
+from argand.gates.phases import is_controlled_phase
+from argand.gates.sequence_plan import (
+    LOW_QUBITS,
+    MOST_GATES,
+    TILE_QUBITS,
+    WIDTH,
+    completed_tile,
+)  # fmt: skip
 
 _KEPT_TILES, _KEPT_GATES = 8, 4
 """Beginnings that the searches keep: of the tiles of a circuit, of the gates of one pass."""
+_PHASE_WEIGHT = 0.1
+"""Of a phase beside a gate that needs a product."""
 _UNITARY = 1e-3
 """How far U^H U may be from the identity: a tile's scale leaves room for more."""
 
 
-def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[int]]:
-    """Fused gates in order, and how many of them in a row share each pass over the state.
+@dataclass(frozen=True)
+class Group:
+    """Fused gates in a row that share a pass over the state: how many, and the qubits of the tile.
 
-    Those that share one are on at most four qubits each; one alone may be any gate.
+    One gate alone has no tile.
     """
+
+    count: int
+    tile: tuple[int, ...] = ()
+
+
+def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[Group]]:
+    """Fused gates in order, and which of them in a row share each pass over the state.
+
+    Those that share one are on at most four qubits each, or phases; one alone may be any gate.
+    """
+    forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
+    light = [number for number, form in enumerate(forms) if is_controlled_phase(form)]
     tiles = fuse(
         qubits, gates, TILE_QUBITS, lambda _: 1.0, kept=_KEPT_TILES, given=range(LOW_QUBITS),
-        alone=alone,
+        alone=alone, light=light,
     )  # fmt: skip
     passes: list[Pass] = []
-    groups: list[int] = []
+    groups: list[Group] = []
     for tile in tiles:
         if tile.gates[0] in alone:
             passes.append(tile)
-            groups.append(1)
+            groups.append(Group(1))
             continue
         own = [gates[number] for number in tile.gates]
-        fused = fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
-        passes += [
-            Pass(tuple(tile.gates[number] for number in one.gates), one.qubits) for one in fused
-        ]
-        count = -(-len(fused) // MOST_GATES)
-        groups += [len(fused) // count + (part < len(fused) % count) for part in range(count)]
+        lights = [place for place, number in enumerate(tile.gates) if number in light]
+        ordered = (
+            _with_phases(qubits, own, lights)
+            if lights
+            else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
+        )
+        chosen = completed_tile(qubits, tile.qubits)
+        for part in _parts(ordered, {*lights}):
+            passes += [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]
+            groups.append(Group(len(part), chosen))
     return passes, groups
 
 
-def in_groups(groups: Sequence[int]) -> list[slice]:
+def _parts(ordered: Sequence[Pass], lights: Collection[int]) -> list[list[Pass]]:
+    """Fused gates in parts of at most `MOST_GATES` that are no phases."""
+    found: list[list[Pass]] = [[]]
+    products = 0
+    for one in ordered:
+        products += one.gates[0] not in lights or len(one.gates) > 1
+        if products > MOST_GATES:
+            found.append([])
+            products = 1
+        found[-1].append(one)
+    return found
+
+
+def _with_phases(qubits: int, gates: Sequence[Gate], lights: Sequence[int]) -> list[Pass]:
+    """Gates of one pass fused to four qubits; phases wait until another gate waits for them."""
+    dependencies = Dependencies(qubits, gates)
+    weights = [1.0] * len(gates)
+    inside = 0
+    for number, mask in enumerate(dependencies.own_masks):
+        inside |= 0 if number in lights else mask
+    for number in lights:
+        weights[number] = _PHASE_WEIGHT
+        if dependencies.masks[number] & ~inside:  # in no product
+            dependencies.masks[number] |= (1 << qubits + WIDTH) - 1
+    start = [number for number, count in enumerate(dependencies.counts) if count == 0]
+    state = Growing(0, [], {}, start, 0.0)
+    found: list[Pass] = []
+    while state.ready:
+        seeds = [number for number in state.ready if number not in lights]
+        if seeds:
+            grown = max(
+                (
+                    one
+                    for seed in sorted(seeds)
+                    for one in grow(
+                        state, dependencies.masks[seed], WIDTH, dependencies, weights, 1
+                    )
+                ),
+                key=lambda one: one.weight,
+            )
+            used = 0
+            for number in grown.taken:
+                used |= dependencies.own_masks[number]
+            found.append(Pass(tuple(sorted(grown.taken)), bits_of(used)))
+            state = Growing(0, [], grown.waiting, sorted(grown.ready), 0.0)
+            continue
+        for number in sorted(state.ready):
+            found.append(Pass((number,), bits_of(dependencies.own_masks[number])))
+            state = state.with_one(number, dependencies, weights)
+            state = Growing(0, [], state.waiting, sorted(state.ready), 0.0)
+    return found
+
+
+def in_groups(groups: Sequence[Group]) -> list[slice]:
     """Where the members of each group stand in a row of all."""
-    ends = list(accumulate(groups, initial=0))
+    ends = list(accumulate((group.count for group in groups), initial=0))
     return [slice(first, last) for first, last in pairwise(ends)]
 
 

@@ -11,7 +11,9 @@ from argand.gates import sequence_plan as plans
 from argand.gates.canonical import gate_form
 from argand.gates.fusion import checked_gates, fused_gate
 from argand.gates.layout import independent
+from argand.gates.phases import in_rows, is_controlled_phase, is_phase, phase_tables
 from argand.gates.sequences import in_groups, sequences_of
+from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
 
@@ -48,20 +50,20 @@ def test_a_circuit_is_the_same_in_sequences(rng: np.random.Generator) -> None:
     wanted, found = state.copy(), state.copy()
     for gate in circuit:
         apply_gate(wanted, gate.matrix, gate.targets, controls=gate.controls)
-    for one in passes:
-        gate = fused_gate([circuit[number] for number in one.gates], one.qubits)
+    fused = [fused_gate([circuit[n] for n in one.gates], one.qubits) for one in passes]
+    for gate in fused:
         apply_gate(found, gate.matrix, gate.targets, controls=gate.controls)
     np.testing.assert_allclose(found, wanted, atol=1e-12 * np.abs(wanted).max())
-    for group in in_groups(groups):
-        shared = passes[group]
+    for group, members in zip(groups, in_groups(groups), strict=True):
+        shared = passes[members]
         if len(shared) > 1:
             assert max(len(one.qubits) for one in shared) <= plans.WIDTH
-            forms = [gate_form(qubits, unitary(rng, len(one.qubits)), one.qubits) for one in shared]
-            plans.tile_qubits(qubits, forms)
-    assert sum(groups) == len(passes)
+            forms = [gate_form(qubits, g.matrix, g.targets, g.controls) for g in fused[members]]
+            plans.tables(qubits, forms, group.tile, PLAN)
+    assert sum(group.count for group in groups) == len(passes)
     assert len(groups) < len(passes) / 2
-    with pytest.raises(plans.PlanError, match="must fit in a tile of 12 qubits, got 13"):
-        plans.tile_qubits(20, [gate_form(20, unitary(rng, 2), (q, q + 10)) for q in range(5, 10)])
+    with pytest.raises(PlanError, match="must fit in a tile of 12 qubits, got 13"):
+        plans.completed_tile(20, range(3, 13))
 
 
 def number_at(places: tuple[int, ...], number: Any) -> Any:
@@ -159,3 +161,70 @@ def test_the_kernel_compiles_without_spills(precision: str) -> None:
     assert plan is not None
     assert_clean(plans.kernel_source(plan), "sm_90a", plans.kernel_name(plan))
     assert plans.plan_sequence(PRECISIONS["fp64"], ARCHS["sm_90a"]) is None
+
+
+def qft(qubits: int) -> list[Gate]:
+    gates = []
+    for target in reversed(range(qubits)):
+        gates.append(Gate(np.array([[1, 1], [1, -1]]) / 2**0.5, (target,)))
+        for control in range(target):
+            phase = np.diag([1, np.exp(1j * np.pi / 2 ** (target - control))])
+            gates.append(Gate(phase, (target,), (control,)))
+    return gates
+
+
+def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
+    """A Fourier transform of 15 qubits takes two passes; their tables say what its gates do."""
+    qubits = 15
+    circuit = checked_gates(qubits, qft(qubits))
+    passes, groups = sequences_of(qubits, circuit)
+    assert len(groups) == 2
+    assert sorted(number for one in passes for number in one.gates) == [*range(len(circuit))]
+    state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
+    wanted = state.copy()
+    for gate in circuit:
+        apply_gate(wanted, gate.matrix, gate.targets, controls=gate.controls)
+    fused = [fused_gate([circuit[n] for n in one.gates], one.qubits) for one in passes]
+    forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in fused]
+    for group, members in zip(groups, in_groups(groups), strict=True):
+        own = forms[members]
+        assert plans.count_gates(own, group.tile) < 12
+        products = iter([form for form in own if not is_phase(form)])
+        outside = [qubit for qubit in range(qubits) if qubit not in group.tile]
+        gates, _, phases = plans.tables(qubits, own, group.tile, PLAN)
+        for gate in gates:
+            if not gate["is_phase"]:
+                form = next(products)
+                apply_gate(state, form.matrix, form.targets, controls=form.controls)
+                continue
+            numbers = np.arange(2**qubits)
+            bits = [(numbers >> qubit & 1) for qubit in group.tile]
+            row = sum(bit * int(one) for bit, one in zip(bits, gate["phase_row"], strict=True))
+            table = phases[gate["index"]]
+            state *= table["inside"][row]
+            for bit in range(8):
+                for place, qubit in enumerate(outside):
+                    both = (row >> bit & 1) & (numbers >> qubit & 1)
+                    state *= np.where(both, table["outside"][bit, place], 1)
+    np.testing.assert_allclose(state, wanted, atol=1e-12)
+
+
+def test_what_is_a_phase() -> None:
+    def form(matrix: Any, *targets: int, controls: tuple[int, ...] = ()) -> Any:
+        return gate_form(5, matrix, targets, controls)
+
+    controlled = form(np.diag([1, 1j]), 3, controls=(1,))
+    rotation = form(np.diag([1, 1j, 1j, 1]), 3, 1)
+    assert is_phase(controlled)
+    assert is_controlled_phase(controlled)
+    assert is_phase(rotation)
+    assert not is_controlled_phase(rotation)
+    assert not is_phase(form(np.diag([1, 1j]), 3, controls=(1, 2)))
+    assert not is_phase(form(np.eye(2)[::-1], 3))
+    own, mixed = phase_tables([controlled, form(np.diag([1, -1]), 3)], [3], [0, 1])
+    assert own.tolist() == [1, -1]
+    assert mixed.tolist() == [[1, 1j]]
+    with pytest.raises(ValueError, match=r"controlled ones with one qubit there, got \(1, 3\)"):
+        phase_tables([rotation], [3], [1])
+    halves = in_rows([controlled, rotation, form(np.diag([1, 1j]), 4, controls=(0,))], range(5), 3)
+    assert [(len(one), inside) for one, inside in halves] == [(2, (1, 3)), (1, (0, 4))]

@@ -46,8 +46,12 @@ def test_a_sequence_is_its_gates(
     forms = forms_on(rng, qubits, chosen, 8)
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
     state *= scale / np.linalg.norm(state)
+    outside = [qubit for qubit in range(qubits) if qubit not in chosen][:2]
+    for number, (inside, other) in enumerate([(0, chosen[4]), *((chosen[5], q) for q in outside)]):
+        phase = gate_form(qubits, np.diag([1, np.exp(1j * (number + 1))]), [inside], [other])
+        forms[3 * number : 3 * number] = [phase]
     found = cp.asarray(state.astype(np.complex64))
-    PreparedSequence(qubits, forms, row)(found)
+    PreparedSequence(qubits, forms, row, plans.completed_tile(qubits, chosen))(found)
     for form in forms:
         argand.apply_gate(state, form.matrix, form.targets, controls=form.controls)
     # Sums of 16 products of complex numbers whose operands and results are rounded, gate by gate.
@@ -63,7 +67,7 @@ def test_values_that_are_not_finite_stay_in_their_tile(cp: Any, rng: np.random.G
     state = rng.standard_normal((2**14, 2)).view(complex)[:, 0].astype(np.complex64)
     clean, state = cp.asarray(state), cp.asarray(state)
     state[2**12 + 5] = np.nan
-    sequence = PreparedSequence(14, forms, argand.PRECISIONS["3xfp16"])
+    sequence = PreparedSequence(14, forms, argand.PRECISIONS["3xfp16"], range(12))
     sequence(clean)
     sequence(state)
     finite = cp.isfinite(state.reshape(4, -1)).all(axis=1).tolist()

@@ -1,13 +1,17 @@
 // Sequences of gates in one pass over a state, by mma.sync (sm_80 and newer): a tile of 2^12
 // amplitudes stays in shared memory while gates on any four of its qubits are applied one after
 // another. The tile is scaled once; a sequence of unitary gates keeps its norm, which is at most
-// 2^6 of its absmax. Products are those of sm80_kernel.cuh.
+// 2^6 of its absmax. Products are those of sm80_kernel.cuh. Phases of one and two qubits are applied
+// together, also where one of the two is outside the tile and has one value in all of it.
 #pragma once
+#include "device/complex.cuh"
 #include "sm80_kernel.cuh"
 
 // One gate. Members of these names are those of GateArguments; `step_mask` is the column bit of a
-// warp's second half.
+// warp's second half. Of phases, `row_mask` to `register_mask` are not used, and `phase_row` has the
+// bit of each place in the number of a row of their table. `index` is that among gates of its kind.
 struct SequenceGate {
+    uint32 phase_row[12];
     uint32 row_mask[4];
     uint32 read_mask[8];
     uint32 result_mask[8];
@@ -15,29 +19,51 @@ struct SequenceGate {
     uint32 pair_mask;
     uint32 step_mask;
     int inside;
-    int matrix_exponent;
+    int is_phase;
+    int index;
+};
+
+constexpr int kPhaseBits = 8;
+constexpr int kOutsideQubits = 32;
+
+// Factors of the settings of eight qubits of the tile, and those of each of them where a qubit
+// outside is 1 as well.
+struct PhaseTable {
+    double2 inside[1 << kPhaseBits];
+    double2 outside[kPhaseBits][kOutsideQubits];
 };
 
 struct SequenceArguments : GateArguments {
-    const SequenceGate* gates;  // `matrix` has theirs, one after another
+    const SequenceGate* gates;  // `matrix` has those that are no phases, one after another
+    const PhaseTable* phases;
     int64 count;
+    int64 products;  // gates that are no phases
 };
 
+__device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
+    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
+}
+
+// Entries of unitary matrices are not scaled: those that fp16 rounds to a multiple of 2^-24 are small
+// beside the others of their row.
 struct SequenceMatrix {
     const float2* matrix;
     int matrix_exponent;
 };
 
-template <Operand operand, int Terms, Rounding first, Rounding second, int Stages,
-          bool SeparateSmallProducts>
+template <Operand operand, int Terms, Rounding first, Rounding second, int Stages>
 struct GateSequence {
     static constexpr int kThreads = 256, kWarps = kThreads / kWarp;
     static constexpr int kTileBytes = 32 * 1024;
     static constexpr int kTileBits = 12, kSteps = 2;
     static constexpr bool kScaled = is_scaled(operand);
     template <bool inside>
-    using Gate = MmaGate<operand, Terms, first, second, 4, inside, 2, SeparateSmallProducts>;
-    static constexpr int kRegisters = 8 * Gate<false>::kNumKTiles * Terms;  // of a matrix
+    using Gate = MmaGate<operand, Terms, first, second, 4, inside, 2, false>;
+    static constexpr int kNumKTiles = Gate<false>::kNumKTiles;
+    static constexpr int kNumbersPerLane = Gate<false>::kNumbersPerLane;
+    static constexpr int kRegisters = 8 * kNumKTiles * Terms;  // of a matrix
+    static constexpr uint32 kSigns = bytes_of(operand) == 4 ? 0x80000000u : 0x80008000u;
+    using Negative = uint32[kNumKTiles][Terms][4];  // of the imaginary parts
     static constexpr uint32 kMatrixBytes = kRegisters * 4 * kWarp;
     using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
 
@@ -48,11 +74,11 @@ struct GateSequence {
     template <bool inside>
     __device__ __forceinline__ void store_fragments(int gate, uint32 lane) const {
         Gate<inside> held;
-        const SequenceMatrix matrix{static_cast<const float2*>(args.matrix) + 256 * gate,
-                                    args.gates[gate].matrix_exponent};
+        const int index = args.gates[gate].index;
+        const SequenceMatrix matrix{static_cast<const float2*>(args.matrix) + 256 * index, 0};
         held.load_fragments(matrix, lane, 0);
         const uint32* words = &held.matrix[0][0][0][0];
-        const uint32 at = matrices + gate * kMatrixBytes + 16 * lane;
+        const uint32 at = matrices + index * kMatrixBytes + 16 * lane;
 #pragma unroll
         for (int i = 0; i < kRegisters; i += 4)
             store_shared_16(at + 4 * kWarp * i, words[i], words[i + 1], words[i + 2], words[i + 3]);
@@ -63,10 +89,12 @@ struct GateSequence {
         for (int gate = 0; gate < args.count; ++gate) {
             const uint32 read = xor_masks<8>(args.gates[gate].read_mask, threadIdx.x);
             const uint32 result = xor_masks<8>(args.gates[gate].result_mask, threadIdx.x);
-            const uint32 at = addresses + 4 * (gate * kThreads + threadIdx.x);
+            if (args.gates[gate].is_phase) continue;
+            const uint32 at = addresses + 4 * (args.gates[gate].index * kThreads + threadIdx.x);
             asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(read | result << 16) : "memory");
         }
         for (int gate = warp; gate < args.count; gate += kWarps) {
+            if (args.gates[gate].is_phase) continue;
             if (args.gates[gate].inside)
                 store_fragments<true>(gate, lane);
             else
@@ -74,12 +102,59 @@ struct GateSequence {
         }
     }
 
+    // Multiplies a lane's amplitudes of 16 columns, small products of all k-tiles first.
     template <bool inside>
-    __device__ __forceinline__ void apply(const SequenceGate& gate, int number, uint32 lane,
-                                          uint32 stage) const {
+    __device__ __forceinline__ static void multiply(
+        const Gate<inside>& held, const Negative& negative,
+        const float2 (&x)[kNumKTiles][2][kNumbersPerLane], float (&re)[2][4], float (&im)[2][4]) {
+        uint32 columns[kNumKTiles][2][2][Terms][2];  // [real, imaginary][column][term][register]
+#pragma unroll
+        for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
+#pragma unroll
+            for (int column = 0; column < 2; ++column) {
+#pragma unroll
+                for (int slot = 0; slot < 2; ++slot) {
+                    uint32 parts[2][Terms];
+                    split_operand<operand, Terms, first, second>(
+                        x[k_tile][column] + slot * kNumbersPerRegister<operand>, 1.0f, parts[0],
+                        parts[1]);
+#pragma unroll
+                    for (int term = 0; term < Terms; ++term) {
+                        columns[k_tile][0][column][term][slot] = parts[0][term];
+                        columns[k_tile][1][column][term][slot] = parts[1][term];
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
+            const int m = Terms == 2 && product == 1 ? 1 : 0, s = Terms == 2 && product == 0 ? 1 : 0;
+#pragma unroll
+            for (int k_tile = kNumKTiles - 1; k_tile >= 0; --k_tile) {
+#pragma unroll
+                for (int which = 0; which < 4; ++which) {
+                    // re re, re im, -im im, im re
+                    const uint32(&rows)[4] = which == 2 ? negative[k_tile][m]
+                                                        : held.matrix[k_tile][which == 3][m];
+                    const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};
+                    const int part = which == 1 || which == 2;
+#pragma unroll
+                    for (int column = 0; column < 2; ++column)
+                        mma<operand>(which % 2 ? im[column] : re[column], upper, lower,
+                                     columns[k_tile][part][column][s]);
+                }
+            }
+        }
+    }
+
+    // Applies one gate. The first of a tile multiplies by its scale, the last divides by it.
+    template <bool inside>
+    __device__ __forceinline__ void apply(const SequenceGate& gate, uint32 lane, uint32 stage,
+                                          float scale, float descale) const {
         Gate<inside> held;
+        Negative negative;
         uint32* words = &held.matrix[0][0][0][0];
-        const uint32 at = matrices + number * kMatrixBytes + 16 * lane;
+        const uint32 at = matrices + gate.index * kMatrixBytes + 16 * lane;
 #pragma unroll
         for (int i = 0; i < kRegisters; i += 4) {
             const uint4 found = load_shared_words(at + 4 * kWarp * i);
@@ -88,29 +163,110 @@ struct GateSequence {
             words[i + 2] = found.z;
             words[i + 3] = found.w;
         }
+#pragma unroll
+        for (int i = 0; i < kRegisters / 2; ++i) {
+            const int k_tile = i / (4 * Terms), term = i / 4 % Terms;
+            negative[k_tile][term][i % 4] = held.matrix[k_tile][1][term][i % 4] ^ kSigns;
+        }
         uint32 both;
         asm volatile("ld.shared.b32 %0, [%1];"
                      : "=r"(both)
-                     : "r"(addresses + 4 * (number * kThreads + threadIdx.x))
+                     : "r"(addresses + 4 * (gate.index * kThreads + threadIdx.x))
                      : "memory");
-        const float descale = kScaled ? power_of_two(-gate.matrix_exponent) : 1.0f;
-#pragma unroll 1
+        float2 x[kSteps][kNumKTiles][2][kNumbersPerLane];
+#pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-            const uint32 moved = step ? gate.step_mask : 0;
-            float re[8], im[8];
-            held.mainloop(gate, stage, (both & 0xffffu) ^ moved, 1.0f, re, im);
-            __syncwarp();  // its columns have been read
-            for_each_result_chunk<inside, 2>(
-                re, im, float2{descale, 1.0f}, [&](int register_number, float4 chunk) {
-                    const uint32 offset = xor_masks<2>(gate.register_mask, register_number);
-                    store_shared_16(stage + ((both >> 16) ^ moved ^ offset), chunk);
-                });
+#pragma unroll
+            for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile)
+                Gate<inside>::load_k_tile(gate, stage,
+                                          (both & 0xffffu) ^ (step ? gate.step_mask : 0), k_tile,
+                                          x[step][k_tile]);
+        }
+        __syncwarp();  // its columns have been read
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            if (kScaled && scale != 1.0f) {
+#pragma unroll
+                for (auto& k_tile : x[step])
+#pragma unroll
+                    for (auto& column : k_tile)
+#pragma unroll
+                        for (float2& one : column) one = {one.x * scale, one.y * scale};
+            }
+            float re[2][4] = {}, im[2][4] = {};
+            multiply<inside>(held, negative, x[step], re, im);
+            if (kScaled && descale != 1.0f) {
+#pragma unroll
+                for (int i = 0; i < 8; ++i) {
+                    re[i / 4][i % 4] *= descale;
+                    im[i / 4][i % 4] *= descale;
+                }
+            }
+            const uint32 to = stage + ((both >> 16) ^ (step ? gate.step_mask : 0));
+            store<inside>(gate, to, re, im);
         }
     }
 
-    // Brings a tile's absmax to 2^6 below what a single gate takes; returns the exponent.
-    __device__ __forceinline__ int scale_tile(const Pipeline& pipeline, uint32 stage,
-                                              uint32 (&warp_maxima)[kWarps]) const {
+    // Bit 0 of a chunk's number is the lowest bit of a column, bit 1 the lower rows or, where a chunk
+    // holds both rows, the second tile of columns.
+    template <bool inside>
+    __device__ __forceinline__ static void store(const SequenceGate& gate, uint32 to,
+                                                 const float (&re)[2][4], const float (&im)[2][4]) {
+#pragma unroll
+        for (int number = 0; number < 4; ++number) {
+            const int edge = number & 1, half = number >> 1;
+            const int tile = inside ? half : 0, part = inside ? edge : edge + 2 * half;
+            const int next_tile = inside ? half : 1, next_part = inside ? edge + 2 : part;
+            const uint32 offset = xor_masks<2>(gate.register_mask, number);
+            store_shared_16(to ^ offset, {re[tile][part], im[tile][part], re[next_tile][next_part],
+                                          im[next_tile][next_part]});
+        }
+    }
+
+    // The factor of each setting of the eight qubits in this tile. A warp multiplies those of one of
+    // them with all qubits outside, in fp64, so that the product is rounded once.
+    __device__ __forceinline__ void make_phases(const PhaseTable& table, uint32 tile,
+                                                double2 (&linear)[kPhaseBits],
+                                                float2 (&factors)[1 << kPhaseBits]) const {
+        const uint32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+        double2 own = {1.0, 0.0};
+        if (tile >> lane & 1) own = table.outside[warp][lane];
+#pragma unroll
+        for (int mask = kWarp / 2; mask > 0; mask /= 2) {
+            const double2 other = {__shfl_xor_sync(0xffffffffu, own.x, mask),
+                                   __shfl_xor_sync(0xffffffffu, own.y, mask)};
+            own = phase_product(own, other);
+        }
+        if (lane == 0) linear[warp] = own;
+        __syncthreads();
+        double2 factor = table.inside[threadIdx.x];
+#pragma unroll
+        for (int bit = 0; bit < kPhaseBits; ++bit)
+            if (threadIdx.x >> bit & 1) factor = phase_product(factor, linear[bit]);
+        factors[threadIdx.x] = {static_cast<float>(factor.x), static_cast<float>(factor.y)};
+        __syncthreads();
+    }
+
+    // Each thread multiplies the chunks that it copies.
+    __device__ __forceinline__ static void apply_phases(const Pipeline& pipeline,
+                                                        const SequenceGate& gate, uint32 stage,
+                                                        const float2 (&factors)[1 << kPhaseBits]) {
+        const uint32 row = xor_masks<Pipeline::kThreadBits>(gate.phase_row + 1, threadIdx.x);
+        constexpr int kChunkBits = log2_of(Pipeline::kChunks);
+#pragma unroll
+        for (int i = 0; i < Pipeline::kChunks; ++i) {
+            const uint32 low =
+                row ^ xor_masks<kChunkBits>(gate.phase_row + 1 + Pipeline::kThreadBits, i);
+            const float4 x = load_shared_16(pipeline.chunk(stage, i));
+            const float2 first = complex_product(factors[low], {x.x, x.y});
+            const float2 second = complex_product(factors[low ^ gate.phase_row[0]], {x.z, x.w});
+            store_shared_16(pipeline.chunk(stage, i), {first.x, first.y, second.x, second.y});
+        }
+    }
+
+    // The exponent that brings a tile's absmax to 2^6 below what a single gate takes.
+    __device__ __forceinline__ int scale_of(const Pipeline& pipeline, uint32 stage,
+                                            uint32 (&warp_maxima)[kWarps]) const {
         float4 chunks[Pipeline::kChunks];
 #pragma unroll
         for (int i = 0; i < Pipeline::kChunks; ++i)
@@ -118,59 +274,43 @@ struct GateSequence {
         const uint32 absmax = warp_absmax(chunks);
         if (threadIdx.x % kWarp == 0) warp_maxima[threadIdx.x / kWarp] = absmax;
         __syncthreads();
-        const int exponent = scale_exponent<operand>(block_absmax(warp_maxima)) - kTileBits / 2;
-        const float2 scale = split_power_of_two(exponent);
-#pragma unroll
-        for (int i = 0; i < Pipeline::kChunks; ++i)
-            store_shared_16(pipeline.chunk(stage, i), scaled(chunks[i], scale));
-        return exponent;
-    }
-
-    __device__ __forceinline__ static float4 scaled(float4 x, float2 scale) {
-        return {x.x * scale.x * scale.y, x.y * scale.x * scale.y, x.z * scale.x * scale.y,
-                x.w * scale.x * scale.y};
-    }
-
-    __device__ __forceinline__ static void store_and_refill(const Pipeline& pipeline, uint32 tile,
-                                                            uint32 stage, int exponent) {
-        const float2 scale = split_power_of_two(-exponent);
-        float4 chunks[Pipeline::kChunks];
-        char* target = pipeline.source + tile_offset(pipeline.args, tile);
-#pragma unroll
-        for (int i = 0; i < Pipeline::kChunks; ++i)
-            chunks[i] = load_shared_16(pipeline.chunk(stage, i));
-#pragma unroll
-        for (int i = 0; i < Pipeline::kChunks; ++i)
-            store_global_16(target + pipeline.args.chunk_offset[i],
-                            kScaled ? scaled(chunks[i], scale) : chunks[i]);
-        pipeline.load(tile + Stages * gridDim.x, stage);
+        return max(-126, scale_exponent<operand>(block_absmax(warp_maxima)) - kTileBits / 2);
     }
 
     __device__ __forceinline__ static void run(const SequenceArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ __align__(16) uint32 warp_maxima[kWarps];
+        __shared__ double2 linear[kPhaseBits];
+        __shared__ float2 factors[1 << kPhaseBits];
         const uint32 ring = shared_address(memory), lane = threadIdx.x % kWarp;
         const uint32 matrices = ring + Stages * kTileBytes;
         const GateSequence sequence{
-            args, matrices, matrices + static_cast<uint32>(args.count) * kMatrixBytes};
+            args, matrices, matrices + static_cast<uint32>(args.products) * kMatrixBytes};
         const Pipeline pipeline(args);
         pipeline.load_prologue(ring);
         sequence.prepare();
         uint32 stage = ring;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             cp_async_wait<Stages - 1>();
-            int exponent = 0;
-            if constexpr (kScaled) exponent = sequence.scale_tile(pipeline, stage, warp_maxima);
+            const int exponent = kScaled ? sequence.scale_of(pipeline, stage, warp_maxima) : 0;
             for (int number = 0; number < args.count; ++number) {
-                __syncthreads();  // the tile is as the gate before left it
+                // The tile is as the gate before left it; the first barrier was that of the scale.
+                if (number > 0 || !kScaled) __syncthreads();
                 const SequenceGate gate = args.gates[number];
-                if (gate.inside)
-                    sequence.template apply<true>(gate, number, lane, stage);
-                else
-                    sequence.template apply<false>(gate, number, lane, stage);
+                const float scale = gate.index == 0 ? power_of_two(exponent) : 1.0f;
+                const float descale =
+                    gate.index == args.products - 1 ? power_of_two(-exponent) : 1.0f;
+                if (gate.is_phase) {
+                    sequence.make_phases(args.phases[gate.index], tile, linear, factors);
+                    apply_phases(pipeline, gate, stage, factors);
+                } else if (gate.inside) {
+                    sequence.template apply<true>(gate, lane, stage, scale, descale);
+                } else {
+                    sequence.template apply<false>(gate, lane, stage, scale, descale);
+                }
             }
             __syncthreads();
-            store_and_refill(pipeline, tile, stage, exponent);
+            pipeline.store_and_refill(tile, stage);
             stage = next_stage<kTileBytes, Stages>(stage, ring);
         }
     }
