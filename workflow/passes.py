@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from argand import CircuitPlan
+
+from workflow.data import Staged
 
 Array = npt.NDArray[Any]
 _DECIMALS = 9
@@ -54,6 +58,12 @@ def described(matrices: Sequence[Array], widths: Sequence[int], reads: int | Non
     )
 
 
+def plan_described(plan: CircuitPlan) -> str:
+    """The passes of a plan as `described` has them."""
+    widths = [len(one.qubits) for one in plan.passes]
+    return described([form.matrix for form in plan.forms], widths, len(plan.groups))
+
+
 def passes_in(text: str) -> list[Applied]:
     """The passes that `described` wrote, by width.
 
@@ -85,10 +95,24 @@ def in_words(steps: str) -> str:
     return f"{reads} {passes}{shared} of up to {max(widths, default=0)} qubits"
 
 
+def with_passes(staged: Staged, steps: str) -> Staged:
+    """The operands of a circuit with what an implementation fused its gates to.
+
+    ``passes`` is (passes, 3): width, terms and times of each (`Applied`). ``reads`` is how often
+    the state is read for them.
+    """
+    passes, reads = np.array(passes_in(steps), np.int64), np.array([reads_in(steps)])
+    return replace(
+        staged,
+        operands={**staged.operands, "passes": passes, "reads": reads},
+        axes={**staged.axes, "passes": ("pass", "measure"), "reads": ("count",)},
+    )
+
+
 def moved_widths(operands: Mapping[str, Array]) -> tuple[Array, int]:
     """The widths of what was applied one after another, and how often the state was moved for it.
 
-    The operands have ``passes`` and ``reads`` where gates were fused (`Workload.as_computed`).
+    The operands have ``passes`` and ``reads`` where gates were fused (`with_passes`).
     """
     passes = operands.get("passes")
     if passes is None:

@@ -13,7 +13,7 @@ import benchmarks.planted
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.harness.tables import Table, parser
 from benchmarks.planted.campaign import PlantedRow, rows_for
-from workflow.workloads import KINDS
+from benchmarks.planted.cases import NAMES
 
 CASES, SEED = 24, 1
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def line_of(row: PlantedRow) -> str:
     """A row on a line."""
-    what = f"{row.kind:12} {row.reference:8} {row.precision:7} {row.cases:3} cases"
+    what = f"{row.kind:25} {row.reference:8} {row.precision:7} {row.cases:3} cases"
     if row.unproven == row.cases:
         return f"{what}, none provable at this precision"
     depths = (row.largest, row.typical, row.random, row.whole)
@@ -49,7 +49,7 @@ def line_of(row: PlantedRow) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     found = parser(benchmarks.planted.__doc__)
-    found.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=sorted(KINDS))
+    found.add_argument("--kinds", nargs="+", choices=NAMES, default=NAMES)
     found.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
     found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="cpu")
     found.add_argument("--cases", type=int, default=CASES, help="workloads of each kind")

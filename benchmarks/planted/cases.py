@@ -16,14 +16,22 @@ _SAMPLED_BUDGET = 2e4
 """Operations of a reference that is sampled here, so that a small product's is."""
 
 
-def cases_of(kind: str, count: int, seed: int) -> Iterator[tuple[int, Workload, bool]]:
+NAMES = sorted(
+    [*KINDS, *(f"{name} {variant}" for name, kind in KINDS.items() for variant in kind.variants)]
+)
+"""Kinds, and kinds with a variant after them."""
+
+
+def cases_of(name: str, count: int, seed: int) -> Iterator[tuple[int, Workload, bool]]:
     """Numbered cases, the first ones the same for any ``count``, and whether to sample each.
 
-    Every other product has a sampled reference.
+    Every other product has a sampled reference. ``name`` is one of `NAMES`.
     """
+    kind, _, variant = name.partition(" ")
     for number in range(count):
-        rng = np.random.default_rng([seed, number, *kind.encode()])
-        drawn = {"kind": kind, **KINDS[kind].drawn(rng)}
+        rng = np.random.default_rng([seed, number, *name.encode()])
+        keys = KINDS[kind].drawn_variant(rng, variant) if variant else KINDS[kind].drawn(rng)
+        drawn = {"kind": kind, **keys}
         config = {"seed": seed + number, "baselines": "none", "workloads": {"planted": drawn}}
         workload = load_study(config).workload("planted")
         yield number, workload, isinstance(workload.case, ProductCase) and number % 2 == 1

@@ -14,7 +14,7 @@ from argand.device import cpu
 from benchmarks.planted import __main__ as command
 from benchmarks.planted import campaign
 from benchmarks.planted.campaign import PlantedRow, rows_for
-from benchmarks.planted.cases import cases_of
+from benchmarks.planted.cases import NAMES, cases_of
 from benchmarks.planted.errors import planted, rows_of, scaled
 from tests.covers import EXHAUSTIVE, examples
 from workflow.accuracy import Accuracy
@@ -30,7 +30,10 @@ def measured(kind: str, precisions: list[str], count: int = SMALL) -> list[Plant
     return [row for row, _ in rows_for(kind, precisions, cpu(), count, command.SEED)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+VARIANTS = [pytest.param(name, marks=pytest.mark.slow) for name in NAMES if name not in KINDS]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *VARIANTS])
 def test_what_is_caught_may_only_grow(kind: str, root: Path) -> None:
     """A kind and precision catch what docs/data/planted.csv says, at least."""
     with (root / "docs" / "data" / "planted.csv").open() as file:

@@ -60,6 +60,8 @@ class Workload(ABC):
     reference_flops: ClassVar[float | None] = None
     """Operations of `reference` over those of `shape`; None where it samples what is large."""
 
+    variants: ClassVar[tuple[str, ...]] = ()
+    """Names of cases with another product, whose results errors are planted into apart."""
     result_like: ClassVar[str] = ""
     """The operand that the result has the shape of; empty where it has its own (`result_shape`)."""
     real_result: ClassVar[bool] = False
@@ -85,6 +87,11 @@ class Workload(ABC):
         result is computed or bounded (`benchmarks.planted`); `small` where a kind draws none.
         """
         return dict(cls.small)
+
+    @classmethod
+    def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
+        """As `drawn`, of one of the ``variants``."""
+        raise ValueError(f"variant must be one of {list(cls.variants)}, got {variant!r}")
 
     @abstractmethod
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:

@@ -37,6 +37,28 @@ def answers_of(case: StatevectorCase) -> type[StateAnswers]:
     return NoisyAnswers
 
 
+def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -> dict[str, Any]:
+    """A drawn case that asks for an answer, of as many numbers as a power of two.
+
+    A noisy one begins with |0...0>, has few qubits, and enough trajectories to prove a digit.
+    """
+    circuit = case["circuit"]
+    if variant == "noise":
+        circuit = {**circuit, "qubits": 2 + circuit["qubits"] % 4}
+        strengths = 10.0 ** rng.uniform(-3, -0.5, 2)
+        noise = dict(zip(("depolarising", "damping"), map(float, strengths), strict=True))
+        case = {"circuit": circuit, "noise": {**noise, "trajectories": 8192}}
+        variant = str(rng.choice(["observables", "probabilities"]))
+    count, qubits = 1 << int(rng.integers(1, 5)), circuit["qubits"]
+    if variant == "shots":
+        return {**case, "shots": 1 << int(rng.integers(3, 12))}
+    if variant == "observables":
+        strings = ["".join(rng.choice([*"IXYZ"], qubits)) for _ in range(count)]
+        return {**case, "observables": strings}
+    chosen = rng.permutation(qubits)[: int(rng.integers(1, qubits + 1))]
+    return {**case, "probabilities": [int(qubit) for qubit in chosen]}
+
+
 class StateAnswers(Statevector):
     """Counts, expectation values or marginals of the state after a circuit."""
 

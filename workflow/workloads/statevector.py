@@ -16,6 +16,7 @@ from argand.gates.measure import measured_costs
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequences import Group
 
+from workflow import passes as fused
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import StateReference, state_reference
 from workflow.accuracy.vector_accuracy import assess_state
@@ -24,11 +25,11 @@ from workflow.circuits.evolution import evolve, plan_evolution
 from workflow.circuits.exact_evolution import evolve_in_fp64
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.initial_states import random_state, zero_state
+from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
-from workflow.passes import Applied, described, in_words, moved_widths, passes_in, reads_in
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
 from workflow.storage.inputs import InputError, source_checksum
@@ -65,6 +66,7 @@ class Statevector(Workload):
         "circuit": {"name": "qft", "qubits": 12}, "fuse": "auto",
     }  # fmt: skip
     result_like: ClassVar[str] = "state"
+    variants: ClassVar[tuple[str, ...]] = (*ANSWERS, "noise")
     case: StatevectorCase
 
     def __new__(cls, name: str, case: StatevectorCase, seed: int) -> Statevector:
@@ -83,6 +85,13 @@ class Statevector(Workload):
         if name == "random":
             circuit["depth"] = log_uniform(rng, 2, 200)
         return {"circuit": circuit, "initial": str(rng.choice(["zero", "random"]))}
+
+    @classmethod
+    def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
+        """See `Workload.drawn_variant`."""
+        from workflow.workloads.state_answers import drawn_answer
+
+        return drawn_answer(rng, variant, cls.drawn(rng))
 
     def circuit(self) -> QuantumCircuit:
         """The circuit of the case. Raises CircuitError."""
@@ -174,18 +183,11 @@ class Statevector(Workload):
 
         ``passes`` is (passes, 3): width, terms and times of each (`Applied`).
         """
-        if not steps:
-            return staged
-        passes, reads = np.array(passes_in(steps), np.int64), np.array([reads_in(steps)])
-        return replace(
-            staged,
-            operands={**staged.operands, "passes": passes, "reads": reads},
-            axes={**staged.axes, "passes": ("pass", "measure"), "reads": ("count",)},
-        )
+        return fused.with_passes(staged, steps) if steps else staged
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """batch gates on n amplitudes, 8 2^w n operations each; the state moves once a pass."""
-        widths, (passes, reads) = staged.operands["widths"], moved_widths(staged.operands)
+        widths, (passes, reads) = staged.operands["widths"], fused.moved_widths(staged.operands)
         n = staged.operands["state"].size
         values = 2 * reads * n + float(np.sum(4.0**passes))
         return Shape(
@@ -203,12 +205,8 @@ class Statevector(Workload):
             given = [(gate.matrix, gate.targets) for gate in gates]
             plan = plan_circuit(qubits, given, precision=precision, device=device)
             forms, groups, predicted = plan.forms, plan.groups, plan.predicted_seconds
-            steps = described(
-                [form.matrix for form in forms],
-                [len(one.qubits) for one in plan.passes],
-                len(plan.groups),
-            )
-            algorithm += f", {in_words(steps)}"
+            steps = fused.plan_described(plan)
+            algorithm += f", {fused.in_words(steps)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
             groups = (Group(1),) * len(forms)
@@ -238,7 +236,7 @@ class Statevector(Workload):
         gates, steps = fused_gates.gates_in(staged.operands), ""
         if self.case.fuse == "auto":
             gates = fused_gates.fused_for_products(qubits_of(staged), gates, device)
-            steps = described(
+            steps = fused.described(
                 [gate.matrix for gate in gates], [len(gate.targets) for gate in gates]
             )
         # The targets stay on the host: they decide what is launched.
@@ -251,7 +249,7 @@ class Statevector(Workload):
         def prepare(given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"], "matrices": matrices}, precision)
 
-        passes = f", {in_words(steps)}" if steps else ""
+        passes = f", {fused.in_words(steps)}" if steps else ""
         found = implementations(self.case, device, "gemm", call, prepare)
         return [replace(one, algorithm=one.algorithm + passes, steps=steps) for one in found]
 
@@ -273,7 +271,7 @@ class Statevector(Workload):
         passes = staged.operands.get("passes")
         return {
             "gates": [gate.matrix for gate in fused_gates.gates_in(staged.operands)],
-            "passes": None if passes is None else [Applied(*map(int, one)) for one in passes],
+            "passes": None if passes is None else [fused.Applied(*map(int, one)) for one in passes],
         }
 
     def product(self, staged: Staged, result: Array) -> Product:
