@@ -63,6 +63,26 @@ def soft_bits(symbols: Array, order: int, noise: Array | float) -> Array:
     return found
 
 
+def bits_decided(ratios: Array) -> Array:
+    """Return the numbers that log-likelihood ratios (..., bit) say; NaN is 0."""
+    shifts = np.arange(ratios.shape[-1])[::-1]
+    return np.asarray(((ratios < 0).astype(int) << shifts).sum(axis=-1))
+
+
+def error_power(sent: Array, symbols: Array, order: int) -> Array:
+    """Return the mean power of errors of each transmitter (snr, 1, 1, transmitter, 1).
+
+    Symbols are (snr, time, frequency, transmitter, symbol), the numbers sent have all axes but the
+    first. The smallest positive number stands for no error.
+    """
+    error = np.square(np.abs(symbols - modulated(sent, order)))
+    known = np.isfinite(error)
+    axes = (1, 2, 4)
+    total = np.where(known, error, 0).sum(axis=axes, keepdims=True)
+    found = total / np.maximum(known.sum(axis=axes, keepdims=True), 1)
+    return np.asarray(np.maximum(found, np.finfo(float).tiny))
+
+
 def information(numbers: Array, ratios: Array, order: int) -> float:
     """Return the bits a symbol that soft bits carry, at most those of a symbol.
 

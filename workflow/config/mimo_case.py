@@ -40,6 +40,11 @@ class MimoCase(Case):
     symbols: int = Field(
         64, ge=1, le=1 << 20, description="Symbols that each transmitter sends on a subcarrier."
     )
+    soft_bits: bool = Field(
+        False,
+        description="The product is log-likelihood ratios of bits, 0 over 1, in place of symbols; "
+        "the noise is the power of each transmitter's error.",
+    )
     receivers: int | None = Field(None, ge=1, le=1024, description="Receiving antennas.")
     transmitters: int | None = Field(
         None, ge=1, le=LARGEST_N, description="Transmitting antennas, at most the receiving ones."

@@ -33,6 +33,7 @@ CHANNEL = Operand("channel", ("time", "frequency", "receiver", "transmitter"))
 RECEIVED = ("snr", "time", "frequency", "receiver", "symbol")
 AXES = ("snr", "time", "frequency", "transmitter", "symbol")
 """Of the symbols."""
+SOFT_AXES = (*AXES, "bit")
 SENT = ("time", "frequency", "transmitter", "symbol")
 
 
@@ -42,7 +43,7 @@ class Mimo(Workload):
 
     kind: ClassVar[str] = "mimo"
     seen: ClassVar[str] = (
-        "Bit error rate over the signal-to-noise ratio, and the error vector magnitude beside it. "
+        "Bit error rate over the signal-to-noise ratio, and of symbols the error vector magnitude. "
         "Where no bit is wrong the rate is drawn at half an error. A curve that becomes flat is "
         "limited by the channel's condition or by the arithmetic, not by noise."
     )
@@ -222,12 +223,23 @@ class Mimo(Workload):
         return assess_mimo(reference, result, precision, device)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The symbols, with the numbers of those that were sent."""
+        """The symbols or their soft bits, with the numbers of those that were sent."""
         kept = {
             name: one for name, one in staged.coordinates.items() if set(one.of(name)) <= set(AXES)
         }
+        if self.case.soft_bits:
+            title = f"{self.name}: log-likelihood ratios of bits, 0 over 1, the highest bit first"
+            return Product("soft_bits", self._soft_bits(staged, result), SOFT_AXES, kept, title)
         title = f"{self.name}: equalised symbols"
         return Product("symbols", result, AXES, kept, title)
+
+    def _soft_bits(self, staged: Staged, result: Array) -> Array:
+        order = self.case.qam
+        if not any(result.strides):  # an outline
+            return blank((*result.shape, qam.bits_of(order)), np.float32)
+        found = result.astype(complex)
+        noise = qam.error_power(np.asarray(staged.coordinates["sent"].values), found, order)
+        return qam.soft_bits(found, order, noise).astype(np.float32)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Bit error rate and EVM over the signal-to-noise ratio."""
@@ -235,12 +247,16 @@ class Mimo(Workload):
         symbols = qam.modulated(sent, order)
         rates, off = [], []
         for found in product.data:
-            wrong = qam.bit_errors(sent, qam.hard_bits(found, order)).sum()
+            soft = self.case.soft_bits
+            numbers = qam.bits_decided(found) if soft else qam.hard_bits(found, order)
+            wrong = qam.bit_errors(sent, numbers).sum()
             rates.append(max(float(wrong), 0.5) / (sent.size * qam.bits_of(order)))
-            off.append(float(np.sqrt(np.square(np.abs(found - symbols)).mean())))
+            if not soft:
+                off.append(float(np.sqrt(np.square(np.abs(found - symbols)).mean())))
         ratios = product.coordinates["snr"].values
         axes.semilogy(ratios, rates, marker="o", label="bit error rate")
-        axes.semilogy(ratios, off, marker="s", ls="--", label="EVM (rms, of the symbols' rms)")
+        if off:
+            axes.semilogy(ratios, off, marker="s", ls="--", label="EVM (rms, of the symbols' rms)")
         axes.set_xlabel("signal-to-noise ratio of a receiver (dB)")
         axes.set_ylabel(f"{order}-QAM, {self.case.equaliser}")
         axes.grid(alpha=0.3, which="both")

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import cpu
+from matplotlib.figure import Figure
 from pydantic import ValidationError
 from scipy.special import erfc
 
 from workflow import qam
 from workflow.storage.inputs import InputError
-from workflow.workloads.mimo import Mimo, MimoCase
+from workflow.workloads.mimo import AXES, Mimo, MimoCase
 
 DRAWN = {"receivers": 8, "transmitters": 3, "subcarriers": 16, "symbols": 40}
 
@@ -42,6 +43,25 @@ def test_symbols_come_back_without_noise(equaliser, order):
     assert found.measures["bit_error_rate"] == found.measures["bits_changed"] == 0
     assert found.measures["evm_db"] < -60
     assert found.measures["information_bits"] > qam.bits_of(order) - 1e-3
+
+
+def test_soft_bits_are_the_product_where_asked_for():
+    """Their signs are the nearest symbols, and they carry what the measure of symbols says."""
+    one = mimo(**DRAWN, qam=16, snr_db=[8.0, 20.0], soft_bits=True)
+    staged, result = computed(one, "fp32")
+    found = assessed(one, staged, result, "fp32")
+    assert found.verified, found.reason
+    product = one.product(staged, result)
+    assert product.axes == (*AXES, "bit")
+    assert product.data.shape == (*result.shape, 4)
+    sent = product.coordinates["sent"].values
+    np.testing.assert_array_equal(qam.bits_decided(product.data), qam.hard_bits(result, 16))
+    carried = qam.information(sent, product.data[-1], 16)
+    assert carried == pytest.approx(found.measures["information_bits"], rel=1e-5)
+    assert carried > qam.information(sent, product.data[0], 16)
+    outlined = one.product_outline(one.outline())
+    assert (outlined.data.shape, outlined.axes) == (product.data.shape, product.axes)
+    one.picture(product, Figure().subplots())
 
 
 def test_bit_errors_of_one_antenna_are_those_of_theory():
