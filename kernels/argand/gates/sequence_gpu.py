@@ -42,18 +42,18 @@ class PreparedSequence:
             )
         gates, matrices, phases = plans.tables(qubits, forms, tile, plan)
         self._held = [cupy.asarray(one.view(np.uint8)) for one in (gates, matrices, phases)]
-        values = plans.launch_values(qubits, tile)
+        values = plans.launch_values(qubits, tile, plan)
         names = ("gates", "matrix", "phases")
         values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}
         values |= {"count": len(gates), "products": len(matrices)}
         shared = plan.shared_bytes(len(matrices))
         kernel = load(plans.kernel_source(plan), arch.target, plans.kernel_name(plan), shared)
         resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            kernel.ptr, plans.THREADS, shared
+            kernel.ptr, plan.threads, shared
         )
         blocks = min(values["tiles"], int(resident) * device.sm_count)
         self._launch = BoundKernel(
-            kernel, blocks, plans.THREADS, Arguments(_DTYPE, values), shared_bytes=shared
+            kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
         )
 
     def __call__(self, state: Any) -> None:

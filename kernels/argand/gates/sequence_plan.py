@@ -35,9 +35,7 @@ LOW_QUBITS = 3
 """Lowest qubits of each tile: pieces of 64 bytes are copied at nearly the rate of longer ones."""
 MOST_GATES = 12
 """Gates of a sequence: their matrices stay in shared memory."""
-THREADS = 256
 _ITEM = 8
-_BLOCKS = 2
 _RESERVED = 1024
 _VECTORS = (0, 1, 2, 4, 3, 6, 7, 5, 1, 2, 4, 3)
 """Bits 4 to 6 of an address that each place changes: powers of a generator of GF(8), of which
@@ -49,9 +47,8 @@ SEQUENCE_ARGUMENTS: Fields = (
 """Members of ``SequenceArguments`` in ``cuda/gates/sequence_kernel.cuh``."""
 GATE = np.dtype(
     [("phase_row", np.uint32, (TILE_QUBITS,)), ("row_mask", np.uint32, (4,)),
-     ("read_mask", np.uint32, (8,)),
-     ("result_mask", np.uint32, (8,)), ("register_mask", np.uint32, (2,)),
-     ("pair_mask", np.uint32), ("step_mask", np.uint32), ("inside", np.int32),
+     ("read_mask", np.uint32, (9,)), ("result_mask", np.uint32, (9,)),
+     ("register_mask", np.uint32, (2,)), ("pair_mask", np.uint32), ("inside", np.int32),
      ("is_phase", np.int32), ("index", np.int32)]
 )  # fmt: skip
 """``SequenceGate``."""
@@ -67,10 +64,19 @@ PHASES = np.dtype(
 
 @dataclass(frozen=True)
 class SequencePlan:
-    """The kernel of sequences at a precision: its ring has so many ``stages``."""
+    """The kernel of sequences at a precision.
+
+    Attributes:
+        precision: of the products.
+        threads: of a block.
+        stages: tiles that a block holds in shared memory.
+        blocks: of a multiprocessor; registers are limited for that many.
+    """
 
     precision: Precision
+    threads: int
     stages: int
+    blocks: int
 
     @property
     def tile_bytes(self) -> int:
@@ -80,7 +86,11 @@ class SequencePlan:
     def shared_bytes(self, gates: int) -> int:
         """Dynamic shared memory of a block: tiles, matrices, and two addresses of each thread."""
         matrix = 4 * self.precision.terms * self.precision.operand.bytes << 2 * WIDTH >> 1
-        return self.stages * self.tile_bytes + gates * (matrix + 4 * THREADS)
+        return self.stages * self.tile_bytes + gates * (matrix + 4 * self.threads)
+
+
+PLAN_SIZES = (128, 1, 4)
+"""Threads, stages and blocks: while one block waits for its tile, others compute theirs."""
 
 
 def plan_sequence(precision: Precision, arch: Arch) -> SequencePlan | None:
@@ -91,13 +101,16 @@ def plan_sequence(precision: Precision, arch: Arch) -> SequencePlan | None:
         return None
     if precision.exact_operands or cuda_core_width(precision) >= WIDTH:
         return None
-    plan = SequencePlan(precision, 2)
+    threads, stages, blocks = PLAN_SIZES
+    if precision.terms * precision.operand.bytes > WIDTH:  # twice the registers for fragments
+        blocks -= 1
+    plan = SequencePlan(precision, threads, stages, blocks)
     return plan if plan.shared_bytes(MOST_GATES) + _RESERVED <= arch.shared_bytes else None
 
 
 def kernel_name(plan: SequencePlan) -> str:
     """Return the kernel's symbol."""
-    return f"gate_sequence_{plan.precision.symbol}_s{plan.stages}"
+    return f"gate_sequence_{plan.precision.symbol}_{plan.threads}_s{plan.stages}"
 
 
 def kernel_source(plan: SequencePlan) -> str:
@@ -109,10 +122,10 @@ def kernel_source(plan: SequencePlan) -> str:
         f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
         f'static_assert(sizeof(SequenceGate) == {GATE.itemsize}, "gates");\n'
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
-        f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS})\n'
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
-        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.stages}>::"
-        "run(args);\n"
+        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.threads}, "
+        f"{plan.stages}>::run(args);\n"
         "}\n"
     )
 
@@ -149,15 +162,15 @@ class GateRoles:
 
     @property
     def read(self) -> tuple[int, ...]:
-        """Places of the bits of a thread's number when it reads columns."""
+        """Places of the bits of a thread's number, then of its steps, when it reads columns."""
         lanes = self.rows[1:3] if self.inside else self.rows[:2]
-        return (*lanes, *self.fast, *self.slow[:3])
+        return (*lanes, *self.fast, *self.slow)
 
     @property
     def result(self) -> tuple[int, ...]:
-        """Places of the bits of a thread's number when it writes results."""
+        """Places of the bits of a thread's number, then of its steps, when it writes results."""
         rows = self.rows[1:4] if self.inside else self.rows[:3]
-        return (*self.fast[1:], *rows, *self.slow[:3])
+        return (*self.fast[1:], *rows, *self.slow)
 
     @property
     def registers(self) -> tuple[int, int]:
@@ -196,20 +209,12 @@ def mask_of(place: int) -> int:
     return (_ITEM << place) ^ (0 if low else _VECTORS[place] << 4)
 
 
-def launch_values(qubits: int, tile: Sequence[int]) -> dict[str, Any]:
+def launch_values(qubits: int, tile: Sequence[int], plan: SequencePlan) -> dict[str, Any]:
     """Members of ``GateArguments`` for a tile of these qubits."""
-    count = THREADS.bit_length() - 1
+    count = plan.threads.bit_length() - 1
     places = range(1, TILE_QUBITS)
     threads, chunks = places[:count], places[count:]
     segments = segments_of(qubits, tile)
-    numbers = range(1 << len(chunks))
-
-    def together(number: int, bits: Sequence[int]) -> int:
-        found = 0
-        for index, bit in enumerate(bits):
-            found ^= bit if number >> index & 1 else 0
-        return found
-
     return argument_values(
         {
             "tiles": 1 << (qubits - TILE_QUBITS),
@@ -218,8 +223,8 @@ def launch_values(qubits: int, tile: Sequence[int]) -> dict[str, Any]:
             "segment_shift": [up + _ITEM.bit_length() - 1 for _, up in segments],
             "thread_offset": [_ITEM << tile[place] for place in threads],
             "thread_mask": [mask_of(place) for place in threads],
-            "chunk_offset": [together(i, [_ITEM << tile[p] for p in chunks]) for i in numbers],
-            "chunk_mask": [together(i, [mask_of(p) for p in chunks]) for i in numbers],
+            "chunk_offset": [_ITEM << tile[place] for place in chunks],
+            "chunk_mask": [mask_of(place) for place in chunks],
         }
     )
 
@@ -256,7 +261,6 @@ def product_values(
         "result_mask": [mask_of(place) for place in roles.result],
         "register_mask": [mask_of(place) for place in roles.registers],
         "pair_mask": mask_of(roles.pair),
-        "step_mask": mask_of(roles.slow[3]),
         "inside": int(roles.inside),
     }
     moved = permuted(matrix, [targets.index(place) for place in roles.rows])

@@ -71,17 +71,19 @@ def number_at(places: tuple[int, ...], number: Any) -> Any:
     return sum((number >> bit & 1) << place for bit, place in enumerate(places))
 
 
-def by_kernel(tile: Any, roles: plans.GateRoles, matrix: Any) -> Any:
+def by_kernel(tile: Any, roles: plans.GateRoles, matrix: Any, threads: int) -> Any:
     """One gate as ``apply`` in ``cuda/gates/sequence_kernel.cuh`` reads, multiplies and writes.
 
     Lane l holds column l / 4 of B at k of l % 4 and its number, and of results the columns
     2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
     """
     found = np.full_like(tile, np.nan)
-    thread, step = np.meshgrid(np.arange(256), np.arange(2), indexing="ij")
+    bits, steps, warps = threads.bit_length() - 1, 512 // threads, threads // 32
+    thread, step = np.meshgrid(np.arange(threads), np.arange(steps), indexing="ij")
+    later = number_at(roles.read[bits:], step)
     lane, inside = thread % 32, roles.inside
-    held = np.full((256, 2, 16, 2), np.nan, complex)  # thread, step, k, column tile
-    read = number_at(roles.read, thread) + (step << roles.slow[3])
+    held = np.full((threads, steps, 16, 2), np.nan, complex)  # thread, step, k, column tile
+    read = number_at(roles.read[:bits], thread) + later
     lane_k, number_k = ((1, 2), (0, 3)) if inside else ((0, 1), (2, 3))
     for column in range(2):
         for number in range(4):
@@ -90,12 +92,14 @@ def by_kernel(tile: Any, roles: plans.GateRoles, matrix: Any) -> Any:
             k = number_at(lane_k, lane & 3) + number_at(number_k, number)
             np.put_along_axis(held[..., column], k[..., None], tile[at][..., None], axis=2)
     # The columns of a warp's tile, gathered from its lanes.
-    columns = np.full((8, 2, 2, 16, 8), np.nan, complex)  # warp, step, column tile, k, column
+    columns = np.full(
+        (warps, steps, 2, 16, 8), np.nan, complex
+    )  # warp, step, column tile, k, column
     for lanes in range(4):
-        rows = held.reshape(8, 8, 4, 2, 16, 2)[:, :, lanes]
+        rows = held.reshape(warps, 8, 4, steps, 16, 2)[:, :, lanes]
         columns = np.where(np.isnan(columns), rows.transpose(0, 2, 4, 3, 1), columns)
     products = matrix @ columns
-    result = number_at(roles.result, thread) + (step << roles.slow[3])
+    result = number_at(roles.result[:bits], thread) + later
     row_bits, half_bit = ((1, 2, 3), 0) if inside else ((0, 1, 2), 3)
     for number in range(4):
         edge, half = number & 1, number >> 1
@@ -108,10 +112,11 @@ def by_kernel(tile: Any, roles: plans.GateRoles, matrix: Any) -> Any:
     return found
 
 
+@pytest.mark.parametrize("threads", [128, 256])
 @pytest.mark.parametrize(
     "targets", [(0, 1, 2, 3), (0, 4, 8, 11), (1, 2, 3, 4), (8, 9, 10, 11), (1, 4, 8, 11)]
 )
-def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...]) -> None:
+def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], threads: int) -> None:
     """Every amplitude is read and written once, and accesses of eight lanes meet all banks."""
     matrix = unitary(rng, 4)
     tile = rng.standard_normal((2**12, 2)).view(complex)[:, 0]
@@ -119,7 +124,7 @@ def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...]) ->
     moved = plans.permuted(matrix, [targets.index(place) for place in roles.rows])
     wanted = tile.copy()
     apply_gate(wanted, matrix, targets)
-    np.testing.assert_allclose(by_kernel(tile, roles, moved), wanted, atol=1e-12)
+    np.testing.assert_allclose(by_kernel(tile, roles, moved, threads), wanted, atol=1e-12)
     for pattern in (roles.read[:3], roles.result[:3]):
         assert independent([plans._VECTORS[place] for place in pattern])
     masks = [plans.mask_of(place) for place in range(12)]

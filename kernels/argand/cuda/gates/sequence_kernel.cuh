@@ -7,17 +7,16 @@
 #include "device/complex.cuh"
 #include "sm80_kernel.cuh"
 
-// One gate. Members of these names are those of GateArguments; `step_mask` is the column bit of a
-// warp's second half. Of phases, `row_mask` to `register_mask` are not used, and `phase_row` has the
-// bit of each place in the number of a row of their table. `index` is that among gates of its kind.
+// One gate. Members of these names are those of GateArguments; `read_mask` and `result_mask` have the
+// bits of a thread's number and then those of its steps. Of phases only `phase_row` is used, the bit
+// of each place in the number of a row of their table. `index` is that among gates of its kind.
 struct SequenceGate {
     uint32 phase_row[12];
     uint32 row_mask[4];
-    uint32 read_mask[8];
-    uint32 result_mask[8];
+    uint32 read_mask[9];
+    uint32 result_mask[9];
     uint32 register_mask[2];
     uint32 pair_mask;
-    uint32 step_mask;
     int inside;
     int is_phase;
     int index;
@@ -33,6 +32,7 @@ struct PhaseTable {
     double2 outside[kPhaseBits][kOutsideQubits];
 };
 
+// Of GateArguments `chunk_offset` and `chunk_mask` have an entry for each bit of a chunk's number.
 struct SequenceArguments : GateArguments {
     const SequenceGate* gates;  // `matrix` has those that are no phases, one after another
     const PhaseTable* phases;
@@ -51,11 +51,74 @@ struct SequenceMatrix {
     int matrix_exponent;
 };
 
-template <Operand operand, int Terms, Rounding first, Rounding second, int Stages>
+// The way of a tile of 2^12 amplitudes to shared memory and back, as TilePipeline has it: a thread
+// copies the same chunks in and out.
+template <int Threads, int Stages>
+struct SequencePipeline {
+    static constexpr int kTileBytes = 32 * 1024, kGroup = 8;
+    static constexpr int kThreadBits = log2_of(Threads);
+    static constexpr int kChunks = kTileBytes / 16 / Threads, kChunkBits = log2_of(kChunks);
+
+    const SequenceArguments& args;
+    char* source;
+    uint32 mask;
+
+    __device__ __forceinline__ explicit SequencePipeline(const SequenceArguments& arguments)
+        : args(arguments),
+          source(arguments.state + or_offsets<kThreadBits>(arguments.thread_offset, threadIdx.x)),
+          mask(xor_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {}
+
+    __device__ __forceinline__ uint32 chunk(uint32 stage, int i) const {
+        return stage + (mask ^ xor_masks<kChunkBits>(args.chunk_mask, i));
+    }
+
+    __device__ __forceinline__ int64 chunk_offset(int i) const {
+        return or_offsets<kChunkBits>(args.chunk_offset, i);
+    }
+
+    // Issues the copies of a tile; an empty group beyond the last tile keeps the count of groups.
+    __device__ __forceinline__ void load(uint32 tile, uint32 stage) const {
+        if (tile < args.tiles) {
+            const char* from = source + tile_offset(args, tile);
+#pragma unroll
+            for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, i), from + chunk_offset(i));
+        }
+        cp_async_commit();
+    }
+
+    __device__ __forceinline__ void store_and_refill(uint32 tile, uint32 stage) const {
+        char* target = source + tile_offset(args, tile);
+#pragma unroll
+        for (int first = 0; first < kChunks; first += kGroup) {
+            float4 chunks[kGroup];
+#pragma unroll
+            for (int i = 0; i < kGroup; ++i) chunks[i] = load_shared_16(chunk(stage, first + i));
+#pragma unroll
+            for (int i = 0; i < kGroup; ++i)
+                store_global_16(target + chunk_offset(first + i), chunks[i]);
+        }
+        load(tile + Stages * gridDim.x, stage);
+    }
+
+    // Absmax of the warp's chunks, as bits.
+    __device__ __forceinline__ uint32 absmax(uint32 stage) const {
+        uint32 found = 0;
+#pragma unroll
+        for (int first = 0; first < kChunks; first += kGroup) {
+            float4 chunks[kGroup];
+#pragma unroll
+            for (int i = 0; i < kGroup; ++i) chunks[i] = load_shared_16(chunk(stage, first + i));
+            found = max(found, warp_absmax(chunks));
+        }
+        return found;
+    }
+};
+
+template <Operand operand, int Terms, Rounding first, Rounding second, int Threads, int Stages>
 struct GateSequence {
-    static constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-    static constexpr int kTileBytes = 32 * 1024;
-    static constexpr int kTileBits = 12, kSteps = 2;
+    using Pipeline = SequencePipeline<Threads, Stages>;
+    static constexpr int kWarps = Threads / kWarp, kThreadBits = Pipeline::kThreadBits;
+    static constexpr int kTileBits = 12, kSteps = 16 / kWarps;
     static constexpr bool kScaled = is_scaled(operand);
     template <bool inside>
     using Gate = MmaGate<operand, Terms, first, second, 4, inside, 2, false>;
@@ -64,8 +127,8 @@ struct GateSequence {
     static constexpr int kRegisters = 8 * kNumKTiles * Terms;  // of a matrix
     static constexpr uint32 kSigns = bytes_of(operand) == 4 ? 0x80000000u : 0x80008000u;
     using Negative = uint32[kNumKTiles][Terms][4];  // of the imaginary parts
+    using Amplitudes = float2[kNumKTiles][2][kNumbersPerLane];  // of 16 columns, in a lane
     static constexpr uint32 kMatrixBytes = kRegisters * 4 * kWarp;
-    using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
 
     const SequenceArguments& args;
     uint32 matrices;   // shared addresses: of fragments, kMatrixBytes a gate,
@@ -87,10 +150,10 @@ struct GateSequence {
     __device__ __forceinline__ void prepare() const {
         const uint32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
         for (int gate = 0; gate < args.count; ++gate) {
-            const uint32 read = xor_masks<8>(args.gates[gate].read_mask, threadIdx.x);
-            const uint32 result = xor_masks<8>(args.gates[gate].result_mask, threadIdx.x);
             if (args.gates[gate].is_phase) continue;
-            const uint32 at = addresses + 4 * (args.gates[gate].index * kThreads + threadIdx.x);
+            const uint32 read = xor_masks<kThreadBits>(args.gates[gate].read_mask, threadIdx.x);
+            const uint32 result = xor_masks<kThreadBits>(args.gates[gate].result_mask, threadIdx.x);
+            const uint32 at = addresses + 4 * (args.gates[gate].index * Threads + threadIdx.x);
             asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(read | result << 16) : "memory");
         }
         for (int gate = warp; gate < args.count; gate += kWarps) {
@@ -105,8 +168,8 @@ struct GateSequence {
     // Multiplies a lane's amplitudes of 16 columns, small products of all k-tiles first.
     template <bool inside>
     __device__ __forceinline__ static void multiply(
-        const Gate<inside>& held, const Negative& negative,
-        const float2 (&x)[kNumKTiles][2][kNumbersPerLane], float (&re)[2][4], float (&im)[2][4]) {
+        const Gate<inside>& held, const Negative& negative, const Amplitudes& x, float (&re)[2][4],
+        float (&im)[2][4]) {
         uint32 columns[kNumKTiles][2][2][Terms][2];  // [real, imaginary][column][term][register]
 #pragma unroll
         for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
@@ -147,6 +210,14 @@ struct GateSequence {
         }
     }
 
+    template <bool inside>
+    __device__ __forceinline__ static void load_columns(const SequenceGate& gate, uint32 stage,
+                                                        uint32 at, Amplitudes& x) {
+#pragma unroll
+        for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile)
+            Gate<inside>::load_k_tile(gate, stage, at, k_tile, x[k_tile]);
+    }
+
     // Applies one gate. The first of a tile multiplies by its scale, the last divides by it.
     template <bool inside>
     __device__ __forceinline__ void apply(const SequenceGate& gate, uint32 lane, uint32 stage,
@@ -171,30 +242,30 @@ struct GateSequence {
         uint32 both;
         asm volatile("ld.shared.b32 %0, [%1];"
                      : "=r"(both)
-                     : "r"(addresses + 4 * (gate.index * kThreads + threadIdx.x))
+                     : "r"(addresses + 4 * (gate.index * Threads + threadIdx.x))
                      : "memory");
-        float2 x[kSteps][kNumKTiles][2][kNumbersPerLane];
+        const uint32 read = both & 0xffffu, result = both >> 16;
+        const auto moved = [&gate](int step) {
+            return xor_masks<log2_of(kSteps)>(gate.read_mask + kThreadBits, step);
+        };
+        // The columns of the next step are on their way while those of this one are multiplied.
+        Amplitudes x[2];
+        load_columns<inside>(gate, stage, read, x[0]);
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-            for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile)
-                Gate<inside>::load_k_tile(gate, stage,
-                                          (both & 0xffffu) ^ (step ? gate.step_mask : 0), k_tile,
-                                          x[step][k_tile]);
-        }
-        __syncwarp();  // its columns have been read
-#pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
+            if (step + 1 < kSteps)
+                load_columns<inside>(gate, stage, read ^ moved(step + 1), x[(step + 1) % 2]);
+            Amplitudes& own = x[step % 2];
             if (kScaled && scale != 1.0f) {
 #pragma unroll
-                for (auto& k_tile : x[step])
+                for (auto& k_tile : own)
 #pragma unroll
                     for (auto& column : k_tile)
 #pragma unroll
                         for (float2& one : column) one = {one.x * scale, one.y * scale};
             }
             float re[2][4] = {}, im[2][4] = {};
-            multiply<inside>(held, negative, x[step], re, im);
+            multiply<inside>(held, negative, own, re, im);
             if (kScaled && descale != 1.0f) {
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
@@ -202,15 +273,15 @@ struct GateSequence {
                     im[i / 4][i % 4] *= descale;
                 }
             }
-            const uint32 to = stage + ((both >> 16) ^ (step ? gate.step_mask : 0));
-            store<inside>(gate, to, re, im);
+            __syncwarp();  // its columns have been read
+            store<inside>(gate, stage, result ^ moved(step), re, im);
         }
     }
 
     // Bit 0 of a chunk's number is the lowest bit of a column, bit 1 the lower rows or, where a chunk
     // holds both rows, the second tile of columns.
     template <bool inside>
-    __device__ __forceinline__ static void store(const SequenceGate& gate, uint32 to,
+    __device__ __forceinline__ static void store(const SequenceGate& gate, uint32 stage, uint32 at,
                                                  const float (&re)[2][4], const float (&im)[2][4]) {
 #pragma unroll
         for (int number = 0; number < 4; ++number) {
@@ -218,8 +289,9 @@ struct GateSequence {
             const int tile = inside ? half : 0, part = inside ? edge : edge + 2 * half;
             const int next_tile = inside ? half : 1, next_part = inside ? edge + 2 : part;
             const uint32 offset = xor_masks<2>(gate.register_mask, number);
-            store_shared_16(to ^ offset, {re[tile][part], im[tile][part], re[next_tile][next_part],
-                                          im[next_tile][next_part]});
+            store_shared_16(stage + (at ^ offset),
+                            {re[tile][part], im[tile][part], re[next_tile][next_part],
+                             im[next_tile][next_part]});
         }
     }
 
@@ -229,21 +301,27 @@ struct GateSequence {
                                                 double2 (&linear)[kPhaseBits],
                                                 float2 (&factors)[1 << kPhaseBits]) const {
         const uint32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-        double2 own = {1.0, 0.0};
-        if (tile >> lane & 1) own = table.outside[warp][lane];
 #pragma unroll
-        for (int mask = kWarp / 2; mask > 0; mask /= 2) {
-            const double2 other = {__shfl_xor_sync(0xffffffffu, own.x, mask),
-                                   __shfl_xor_sync(0xffffffffu, own.y, mask)};
-            own = phase_product(own, other);
+        for (int bit = warp; bit < kPhaseBits; bit += kWarps) {
+            double2 own = {1.0, 0.0};
+            if (tile >> lane & 1) own = table.outside[bit][lane];
+#pragma unroll
+            for (int mask = kWarp / 2; mask > 0; mask /= 2) {
+                const double2 other = {__shfl_xor_sync(0xffffffffu, own.x, mask),
+                                       __shfl_xor_sync(0xffffffffu, own.y, mask)};
+                own = phase_product(own, other);
+            }
+            if (lane == 0) linear[bit] = own;
         }
-        if (lane == 0) linear[warp] = own;
         __syncthreads();
-        double2 factor = table.inside[threadIdx.x];
 #pragma unroll
-        for (int bit = 0; bit < kPhaseBits; ++bit)
-            if (threadIdx.x >> bit & 1) factor = phase_product(factor, linear[bit]);
-        factors[threadIdx.x] = {static_cast<float>(factor.x), static_cast<float>(factor.y)};
+        for (int row = threadIdx.x; row < 1 << kPhaseBits; row += Threads) {
+            double2 factor = table.inside[row];
+#pragma unroll
+            for (int bit = 0; bit < kPhaseBits; ++bit)
+                if (row >> bit & 1) factor = phase_product(factor, linear[bit]);
+            factors[row] = {static_cast<float>(factor.x), static_cast<float>(factor.y)};
+        }
         __syncthreads();
     }
 
@@ -251,27 +329,22 @@ struct GateSequence {
     __device__ __forceinline__ static void apply_phases(const Pipeline& pipeline,
                                                         const SequenceGate& gate, uint32 stage,
                                                         const float2 (&factors)[1 << kPhaseBits]) {
-        const uint32 row = xor_masks<Pipeline::kThreadBits>(gate.phase_row + 1, threadIdx.x);
-        constexpr int kChunkBits = log2_of(Pipeline::kChunks);
+        const uint32 row = xor_masks<kThreadBits>(gate.phase_row + 1, threadIdx.x);
 #pragma unroll
         for (int i = 0; i < Pipeline::kChunks; ++i) {
             const uint32 low =
-                row ^ xor_masks<kChunkBits>(gate.phase_row + 1 + Pipeline::kThreadBits, i);
+                row ^ xor_masks<Pipeline::kChunkBits>(gate.phase_row + 1 + kThreadBits, i);
             const float4 x = load_shared_16(pipeline.chunk(stage, i));
-            const float2 first = complex_product(factors[low], {x.x, x.y});
-            const float2 second = complex_product(factors[low ^ gate.phase_row[0]], {x.z, x.w});
-            store_shared_16(pipeline.chunk(stage, i), {first.x, first.y, second.x, second.y});
+            const float2 a = complex_product(factors[low], {x.x, x.y});
+            const float2 b = complex_product(factors[low ^ gate.phase_row[0]], {x.z, x.w});
+            store_shared_16(pipeline.chunk(stage, i), {a.x, a.y, b.x, b.y});
         }
     }
 
     // The exponent that brings a tile's absmax to 2^6 below what a single gate takes.
-    __device__ __forceinline__ int scale_of(const Pipeline& pipeline, uint32 stage,
-                                            uint32 (&warp_maxima)[kWarps]) const {
-        float4 chunks[Pipeline::kChunks];
-#pragma unroll
-        for (int i = 0; i < Pipeline::kChunks; ++i)
-            chunks[i] = load_shared_16(pipeline.chunk(stage, i));
-        const uint32 absmax = warp_absmax(chunks);
+    __device__ __forceinline__ static int scale_of(const Pipeline& pipeline, uint32 stage,
+                                                   uint32 (&warp_maxima)[kWarps]) {
+        const uint32 absmax = pipeline.absmax(stage);
         if (threadIdx.x % kWarp == 0) warp_maxima[threadIdx.x / kWarp] = absmax;
         __syncthreads();
         return max(-126, scale_exponent<operand>(block_absmax(warp_maxima)) - kTileBits / 2);
@@ -283,16 +356,18 @@ struct GateSequence {
         __shared__ double2 linear[kPhaseBits];
         __shared__ float2 factors[1 << kPhaseBits];
         const uint32 ring = shared_address(memory), lane = threadIdx.x % kWarp;
-        const uint32 matrices = ring + Stages * kTileBytes;
+        const uint32 matrices = ring + Stages * Pipeline::kTileBytes;
         const GateSequence sequence{
             args, matrices, matrices + static_cast<uint32>(args.products) * kMatrixBytes};
         const Pipeline pipeline(args);
-        pipeline.load_prologue(ring);
+#pragma unroll
+        for (int i = 0; i < Stages; ++i)
+            pipeline.load(blockIdx.x + i * gridDim.x, ring + i * Pipeline::kTileBytes);
         sequence.prepare();
         uint32 stage = ring;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             cp_async_wait<Stages - 1>();
-            const int exponent = kScaled ? sequence.scale_of(pipeline, stage, warp_maxima) : 0;
+            const int exponent = kScaled ? scale_of(pipeline, stage, warp_maxima) : 0;
             for (int number = 0; number < args.count; ++number) {
                 // The tile is as the gate before left it; the first barrier was that of the scale.
                 if (number > 0 || !kScaled) __syncthreads();
@@ -311,7 +386,7 @@ struct GateSequence {
             }
             __syncthreads();
             pipeline.store_and_refill(tile, stage);
-            stage = next_stage<kTileBytes, Stages>(stage, ring);
+            stage = next_stage<Pipeline::kTileBytes, Stages>(stage, ring);
         }
     }
 };
