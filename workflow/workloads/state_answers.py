@@ -54,7 +54,8 @@ def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -
         return {**case, "shots": 1 << int(rng.integers(3, 12))}
     if variant == "observables":
         strings = ["".join(rng.choice([*"IXYZ"], qubits)) for _ in range(count)]
-        return {**case, "observables": strings}
+        begin = {} if "noise" in case else {"initial": "random"}  # else all may be 0
+        return {**case, **begin, "observables": strings}
     chosen = rng.permutation(qubits)[: int(rng.integers(1, qubits + 1))]
     return {**case, "probabilities": [int(qubit) for qubit in chosen]}
 
