@@ -27,16 +27,18 @@ class Sizes:
 
     ``formed`` is the product that a result is made of, which peers hold whole: beams before their
     power is summed.
+    ``between`` is `Workload.between`.
     """
 
     operands: dict[str, int]
     result: int
     formed: int = 0
+    between: int = 0
 
     @property
     def volume(self) -> int:
         """All together, as a computation has them."""
-        return sum(self.operands.values()) + max(self.result, self.formed)
+        return sum(self.operands.values()) + max(self.result, self.formed) + self.between
 
 
 def sizes(workload: Workload, outline: Staged) -> Sizes:
@@ -48,14 +50,14 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
     }
     if workload.result_like:
         other = 8 * int(np.prod(workload.result_shape(outline), dtype=object))
-        return Sizes(operands, max(operands[workload.result_like], other))
+        result = max(operands[workload.result_like], other)
+        return Sizes(operands, result, between=workload.between(outline))
     shape = workload.shape(outline, get_precision("fp64"))
     batch = (shape.batch or 1) if workload.peers_hold_batch else 1
     formed = 16 * int(np.prod([batch, shape.m or 0, shape.n or 0], dtype=object))
     size = 8 if workload.real_result else 16
-    return Sizes(
-        operands, size * int(np.prod(workload.result_shape(outline), dtype=object)), formed
-    )
+    result = size * int(np.prod(workload.result_shape(outline), dtype=object))
+    return Sizes(operands, result, formed, workload.between(outline))
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,13 @@ class Workload(ABC):
         """The shape of the result for operands of these shapes."""
         return outline.operands[self.result_like].shape
 
+    def between(self, outline: Staged) -> int:
+        """The bytes in fp64 of what a job makes of operands before it has a result: 0 in most kinds.
+
+        Jobs ask for memory for it, and verify in pieces where it is large.
+        """
+        return 0
+
     @abstractmethod
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """The sizes and the nominal work; reads no values but those of integer operands."""

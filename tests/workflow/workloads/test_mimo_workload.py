@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from scipy.special import erfc
 
 from workflow import qam
+from workflow.steps.pieces import sizes
 from workflow.storage.inputs import InputError
 from workflow.workloads.mimo import AXES, Mimo, MimoCase
 
@@ -62,6 +63,14 @@ def test_soft_bits_are_the_product_where_asked_for():
     outlined = one.product_outline(one.outline())
     assert (outlined.data.shape, outlined.axes) == (product.data.shape, product.axes)
     one.picture(product, Figure().subplots())
+
+
+def test_systems_count_toward_the_memory_of_jobs():
+    """With one symbol of 128 transmitters they are a hundred times as large as what arrives."""
+    one = mimo(receivers=128, transmitters=128, subcarriers=10, symbols=1, snr_db=[0.0, 10.0])
+    found = sizes(one, one.outline())
+    assert found.between == 16 * 2 * 10 * 128**2
+    assert found.volume == found.between + found.result + sum(found.operands.values())
 
 
 def test_bit_errors_of_one_antenna_are_those_of_theory():
