@@ -125,7 +125,7 @@ class Workload(ABC):
         return outline.operands[self.result_like].shape
 
     def between(self, outline: Staged) -> int:
-        """The bytes in fp64 of what a job makes of operands before it has a result: 0 in most kinds.
+        """The bytes in fp64 of what a job makes between operands and result: 0 in most kinds.
 
         Jobs ask for memory for it, and verify in pieces where it is large.
         """

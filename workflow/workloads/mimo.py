@@ -156,7 +156,7 @@ class Mimo(Workload):
     def between(self, outline: Staged) -> int:
         """The systems H^H H + s I, one for each signal-to-noise ratio and channel."""
         h, y = (outline.operands[name].shape for name in ("channel", "received"))
-        return 16 * int(np.prod(y[:3], dtype=object)) * h[3] ** 2
+        return int(16 * np.prod(y[:3], dtype=object) * h[3] ** 2)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Of each system 8 n^2 k of products, 4/3 n^3, 8 n k and 8 n^2 a column."""
