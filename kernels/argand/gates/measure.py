@@ -136,6 +136,8 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     return GateCosts(rate, widths, call, measured=True, sequence=_sequence_costs(shared))
 
 
+SHARED_PASSES = False
+"""Whether plans may let gates share passes: not before the kernel has run on a card."""
 _SHARED = (2, 7, 12)
 """Gates of the passes that are timed: memory bounds the first, products the others."""
 
@@ -144,7 +146,7 @@ def _sequences(
     row: Precision, device: Device, qubits: int, state: Any, rng: np.random.Generator
 ) -> list[Callable[[Any], None]]:
     """Passes that `_SHARED` random gates share, on qubits from the lowest to the highest."""
-    if device.backend == "cpu" or qubits < TILE_QUBITS:
+    if device.backend == "cpu" or qubits < TILE_QUBITS or not SHARED_PASSES:
         return []
     if plan_sequence(row, device.require_arch()) is None:
         return []
