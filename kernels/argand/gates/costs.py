@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
 from argand.gates.plan import MOST_WIDTH
-from argand.gates.sequence_plan import count_gates
+from argand.gates.sequence_tables import count_gates
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans
 

@@ -136,9 +136,7 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     return GateCosts(rate, widths, call, measured=True, sequence=_sequence_costs(shared))
 
 
-SHARED_PASSES = False
-"""Whether plans may let gates share passes: not before the kernel has run on a card."""
-_SHARED = (2, 7, 12)
+_SHARED = (2, 5, 8)
 """Gates of the passes that are timed: memory bounds the first, products the others."""
 
 
@@ -146,7 +144,7 @@ def _sequences(
     row: Precision, device: Device, qubits: int, state: Any, rng: np.random.Generator
 ) -> list[Callable[[Any], None]]:
     """Passes that `_SHARED` random gates share, on qubits from the lowest to the highest."""
-    if device.backend == "cpu" or qubits < TILE_QUBITS or not SHARED_PASSES:
+    if device.backend == "cpu" or qubits < TILE_QUBITS:
         return []
     if plan_sequence(row, device.require_arch()) is None:
         return []

@@ -10,6 +10,7 @@ import numpy as np
 
 from argand.device import gpu
 from argand.gates import sequence_plan as plans
+from argand.gates import sequence_tables as tables
 from argand.gates.canonical import GateForm
 from argand.gates.layout import CHUNK
 from argand.precision import Precision
@@ -40,9 +41,9 @@ class PreparedSequence:
                 f"a sequence must have a precision with products of {plans.WIDTH} qubits on "
                 f"{arch.target}, got {precision.name}"
             )
-        gates, matrices, phases = plans.tables(qubits, forms, tile, plan)
+        gates, matrices, phases = tables.tables(qubits, forms, tile, plan)
         self._held = [cupy.asarray(one.view(np.uint8)) for one in (gates, matrices, phases)]
-        values = plans.launch_values(qubits, tile, plan)
+        values = tables.launch_values(qubits, tile, plan)
         names = ("gates", "matrix", "phases")
         values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}
         values |= {"count": len(gates), "products": len(matrices)}

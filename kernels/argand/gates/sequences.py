@@ -25,8 +25,10 @@ from argand.gates.sequence_plan import (
     completed_tile,
 )  # fmt: skip
 
-_KEPT_TILES, _KEPT_GATES = 8, 4
+_KEPT_TILES, _KEPT_GATES = 32, 16
 """Beginnings that the searches keep: of the tiles of a circuit, of the gates of one pass."""
+_MOST_WORK = 16_000
+"""Largest product of the gates of a circuit and the beginnings of its tiles."""
 _PHASE_WEIGHT = 0.1
 """Of a phase beside a gate that needs a product."""
 _UNITARY = 1e-3
@@ -53,8 +55,8 @@ def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[G
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
     light = [number for number, form in enumerate(forms) if is_controlled_phase(form)]
     tiles = fuse(
-        qubits, gates, TILE_QUBITS, lambda _: 1.0, kept=_KEPT_TILES, given=range(LOW_QUBITS),
-        alone=alone, light=light,
+        qubits, gates, TILE_QUBITS, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
+        light=light, kept=max(1, min(_KEPT_TILES, _MOST_WORK // max(1, len(gates)))),
     )  # fmt: skip
     passes: list[Pass] = []
     groups: list[Group] = []

@@ -41,6 +41,8 @@ _BIASES: Mapping[tuple[str, int, int], TruncationBias] = MappingProxyType(
         ("mma", 2, 4): TruncationBias(4.2e-8, 0.0),
         ("mma", 2, 5): TruncationBias(4.8e-8, 4.9e-8),
         ("mma", 2, 6): TruncationBias(5.1e-8, 4.8e-8),
+        # Both products of a part in one accumulator.
+        ("sequence", 2, 4): TruncationBias(5.5e-8, 0.0),
         ("mma", 2, 7): TruncationBias(5.4e-8, 4.8e-8),
         ("wgmma", 2, 6): TruncationBias(5.8e-8, 6.5e-8),
         ("wgmma", 2, 7): TruncationBias(6.3e-8, 6.4e-8),
@@ -56,6 +58,14 @@ def truncation_bias(plan: GatePlan) -> TruncationBias:
     if plan.precision.terms == 1:
         return none
     return _BIASES.get((plan.kind, plan.precision.operand.bytes, plan.width), none)
+
+
+def sequence_bias(precision: Precision, width: int) -> TruncationBias:
+    """The bias of a gate of a sequence: its own where it is fitted, or that of a single gate."""
+    if precision.terms == 1:
+        return TruncationBias(0.0, 0.0)
+    size = precision.operand.bytes, width
+    return _BIASES.get(("sequence", *size), _BIASES["mma", *size])
 
 
 def largest_compensation(precision: Precision, width: int) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Gate, apply_gate
 from argand.gates import sequence_plan as plans
+from argand.gates import sequence_tables as tables
 from argand.gates.canonical import gate_form
 from argand.gates.fusion import checked_gates, fused_gate
 from argand.gates.layout import independent
@@ -59,7 +60,7 @@ def test_a_circuit_is_the_same_in_sequences(rng: np.random.Generator) -> None:
         if len(shared) > 1:
             assert max(len(one.qubits) for one in shared) <= plans.WIDTH
             forms = [gate_form(qubits, g.matrix, g.targets, g.controls) for g in fused[members]]
-            plans.tables(qubits, forms, group.tile, PLAN)
+            tables.tables(qubits, forms, group.tile, PLAN)
     assert sum(group.count for group in groups) == len(passes)
     assert len(groups) < len(passes) / 2
     with pytest.raises(PlanError, match="must fit in a tile of 12 qubits, got 13"):
@@ -71,7 +72,7 @@ def number_at(places: tuple[int, ...], number: Any) -> Any:
     return sum((number >> bit & 1) << place for bit, place in enumerate(places))
 
 
-def by_kernel(tile: Any, roles: plans.GateRoles, matrix: Any, threads: int) -> Any:
+def by_kernel(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> Any:
     """One gate as ``apply`` in ``cuda/gates/sequence_kernel.cuh`` reads, multiplies and writes.
 
     Lane l holds column l / 4 of B at k of l % 4 and its number, and of results the columns
@@ -120,14 +121,14 @@ def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], th
     """Every amplitude is read and written once, and accesses of eight lanes meet all banks."""
     matrix = unitary(rng, 4)
     tile = rng.standard_normal((2**12, 2)).view(complex)[:, 0]
-    roles = plans.roles_of(targets)
-    moved = plans.permuted(matrix, [targets.index(place) for place in roles.rows])
+    roles = tables.roles_of(targets)
+    moved = tables.permuted(matrix, [targets.index(place) for place in roles.rows])
     wanted = tile.copy()
     apply_gate(wanted, matrix, targets)
     np.testing.assert_allclose(by_kernel(tile, roles, moved, threads), wanted, atol=1e-12)
     for pattern in (roles.read[:3], roles.result[:3]):
-        assert independent([plans._VECTORS[place] for place in pattern])
-    masks = [plans.mask_of(place) for place in range(12)]
+        assert independent([tables._VECTORS[place] for place in pattern])
+    masks = [tables.mask_of(place) for place in range(12)]
     addresses = {0}
     for mask in masks:
         addresses |= {mask ^ other for other in addresses}
@@ -139,10 +140,10 @@ def test_every_gate_of_a_tile_meets_all_banks() -> None:
 
     conflicts = 0
     for targets in list(combinations(range(12), 4))[::7]:
-        roles = plans.roles_of(targets)
+        roles = tables.roles_of(targets)
         assert sorted((*roles.rows, *roles.fast, roles.pair, *roles.slow)) == [*range(12)]
         conflicts += not all(
-            independent([plans._VECTORS[place] for place in pattern])
+            independent([tables._VECTORS[place] for place in pattern])
             for pattern in (roles.read[:3], roles.result[:3])
         )
     assert conflicts == 0
@@ -152,7 +153,7 @@ def test_gates_on_fewer_qubits_are_placed(rng: np.random.Generator) -> None:
     tile = (0, 1, 2, 5, 6, 9, 11, 12, 13, 15, 18, 20)
     matrix = unitary(rng, 2)
     form = gate_form(21, matrix, (11, 2))
-    places, placed = plans.placed_gate(form, tile)
+    places, placed = tables.placed_gate(form, tile)
     assert places == (2, 6, 10, 11)
     state = rng.standard_normal((16, 2)).view(complex)[:, 0]
     wanted = state.copy()
@@ -193,10 +194,10 @@ def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in fused]
     for group, members in zip(groups, in_groups(groups), strict=True):
         own = forms[members]
-        assert plans.count_gates(own, group.tile) < 12
+        assert tables.count_gates(own, group.tile) < 12
         products = iter([form for form in own if not is_phase(form)])
         outside = [qubit for qubit in range(qubits) if qubit not in group.tile]
-        gates, _, phases = plans.tables(qubits, own, group.tile, PLAN)
+        gates, _, phases = tables.tables(qubits, own, group.tile, PLAN)
         for gate in gates:
             if not gate["is_phase"]:
                 form = next(products)

@@ -4,115 +4,8 @@
 // 2^6 of its absmax. Products are those of sm80_kernel.cuh. Phases of one and two qubits are applied
 // together, also where one of the two is outside the tile and has one value in all of it.
 #pragma once
-#include "device/complex.cuh"
+#include "sequence_phases.cuh"
 #include "sm80_kernel.cuh"
-
-// One gate. Members of these names are those of GateArguments; `read_mask` and `result_mask` have the
-// bits of a thread's number and then those of its steps. Of phases only `phase_row` is used, the bit
-// of each place in the number of a row of their table. `index` is that among gates of its kind.
-struct SequenceGate {
-    uint32 phase_row[12];
-    uint32 row_mask[4];
-    uint32 read_mask[9];
-    uint32 result_mask[9];
-    uint32 register_mask[2];
-    uint32 pair_mask;
-    int inside;
-    int is_phase;
-    int index;
-};
-
-constexpr int kPhaseBits = 8;
-constexpr int kOutsideQubits = 32;
-
-// Factors of the settings of eight qubits of the tile, and those of each of them where a qubit
-// outside is 1 as well.
-struct PhaseTable {
-    double2 inside[1 << kPhaseBits];
-    double2 outside[kPhaseBits][kOutsideQubits];
-};
-
-// Of GateArguments `chunk_offset` and `chunk_mask` have an entry for each bit of a chunk's number.
-struct SequenceArguments : GateArguments {
-    const SequenceGate* gates;  // `matrix` has those that are no phases, one after another
-    const PhaseTable* phases;
-    int64 count;
-    int64 products;  // gates that are no phases
-};
-
-__device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
-    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
-}
-
-// Entries of unitary matrices are not scaled: those that fp16 rounds to a multiple of 2^-24 are small
-// beside the others of their row.
-struct SequenceMatrix {
-    const float2* matrix;
-    int matrix_exponent;
-};
-
-// The way of a tile of 2^12 amplitudes to shared memory and back, as TilePipeline has it: a thread
-// copies the same chunks in and out.
-template <int Threads, int Stages>
-struct SequencePipeline {
-    static constexpr int kTileBytes = 32 * 1024, kGroup = 8;
-    static constexpr int kThreadBits = log2_of(Threads);
-    static constexpr int kChunks = kTileBytes / 16 / Threads, kChunkBits = log2_of(kChunks);
-
-    const SequenceArguments& args;
-    char* source;
-    uint32 mask;
-
-    __device__ __forceinline__ explicit SequencePipeline(const SequenceArguments& arguments)
-        : args(arguments),
-          source(arguments.state + or_offsets<kThreadBits>(arguments.thread_offset, threadIdx.x)),
-          mask(xor_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {}
-
-    __device__ __forceinline__ uint32 chunk(uint32 stage, int i) const {
-        return stage + (mask ^ xor_masks<kChunkBits>(args.chunk_mask, i));
-    }
-
-    __device__ __forceinline__ int64 chunk_offset(int i) const {
-        return or_offsets<kChunkBits>(args.chunk_offset, i);
-    }
-
-    // Issues the copies of a tile; an empty group beyond the last tile keeps the count of groups.
-    __device__ __forceinline__ void load(uint32 tile, uint32 stage) const {
-        if (tile < args.tiles) {
-            const char* from = source + tile_offset(args, tile);
-#pragma unroll
-            for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, i), from + chunk_offset(i));
-        }
-        cp_async_commit();
-    }
-
-    __device__ __forceinline__ void store_and_refill(uint32 tile, uint32 stage) const {
-        char* target = source + tile_offset(args, tile);
-#pragma unroll
-        for (int first = 0; first < kChunks; first += kGroup) {
-            float4 chunks[kGroup];
-#pragma unroll
-            for (int i = 0; i < kGroup; ++i) chunks[i] = load_shared_16(chunk(stage, first + i));
-#pragma unroll
-            for (int i = 0; i < kGroup; ++i)
-                store_global_16(target + chunk_offset(first + i), chunks[i]);
-        }
-        load(tile + Stages * gridDim.x, stage);
-    }
-
-    // Absmax of the warp's chunks, as bits.
-    __device__ __forceinline__ uint32 absmax(uint32 stage) const {
-        uint32 found = 0;
-#pragma unroll
-        for (int first = 0; first < kChunks; first += kGroup) {
-            float4 chunks[kGroup];
-#pragma unroll
-            for (int i = 0; i < kGroup; ++i) chunks[i] = load_shared_16(chunk(stage, first + i));
-            found = max(found, warp_absmax(chunks));
-        }
-        return found;
-    }
-};
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Threads, int Stages>
 struct GateSequence {
@@ -295,52 +188,6 @@ struct GateSequence {
         }
     }
 
-    // The factor of each setting of the eight qubits in this tile. A warp multiplies those of one of
-    // them with all qubits outside, in fp64, so that the product is rounded once.
-    __device__ __forceinline__ void make_phases(const PhaseTable& table, uint32 tile,
-                                                double2 (&linear)[kPhaseBits],
-                                                float2 (&factors)[1 << kPhaseBits]) const {
-        const uint32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-#pragma unroll
-        for (int bit = warp; bit < kPhaseBits; bit += kWarps) {
-            double2 own = {1.0, 0.0};
-            if (tile >> lane & 1) own = table.outside[bit][lane];
-#pragma unroll
-            for (int mask = kWarp / 2; mask > 0; mask /= 2) {
-                const double2 other = {__shfl_xor_sync(0xffffffffu, own.x, mask),
-                                       __shfl_xor_sync(0xffffffffu, own.y, mask)};
-                own = phase_product(own, other);
-            }
-            if (lane == 0) linear[bit] = own;
-        }
-        __syncthreads();
-#pragma unroll
-        for (int row = threadIdx.x; row < 1 << kPhaseBits; row += Threads) {
-            double2 factor = table.inside[row];
-#pragma unroll
-            for (int bit = 0; bit < kPhaseBits; ++bit)
-                if (row >> bit & 1) factor = phase_product(factor, linear[bit]);
-            factors[row] = {static_cast<float>(factor.x), static_cast<float>(factor.y)};
-        }
-        __syncthreads();
-    }
-
-    // Each thread multiplies the chunks that it copies.
-    __device__ __forceinline__ static void apply_phases(const Pipeline& pipeline,
-                                                        const SequenceGate& gate, uint32 stage,
-                                                        const float2 (&factors)[1 << kPhaseBits]) {
-        const uint32 row = xor_masks<kThreadBits>(gate.phase_row + 1, threadIdx.x);
-#pragma unroll
-        for (int i = 0; i < Pipeline::kChunks; ++i) {
-            const uint32 low =
-                row ^ xor_masks<Pipeline::kChunkBits>(gate.phase_row + 1 + kThreadBits, i);
-            const float4 x = load_shared_16(pipeline.chunk(stage, i));
-            const float2 a = complex_product(factors[low], {x.x, x.y});
-            const float2 b = complex_product(factors[low ^ gate.phase_row[0]], {x.z, x.w});
-            store_shared_16(pipeline.chunk(stage, i), {a.x, a.y, b.x, b.y});
-        }
-    }
-
     // The exponent that brings a tile's absmax to 2^6 below what a single gate takes.
     __device__ __forceinline__ static int scale_of(const Pipeline& pipeline, uint32 stage,
                                                    uint32 (&warp_maxima)[kWarps]) {
@@ -376,7 +223,7 @@ struct GateSequence {
                 const float descale =
                     gate.index == args.products - 1 ? power_of_two(-exponent) : 1.0f;
                 if (gate.is_phase) {
-                    sequence.make_phases(args.phases[gate.index], tile, linear, factors);
+                    make_phases<Threads>(args.phases[gate.index], tile, linear, factors);
                     apply_phases(pipeline, gate, stage, factors);
                 } else if (gate.inside) {
                     sequence.template apply<true>(gate, lane, stage, scale, descale);

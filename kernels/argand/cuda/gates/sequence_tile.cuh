@@ -1,0 +1,112 @@
+// Tiles of sequences of gates (sequence_kernel.cuh): the arguments, and a tile's way to shared memory
+// and back. argand/gates/sequence_plan.py and sequence_tables.py list the same members.
+#pragma once
+#include "device/complex.cuh"
+#include "operands.cuh"
+
+// One gate. Members of these names are those of GateArguments; `read_mask` and `result_mask` have the
+// bits of a thread's number and then those of its steps. Of phases only `phase_row` is used, the bit
+// of each place in the number of a row of their table. `index` is that among gates of its kind.
+struct SequenceGate {
+    uint32 phase_row[12];
+    uint32 row_mask[4];
+    uint32 read_mask[9];
+    uint32 result_mask[9];
+    uint32 register_mask[2];
+    uint32 pair_mask;
+    int inside;
+    int is_phase;
+    int index;
+};
+
+constexpr int kPhaseBits = 8;
+constexpr int kOutsideQubits = 32;
+
+// Factors of the settings of eight qubits of the tile, and those of each of them where a qubit
+// outside is 1 as well.
+struct PhaseTable {
+    double2 inside[1 << kPhaseBits];
+    double2 outside[kPhaseBits][kOutsideQubits];
+};
+
+// Of GateArguments `chunk_offset` and `chunk_mask` have an entry for each bit of a chunk's number.
+struct SequenceArguments : GateArguments {
+    const SequenceGate* gates;  // `matrix` has those that are no phases, one after another
+    const PhaseTable* phases;
+    int64 count;
+    int64 products;  // gates that are no phases
+};
+
+__device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
+    return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
+}
+
+// Entries of unitary matrices are not scaled: those that fp16 rounds to a multiple of 2^-24 are small
+// beside the others of their row.
+struct SequenceMatrix {
+    const float2* matrix;
+    int matrix_exponent;
+};
+
+// The way of a tile of 2^12 amplitudes to shared memory and back, as TilePipeline has it: a thread
+// copies the same chunks in and out.
+template <int Threads, int Stages>
+struct SequencePipeline {
+    static constexpr int kTileBytes = 32 * 1024, kGroup = 8;
+    static constexpr int kThreadBits = log2_of(Threads);
+    static constexpr int kChunks = kTileBytes / 16 / Threads, kChunkBits = log2_of(kChunks);
+
+    const SequenceArguments& args;
+    char* source;
+    uint32 mask;
+
+    __device__ __forceinline__ explicit SequencePipeline(const SequenceArguments& arguments)
+        : args(arguments),
+          source(arguments.state + or_offsets<kThreadBits>(arguments.thread_offset, threadIdx.x)),
+          mask(xor_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {}
+
+    __device__ __forceinline__ uint32 chunk(uint32 stage, int i) const {
+        return stage + (mask ^ xor_masks<kChunkBits>(args.chunk_mask, i));
+    }
+
+    __device__ __forceinline__ int64 chunk_offset(int i) const {
+        return or_offsets<kChunkBits>(args.chunk_offset, i);
+    }
+
+    // Issues the copies of a tile; an empty group beyond the last tile keeps the count of groups.
+    __device__ __forceinline__ void load(uint32 tile, uint32 stage) const {
+        if (tile < args.tiles) {
+            const char* from = source + tile_offset(args, tile);
+#pragma unroll
+            for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, i), from + chunk_offset(i));
+        }
+        cp_async_commit();
+    }
+
+    __device__ __forceinline__ void store_and_refill(uint32 tile, uint32 stage) const {
+        char* target = source + tile_offset(args, tile);
+#pragma unroll
+        for (int first = 0; first < kChunks; first += kGroup) {
+            float4 chunks[kGroup];
+#pragma unroll
+            for (int i = 0; i < kGroup; ++i) chunks[i] = load_shared_16(chunk(stage, first + i));
+#pragma unroll
+            for (int i = 0; i < kGroup; ++i)
+                store_global_16(target + chunk_offset(first + i), chunks[i]);
+        }
+        load(tile + Stages * gridDim.x, stage);
+    }
+
+    // Absmax of the warp's chunks, as bits.
+    __device__ __forceinline__ uint32 absmax(uint32 stage) const {
+        uint32 found = 0;
+#pragma unroll
+        for (int first = 0; first < kChunks; first += kGroup) {
+            float4 chunks[kGroup];
+#pragma unroll
+            for (int i = 0; i < kGroup; ++i) chunks[i] = load_shared_16(chunk(stage, first + i));
+            found = max(found, warp_absmax(chunks));
+        }
+        return found;
+    }
+};

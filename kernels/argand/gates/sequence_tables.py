@@ -1,0 +1,218 @@
+"""Tables of a sequence of gates as its kernel reads them. Needs no GPU.
+
+Which of a gate's qubits and columns are bits of a lane's number is chosen so that accesses of
+shared memory meet all banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby, permutations
+from typing import Any
+
+import numpy as np
+
+from argand.gates.canonical import GateForm, permuted
+from argand.gates.fusion import fused_gate
+from argand.gates.gate import Gate
+from argand.gates.layout import independent, segments_of
+from argand.gates.phases import in_rows, is_phase, phase_tables
+from argand.gates.plan import GatePlan
+from argand.gates.sequence_plan import (
+    GATE,
+    ITEM,
+    MOST_GATES,
+    PHASE_QUBITS,
+    PHASES,
+    TILE_QUBITS,
+    WIDTH,
+    SequencePlan,
+)  # fmt: skip
+from argand.gates.source import argument_values
+from argand.gates.truncation import compensated, sequence_bias
+from argand.runtime.plan import PlanError
+
+_VECTORS = (0, 1, 2, 4, 3, 6, 7, 5, 1, 2, 4, 3)
+"""Bits 4 to 6 of an address that each place changes: powers of a generator of GF(8), of which
+neighbouring three are independent."""
+
+
+@dataclass(frozen=True)
+class GateRoles:
+    """Places of a gate in a tile by role; ``rows[j]`` is bit j of its matrix's row numbers.
+
+    ``fast`` are the bits of a column of the MMA, ``pair`` the one of its second tile of eight
+    columns, ``slow`` those of warps and of a warp's second half.
+    """
+
+    rows: tuple[int, ...]
+    fast: tuple[int, ...]
+    pair: int
+    slow: tuple[int, ...]
+
+    @property
+    def inside(self) -> bool:
+        """Whether a chunk holds two rows of a column."""
+        return self.rows[0] == 0
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """Places of the bits of a thread's number, then of its steps, when it reads columns."""
+        lanes = self.rows[1:3] if self.inside else self.rows[:2]
+        return (*lanes, *self.fast, *self.slow)
+
+    @property
+    def result(self) -> tuple[int, ...]:
+        """Places of the bits of a thread's number, then of its steps, when it writes results."""
+        rows = self.rows[1:4] if self.inside else self.rows[:3]
+        return (*self.fast[1:], *rows, *self.slow)
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """Places of the bits of the number of a chunk of results."""
+        return self.fast[0], self.pair if self.inside else self.rows[3]
+
+
+@lru_cache(maxsize=4096)
+def roles_of(targets: tuple[int, ...]) -> GateRoles:
+    """Roles of a gate on four places, with as few bank conflicts as any.
+
+    The three lowest bits of a lane's number must have independent vectors in each access.
+    """
+    best: tuple[int, GateRoles] | None = None
+    others = [place for place in range(TILE_QUBITS) if place not in targets]
+    for rows in permutations(sorted(targets)):
+        if 0 in targets and rows[0] != 0:
+            continue
+        for fast in permutations([place for place in others if place], 3):
+            left = [place for place in others if place not in fast]
+            pair = left[0]  # place 0 unless it is a row
+            roles = GateRoles(rows, fast, pair, tuple(left[1:]))
+            patterns = roles.read[:3], roles.result[:3]
+            served = sum(independent([_VECTORS[p] for p in pattern]) for pattern in patterns)
+            if best is None or served > best[0]:
+                best = served, roles
+            if served == len(patterns):
+                return roles
+    assert best is not None
+    return best[1]
+
+
+def mask_of(place: int) -> int:
+    """The exclusive-or mask of a place in addresses of shared memory, in bytes."""
+    low = place < 4
+    return (ITEM << place) ^ (0 if low else _VECTORS[place] << 4)
+
+
+def launch_values(qubits: int, tile: Sequence[int], plan: SequencePlan) -> dict[str, Any]:
+    """Members of ``GateArguments`` for a tile of these qubits."""
+    count = plan.threads.bit_length() - 1
+    places = range(1, TILE_QUBITS)
+    threads, chunks = places[:count], places[count:]
+    segments = segments_of(qubits, tile)
+    return argument_values(
+        {
+            "tiles": 1 << (qubits - TILE_QUBITS),
+            "segments": len(segments),
+            "segment_mask": [mask for mask, _ in segments],
+            "segment_shift": [up + ITEM.bit_length() - 1 for _, up in segments],
+            "thread_offset": [ITEM << tile[place] for place in threads],
+            "thread_mask": [mask_of(place) for place in threads],
+            "chunk_offset": [ITEM << tile[place] for place in chunks],
+            "chunk_mask": [mask_of(place) for place in chunks],
+        }
+    )
+
+
+def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], Any]:
+    """Four places of a gate in the tile, ascending, and its matrix on them.
+
+    Further places, on which it is the identity, are the highest that it does not have.
+    """
+    places = {tile.index(qubit) for qubit in (*form.targets, *form.controls)}
+    if len(places) > WIDTH:
+        raise PlanError(f"a gate of a sequence must have at most {WIDTH} qubits, got {len(places)}")
+    for place in reversed(range(TILE_QUBITS)):
+        if len(places) == WIDTH:
+            break
+        places.add(place)
+    at = {qubit: place for place, qubit in enumerate(tile)}
+    gate = Gate(
+        form.matrix, tuple(at[q] for q in form.targets), tuple(at[q] for q in form.controls)
+    )
+    ordered = tuple(sorted(places))
+    return ordered, fused_gate([gate, Gate(np.eye(2**WIDTH), ordered)], ordered).matrix
+
+
+def product_values(
+    form: GateForm, tile: Sequence[int], plan: SequencePlan
+) -> tuple[dict[str, Any], Any]:
+    """Members of ``SequenceGate`` of a gate of four qubits, and its matrix as they order it."""
+    targets, matrix = placed_gate(form, tile)
+    roles = roles_of(targets)
+    values = {
+        "row_mask": [mask_of(place) for place in roles.rows],
+        "read_mask": [mask_of(place) for place in roles.read],
+        "result_mask": [mask_of(place) for place in roles.result],
+        "register_mask": [mask_of(place) for place in roles.registers],
+        "pair_mask": mask_of(roles.pair),
+        "inside": int(roles.inside),
+    }
+    moved = permuted(matrix, [targets.index(place) for place in roles.rows])
+    like = GatePlan("mma", WIDTH, plan.precision, roles.inside, 2, 1)
+    return values, np.ascontiguousarray(
+        compensated(np.ascontiguousarray(moved), like, sequence_bias(plan.precision, WIDTH))
+    )
+
+
+def count_gates(forms: Sequence[GateForm], tile: Sequence[int]) -> int:
+    """How many gates the kernel applies for these: phases in a row are few."""
+    return sum(
+        len(in_rows(list(run), tile, PHASE_QUBITS)) if phase else sum(1 for _ in run)
+        for phase, run in groupby(forms, is_phase)
+    )
+
+
+def tables(
+    qubits: int, forms: Sequence[GateForm], tile: Sequence[int], plan: SequencePlan
+) -> tuple[Any, Any, Any]:
+    """The gates of a sequence as the kernel reads them: `GATE`, matrices complex64, `PHASES`.
+
+    Phases in a row are one gate for every eight qubits. Raises PlanError for too many others.
+    """
+    gates: list[dict[str, Any]] = []
+    matrices: list[Any] = []
+    phases: list[Any] = []
+    outside = [qubit for qubit in range(qubits) if qubit not in tile]
+    for phase, run in groupby(forms, is_phase):
+        if not phase:
+            for form in run:
+                values, matrix = product_values(form, tile, plan)
+                gates.append({**values, "index": len(matrices)})
+                matrices.append(matrix)
+            continue
+        for own, inside in in_rows(list(run), tile, PHASE_QUBITS):
+            table = np.ones((), PHASES)
+            inner, mixed = phase_tables(own, inside, outside)
+            table["inside"] = np.resize(inner, 2**PHASE_QUBITS)
+            table["outside"][: len(inside), : len(outside)] = mixed
+            rows = [1 << inside.index(qubit) if qubit in inside else 0 for qubit in tile]
+            gates.append({"is_phase": 1, "index": len(phases), "phase_row": rows})
+            phases.append(table)
+    if len(matrices) > MOST_GATES:
+        raise PlanError(
+            f"a sequence must have at most {MOST_GATES} gates that are no phases, "
+            f"got {len(matrices)}"
+        )
+    found = np.zeros(len(gates), GATE)
+    for number, one in enumerate(gates):
+        for name, value in one.items():
+            found[name][number] = value
+    order = 2**WIDTH
+    return (
+        found,
+        np.array(matrices, np.complex64).reshape(-1, order, order),
+        np.array(phases, PHASES),
+    )
