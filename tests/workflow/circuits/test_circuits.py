@@ -92,7 +92,7 @@ def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
 def test_factors_and_permutations_reach_beyond_a_block(block, monkeypatch):
     rng = np.random.default_rng(block)
     circuit = QuantumCircuit(8)
-    for number in range(60):
+    for number in range(32):
         one, other, third = map(int, rng.permutation(8)[:3])
         angle = float(rng.uniform(0, 6))
         gate, qubits = [

@@ -14,7 +14,6 @@ class ReportPage:
     def __init__(self, browser, path):
         self.browser = browser
         self.path = path
-        self.open()
 
     def open(self):
         self.browser.get(self.path.as_uri())
