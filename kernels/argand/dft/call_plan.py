@@ -28,6 +28,7 @@ class DftPlan(CallPlan):
     """
 
     operation = "dft"
+    kind = "transform"
     names = ("x",)
 
     def __init__(

@@ -32,6 +32,7 @@ class GemmPlan(CallPlan):
     """
 
     operation = "gemm"
+    kind = "product"
     names = ("a", "b", "c")
 
     def __init__(

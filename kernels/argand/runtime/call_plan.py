@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from argand.defaults import Operation, default_precision
 from argand.device import Device, cpu, is_cupy_array
-from argand.precision import Precision, precision_name
+from argand.precision import PRECISIONS, Precision, precision_name
 
 _VERSION = 1
 _MOST_BYTES = 1 << 20
@@ -44,6 +45,8 @@ class CallPlan:
     """The public function's name, in files too."""
     names: ClassVar[tuple[str, ...]]
     """Those of the operands."""
+    kind: ClassVar[Operation]
+    """What it is to `argand.defaults`."""
 
     def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         for name, x in zip(self.names, arrays, strict=True):
@@ -56,6 +59,7 @@ class CallPlan:
         #: Arguments of the operation's function but for the operands.
         self.options = {name: _plain(name, value) for name, value in options.items()}
         self._forms = [_form(x) for x in arrays]
+        self._precision = self.options["precision"] or self._default_of(arrays)
         self._on_gpu: Any = None
         #: Computes it for operands and last ``out``; None where it does not take them.
         self._start: Callable[[tuple[Any, ...]], Any] = self._computed
@@ -98,13 +102,14 @@ class CallPlan:
                 )
 
     def describe(self) -> str:
-        """Return what a call runs, in lines: operands, precision, kernels, plan, workspace."""
+        """Return what a call runs, in lines: operands, options, bound, kernels, plan, workspace."""
         operands = ", ".join(
             f"{name} {_words(form)}"
             for name, form in zip(self.names, self._forms, strict=True)
             if form is not None
         )
         lines = [f"{self.operation} of {operands}", f"options: {_given(self.options)}"]
+        lines.append(f"bound: {self._bound()}")
         lines.append(f"device: {self.device.name}")
         if self._on_gpu is not None:
             chosen = self._on_gpu.chosen
@@ -152,6 +157,27 @@ class CallPlan:
             return cls(*arrays, **options)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+    def _default_of(self, arrays: tuple[Any, ...]) -> str:
+        """Return the name of the precision of a call that names none."""
+        for x in arrays:
+            if hasattr(x, "backend_data"):
+                return str(x.precision.name)
+        on_gpu = any(map(_is_on_gpu, arrays))
+        return default_precision(self.kind, arrays, on_gpu=on_gpu)
+
+    def _bound(self) -> str:
+        """Return what is proven of a result, or of the rounded operands that it is made of."""
+        tolerance = self.options.get("tolerance")
+        if tolerance is not None:
+            return f"|error of c_ij| <= {tolerance} |row i of a| |column j of b|, proven"
+        row = PRECISIONS.get(self._precision)
+        if row is None:
+            return "exact integers (docs/kernels/modular.md)"
+        return (
+            f"operands rounded within {row.u:.3g} of themselves at {row.name}, sums in "
+            f"{row.accumulator.name} (docs/verification.md)"
+        )
 
     @property
     def _arguments(self) -> dict[str, Any]:

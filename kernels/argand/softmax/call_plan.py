@@ -30,6 +30,7 @@ class SoftmaxPlan(CallPlan):
     """
 
     operation = "softmax"
+    kind = "softmax"
     names = ("x",)
 
     def __init__(

@@ -83,6 +83,14 @@ def test_a_plan_is_saved_and_loaded(made: Made, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded(*arrays), wanted)  # type: ignore[operator]
 
 
+def test_a_plan_says_what_is_proven() -> None:
+    a = draw(4, 4)
+    assert "bound: |error of c_ij| <= 1e-06 |row i" in GemmPlan(a, a, tolerance=1e-6).describe()
+    assert "exact integers" in GemmPlan(a, a, precision="7xint8").describe()
+    assert "within 5.96e-08 of themselves at fp32" in DftPlan(a).describe()
+    assert "at bf16" in GemmPlan(pack(a, "bf16"), a).describe()
+
+
 def test_packed_operands_have_plans() -> None:
     w, x = pack(draw(4, 4), "fp16"), draw(4, 8)
     plan = GemmPlan(w, x)
