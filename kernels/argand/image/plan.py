@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.device import HOPPER, Arch
+from argand.device import Arch
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import PlanError, require_precision
@@ -84,11 +84,9 @@ def check_plan(plan: ImagePlan, precision: Precision, arch: Arch) -> None:
 def choose_plan(precision: Precision, arch: Arch) -> ImagePlan:
     """Return the plan for a precision: two blocks of a multiprocessor where they fit, else one.
 
-    While one block makes weights the other multiplies. 3xtf32 splits weights where it reads them,
-    and with half of the registers spills but on Hopper.
+    While one block makes weights the other multiplies.
     """
-    spills = precision.operand == TF32 and precision.terms == 2 and arch.sm < HOPPER
-    for blocks in (2, 1)[spills:]:
+    for blocks in (2, 1):
         plan = ImagePlan(64, blocks)
         try:
             check_plan(plan, precision, arch)
