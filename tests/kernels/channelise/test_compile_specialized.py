@@ -38,10 +38,10 @@ def found(
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-@pytest.mark.parametrize("bank", BANKS if EXHAUSTIVE else BANKS[:3], ids=str)
+@pytest.mark.parametrize("bank", BANKS if EXHAUSTIVE else BANKS[:1], ids=str)
 def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
-    if not EXHAUSTIVE and (BANKS.index(bank) + list(COMPONENTS).index(component)) % 3:
-        return  # each bank and each type once
+    if not EXHAUSTIVE and component != "int8":
+        return  # the one that converts
     plan = found(*bank)
     assert plan is not None
     plan = replace(plan, unit_bytes=COMPONENTS[component][1])
