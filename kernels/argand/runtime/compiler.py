@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from argand.runtime.cubin import kernel_usage
 from argand.runtime.own_files import NotOwnError, NotOwnFolderError, read_own, write_own
 from argand.runtime.plain_files import NotPlainError
 
@@ -117,9 +118,7 @@ def compile_cubin(
     if kept is not None:
         return Compiled(path, *kept, cached=True)
     cubin, log = _compile(source, every)
-    if not parse_resources(log):  # seen where many processes compile at once: ptxas says nothing
-        cubin, log = _compile(source, every)
-    resources, warnings = parse_resources(log), parse_warnings(log)
+    resources, warnings = _of_cubin(cubin) | parse_resources(log), parse_warnings(log)
     _write_cached(path, cubin, resources, warnings)
     return Compiled(path, cubin, resources, warnings, cached=False)
 
@@ -191,6 +190,17 @@ def parse_resources(log: str) -> dict[str, Resources]:
             frame, stores, loads = (int(number) for number in stack)
             found[name] = Resources(int(match[1]), stores, loads, frame, int(match[2] or 0))
     return found
+
+
+def _of_cubin(cubin: bytes) -> dict[str, Resources]:
+    """Return what the cubin says, with the stack as spills, which it holds.
+
+    The log has been seen without a word of ptxas, where other processes had compiled the source.
+    """
+    return {
+        name: Resources(registers, stack, stack, stack, 0)
+        for name, (registers, stack) in kernel_usage(cubin).items()
+    }
 
 
 _WARNING = re.compile(r"\(C75\d\d\).*")

@@ -167,18 +167,28 @@ def test_a_cubin_described_by_an_older_version_is_compiled_again(folder: Path) -
     assert compile_cubin(SOURCE, "sm_80", folder=folder).cached
 
 
-def test_a_log_without_a_report_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, silent = nvrtc._compile, [False]
-    monkeypatch.setattr(
-        nvrtc, "_compile", lambda *given: (whole(*given)[0], "") if silent.pop() else whole(*given)
+def test_without_a_report_the_cubin_tells(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the report itself, but that all of a stack counts as spills."""
+    spilling = (
+        'extern "C" __global__ void __launch_bounds__(1024, 2) g(float* x) {\n'
+        "    float y[64];\n"
+        "    for (int i = 0; i < 64; ++i) y[i] = x[i * 4096 + threadIdx.x];\n"
+        "    for (int k = 0; k < 64; ++k) for (int i = 0; i < 64; ++i) y[i] += y[i ^ 1] * y[k];\n"
+        "    for (int i = 0; i < 64; ++i) x[i * 4096 + threadIdx.x] = y[i];\n"
+        "}\n"
     )
-    silent[:] = [False, True]
-    assert set(compile_cubin(SOURCE, "sm_80", folder=folder).resources) == {"f"}
-    silent[:] = [True, True]
-    assert not compile_cubin(SOURCE, "sm_90a", folder=folder).resources
-    silent[:] = [False]
-    again = compile_cubin(SOURCE, "sm_90a", folder=folder)
-    assert (again.cached, set(again.resources)) == (False, {"f"})
+    whole = nvrtc._compile
+    for number, target in enumerate(("sm_80", "sm_90a")):
+        reported = compile_cubin(SOURCE + spilling, target, folder=folder)
+        monkeypatch.setattr(nvrtc, "_compile", lambda *given: (whole(*given)[0], ""))
+        monkeypatch.setenv("ARGAND_CACHE", str(folder / f"cache{number}"))
+        told = compile_cubin(SOURCE + spilling, target, folder=folder)
+        monkeypatch.setattr(nvrtc, "_compile", whole)
+        assert set(told.resources) == {"f", "g"}
+        for name, one in told.resources.items():
+            true = reported.resources[name]
+            assert (one.registers, one.stack) == (true.registers, true.stack)
+            assert (one.spill_stores > 0) == (true.spill_stores > 0) == (name == "g")
 
 
 def test_a_failed_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
