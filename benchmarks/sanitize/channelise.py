@@ -1,6 +1,7 @@
 """Small filter banks for compute-sanitizer: ``python -m benchmarks.sanitize.channelise fp32``.
 
 Every type of samples, lengths that the kernel takes and others, critically sampled and oversampled.
+In kernels by specialised warps every lane arrives at mbarriers: racecheck follows that order.
 Each array is an allocation of its own, so that an access beyond it is one beyond what is allocated.
 The exit status is 1 where a spectrum is beyond its bound.
 """
@@ -9,11 +10,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, ChanneliseProblem, channelise, pairs
+from argand.channelise.plan import plan_of
+from argand.channelise.sm90_plan import specialized
 from argand.device import gpu
 from scipy.signal import firwin
 
@@ -48,19 +53,20 @@ def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 "float32": exact.real.astype(np.float32), "int8": parts[..., 0].copy(),
             }[kind]  # fmt: skip
             x = arrays.asarray(given)
-            found = channelise(
-                pairs(x) if "pairs" in kind else x, channels, taps, window=h,
-                oversampling=fraction, precision=precision,
-            )  # fmt: skip
             real = kind in ("float32", "int8")
+            problem = ChanneliseProblem(
+                (2,), samples, channels, taps, fraction, real, PRECISIONS[precision]
+            )
+            with nullcontext() if arrays is np else watched(problem, kind):
+                found = channelise(
+                    pairs(x) if "pairs" in kind else x, channels, taps, window=h,
+                    oversampling=fraction, precision=precision,
+                )  # fmt: skip
             truth = channelise_reference(exact.real if real else exact, h, channels, fraction)
             ran = ""
             if arrays is not np:
                 from argand.channelise.gpu import algorithm
 
-                problem = ChanneliseProblem(
-                    (2,), samples, channels, taps, fraction, real, PRECISIONS[precision]
-                )
                 ran = algorithm(problem, gpu(0))[1]
             bound = channelise_bound(
                 PRECISIONS[precision], channels, taps, "cpu" if arrays is np else "cuda",
@@ -77,6 +83,19 @@ main = bounded_program(
     banks,
     "a spectrum is off by {} times its bound",
 )
+
+
+def watched(problem: ChanneliseProblem, kind: str) -> AbstractContextManager[None]:
+    """Return a context in which a bank by specialised warps arrives lane by lane."""
+    from argand.channelise.gpu import PLAN_OVERRIDE
+
+    arch = gpu(0).require_arch()
+    plan = plan_of(problem, arch)
+    component = "int8" if "int8" in kind else "float32"
+    found = None if plan is None else specialized(plan, component, arch)
+    if found is None:
+        return nullcontext()
+    return PLAN_OVERRIDE.use(replace(found, arrive_per_lane=True))
 
 
 if __name__ == "__main__":

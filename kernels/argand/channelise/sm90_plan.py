@@ -48,6 +48,8 @@ class SpecializedPlan(ChannelisePlan):
         slots: batches of the ring between both.
         transform_groups: which take batches in turn.
         filter_registers, transform_registers: of a thread.
+        arrive_per_lane: every lane arrives at mbarriers, so that compute-sanitizer's racecheck
+            follows their order.
     """
 
     unit_bytes: int = 8
@@ -56,6 +58,7 @@ class SpecializedPlan(ChannelisePlan):
     transform_groups: int = 3
     filter_registers: int = 144
     transform_registers: int = 64
+    arrive_per_lane: bool = False
 
     @property
     def turn(self) -> int:
@@ -143,7 +146,8 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
     """Return the CUDA C++ of the kernel."""
     roles = (
         f"{plan.turn}, {plan.depth}, {plan.slots}, {plan.transform_groups}, "
-        f"{plan.filter_registers}, {plan.transform_registers}"
+        f"{plan.filter_registers}, {plan.transform_registers}, "
+        f"{str(plan.arrive_per_lane).lower()}"
     )
     kernel = f"SpecializedKernel<kPlan, kRoles, Component::{COMPONENTS[component][0]}>"
     return (

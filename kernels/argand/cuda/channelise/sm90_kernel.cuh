@@ -18,6 +18,7 @@ struct Specialization {
     int groups;  // of transform warps
     int filter_registers;
     int transform_registers;
+    bool arrive_per_lane;  // each lane arrives at mbarriers, not one of a warp
 };
 
 template <bool Value>
@@ -68,10 +69,12 @@ struct SpecializedKernel {
         }
     };
 
-    // One arrival of a warp, after what its lanes have read or written.
+    // Arrives for a warp, after what its lanes have read or written. One lane arrives after
+    // __syncwarp; compute-sanitizer does not follow that order, so for it every lane arrives.
+    static constexpr int kArrivals = roles.arrive_per_lane ? kWarp : 1;
     static __device__ __forceinline__ void arrive(uint32 mbarrier) {
-        __syncwarp();
-        if (threadIdx.x % kWarp == 0) mbarrier_arrive(mbarrier);
+        if constexpr (!roles.arrive_per_lane) __syncwarp();
+        if (roles.arrive_per_lane || threadIdx.x % kWarp == 0) mbarrier_arrive(mbarrier);
     }
 
     // The samples of a warp's columns, frame by frame: a ring in shared memory that no other warp reads.
@@ -211,8 +214,8 @@ struct SpecializedKernel {
         const uint32 full = shared_address(barriers);
         if (threadIdx.x == 0) {
             for (int i = 0; i < roles.slots; ++i) {
-                mbarrier_init(full + i * 8, P / kWarp);
-                mbarrier_init(full + (roles.slots + i) * 8, plan.threads / kWarp);
+                mbarrier_init(full + i * 8, P / kWarp * kArrivals);
+                mbarrier_init(full + (roles.slots + i) * 8, plan.threads / kWarp * kArrivals);
             }
             mbarrier_init_fence();
         }
