@@ -21,6 +21,22 @@ def decibels(powers: Array) -> Array:
     return np.asarray(10 * np.log10(ratio))
 
 
+_PREFIXES = {1e9: "G", 1e6: "M", 1e3: "k", 1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}
+_PREFIXED = ("s", "Hz", "m")
+
+
+def labelled(name: str, values: Array, units: str) -> tuple[Array, str]:
+    """The values along an axis and its label, in a unit in which the largest has up to 3 digits.
+
+    Of s, Hz and m, as people read delays and frequencies; of other units as they are.
+    """
+    largest = float(np.max(np.abs(values), initial=0, where=np.isfinite(values)))
+    if units not in _PREFIXED or largest == 0:
+        return values, f"{name} ({units})" if units else name
+    size = next((size for size in _PREFIXES if largest >= size), min(_PREFIXES))
+    return values / size, f"{name} ({_PREFIXES[size]}{units})"
+
+
 def draw_likeliest(axes: Axes, probability: Array, most: int) -> None:
     """The probabilities of the likeliest basis states as bars, in the order of their numbers."""
     shown = min(most, probability.size)

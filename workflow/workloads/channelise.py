@@ -277,8 +277,9 @@ class Channelise(Workload):
         name = product.axes[-1]
         where = product.coordinates[name]
         order = np.argsort(where.values)
-        axes.plot(where.values[order], pictures.decibels(power(values).mean(axis=0)[order]), lw=1)
-        axes.set_xlabel(f"{name} ({where.units})" if where.units else name)
+        across, label = pictures.labelled(name, where.values[order], where.units)
+        axes.plot(across, pictures.decibels(power(values).mean(axis=0)[order]), lw=1)
+        axes.set_xlabel(label)
         axes.set_ylabel("mean power (dB relative to the strongest)")
         axes.grid(alpha=0.3)
 

@@ -227,8 +227,9 @@ class Dft(Workload):
         if not self.case.inverse and not self.case.shift:
             means = np.fft.fftshift(means)
             where = np.fft.fftshift(np.fft.fftfreq(len(means))) * len(means) * where[1:2].sum()
+        where, label = pictures.labelled(name, where, coordinate.units)
         axes.plot(where, pictures.decibels(means), lw=1)
-        axes.set_xlabel(f"{name} ({coordinate.units})" if coordinate.units else name)
+        axes.set_xlabel(label)
         axes.set_ylabel("mean power (dB relative to the largest)")
         axes.grid(alpha=0.3)
 

@@ -252,21 +252,21 @@ class PowerSpectra(Dft):
         bins, name = product.coordinates[product.axes[-1]], product.axes[-1]
         order = np.argsort(bins.values)
         means = product.data.reshape(-1, *product.data.shape[-2:]).mean(axis=0)[:, order]
-        label = f"{name} ({bins.units})" if bins.units else name
+        across, label = pictures.labelled(name, bins.values[order], bins.units)
         if len(means) == 1:
-            axes.plot(bins.values[order], pictures.decibels(means[0]), lw=1)
+            axes.plot(across, pictures.decibels(means[0]), lw=1)
             axes.set_xlabel(label)
             axes.set_ylabel("power (dB relative to the largest)")
             axes.grid(alpha=0.3)
             return
-        time, along = product.coordinates[product.axes[-2]], product.axes[-2]
-        across, up = bins.values[order], time.values
+        time = product.coordinates[product.axes[-2]]
+        up, upwards = pictures.labelled(product.axes[-2], time.values, time.units)
         edges = (float(across[0]), float(across[-1]), float(up[0]), float(up[-1]))
         drawn = pictures.decibels(pictures.block_means(means, _MOST_DRAWN))
         image = axes.imshow(drawn, origin="lower", aspect="auto", extent=edges)
         axes.figure.colorbar(image, ax=axes, label="power (dB relative to the largest)")
         axes.set_xlabel(label)
-        axes.set_ylabel(f"{along} ({time.units})" if time.units else along)
+        axes.set_ylabel(upwards)
 
 
 def _algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:

@@ -89,7 +89,7 @@ def test_channels_may_be_shifted_and_real_samples_have_half() -> None:
     check_product(product)
     axes = Figure().subplots()
     real.picture(product, axes)
-    assert axes.get_xlabel() == "frequency (Hz)"
+    assert axes.get_xlabel() == "frequency (MHz)"
     outline = real.product_outline(real.outline())
     assert (outline.data.shape, outline.axes) == (product.data.shape, product.axes)
 

@@ -99,9 +99,9 @@ def test_pictures_are_a_curve_or_a_spectrogram(average: Any) -> None:
     check_product(product)
     axes = Figure().subplots()
     one.picture(product, axes)
-    assert axes.get_xlabel() == "frequency (Hz)"
+    assert axes.get_xlabel() == "frequency (kHz)"
     assert axes.get_ylabel() == (
-        "time (s)" if average == 1 else "power (dB relative to the largest)"
+        "time (ms)" if average == 1 else "power (dB relative to the largest)"
     )
     outline = one.product_outline(one.outline())
     assert (outline.data.shape, outline.axes) == (product.data.shape, product.axes)
