@@ -40,11 +40,13 @@ def answers_of(case: StatevectorCase) -> type[StateAnswers]:
 def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -> dict[str, Any]:
     """A drawn case that asks for an answer, of as many numbers as a power of two.
 
-    A noisy one begins with |0...0>, has few qubits, and enough trajectories to prove a digit.
+    A noisy one begins with |0...0>, has few qubits and gates, and trajectories to prove a digit.
     """
     circuit = case["circuit"]
     if variant == "noise":
         circuit = {**circuit, "qubits": 2 + circuit["qubits"] % 4}
+        if "depth" in circuit:
+            circuit["depth"] = 1 + circuit["depth"] % 8
         strengths = 10.0 ** rng.uniform(-3, -0.5, 2)
         noise = dict(zip(("depolarising", "damping"), map(float, strengths), strict=True))
         case = {"circuit": circuit, "noise": {**noise, "trajectories": 8192}}

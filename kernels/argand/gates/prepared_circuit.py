@@ -38,7 +38,7 @@ class PreparedCircuit:
                 f"the plan is for {plan.qubits} qubits, the state has {qubits_of(state)}"
             )
         state_precision(state, plan.precision)
-        self._apply = prepared_gates(state, plan.forms, plan.precision)
+        self._apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
 
     def __call__(self, state: Any) -> Any:
         """Apply the circuit in place and return the state.
