@@ -103,9 +103,7 @@ def contract(
         return out
     made = _split(made, found, orders, sizes)
     if not whole:
-        made = (made.conj() if conj else made) * scale
-        made = made if bias is None else made + bias
-        made = made.conj() if conj else made
+        made = _scaled(made, scale, bias, conj)
     return _stored(_power(made) if power else made, dtype, out)
 
 
@@ -196,6 +194,13 @@ def _split(
         return made
     made = made.reshape(tuple(sizes[label] for label in labels))
     return transposed(made, [labels.index(label) for label in found.result])
+
+
+def _scaled(made: Any, scale: Any, bias: Any, conj: bool) -> Any:
+    """Return a product, which is conjugated with ``conj``, by an array of scales, and the bias."""
+    made = (made.conj() if conj else made) * scale
+    made = made if bias is None else made + bias
+    return made.conj() if conj else made
 
 
 def _power(x: Any) -> Any:
