@@ -2,8 +2,8 @@
 assembler's about slow code.
 
 The short run compiles for the oldest target and Hopper. It takes as many plans of an operation as
-hold each kernel and each precision on both, and each value of a plan's fields once; the exhaustive
-run takes every plan for every target.
+hold each kernel and each precision on both, each flag of each kernel, and each size once; the
+exhaustive run takes every plan for every target.
 """
 
 from __future__ import annotations
@@ -48,13 +48,20 @@ class Candidate:
     def values(self) -> Mapping[str, Hashable]:
         """Return the values of which a cover holds each one.
 
-        They are pairs where a kernel or a precision is to be compiled for each architecture.
+        They are pairs where a kernel or a precision is to be compiled for each architecture, and
+        for flags and names, which choose between the branches of each kernel.
         """
         found = dict(fields_of(self.plan))
         found |= {f"more {name}": value for name, value in fields_of(self.more or {}).items()}
+        kernel, row = (
+            (type(self.plan), getattr(self.plan, "kind", None)),
+            PRECISIONS[self.precision],
+        )
+        for name, value in found.items():
+            found[name] = (kernel, value) if isinstance(value, bool | str) else value
         found |= dict(self.traits)
-        kernel = type(self.plan), found.get("kind")
         found |= {"kernel": (self.arch, kernel), "precision": (self.arch, self.precision)}
+        found |= {"terms": (kernel, row.scaled, row.terms)}
         return {name: value for name, value in found.items() if name not in self.ignored}
 
 

@@ -181,7 +181,11 @@ def wgmma_tiles() -> Iterator[Candidate]:
             if largest or tile not in seen:
                 every = epilogues(precision, plan)
                 for one in every if largest else (every[0], every[-1]):
-                    yield Candidate(precision, ARCHS[TARGET], one)
+                    traits = (
+                        ("read", (one.storage, one.k_major, one.odd_pitch)),
+                        ("written", (row.scaled, one.tma_epilogue, one.out_m_major)),
+                    )
+                    yield Candidate(precision, ARCHS[TARGET], one, traits=traits)
             seen.add(tile)
 
 
