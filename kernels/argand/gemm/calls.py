@@ -18,9 +18,9 @@ _current_stream = cupy.cuda.get_current_stream
 _current_device = cupy.cuda.runtime.getDevice
 
 
-def empty(shape: tuple[int, ...], output: Any) -> Any:
-    """Make an uninitialised array of a dtype, or pairs of a format, ``fp16`` or ``bf16``."""
-    if type(output) is not str:
+def empty(shape: tuple[int, ...], output: str) -> Any:
+    """Make an uninitialised array of a type, or pairs where the type is ``fp16`` or ``bf16``."""
+    if output not in HALF_FORMATS:
         return _ndarray(shape, output)
     return Pairs(_ndarray((*shape, 2), PAIR_FORMATS[output]), output)
 

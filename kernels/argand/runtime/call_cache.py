@@ -13,7 +13,6 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 import cupy
-import numpy as np
 
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.plan_override import PlanOverride
@@ -80,7 +79,7 @@ class KeptCall(NamedTuple):
 
     run: Run
     shape: tuple[int, ...]
-    output: str | np.dtype[Any]
+    output: str
     forbidden: tuple[tuple[int, int, int, bool], ...]
     chosen: Chosen
 
@@ -92,7 +91,7 @@ class CallCache:
         override: the operation's plan override, part of each key.
         table: its tuned plans; a change of them invalidates the calls before.
         form_of: the form of an operand that is no CuPy array; raises NoFormError.
-        empty: makes a result of a shape and a type, which is a name of no NumPy type or a dtype.
+        empty: makes a result of a shape and a type.
         in_place: indices of the operands that may be the result where both have one form.
     """
 
@@ -102,7 +101,7 @@ class CallCache:
         table: TunedPlans[Any] | None = None,
         *,
         form_of: Callable[[Any], Form] | None = None,
-        empty: Callable[[tuple[int, ...], Any], Any] = _ndarray,
+        empty: Callable[[tuple[int, ...], str], Any] = _ndarray,
         in_place: tuple[int, ...] = (),
     ) -> None:
         self._override: PlanOverride[Any] = PlanOverride() if override is None else override
@@ -207,9 +206,7 @@ class CallCache:
         # A form ends with its device. Launches go to the current one.
         if any(form is not None and form[-1] != device for form in (*forms, result)):
             return
-        # A type's name takes CuPy longer to look up than the launch of a kernel.
-        kind = output if output not in np.sctypeDict else np.dtype(output)
-        call = KeptCall(run, shape, kind, self.forbidden(operands, forms, out, result), chosen)
+        call = KeptCall(run, shape, output, self.forbidden(operands, forms, out, result), chosen)
         if self._planning and get_ident() in self._planning:
             self._planning[get_ident()].append((key, call))
         if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:
