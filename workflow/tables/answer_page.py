@@ -57,7 +57,9 @@ def write_answer(
             "".join(map(_figure, others)),
         ),
     ]  # fmt: skip
-    atomic_text(page, html_page(f"What {page.absolute().parent.name} answers", sections, banner))
+    atomic_text(
+        page, html_page(f"What the study {page.absolute().parent.name} answers", sections, banner)
+    )
 
 
 def _about(answers: Sequence[Answer], records: Sequence[Record]) -> str:
