@@ -67,8 +67,10 @@ def test_a_tolerance_takes_the_fewest_moduli_that_prove_it(rng: np.random.Genera
     count = fewest_moduli(300, 1e-12, 2.0**-53)
     by_name = gemm(a, b, precision=f"{count}xint8")
     np.testing.assert_array_equal(gemm(a, b, tolerance=1e-12), by_name)
+    a, b = a.astype(np.complex64), b.astype(np.complex64)
+    assert gemm(a, b, tolerance=1e-6).dtype == np.complex64
     with pytest.raises(ValueError, match="no precision proves a tolerance of 1e-09 at k = 300"):
-        gemm(a.astype(np.complex64), b.astype(np.complex64), tolerance=1e-9)
+        gemm(a, b, tolerance=1e-9)
 
 
 def test_out_may_be_an_operand(rng: np.random.Generator) -> None:

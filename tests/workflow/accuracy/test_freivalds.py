@@ -48,6 +48,15 @@ def test_one_wrong_element_of_a_large_result_is_caught(large, backend, part, whe
     assert f"row {where[0]}," in verdict.reason
 
 
+def test_the_product_of_a_batch_is_named():
+    rng = np.random.default_rng(8)
+    a, b = normal(rng, 3, 200, 64), normal(rng, 3, 64, 100)
+    reference = product_reference(a, b, flop_budget=SMALL_BUDGET)
+    result = gemm(a, b, precision="tf32")
+    result[2, 150, 30] += 0.1 * np.sqrt(2 * 64)
+    assert "product 2, row 150," in freivalds(reference, result, PRECISIONS["tf32"], "cpu").reason
+
+
 def test_the_assessment_fails_for_an_element_that_no_reference_row_holds(large):
     reference, result = large
     row = unseen_row(reference)
