@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import cpu
+from argand.device import cpu, gpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
@@ -64,6 +64,20 @@ def test_means_verify_and_wrong_ones_do_not(answer: str, precision: str) -> None
     assert verdict((0, 1), np.nan) == "wrong"
     other = workload(noise={**NOISE, "damping": 0.4}, **KEYS[answer])
     assert one.assess(staged, other.reference(staged), result, row, "cpu").verdict == "suspect"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("answer", KEYS)
+def test_a_gpu_averages_the_same_trajectories(answer: str, cp: Any) -> None:
+    """But for a trajectory whose jump is within rounding of its number, of which none is here."""
+    one = workload(**KEYS[answer])
+    staged, on_cpu = computed(one, "fp64")
+    ours = one.argand(staged, PRECISIONS["fp64"], gpu(0))
+    operands = {name: cp.asarray(data) for name, data in ours.prepare(staged.operands).items()}
+    result = ours.compute(operands).get()
+    np.testing.assert_allclose(result, on_cpu, atol=1e-12)
+    found = one.assess(staged, one.reference(staged), result, PRECISIONS["fp64"], "cuda")
+    assert found.verified, found.reason
 
 
 def test_few_trajectories_prove_nothing() -> None:
