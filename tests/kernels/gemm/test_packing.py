@@ -225,6 +225,7 @@ def test_packed_on_the_cpu_does_not_meet_an_array_on_a_gpu() -> None:
     class OnGpu:
         """As much of a CuPy array as says where it lives."""
 
+        __module__ = "cupy"
         __cuda_array_interface__ = None
         shape, dtype, ndim = (2, 2), np.dtype(np.complex64), 2
 
