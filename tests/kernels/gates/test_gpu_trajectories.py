@@ -70,7 +70,9 @@ def test_the_first_ones_do_not_depend_on_how_many_follow(cp: Any, rng: np.random
     assert np.array_equal(last.get(), many[993:].get())
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120"])
+@pytest.mark.parametrize(
+    "target", [*(pytest.param(t, marks=pytest.mark.slow) for t in ("sm_80", "sm_120")), "sm_90a"]
+)
 def test_the_kernel_compiles_without_spills(target: str) -> None:
     for dtype in ("complex64", "complex128"):
         assert_clean(source.kernel_source(dtype), target, source.kernel_name(dtype))
