@@ -60,8 +60,42 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not error <= evolution_bound(row, [len(gate.targets)], "cuda"):
                 wrong += 1
                 print(f"{plan} on {gate.targets} under {gate.controls}: error {error:.3g}")
+    for name, error, bound in sequence_errors(row, rng):
+        calls += 1
+        if not error <= bound:
+            wrong += 1
+            print(f"{name}: error {error:.3g}")
     print(f"{calls} calls, {wrong} wrong")
     return int(wrong > 0)
+
+
+def sequence_errors(
+    precision: Precision, rng: np.random.Generator
+) -> Iterator[tuple[str, float, float]]:
+    """A pass that gates share, with its error and bound: with qubit 0, without, and phases."""
+    import cupy
+    from argand.gates import sequence_plan
+    from argand.gates.sequence_gpu import PreparedSequence
+
+    if sequence_plan.plan_sequence(precision, gpu(0).require_arch()) is None:
+        return
+    tile = sequence_plan.completed_tile(_QUBITS, range(7, _QUBITS))
+    phase = np.diag([1, np.exp(0.7j)])
+    chosen = [((0, 7, 9, 14), ()), ((13,), (4,)), ((6,), (11,)), ((8, 10, 12, 13), ())]
+    forms = [
+        gate_form(_QUBITS, phase if held else random_unitary(rng, len(targets)), targets, held)
+        for targets, held in chosen
+    ]
+    state = rng.standard_normal((2**_QUBITS, 2)).view(np.complex128)[:, 0]
+    state = (state / np.linalg.norm(state)).astype(precision.output)
+    given = cupy.asarray(state)
+    PreparedSequence(_QUBITS, forms, precision, tile)(given)
+    expected = state.astype(np.complex128)
+    for form in forms:
+        apply_gate(expected, form.matrix, form.targets, controls=form.controls)
+    widths = [len(form.targets) for form in forms]
+    error = float(np.linalg.norm(given.get() - expected))
+    yield "a shared pass", error, evolution_bound(precision, widths, "cuda")
 
 
 def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:
