@@ -11,6 +11,8 @@ from typing import Any
 # Read when BLAS is loaded. Tests run beside each other, so the threads of one would wait for cores
 # that the others have, spinning; those that are about threads ask for them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Where JAX has the GPU, it would take most of its memory from the tests beside it.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import numpy as np
 import pytest

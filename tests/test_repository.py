@@ -72,3 +72,9 @@ def test_files_of_code_have_at_most_300_lines(root: Path) -> None:
     }
     assert len(lengths) > 500
     assert {name: lines for name, lines in lengths.items() if lines > 300} == {}
+
+
+def test_files_of_tests_have_names_of_their_own(root: Path) -> None:
+    """In folders that are no packages, pytest takes one of two for the other."""
+    names = [path.name for path in (root / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

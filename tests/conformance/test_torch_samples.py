@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import chain
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 try:
-    from torch.testing._internal.common_methods_invocations import op_db
+    with warnings.catch_warnings(action="ignore"):  # of what torch's own tests are made with
+        from torch.testing._internal.common_methods_invocations import op_db
 except ImportError as missing:  # a package that torch's tests need and its wheel does not bring
     pytest.skip(f"torch's own samples cannot be imported: {missing}", allow_module_level=True)
 
