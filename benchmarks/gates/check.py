@@ -56,9 +56,9 @@ def check(
         rest &= ~sum(1 << target for target in gate.targets)
         rest |= sum(1 << control for control in gate.controls)
         places = np.asarray(offsets)[:, None] | rest
-        wanted = gate.matrix @ on_host(before[places]).astype(np.complex128)
+        expected = gate.matrix @ on_host(before[places]).astype(np.complex128)
         found = assess_state(
-            state_reference(wanted.reshape(-1)), on_host(after[places]).reshape(-1), precision,
+            state_reference(expected.reshape(-1)), on_host(after[places]).reshape(-1), precision,
             widths=candidate.widths, backend=backend,
         )  # fmt: skip
         # Of the whole state there is the norm alone.
@@ -88,5 +88,5 @@ def _against(
     length = np.sqrt(scale)
     reference = state_reference(np.array([length, 0], np.complex128))
     found = np.array([length, np.sqrt(error)], np.complex128)
-    judged = assess_state(reference, found, precision, widths=widths, backend=backend)
-    return replace(judged, measures={**judged.measures, "fidelity": fidelity})
+    accuracy = assess_state(reference, found, precision, widths=widths, backend=backend)
+    return replace(accuracy, measures={**accuracy.measures, "fidelity": fidelity})

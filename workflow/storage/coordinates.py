@@ -196,13 +196,13 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
     kind = dataset.dtype
     if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
         raise InputError(f"{key}: {dataset.name} must hold numbers, got {kind}")
-    wanted = np.dtype(np.float64 if kind.kind == "f" else np.int64)
+    dtype = np.dtype(np.float64 if kind.kind == "f" else np.int64)
     if check and dataset.size > MOST_CHECKED:
-        return blank(dataset.shape, wanted)
+        return blank(dataset.shape, dtype)
     try:
         with limited_memory(4 * dataset.size * 8):
             check_chunks(dataset, [range(n) for n in dataset.shape])
-            return np.asarray(dataset[...], wanted)
+            return np.asarray(dataset[...], dtype)
     except ChunkError as error:
         raise InputError(f"{key}: {error}") from error
     except MemoryError as error:

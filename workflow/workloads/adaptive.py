@@ -92,12 +92,12 @@ class Adaptive(Workload):
             )
         if self._steered:
             return
-        weights, wanted = found.operands["weights"].shape, (shape[2], shape[1], shape[3])
-        pairs = zip((weights[0], weights[1]), wanted[:2], strict=True)
-        if weights[3] != wanted[2] or any(one not in (1, other) for one, other in pairs):
+        weights, sizes = found.operands["weights"].shape, (shape[2], shape[1], shape[3])
+        pairs = zip((weights[0], weights[1]), sizes[:2], strict=True)
+        if weights[3] != sizes[2] or any(one not in (1, other) for one, other in pairs):
             raise InputError(
-                f"input.weights must be of {wanted[0]} frequencies or 1, {wanted[1]} polarizations "
-                f"or 1, any beams and {wanted[2]} antennas as the covariances, got {weights}"
+                f"input.weights must be of {sizes[0]} frequencies or 1, {sizes[1]} polarizations "
+                f"or 1, any beams and {sizes[2]} antennas as the covariances, got {weights}"
             )
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:

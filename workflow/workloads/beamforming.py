@@ -179,8 +179,8 @@ class Beamforming(Workload):
                 "samples": received(*place, waves, case.noise, self.rng),
             }
             drawn = {
-                name: Drawn(wanted.shape, wanted.dtype, makers[name])
-                for name, wanted in self.outline().operands.items()
+                name: Drawn(operand.shape, operand.dtype, makers[name])
+                for name, operand in self.outline().operands.items()
             }
             time = np.arange(case.samples or 0) / case.frequencies.step_hz
             return Staged({}, axes, self._coordinates(time), {"seed": self.seed}, drawn)

@@ -110,8 +110,8 @@ class Channelise(Workload):
         case = self.case
         if case.input is None:
             outline = self.outline()
-            wanted = outline.operands["samples"]
-            drawn = {"samples": Drawn(wanted.shape, wanted.dtype, self._samples)}
+            operand = outline.operands["samples"]
+            drawn = {"samples": Drawn(operand.shape, operand.dtype, self._samples)}
             axes = {"samples": outline.axes["samples"]}
             time = np.arange(case.samples or 0) / case.sample_rate_hz
             there = {**outline.coordinates, "time": Coordinate(time, "s", "time")}

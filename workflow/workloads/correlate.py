@@ -96,8 +96,8 @@ class Correlate(Workload):
             )
         waves = [Wave(source.direction, source.power) for source in case.sources]
         make = received(self.frequencies_hz(), self.positions(), waves, case.noise, self.rng)
-        wanted = self.outline().operands["voltages"]
-        drawn = {"voltages": Drawn(wanted.shape, wanted.dtype, make)}
+        operand = self.outline().operands["voltages"]
+        drawn = {"voltages": Drawn(operand.shape, operand.dtype, make)}
         time = np.arange(case.samples or 0) / case.frequencies.step_hz
         return Staged({}, _axes(), self._coordinates(time), {"seed": self.seed}, drawn)
 

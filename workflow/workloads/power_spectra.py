@@ -94,8 +94,8 @@ class PowerSpectra(Dft):
             found = operands.staged(case.input, self._operands, upstream, allow_nonfinite=allow)
             return self._windowed(found)
         outline = self._drawn()
-        wanted = outline.operands["samples"]
-        drawn = {"samples": Drawn(wanted.shape, wanted.dtype, self._samples)}
+        operand = outline.operands["samples"]
+        drawn = {"samples": Drawn(operand.shape, operand.dtype, self._samples)}
         axes = {"samples": outline.axes["samples"]}
         return self._windowed(Staged({}, axes, self._times(), {"seed": self.seed}, drawn))
 

@@ -100,9 +100,9 @@ def check_wgmma_plan(
         raise PlanError(f"polarizations must be 1 or 2, with 64 beams at 2, got {plan}")
     if plan.group not in (1, 2, 4, 8, 16):
         raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
-    wanted = plan.blocks * (plan.shared_bytes(antennas, precision) + _BLOCK_BYTES)
-    if wanted > arch.shared_bytes + _BLOCK_BYTES or plan.blocks * plan.threads > 512:
-        raise PlanError(f"{plan} takes {wanted} bytes of shared memory, or too many registers")
+    needed = plan.blocks * (plan.shared_bytes(antennas, precision) + _BLOCK_BYTES)
+    if needed > arch.shared_bytes + _BLOCK_BYTES or plan.blocks * plan.threads > 512:
+        raise PlanError(f"{plan} takes {needed} bytes of shared memory, or too many registers")
 
 
 def choose_wgmma_plan(

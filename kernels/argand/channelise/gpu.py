@@ -159,9 +159,9 @@ def _chunks(problem: ChanneliseProblem, plan: ChannelisePlan, device: Device) ->
     batches = -(-each // plan.batch)
     apart = problem.rows * problem.phases
     resident = device.sm_count * plan.blocks * plan.groups
-    wanted = max(1, resident if apart == 1 else -(-WAVES * resident // apart))
+    target_blocks = max(1, resident if apart == 1 else -(-WAVES * resident // apart))
     most = max(1, _MOST_FRAMES // (plan.batch * plan.frames))
-    of_chunk = min(max(1, -(-batches // wanted)), most)
+    of_chunk = min(max(1, -(-batches // target_blocks)), most)
     return -(-batches // of_chunk), of_chunk
 
 

@@ -96,12 +96,12 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
     if taken > arch.shared_bytes + _RESERVED:
         raise PlanError(f"rings and barriers take {taken} bytes of shared memory")
     held = _REGISTERS // plan.blocks // plan.block_threads // 8 * 8 * plan.block_threads
-    wanted = (
+    needed = (
         plan.columns * plan.filter_registers
         + plan.transform_groups * plan.threads * plan.transform_registers
     )
-    if wanted > held:
-        raise PlanError(f"roles take {wanted} registers of {held}")
+    if needed > held:
+        raise PlanError(f"roles take {needed} registers of {held}")
 
 
 def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> SpecializedPlan | None:

@@ -93,11 +93,11 @@ class CallPlan:
 
     def _refuse(self, arrays: tuple[Any, ...]) -> None:
         """Raise ValueError where an operand has not the form that was planned."""
-        for name, x, wanted in zip(self.names, arrays, self._forms, strict=True):
+        for name, x, expected in zip(self.names, arrays, self._forms, strict=True):
             found = _form(x)
-            if found != wanted:
+            if found != expected:
                 raise ValueError(
-                    f"{name} must be {_words(wanted)} as planned, got {_words(found)}; "
+                    f"{name} must be {_words(expected)} as planned, got {_words(found)}; "
                     f"make another plan for it"
                 )
 

@@ -128,11 +128,11 @@ class DevicePlan:
             forms, _ = self._look(every)
         except NoFormError as error:
             return f"operands and out must be on {self.device.name}, got {error}"
-        for name, found, wanted in zip((*names, "out"), forms, self._with_out, strict=True):
-            if found is not None and found != wanted:
+        for name, found, expected in zip((*names, "out"), forms, self._with_out, strict=True):
+            if found is not None and found != expected:
                 return (
                     f"{name} must have the planned type, shape, strides (None: contiguous), "
-                    f"address modulo 32 and device {wanted}, got {found}"
+                    f"address modulo 32 and device {expected}, got {found}"
                 )
         return "out must not overlap an operand"
 

@@ -143,9 +143,9 @@ def _chunks(segments: int, each: int, plan: ChannelisePlan, device: Device) -> t
     """Into how many chunks each of so many runs of segments is cut, and the batches of a chunk."""
     batches = -(-segments // plan.batch)
     resident = device.sm_count * plan.blocks * plan.groups
-    wanted = max(1, resident if each == 1 else -(-WAVES * resident // each))
+    target_blocks = max(1, resident if each == 1 else -(-WAVES * resident // each))
     most = max(1, _MOST_SEGMENTS // plan.batch)
-    of_chunk = min(max(1, -(-batches // wanted)), most)
+    of_chunk = min(max(1, -(-batches // target_blocks)), most)
     return -(-batches // of_chunk), of_chunk
 
 

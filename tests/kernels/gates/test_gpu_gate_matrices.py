@@ -18,10 +18,10 @@ pytestmark = pytest.mark.gpu
 def check(cp: Any, state: Any, matrix: Any, targets: Sequence[int]) -> None:
     """Compare every amplitude with fp64."""
     found = cp.asarray(state.astype("complex64"))
-    wanted = dense_gate(found, matrix, targets)
+    expected = dense_gate(found, matrix, targets)
     apply_gate(found, cp.asarray(matrix), targets)
     bound = gate_bound(PRECISIONS["3xfp16"], len(targets))
-    assert float(cp.linalg.norm(found - wanted)) <= bound
+    assert float(cp.linalg.norm(found - expected)) <= bound
 
 
 @pytest.mark.parametrize(("precision", "width"), KERNELS)
@@ -38,9 +38,9 @@ def test_the_bits_are_those_of_the_same_matrix_on_the_host(
         for on_gpu in (cp.asarray(given), cp.asarray(given).T.copy().T, cp.asarray(given)):
             found = cp.asarray(state)
             apply_gate(found, on_gpu, targets, controls=[control], precision=precision)
-            wanted = cp.asarray(state)
-            apply_gate(wanted, given, targets, controls=[control], precision=precision)
-            assert found.get().tobytes() == wanted.get().tobytes()
+            expected = cp.asarray(state)
+            apply_gate(expected, given, targets, controls=[control], precision=precision)
+            assert found.get().tobytes() == expected.get().tobytes()
 
 
 @pytest.mark.parametrize("width", [1, 3, 5, 6, 7])
@@ -54,32 +54,32 @@ def test_sparse_matrices_are_products(cp: Any, rng: np.random.Generator, width: 
 def test_the_matrix_may_change_between_calls(cp: Any, rng: np.random.Generator) -> None:
     """Also where several calls became one graph, and without waiting for the matrix."""
     held = cp.empty((32, 32), cp.complex64)
-    state, wanted = (cp.asarray(random_state(rng, QUBITS).astype("complex64")) for _ in range(2))
-    wanted[...] = state
+    state, expected = (cp.asarray(random_state(rng, QUBITS).astype("complex64")) for _ in range(2))
+    expected[...] = state
     for _ in range(6):
         matrix = random_unitary(rng, 5).astype("complex64")
         held[...] = cp.asarray(matrix)
         apply_gate(state, held, range(5, 10))
-        apply_gate(wanted, matrix, range(5, 10))
-    assert state.get().tobytes() == wanted.get().tobytes()
+        apply_gate(expected, matrix, range(5, 10))
+    assert state.get().tobytes() == expected.get().tobytes()
 
 
 def test_a_matrix_within_the_state(cp: Any, rng: np.random.Generator) -> None:
     state = cp.asarray(random_state(rng, QUBITS).astype("complex64"))
-    matrix, wanted = state[:16].reshape(4, 4), state.copy()
-    apply_gate(wanted, matrix.get(), (3, 9))
+    matrix, expected = state[:16].reshape(4, 4), state.copy()
+    apply_gate(expected, matrix.get(), (3, 9))
     apply_gate(state, matrix, (3, 9))
-    assert state.get().tobytes() == wanted.get().tobytes()
+    assert state.get().tobytes() == expected.get().tobytes()
 
 
 def test_states_that_begin_within_a_chunk(cp: Any, rng: np.random.Generator) -> None:
     memory = cp.zeros(2**QUBITS + 1, cp.complex64)
     memory[1:] = cp.asarray(random_state(rng, QUBITS))
-    wanted, matrix = memory[1:].copy(), cp.asarray(random_unitary(rng, 2))
+    expected, matrix = memory[1:].copy(), cp.asarray(random_unitary(rng, 2))
     for _ in range(2):
         apply_gate(memory[1:], matrix, (0, 4))
-        apply_gate(wanted, matrix, (0, 4))
-    assert bool((memory[1:] == wanted).all())
+        apply_gate(expected, matrix, (0, 4))
+    assert bool((memory[1:] == expected).all())
 
 
 def test_wide_and_real_matrices(cp: Any, rng: np.random.Generator) -> None:

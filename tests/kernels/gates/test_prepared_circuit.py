@@ -22,11 +22,11 @@ def circuit(rng: np.random.Generator) -> list[Gate]:
 
 def test_it_gives_what_running_the_plan_gives(rng: np.random.Generator) -> None:
     plan, state = plan_circuit(QUBITS, circuit(rng)), random_state(rng, QUBITS).astype("complex64")
-    wanted, other = state.copy(), random_state(rng, QUBITS).astype("complex64")
-    run_circuit(wanted, plan)
+    expected, other = state.copy(), random_state(rng, QUBITS).astype("complex64")
+    run_circuit(expected, plan)
     prepared = PreparedCircuit(plan, other)
     assert prepared(state) is state
-    np.testing.assert_array_equal(state, wanted)
+    np.testing.assert_array_equal(state, expected)
     assert prepared.describe() == plan.listing()
 
 
@@ -45,12 +45,12 @@ def test_other_states_are_refused(rng: np.random.Generator) -> None:
 @pytest.mark.gpu
 def test_a_graph_replays_a_circuit(cp: Any, rng: np.random.Generator) -> None:
     gates = circuit(rng)
-    state, wanted = (cp.asarray(random_state(rng, 15).astype("complex64")) for _ in range(2))
-    wanted[...] = state
+    state, expected = (cp.asarray(random_state(rng, 15).astype("complex64")) for _ in range(2))
+    expected[...] = state
     plan = plan_circuit(15, gates, width=3)
     prepared = PreparedCircuit(plan, state)
     for _ in range(3):
-        run_circuit(wanted, plan)
+        run_circuit(expected, plan)
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
@@ -59,4 +59,4 @@ def test_a_graph_replays_a_circuit(cp: Any, rng: np.random.Generator) -> None:
         for _ in range(3):
             graph.launch(stream=stream)
     stream.synchronize()
-    assert bool((state == wanted).all())
+    assert bool((state == expected).all())

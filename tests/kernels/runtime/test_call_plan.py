@@ -53,11 +53,11 @@ def made(request: pytest.FixtureRequest) -> Made:
 
 
 def test_a_plan_computes_what_the_call_does(made: Made) -> None:
-    plan, arrays, wanted = made
-    out = np.empty_like(wanted)
+    plan, arrays, expected = made
+    out = np.empty_like(expected)
     assert plan(*arrays, out=out) is out  # type: ignore[operator]
     for found in (out, plan(*arrays)):  # type: ignore[operator]
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_other_arrays_are_refused(made: Made) -> None:
@@ -76,11 +76,11 @@ def test_a_plan_says_what_it_runs(made: Made) -> None:
 
 
 def test_a_plan_is_saved_and_loaded(made: Made, tmp_path: Path) -> None:
-    plan, arrays, wanted = made
+    plan, arrays, expected = made
     plan.save(tmp_path / "plan.json")
     loaded = type(plan).load(tmp_path / "plan.json", *arrays)
     assert loaded.describe() == plan.describe()
-    np.testing.assert_array_equal(loaded(*arrays), wanted)  # type: ignore[operator]
+    np.testing.assert_array_equal(loaded(*arrays), expected)  # type: ignore[operator]
 
 
 def test_a_plan_says_what_is_proven() -> None:

@@ -68,9 +68,9 @@ def planned(
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_plan_computes_the_bits_of_the_call(cp: Any, rng: Any, name: str) -> None:
-    plan, given, wanted = planned(cp, rng, name)
-    out = cp.empty_like(wanted[0])
-    for arrays, result in [*zip(given, wanted, strict=True)] * 2:
+    plan, given, expected = planned(cp, rng, name)
+    out = cp.empty_like(expected[0])
+    for arrays, result in [*zip(given, expected, strict=True)] * 2:
         assert bool((plan(*arrays) == result).all())
         for _ in range(2):
             out.fill(7)
@@ -81,9 +81,9 @@ def test_a_plan_computes_the_bits_of_the_call(cp: Any, rng: Any, name: str) -> N
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("by ")])
 def test_a_graph_replays_a_plan(cp: Any, rng: Any, name: str) -> None:
     """The plan's memory is its own: what is allocated after the capture is not written."""
-    plan, given, wanted = planned(cp, rng, name)
+    plan, given, expected = planned(cp, rng, name)
     held = tuple(cp.empty_like(x) for x in given[0])
-    out = cp.empty_like(wanted[0])
+    out = cp.empty_like(expected[0])
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         plan(*held, out=out)
@@ -91,7 +91,7 @@ def test_a_graph_replays_a_plan(cp: Any, rng: Any, name: str) -> None:
         plan(*held, out=out)
         graph = stream.end_capture()
         others = [cp.full(1 << 16, 3, cp.uint8) for _ in range(64)]
-        for arrays, result in zip(given, wanted, strict=True):
+        for arrays, result in zip(given, expected, strict=True):
             for to, x in zip(held, arrays, strict=True):
                 to[...] = x
             graph.launch(stream=stream)
@@ -124,10 +124,10 @@ def test_what_a_plan_remembers_goes_with_the_arrays(cp: Any, rng: Any) -> None:
     plan = GemmPlan(a, b, precision="tf32")
     for number in range(100):
         x, out = cp.asarray(complexes(rng, 40, 40)), cp.empty_like(a)
-        wanted = gemm(x, b, precision="tf32")
+        expected = gemm(x, b, precision="tf32")
         for _ in range(2):
-            assert bool((plan(x, b) == wanted).all())
-            assert bool((plan(x, b, out=out) == wanted).all())
+            assert bool((plan(x, b) == expected).all())
+            assert bool((plan(x, b, out=out) == expected).all())
         assert len(plan._on_gpu._known) == 2, number
         del x, out
         assert not plan._on_gpu._known
@@ -148,16 +148,16 @@ def test_arrays_that_are_copied_have_no_plan(cp: Any, rng: Any) -> None:
 def test_packed_operands_and_pairs_have_plans(cp: Any, rng: Any) -> None:
     a, b = (cp.asarray(complexes(rng, *shape)) for shape in ((64, 256), (256, 512)))
     packed, halves = pack(a, "fp16"), [to_pairs(x, "fp16") for x in (a, b)]
-    plan, wanted = GemmPlan(packed, b), gemm(packed, b)
+    plan, expected = GemmPlan(packed, b), gemm(packed, b)
     half = GemmPlan(*halves, precision="fp16", output="complex-half")
     rounded = gemm(*halves, precision="fp16", output="complex-half").array
     for _ in range(2):
-        assert bool((plan(packed, b) == wanted).all())
+        assert bool((plan(packed, b) == expected).all())
         assert bool((half(*halves).array == rounded).all())
 
 
 def test_two_streams_have_memory_of_their_own(cp: Any, rng: Any) -> None:
-    plan, given, wanted = planned(cp, rng, "packed before")
+    plan, given, expected = planned(cp, rng, "packed before")
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(2)]
     cp.cuda.Device().synchronize()
     found = []
@@ -167,7 +167,7 @@ def test_two_streams_have_memory_of_their_own(cp: Any, rng: Any) -> None:
                 found.append(plan(*arrays))
     cp.cuda.Device().synchronize()
     for number, x in enumerate(found):
-        assert bool((x == wanted[number % 2]).all())
+        assert bool((x == expected[number % 2]).all())
 
 
 def test_a_plan_says_what_runs_and_is_saved_with_its_tuned_plan(
@@ -182,7 +182,7 @@ def test_a_plan_says_what_runs_and_is_saved_with_its_tuned_plan(
     assert "cufft" not in before.describe()
     device = int(cp.cuda.Device().id)
     TABLE.keep(device, {before._on_gpu.chosen.entry: TunedDft.of(None)})
-    tuned, wanted = DftPlan(x), dft(x)
+    tuned, expected = DftPlan(x), dft(x)
     assert "kernels: cufft" in tuned.describe()
     tuned.save(tmp_path / "plan.json")
     TABLE.path(device).unlink()
@@ -191,6 +191,6 @@ def test_a_plan_says_what_runs_and_is_saved_with_its_tuned_plan(
     assert "cufft" not in DftPlan(x).describe()
     loaded = DftPlan.load(tmp_path / "plan.json", x)
     assert "kernels: cufft" in loaded.describe()
-    assert bool((loaded(x) == wanted).all())
+    assert bool((loaded(x) == expected).all())
     TABLE.forget()
     TABLE.changed()

@@ -182,10 +182,10 @@ def test_without_a_report_the_cubin_tells(folder: Path, monkeypatch: pytest.Monk
         reported = compile_cubin(SOURCE + spilling, target, folder=folder)
         monkeypatch.setattr(nvrtc, "_compile", lambda *given: (whole(*given)[0], ""))
         monkeypatch.setenv("ARGAND_CACHE", str(folder / f"cache{number}"))
-        told = compile_cubin(SOURCE + spilling, target, folder=folder)
+        message = compile_cubin(SOURCE + spilling, target, folder=folder)
         monkeypatch.setattr(nvrtc, "_compile", whole)
-        assert set(told.resources) == {"f", "g"}
-        for name, one in told.resources.items():
+        assert set(message.resources) == {"f", "g"}
+        for name, one in message.resources.items():
             true = reported.resources[name]
             assert (one.registers, one.stack) == (true.registers, true.stack)
             assert (one.spill_stores > 0) == (true.spill_stores > 0) == (name == "g")

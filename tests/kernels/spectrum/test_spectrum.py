@@ -19,9 +19,9 @@ def test_every_bin_is_scipys_within_the_bound(name: str, precision: str) -> None
     out = np.full(one.power.shape, np.nan, PRECISIONS[precision].real_output)
     found = spectrum(one.operand(), one.length, **one.options, precision=precision, out=out)
     assert found is out
-    judged = one.judged(out, precision, "cpu")
-    assert judged.verdict in ("verified", "unproven"), judged.reason
-    assert judged.verified or precision in ("fp16", "tf32", "bf16")
+    accuracy = one.judged(out, precision, "cpu")
+    assert accuracy.verdict in ("verified", "unproven"), accuracy.reason
+    assert accuracy.verified or precision in ("fp16", "tf32", "bf16")
 
 
 @pytest.mark.parametrize("name", SIGNALS)
@@ -64,8 +64,8 @@ def test_scalloping_is_the_windows() -> None:
     for window, lost in (("boxcar", 3.92), ("hann", 1.42), ("flattop", 0.01)):
         one = drawn(64, 20, window=window)
         found = spectrum(one.operand(), 64, window=window)
-        judged = one.judged(found, "fp32", "cpu")
-        assert judged.measures["scalloping_db"] == pytest.approx(lost, abs=0.01)
+        accuracy = one.judged(found, "fp32", "cpu")
+        assert accuracy.measures["scalloping_db"] == pytest.approx(lost, abs=0.01)
 
 
 def test_a_tone_at_a_centre_has_its_power_and_noise_its_density() -> None:
@@ -81,19 +81,19 @@ def test_a_tone_at_a_centre_has_its_power_and_noise_its_density() -> None:
 
 def test_a_whole_mean_is_welchs() -> None:
     x = drawn(48, 100, kind="float64").given
-    _, wanted = signal.welch(x, 2.0, "hamming", 48, 16, detrend=False)
+    _, expected = signal.welch(x, 2.0, "hamming", 48, 16, detrend=False)
     found = spectrum(
         x, 48, overlap=16, window="hamming", average="all", sample_rate=2.0, precision="fp64"
     )
-    np.testing.assert_allclose(found[0], wanted, rtol=1e-12)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
 
 
 def test_welchs_default_is_a_constant_trend_and_a_ramp_leaves_its_noise() -> None:
     x = drawn(64, 60, kind="float64", rise=0.5).given
     for detrend in ("constant", "linear"):
-        _, wanted = signal.welch(x, nperseg=64, detrend=detrend)
+        _, expected = signal.welch(x, nperseg=64, detrend=detrend)
         found = spectrum(x, 64, average="all", detrend=detrend, precision="fp64")
-        np.testing.assert_allclose(found[0], wanted, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found[0], expected, rtol=1e-9, atol=1e-12)
     assert not spectrum(x, 1, overlap=0, window="boxcar", detrend="linear").any()
     ramp = 1e6 + 10 * np.arange(5000.0)
     left = spectrum(ramp, 128, average="all", detrend="linear")

@@ -34,10 +34,10 @@ class TestCheck:
         return tmp_path / "in.h5"
 
     @staticmethod
-    def told(loaded) -> list[str]:
-        with pytest.raises(StudyError) as told:
+    def error_of(loaded) -> list[str]:
+        with pytest.raises(StudyError) as raised:
             check_study(loaded)
-        return str(told.value).splitlines()
+        return str(raised.value).splitlines()
 
     def test_nothing_wrong(self, path):
         loaded = study(x={"input": {"file": str(path), "a": "/a"}}, y={"input": {"workload": "x"}})
@@ -52,7 +52,7 @@ class TestCheck:
             name={"input": {"file": str(path), "a": "/aa"}},
             rank={"input": {"file": str(path), "a": "/cube"}},
         )
-        gone, name, rank = self.told(loaded)
+        gone, name, rank = self.error_of(loaded)
         assert gone.startswith(f"workloads.gone.input.file: there is no file {path}x")
         assert name.endswith("has no dataset /aa; did you mean /a? (it has: /a, /cube)")
         assert name.startswith("workloads.name.input.a: ")
@@ -61,7 +61,7 @@ class TestCheck:
     def test_auto_has_something_to_take_on_the_cpu(self):
         case = {"kind": "gemm", "m": 2, "n": 2, "k": 2}
         given = {"device": "cpu", "precisions": ["tf32"], "workloads": {"x": case}}
-        assert self.told(load_study(given)) == [
+        assert self.error_of(load_study(given)) == [
             "workloads.x.precisions: must have one of ['fp64', 'fp32'] for precision: auto on the "
             "CPU, where the others are models of a GPU's, got ['tf32']"
         ]
@@ -70,7 +70,7 @@ class TestCheck:
 
     def test_an_unknown_upstream(self):
         loaded = study(beams={}, x={"input": {"workload": "baems"}})
-        assert self.told(loaded) == [
+        assert self.error_of(loaded) == [
             "workloads.x.input.workload: must be one of ['beams'] (kind toy), got 'baems'; "
             "did you mean 'beams'?"
         ]
@@ -84,20 +84,24 @@ class TestCheck:
                 }
             }
         )
-        assert self.told(loaded) == [
+        assert self.error_of(loaded) == [
             "workloads.x.input.workload: must be one of [] (kind toy), got 'product'"
         ]
 
     def test_itself_and_in_a_circle(self):
-        (told,) = self.told(study(x={"input": {"workload": "x"}}, y={}))
-        assert told.startswith("workloads.x.input.workload: must be one of ['y'] (kind toy), got ")
-        (told,) = self.told(study(x={"input": {"workload": "y"}}, y={"input": {"workload": "x"}}))
-        assert "these read each other's products: " in told
+        (message,) = self.error_of(study(x={"input": {"workload": "x"}}, y={}))
+        assert message.startswith(
+            "workloads.x.input.workload: must be one of ['y'] (kind toy), got "
+        )
+        (message,) = self.error_of(
+            study(x={"input": {"workload": "y"}}, y={"input": {"workload": "x"}})
+        )
+        assert "these read each other's products: " in message
 
     def test_cuda_without_a_gpu(self, monkeypatch):
         monkeypatch.setattr("argand.device.gpus", list)
         loaded = study(settings={"device": "cuda"}, x={})
-        assert self.told(loaded)[0].startswith("device: cuda was asked for, but no GPU answers")
+        assert self.error_of(loaded)[0].startswith("device: cuda was asked for, but no GPU answers")
         check_study(study(settings={"device": "auto"}, x={}))
         check_study(loaded, device_here=False)  # a cluster's submit host
 
@@ -131,9 +135,9 @@ class TestCheck:
             "  late: {kind: dft, length: 4, batch: 2, precisions: [fp32], precision: fp64}\n"
             "  reads: {kind: softmax, input: {workload: wrong}}\n"
         )
-        with pytest.raises(StudyError) as told:
+        with pytest.raises(StudyError) as raised:
             checked_study(path)
-        text = "\n".join(told.value.mistakes)
+        text = "\n".join(raised.value.mistakes)
         assert "workloads.wrong.mm: unknown key" in text
         assert "workloads.absent.input.file: there is no file" in text
         assert "workloads.late.precision: must be auto or one of" in text
@@ -150,9 +154,9 @@ class TestCheck:
             "  second: {kind: dft, axis: n, input: {samples: {workload: first}}}\n"
             "  huge: {kind: dft, length: 67108864, batch: 1048576, shards: 4096}\n"
         )
-        with pytest.raises(StudyError) as told:
+        with pytest.raises(StudyError) as raised:
             checked_study(path)
-        assert keys(told.value.mistakes) == [
+        assert keys(raised.value.mistakes) == [
             "seed", "precisions", "workloads.wrong.m", "workloads.orphan.input.workload",
             "workloads.absent.input.file", "workloads",
         ]  # fmt: skip
@@ -161,7 +165,7 @@ class TestCheck:
         case = {"kind": "gemm", "input": {"file": str(path), "a": "/aa", "b": "/cube"}}
         huge = {"kind": "dft", "length": 1 << 26, "batch": 1 << 20}
         loaded = load_study({"device": "cpu", "workloads": {"x": case, "huge": huge}})
-        name, *_, disk = self.told(loaded)
+        name, *_, disk = self.error_of(loaded)
         assert name.startswith("workloads.x.input.a: ")
         assert disk.startswith("workloads: they need ")
         assert "huge" in disk
@@ -192,7 +196,7 @@ class TestCheck:
         kind = given.pop("kind")
         case = {"kind": kind, "input": {"file": str(path), **given}}
         case |= {"axis": "time"} if kind == "dft" else {}
-        assert keys(self.told(load_study({"workloads": {"x": case}}))) == [
+        assert keys(self.error_of(load_study({"workloads": {"x": case}}))) == [
             f"workloads.x.input.{one}" for one in wrong
         ]
 

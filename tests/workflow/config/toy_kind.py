@@ -87,9 +87,9 @@ def study(*, settings: dict[str, Any] | None = None, **workloads):
 
 
 def mistakes(**arguments) -> list[str]:
-    with pytest.raises(StudyError) as told:
+    with pytest.raises(StudyError) as raised:
         study(**arguments)
-    return str(told.value).splitlines()
+    return str(raised.value).splitlines()
 
 
 def mistake(**arguments) -> str:

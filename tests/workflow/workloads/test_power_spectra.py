@@ -112,12 +112,12 @@ def test_pictures_are_a_curve_or_a_spectrogram(average: Any) -> None:
     "more", [{"average": 4}, {"real": True, "overlap": 0, "detrend": "constant"}]
 )
 def test_floor_and_scalloping_are_measured(precision: str, more: dict[str, Any]) -> None:
-    judged = assessed(power(**DRAWN | more), precision)
-    assert judged.verdict == "verified", judged.reason
+    accuracy = assessed(power(**DRAWN | more), precision)
+    assert accuracy.verdict == "verified", accuracy.reason
     slack = {"bf16": 0.2, "fp16": 0.02, "tf32": 0.02}.get(precision, 1e-4)
-    assert judged.measures["scalloping_db"] == pytest.approx(1.4236, abs=slack)
+    assert accuracy.measures["scalloping_db"] == pytest.approx(1.4236, abs=slack)
     floor = {"bf16": -60, "fp16": -80, "tf32": -80, "fp64": -300}.get(precision, -140)
-    assert judged.measures.get("noise_floor_db", -400) < floor
+    assert accuracy.measures.get("noise_floor_db", -400) < floor
 
 
 def test_a_line_that_is_not_there_and_another_gain_are_told() -> None:
@@ -152,9 +152,11 @@ def test_a_file_of_ones_own_is_estimated(own: Path) -> None:
     product = one.product(*computed(one))
     with h5py.File(own) as file:
         x = (file["x"]["r"] + 1j * file["x"]["i"]).T
-    *_, wanted = signal.spectrogram(x, 1e3, "hamming", 64, 32, detrend=False, return_onesided=False)
-    wanted = wanted.swapaxes(-1, -2)[:, :9].reshape(3, 3, 3, 64).mean(axis=2)
-    np.testing.assert_allclose(product.data, wanted, rtol=1e-10)
+    *_, expected = signal.spectrogram(
+        x, 1e3, "hamming", 64, 32, detrend=False, return_onesided=False
+    )
+    expected = expected.swapaxes(-1, -2)[:, :9].reshape(3, 3, 3, 64).mean(axis=2)
+    np.testing.assert_allclose(product.data, expected, rtol=1e-10)
     assert (product.axes, product.units) == (("antenna", "time", "frequency"), "V^2/Hz")
     assert product.coordinates["frequency"].values[1] == pytest.approx(1e3 / 64)
     assert assessed(one, "fp32").verified
@@ -195,8 +197,8 @@ def test_nan_is_refused_or_let_through(own: Path) -> None:
     found = np.isfinite(computed(one, "fp32")[1])
     assert not found[1, 2:4].any()
     assert found.sum() == found.size - 2 * 33
-    judged = assessed(one, "fp32")
-    assert judged.verified, judged.reason
+    accuracy = assessed(one, "fp32")
+    assert accuracy.verified, accuracy.reason
     assert assessed(one, "fp32", lambda x: np.nan_to_num(x)).verdict == "wrong"
 
 
@@ -241,13 +243,13 @@ def test_products_chain_and_shards_are_the_whole(tmp_path: Path) -> None:
         np.testing.assert_array_equal(product.data, parts[name].data)
         assert product.axes == parts[name].axes
     x = np.moveaxis(whole["channels"].data, 2, -1)
-    *_, wanted = signal.spectrogram(
+    *_, expected = signal.spectrogram(
         x, 1e6 / 8, "boxcar", 16, 8, detrend=False, return_onesided=False
     )
-    count = wanted.shape[-1] // 2
-    wanted = wanted[..., : 2 * count].reshape(*wanted.shape[:-1], count, 2).mean(axis=-1)
+    count = expected.shape[-1] // 2
+    expected = expected[..., : 2 * count].reshape(*expected.shape[:-1], count, 2).mean(axis=-1)
     np.testing.assert_allclose(
-        whole["noise"].data, np.moveaxis(wanted, -2, -1), rtol=1e-9, atol=1e-18
+        whole["noise"].data, np.moveaxis(expected, -2, -1), rtol=1e-9, atol=1e-18
     )
 
 

@@ -86,8 +86,8 @@ def test_peers_verify_at_their_own_precision(kind):
     for peer in found:
         result = result_of(peer, staged)
         # SciPy and NumPy do no worse than dense products at the same precision.
-        judged = one.assess(staged, reference, result, peer.precision, "cpu")
-        assert judged.verified, (peer.name, judged.reason)
+        accuracy = one.assess(staged, reference, result, peer.precision, "cpu")
+        assert accuracy.verified, (peer.name, accuracy.reason)
 
 
 def test_peers_by_name(kind):
