@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cupy
 
 from argand.device import Device
 from argand.gemm.candidates import GemmSizes
 from argand.gemm.fma_plan import FmaPlan, fma_kernel_name, fma_source
 from argand.gemm.problem import GemmProblem
-from argand.gemm.sm80_launch import argument_values, in_grids
+from argand.gemm.sm80_launch import argument_values, has_long_strides, in_grids
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
 
@@ -29,6 +31,7 @@ class FmaLaunch:
         device: Device,
         plan: FmaPlan,
     ) -> None:
+        plan = replace(plan, long_strides=has_long_strides((left, right, c, out)))
         #: The kernel.
         self.plan = plan
         kernel = PendingKernel(

@@ -15,10 +15,16 @@ _WARPS, _LANES = 8, 32
 
 @dataclass(frozen=True)
 class FmaPlan:
-    """One kernel of the family: ``rows x columns`` of C a lane, of every 32nd column."""
+    """One kernel of the family: ``rows x columns`` of C a lane, of every 32nd column.
+
+    The loads of ``together`` k are in flight at once. ``long_strides`` takes strides that do not
+    fit 32 bits.
+    """
 
     rows: int
     columns: int
+    together: int
+    long_strides: bool = False
 
     @property
     def block_m(self) -> int:
@@ -31,11 +37,6 @@ class FmaPlan:
         return _LANES * self.columns
 
     @property
-    def together(self) -> int:
-        """k whose loads are in flight at once."""
-        return 8 if self.rows * self.columns == 1 else 4
-
-    @property
     def threads(self) -> int:
         """Threads of a block."""
         return _WARPS * _LANES
@@ -46,8 +47,9 @@ class FmaPlan:
         return f"{self.block_m}x{self.block_n}"
 
 
-FMA_PLANS = (FmaPlan(1, 1), FmaPlan(4, 2))
-"""For small products, where latency counts, and for large ones, where loads do."""
+FMA_PLANS = (FmaPlan(1, 1, 2), FmaPlan(1, 1, 8), FmaPlan(4, 2, 4))
+"""For small products, where latency counts, the first for a k of 1 and 2, since it computes no
+addresses of a longer one; and for large ones, where loads do."""
 
 
 def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
@@ -57,12 +59,16 @@ def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
     toward zero.
     """
     cut = precision.terms > 1 and "toward_zero" in precision.roundings
-    return FMA_PLANS if 0 < k <= MAX_K and not precision.scaled and not cut else ()
+    if not 0 < k <= MAX_K or precision.scaled or cut:
+        return ()
+    return tuple(plan for plan in FMA_PLANS if plan.rows > 1 or (plan.together == 2) == (k <= 2))
 
 
 def fma_kernel_name(precision: Precision, plan: FmaPlan) -> str:
     """Return the kernel's symbol."""
-    return f"gemm_fma_{precision.symbol}_{plan.rows}x{plan.columns}"
+    strides = "_long" if plan.long_strides else ""
+    shape = f"{plan.rows}x{plan.columns}x{plan.together}"
+    return f"gemm_fma_{precision.symbol}_{shape}{strides}"
 
 
 def fma_source(precision: Precision, plan: FmaPlan) -> str:
@@ -71,6 +77,7 @@ def fma_source(precision: Precision, plan: FmaPlan) -> str:
         "rows": plan.rows,
         "columns": plan.columns,
         "together": plan.together,
+        "long_strides": str(plan.long_strides).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (

@@ -103,7 +103,7 @@ _REDUCE_LAUNCH = 2.5e-6
 _ODD_PITCH = 0.8e-6
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
 Fitted to 170 candidates of 44 drawn products that a library won."""
-_FILL = 2.0e-6
+_FILL = 1.4e-6
 """Seconds until a kernel's first k-tile is loaded."""
 _FUSED_PACK_FILL = 11e-6
 """Seconds until fused packing has written the first planes."""

@@ -13,12 +13,11 @@ from argand.gemm.sm80_plan import (
     CLUSTER_SM,
     SPLIT_K_SLICES,
     GemmPlan,
-    candidates,
     check_plan,
     holds_accumulators,
     whole_passes,
-    within_registers,
 )
+from argand.gemm.sm80_tiles import candidates, within_registers
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 
@@ -105,50 +104,49 @@ def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> Ge
 class _Costs:
     """Cycles of a multiprocessor's quarter for what a warp does, and microseconds of the rest.
 
-    Fitted to times on an H200: 366 of products that mma.sync took in sweeps of drawn sizes (seed
-    20261124, standard deviation 6%), and 1240 of candidates of 44 drawn products that a library won
-    at tf32 (9% of those within 1.3 of the fastest).
+    Fitted to 859 times of candidates at 42 shapes on an H200 (standard deviation 7% of those
+    within 1.3 of the fastest), which ``recorded_mma_plans.csv`` of the tests holds.
     """
 
     clock: float = 1755.0
     """Cycles of a microsecond."""
-    launch: float = 4.35
-    copy: float = 8.6
+    launch: float = 4.47
+    copy: float = 5.57
     """Cycles of one cp.async of a warp."""
     wide_copy: float = 0.41
     """Factor of one of two complex numbers."""
-    mma: float = 1.1
-    mma_step: float = 15.0
+    mma: float = 1.0
+    mma_step: float = 16.8
     """Cycles of a warp for the k of one MMA, whatever it multiplies."""
-    promotion: float = 28.8
+    promotion: float = 25.4
     """Cycles of promoting one accumulator of each lane."""
-    waiting: float = 0.173
+    waiting: float = 0.219
     """Warps of a quarter that wait: w of them reach w / (w + waiting) of its rate."""
-    store: float = 0.51
+    store: float = 0.357
     """Microseconds of storing 1024 elements of each group of warps."""
     scaled_store: float = 1.82
     """Factor of a store that descales."""
-    k_tile: float = 0.236
+    k_tile: float = 0.189
     """Microseconds of a k-tile's barrier and of the latency behind it."""
-    shared_k_tile: float = 0.551
+    shared_k_tile: float = 0.462
     """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
     shared_k_tile_term: float = 0.55
     """Of that, what each further term takes."""
-    term: float = 0.166
+    term: float = 0.176
     """Microseconds in which the code of each further term is read."""
     absmax: float = 0.526
     """Microseconds in which blocks find the absmax of one k-tile."""
     next_absmax: float = 0.396
     """Microseconds of each further k-tile."""
-    cluster: float = 0.35
+    cluster: float = 1.04
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
-    slice: float = 0.021
+    slice: float = 0.02
     """Microseconds of each slice."""
     scan: float = 3.8
     scan_bytes: float = 0.57e6
     """Bytes of a microsecond that the scan before reads."""
     bytes: float = 1.81e6
-    exposed: float = 0.19
+    exposed: float = 0.203
     """Fraction of the shorter of work and traffic that the longer does not hide."""
 
 
@@ -156,9 +154,13 @@ _COSTS = _Costs()
 _CLUSTERED = {1: 1.0, 2: 1.0, 4: 0.91, 8: 0.91}
 """Fraction of the multiprocessors that clusters of so many blocks fill: on an H200 30 clusters of 4
 and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
-_NUMBER_CYCLES = {(True, 1): 9.3, (False, 1): 9.2, (True, 2): 14.0, (False, 2): 7.1}
+_NUMBER_CYCLES = {(True, 1): 6.2, (False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms."""
+_FULL_WARP, _FULL_WARP_NUMBER = 32, 10.2
+"""Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
+and what one of them then takes (15298 x 97 x 2433 on an H100, before these were tested for NaN four
+at a time)."""
 _TIES_TO_EVEN = 4.0
 """Further cycles of each term of a number that is rounded to tf32 with ties to even: two operations
 of the integer units (25 drawn shapes on an H100)."""
@@ -227,6 +229,8 @@ def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
     copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32
     wide = precision.operand.bytes > 2
     number = _NUMBER_CYCLES[wide, precision.terms]
+    if rows * columns >= _FULL_WARP and wide and precision.terms == 1:
+        number = _FULL_WARP_NUMBER
     if wide:
         number += _TIES_TO_EVEN * precision.roundings.count("nearest_even")
     mmas = rows / 2 * columns * 4 * len(precision.products)

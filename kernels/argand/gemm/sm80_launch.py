@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import cupy
@@ -31,6 +32,7 @@ _MEMBERS = {name: Address(i) for i, name in enumerate(
 )}  # fmt: skip
 """The addresses of a call, in order, by argument."""
 _LARGEST_GRID = 2**31 - 1
+_LARGEST_STRIDE = 2**31 - 1
 
 
 class MmaLaunch:
@@ -58,6 +60,7 @@ class MmaLaunch:
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
             triangle=problem.triangle,
         )  # fmt: skip
+        plan = replace(plan, long_strides=has_long_strides((left, right, c, out)))
         #: The kernel.
         self.plan = plan
         kernel = PendingKernel(
@@ -111,6 +114,12 @@ def in_grids(
     return LaunchSequence(
         kernels, lambda addresses: [one.argument_update(_MEMBERS, (), addresses) for one in kernels]
     )
+
+
+def has_long_strides(layouts: Sequence[Layout]) -> bool:
+    """Return whether a row's or a column's stride, in elements, does not fit 32 bits."""
+    strides = (stride for x in layouts for stride in (x.row_stride, x.column_stride))
+    return any(abs(stride) > _LARGEST_STRIDE for stride in strides)
 
 
 def _whole_pairs(x: Layout) -> bool:

@@ -27,12 +27,12 @@ from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
     GemmPlan,
-    candidates,
     check_plan,
     gemm_source,
     kernel_name,
     whole_passes,
 )
+from argand.gemm.sm80_tiles import candidates
 from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_plan import (
     WgmmaPlan,
@@ -215,10 +215,18 @@ def test_every_storage_of_an_operand_is_compiled() -> None:
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("precision", [x for x in TENSOR if not PRECISIONS[x].scaled])
-@pytest.mark.parametrize("plan", FMA_PLANS, ids=lambda plan: plan.name)
+@pytest.mark.parametrize("plan", FMA_PLANS, ids=str)
 def test_every_plan_of_fma(precision: str, plan: FmaPlan) -> None:
     row = PRECISIONS[precision]
-    assert plan in fma_plans(row, MAX_K)
+    assert plan in (*fma_plans(row, 1), *fma_plans(row, MAX_K))
+    assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))
+
+
+def test_strides_beyond_32_bits() -> None:
+    row = PRECISIONS["tf32"]
+    tile = replace(candidates(row, ARCHS[TARGET])[-1], long_strides=True)
+    plan = replace(FMA_PLANS[-1], long_strides=True)
+    assert_clean(gemm_source(row, tile), TARGET, kernel_name(row, tile))
     assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))
 
 

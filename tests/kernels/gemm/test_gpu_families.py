@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.candidates import GemmChoice, GemmSizes
-from argand.gemm.sm80_plan import GemmPlan, candidates
+from argand.gemm.sm80_plan import GemmPlan
+from argand.gemm.sm80_tiles import candidates
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
@@ -206,3 +207,39 @@ def test_a_record_names_the_plan_that_ran(
     with launched() as names:
         gemm(a, b, precision="fp32")
     assert names == []  # cuBLAS: the method's name says it
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+@pytest.mark.parametrize("bits", [0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00000, 0x7F800001])
+def test_nan_of_any_bits_and_either_part(
+    cp: Any, rng: np.random.Generator, precision: str, bits: int
+) -> None:
+    """It is in all results of its row or column, and in no others."""
+    a, b = normal(rng, 70, 45), normal(rng, 45, 53)
+    a.view(np.uint32)[3, 2 * 9 + 1] = bits
+    b.view(np.uint32)[40, 2 * 30] = bits
+    found = gemm(cp.asarray(a), cp.asarray(b), precision=precision, kernels="mma.sync").get()
+    for part in (found.real, found.imag):
+        wanted = np.zeros(found.shape, bool)
+        wanted[3], wanted[:, 30] = True, True
+        assert (np.isnan(part) == wanted).all()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("k", [7, 40])
+def test_rows_further_apart_than_32_bits_count(cp: Any, rng: np.random.Generator, k: int) -> None:
+    """Of A and of the result, by mma.sync and by fma; it takes 35 GB."""
+    distance = 2**31 + 3
+    a, b = normal(rng, 2, k), normal(rng, k, 35)
+    far, out = (
+        cp.lib.stride_tricks.as_strided(
+            cp.empty(distance + columns, cp.complex64), (2, columns), (8 * distance, 8)
+        )
+        for columns in (k, 35)
+    )
+    far[...] = cp.asarray(a)
+    with launched() as names:
+        gemm(far, cp.asarray(b), out=out, precision="tf32", kernels="mma.sync" if k > 24 else None)
+    assert "mma.sync" in names[0] or "fma" in names[0]
+    slack = summation(k, "tf32")
+    assert_within(out.get(), gemm(a, b, precision="tf32"), slack * magnitude(a, b, None, beta=0))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
 from argand.gemm.candidates import GemmChoice, GemmSizes
-from argand.gemm.sm80_plan import candidates
+from argand.gemm.sm80_tiles import candidates
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import (

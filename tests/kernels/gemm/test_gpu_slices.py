@@ -11,7 +11,8 @@ import pytest
 from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
 from argand.gemm.candidates import GemmChoice
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, candidates
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan
+from argand.gemm.sm80_tiles import candidates
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS

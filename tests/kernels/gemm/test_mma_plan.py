@@ -13,10 +13,10 @@ from argand.gemm.sm80_heuristics import estimate, plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
     GemmPlan,
-    candidates,
     check_plan,
     holds_accumulators,
 )
+from argand.gemm.sm80_tiles import candidates
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, LAYOUTS, refused

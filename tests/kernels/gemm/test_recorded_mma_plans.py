@@ -1,9 +1,8 @@
 """The choice among plans of mma.sync whose times on an H200 were recorded.
 
-``recorded_mma_plans.csv`` has candidates of 44 drawn products that a library won at tf32 (`python
--m benchmarks.sweep gemm --seed 20261124`), and of products of a short k. The model of
-`argand.gemm.sm80_heuristics` is fitted to them and others; a change of its constants must not lose
-what it reaches here.
+``recorded_mma_plans.csv`` has candidates of drawn products, 27 of which a library won at tf32
+(`python -m benchmarks.sweep gemm --seed 20261124`). The model of `argand.gemm.sm80_heuristics` is
+fitted to them; a change of its constants must not lose what it reaches here.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.sm80_heuristics import estimate
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, candidates, whole_passes
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, whole_passes
+from argand.gemm.sm80_tiles import candidates
 
 RECORD = Path(__file__).with_name("recorded_mma_plans.csv")
 SM_COUNT = 132

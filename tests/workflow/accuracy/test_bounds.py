@@ -7,7 +7,7 @@ import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
 from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
-from argand.gemm.sm80_plan import candidates as mma_candidates
+from argand.gemm.sm80_tiles import candidates as mma_candidates
 from argand.gemm.sm90_plan import SPILL_INTERVAL, Storage
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.precision import any_precision

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import arch_for
-from argand.gemm.sm80_plan import candidates as mma_candidates
+from argand.gemm.sm80_tiles import candidates as mma_candidates
 from argand.runtime.plan import MMA_DEPTH
 from scipy import stats
 

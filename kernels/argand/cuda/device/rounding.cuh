@@ -25,6 +25,20 @@ constexpr int kNumbersPerRegister = 4 / bytes_of(operand);
 constexpr int kTf32DroppedBits = 13;
 constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
 
+// `add_tf32_rounding_increment` of what is no NaN.
+template <Rounding rounding>
+__device__ __forceinline__ uint32 add_tf32_increment_to_number(float x) {
+    const uint32 bits = __float_as_uint(x);
+    constexpr uint32 kHalf = 1u << (kTf32DroppedBits - 1);
+    if constexpr (rounding == Rounding::half_ulp_truncate) {
+        return bits + kHalf;
+    } else if constexpr (rounding == Rounding::nearest_even) {
+        return bits + ((bits >> kTf32DroppedBits) & 1u) + kHalf - 1u;
+    } else {
+        return bits;
+    }
+}
+
 // x plus the increment of a rounding to tf32, with the low bits still in place: tensor cores ignore
 // them. A carry moves the exponent, so the largest values become infinite. A NaN is replaced by the
 // canonical one, because the addition could carry it into an infinity or a zero. cvt.rna gives the
@@ -32,14 +46,29 @@ constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
 // large that it becomes infinite.
 template <Rounding rounding, bool Finite = false>
 __device__ __forceinline__ float add_tf32_rounding_increment(float x) {
-    uint32 bits = __float_as_uint(x);
-    if constexpr (rounding == Rounding::half_ulp_truncate) {
-        bits += 1u << (kTf32DroppedBits - 1);
-    } else if constexpr (rounding == Rounding::nearest_even) {
-        bits += ((bits >> kTf32DroppedBits) & 1u) + (1u << (kTf32DroppedBits - 1)) - 1u;
-    }
+    const uint32 bits = add_tf32_increment_to_number<rounding>(x);
     if constexpr (Finite) return __uint_as_float(bits);
     return is_nan(x) ? not_a_number() : __uint_as_float(bits);
+}
+
+// The same of complex numbers of one row or column, whose NaN all become one in the first number.
+// Each number has a part in all results of that row or column, so these are the same.
+template <Rounding rounding>
+__device__ __forceinline__ void add_tf32_rounding_increments(const float (&re)[2],
+                                                             const float (&im)[2],
+                                                             uint32 (&re_bits)[2],
+                                                             uint32 (&im_bits)[2]) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        re_bits[i] = add_tf32_increment_to_number<rounding>(re[i]);
+        im_bits[i] = add_tf32_increment_to_number<rounding>(im[i]);
+    }
+    asm("{\n.reg .pred p;\n"
+        "setp.nan.f32 p, %1, %2;\n"
+        "setp.nan.or.f32 p, %3, %4, p;\n"
+        "selp.b32 %0, 0x7fffffff, %0, p;\n}\n"
+        : "+r"(re_bits[0])
+        : "f"(re[0]), "f"(im[0]), "f"(re[1]), "f"(im[1]));
 }
 
 // x rounded to tf32: an fp32 number with 11 significant bits.

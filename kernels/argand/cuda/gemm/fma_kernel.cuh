@@ -16,6 +16,7 @@ struct FmaPlan {
     Rounding roundings[2];
     int rows, columns;  // of a lane
     int together;       // k whose loads are in flight at once
+    bool long_strides;  // strides do not fit 32 bits
 
     static constexpr int kWarps = 8;  // of a block, one below the other
     constexpr int block_m() const { return kWarps * rows; }
@@ -53,6 +54,8 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
                        threadIdx.x / kWarp * kRows;
     const int64 column0 = int64(blockIdx.x - row_of_tiles * tiles_n) * plan.block_n() +
                           threadIdx.x % kWarp;
+    const auto a_step = static_cast<Stride<plan>>(args.a_stride_k);
+    const auto b_step = static_cast<Stride<plan>>(args.b_stride_k);
     const float2 *a[kRows], *b[kColumns];
     // Lines outside the matrix read its last one and store nothing.
 #pragma unroll
@@ -65,18 +68,21 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
     float2 sum[kRows][kColumns] = {};
 #pragma unroll 1
-    for (int k0 = 0; k0 < args.k; k0 += kTogether) {
+    for (int k_left = static_cast<int>(args.k); k_left > 0; k_left -= kTogether) {
         float2 left[kRows][kTogether], right[kColumns][kTogether];
 #pragma unroll
         for (int k = 0; k < kTogether; ++k) {
-            const bool inside = k0 + k < args.k;
 #pragma unroll
             for (int i = 0; i < kRows; ++i)
-                left[i][k] = fma_element<plan>(a[i] + (k0 + k) * args.a_stride_k, inside);
+                left[i][k] = fma_element<plan>(a[i] + int64(k) * a_step, k < k_left);
 #pragma unroll
             for (int j = 0; j < kColumns; ++j)
-                right[j][k] = fma_element<plan>(b[j] + (k0 + k) * args.b_stride_k, inside);
+                right[j][k] = fma_element<plan>(b[j] + int64(k) * b_step, k < k_left);
         }
+#pragma unroll
+        for (int i = 0; i < kRows; ++i) a[i] += int64(kTogether) * a_step;
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) b[j] += int64(kTogether) * b_step;
 #pragma unroll
         for (int k = 0; k < kTogether; ++k)
 #pragma unroll
@@ -91,6 +97,8 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
             }
     }
     // One address for all results of a lane, because products of 64 bits take longer than sums.
+    const auto out_step = static_cast<Stride<plan>>(args.out_stride_m);
+    const auto c_step = static_cast<Stride<plan>>(args.c_stride_m);
     float2* out = args.out + batch * args.out_stride_batch + row0 * args.out_stride_m +
                   column0 * args.out_stride_n;
     const float2* c = args.c + batch * args.c_stride_batch + row0 * args.c_stride_m +
@@ -100,6 +108,6 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
 #pragma unroll
         for (int j = 0; j < kColumns; ++j)
             if (row0 + i < args.m && column0 + kWarp * j < args.n)
-                out[i * args.out_stride_m + kWarp * j * args.out_stride_n] = conjugate_and_combine(
-                    args, sum[i][j], c + i * args.c_stride_m + kWarp * j * args.c_stride_n);
+                out[int64(i) * out_step + kWarp * j * args.out_stride_n] = conjugate_and_combine(
+                    args, sum[i][j], c + int64(i) * c_step + kWarp * j * args.c_stride_n);
 }

@@ -34,89 +34,124 @@ __device__ __forceinline__ void store_pair(const GemmArguments& args, const floa
     store_combined(args, out, row, column, x);
 }
 
-// Whether columns are contiguous and some rows begin in the middle of 16 bytes. In those a lane
-// stores the second column of the lane before with its own first one, so that four lanes write 64
-// bytes of a row at once; the first and the last column of a warp are stored alone.
-__device__ __forceinline__ bool shifts_rows(const GemmArguments& args) {
-    return args.out_stride_n == 1 && !args.store_pairs_n;
+// Computes alpha x + beta C in the accumulators of a warp. `c` is that of the lane's first element.
+template <GemmPlan plan>
+__device__ __forceinline__ void combine_accumulators(const GemmArguments& args, const float2* c,
+                                                     int rows_left, int columns_left,
+                                                     Accumulators<plan>& accumulators) {
+    const auto stride_m = static_cast<Stride<plan>>(args.c_stride_m);
+    const auto stride_n = static_cast<Stride<plan>>(args.c_stride_n);
+#pragma unroll
+    for (int i = 0; i < plan.warp_m() / 8; ++i, c += int64(8) * stride_m)
+#pragma unroll
+        for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                if (8 * i >= rows_left || 8 * j + e >= columns_left) continue;
+                float& re = accumulators.re[i / 2][j][2 * (i % 2) + e];
+                float& im = accumulators.im[i / 2][j][2 * (i % 2) + e];
+                const float2 x =
+                    conjugate_and_combine(args, {re, im}, c + int64(8 * j + e) * stride_n);
+                re = x.x;
+                im = x.y;
+            }
 }
 
-// Stores the results of two neighbouring columns of one row where `shifts_rows`. `before` is the
-// second result of the eight columns before, and becomes that of these. `first` and `last` say that
-// these are the first and the last eight columns of the warp. All lanes of a warp call it.
-__device__ __forceinline__ void store_shifted_pair(const GemmArguments& args, float2* out,
-                                                   int64 row, int64 column, const float2 (&x)[2],
-                                                   float2& before, bool first, bool last) {
-    const int lane = threadIdx.x % kWarp, t = lane % 4;
-    // The next lane asks for this one's second column; the first of four lanes asks the last for
-    // that of the eight columns before.
-    const float2 given = t == 3 ? before : x[1];
-    const int source = lane / 4 * 4 + (t + 3) % 4;
-    const float2 left = {__shfl_sync(~0u, given.x, source), __shfl_sync(~0u, given.y, source)};
-    before = x[1];
-    if (row >= args.m) return;
-    float2* at = out + row * args.out_stride_m + column;
-    const bool inside = column < args.n, second = column + 1 < args.n;
-    if (reinterpret_cast<uint64>(at) % 16 == 0) {
-        if (second) {
-            *reinterpret_cast<float4*>(at) = {x[0].x, x[0].y, x[1].x, x[1].y};
-        } else if (inside) {
-            *at = x[0];
+template <GemmPlan plan>
+__device__ __forceinline__ void descale_accumulators(Accumulators<plan>& accumulators,
+                                                     const int (&a_exponent)[plan.warp_m() / 8],
+                                                     const uint32* b_absmax, int columns_left) {
+#pragma unroll
+    for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            if (8 * j + e >= columns_left) continue;
+            const int b_exponent = scale_exponent<plan.operand>(b_absmax[8 * j + e]);
+#pragma unroll
+            for (int i = 0; i < plan.warp_m() / 8; ++i) {
+                const int exponent = -(a_exponent[i] + b_exponent);
+                float& re = accumulators.re[i / 2][j][2 * (i % 2) + e];
+                float& im = accumulators.im[i / 2][j][2 * (i % 2) + e];
+                re = scale_by_power(re, exponent);
+                im = scale_by_power(im, exponent);
+            }
         }
-        return;
+}
+
+// Stores results, in whole 16 bytes where columns are contiguous. A row that begins in the middle of
+// such a pair is moved by one column: a lane stores the second column of the lane before with its
+// own first one, so that four lanes write 64 bytes of a row at once. `out` is that of the lane's
+// first element. All lanes of a warp call it.
+template <GemmPlan plan>
+__device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m,
+                                              Stride<plan> stride_n, int rows_left,
+                                              int columns_left,
+                                              const Accumulators<plan>& accumulators) {
+    constexpr int kEights = plan.warp_n() / 8;
+    const int t = threadIdx.x % 4, source = threadIdx.x % kWarp / 4 * 4 + (t + 3) % 4;
+    const bool contiguous = stride_n == 1;
+    // The rows of a lane are eight apart, so all begin alike.
+    const bool moved = contiguous && reinterpret_cast<uint64>(out) % 16 != 0;
+    const bool any_moved = __any_sync(~0u, moved);
+    float2* row = moved ? out - 1 : out;
+#pragma unroll
+    for (int i = 0; i < plan.warp_m() / 8; ++i, row += int64(8) * stride_m) {
+        const bool inside = 8 * i < rows_left;
+        float2 before = {};
+#pragma unroll
+        for (int j = 0; j < kEights; ++j) {
+            const auto& re = accumulators.re[i / 2][j];
+            const auto& im = accumulators.im[i / 2][j];
+            const int e = 2 * (i % 2);
+            float2 x = {re[e], im[e]}, y = {re[e + 1], im[e + 1]};
+            const float2 last = y;
+            if (any_moved) {
+                // The first of four lanes asks the last for that of the eight columns before.
+                const float2 given = t == 3 ? before : y;
+                const float2 left = {__shfl_sync(~0u, given.x, source),
+                                     __shfl_sync(~0u, given.y, source)};
+                before = y;
+                if (moved) {
+                    y = x;
+                    x = left;
+                }
+            }
+            if (!inside) continue;
+            // Columns from that of x on which are inside the matrix; the warp before has x itself
+            // where it is moved across the warp's edge.
+            const int left_inside = columns_left - 8 * j + (moved ? 1 : 0);
+            const bool mine = (!moved || j > 0 || t > 0) && left_inside >= 1;
+            float2* at = row + int64(8 * j) * stride_n;
+            if (contiguous && mine && left_inside >= 2) {
+                *reinterpret_cast<float4*>(at) = {x.x, x.y, y.x, y.y};
+            } else {
+                if (mine) *at = x;
+                if (left_inside >= 2) at[stride_n] = y;
+            }
+            if (j + 1 == kEights && moved && t == 3 && left_inside >= 3) at[2] = last;
+        }
     }
-    if (first && t == 0) {
-        if (inside) *at = x[0];
-    } else if (inside) {
-        *reinterpret_cast<float4*>(at - 1) = {left.x, left.y, x[0].x, x[0].y};
-    } else if (column == args.n) {
-        at[-1] = left;
-    }
-    if (last && t == 3 && second) at[1] = x[1];
 }
 
 // `row0` and `column0` are the first of the lane; `b_absmax` begins with that column.
 template <GemmPlan plan>
 __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
-                                                   const Accumulators<plan>& accumulators,
-                                                   int64 batch, int64 row0, int64 column0,
+                                                   Accumulators<plan>& accumulators, int64 batch,
+                                                   int64 row0, int64 column0,
                                                    const int (&a_exponent)[plan.warp_m() / 8],
                                                    const uint32* b_absmax) {
-    const float2* c = args.c + batch * args.c_stride_batch;
-    float2* out = args.out + batch * args.out_stride_batch;
-    constexpr int kEights = plan.warp_n() / 8;
-    // The shuffle makes the branch warp-uniform for the compiler.
-    const bool shifts = __shfl_sync(~0u, int(shifts_rows(args)), 0);
-    float2 before[plan.warp_m() / 8] = {};
-#pragma unroll
-    for (int j = 0; j < kEights; ++j) {
-        const int64 column = column0 + 8 * j;
-        int b_exponent[2] = {0, 0};
-        if constexpr (plan.scaled) {
-            for (int e = 0; e < 2; ++e)
-                if (column + e < args.n) b_exponent[e] = scale_exponent<plan.operand>(b_absmax[8 * j + e]);
-        }
-#pragma unroll
-        for (int i = 0; i < plan.warp_m() / 8; ++i) {
-            const int64 row = row0 + 8 * i;
-            const bool inside = row < args.m && column < args.n;
-            float2 x[2];
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                const int at = 2 * (i % 2) + e;
-                x[e] = {accumulators.re[i / 2][j][at], accumulators.im[i / 2][j][at]};
-                if constexpr (plan.scaled) {
-                    const int exponent = -(a_exponent[i] + b_exponent[e]);
-                    x[e] = {scale_by_power(x[e].x, exponent), scale_by_power(x[e].y, exponent)};
-                }
-            }
-            if (inside) combine_pair(args, c, row, column, x);
-            if (shifts) {
-                store_shifted_pair(args, out, row, column, x, before[i], j == 0,
-                                   j + 1 == kEights);
-            } else if (inside) {
-                store_combined(args, out, row, column, x);
-            }
-        }
+    const int rows_left = static_cast<int>(min(args.m - row0, int64(plan.warp_m())));
+    const int columns_left = static_cast<int>(min(args.n - column0, int64(plan.warp_n() + 2)));
+    if constexpr (plan.scaled)
+        descale_accumulators<plan>(accumulators, a_exponent, b_absmax, columns_left);
+    if (combines(args)) {
+        const float2* c = args.c + batch * args.c_stride_batch + row0 * args.c_stride_m +
+                          column0 * args.c_stride_n;
+        combine_accumulators<plan>(args, c, rows_left, columns_left, accumulators);
     }
+    float2* out = args.out + batch * args.out_stride_batch + row0 * args.out_stride_m +
+                  column0 * args.out_stride_n;
+    const auto stride_m = static_cast<Stride<plan>>(args.out_stride_m);
+    const auto stride_n = static_cast<Stride<plan>>(args.out_stride_n);
+    store_results<plan>(out, stride_m, stride_n, rows_left, columns_left, accumulators);
 }

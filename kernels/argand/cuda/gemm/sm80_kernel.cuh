@@ -19,10 +19,16 @@ struct Tile {
     int64 batch, m0, n0;
 };
 
+// Tiles of `Size` in a length. Unsigned, because a signed division has to round to zero.
+template <int Size>
+__device__ __forceinline__ uint32 tiles_of(int64 length) {
+    return static_cast<uint32>((static_cast<uint64>(length) + (Size - 1)) / Size);
+}
+
 template <GemmPlan plan>
 __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
     // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
-    const uint32 tiles_m = static_cast<uint32>((args.m + plan.block_m - 1) / plan.block_m);
+    const uint32 tiles_m = tiles_of<plan.block_m>(args.m);
     if constexpr (plan.triangle) {
         static_assert(plan.block_m == plan.block_n, "tiles of a triangle must be square");
         const uint32 tiles = tiles_m * (tiles_m + 1) / 2, block = blockIdx.x / plan.split_k_slices;
@@ -31,7 +37,7 @@ __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
         return {args.first_batch + batch, int64(tile.row) * plan.block_m,
                 int64(tile.column) * plan.block_n};
     }
-    const uint32 tiles_n = static_cast<uint32>((args.n + plan.block_n - 1) / plan.block_n);
+    const uint32 tiles_n = tiles_of<plan.block_n>(args.n);
     // A division takes a small product longer than an MMA: those without a remainder are left out.
     const uint32 tiles = tiles_m * tiles_n, block = blockIdx.x / plan.split_k_slices;
     const uint32 batch = block < tiles ? 0 : block / tiles, tile = block - batch * tiles;
@@ -56,7 +62,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const Tile tile = tile_at<plan>(args);
     const float2* a = args.a + tile.batch * args.a_stride_batch + tile.m0 * args.a_stride_m;
     const float2* b = args.b + tile.batch * args.b_stride_batch + tile.n0 * args.b_stride_n;
-    int num_k_tiles = static_cast<int>((args.k + plan.block_k - 1) / plan.block_k);
+    int num_k_tiles = static_cast<int>(tiles_of<plan.block_k>(args.k));
     int first_k_tile = 0;
     if constexpr (plan.split_k_slices > 1) {
         cluster_arrive();
@@ -66,16 +72,18 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         num_k_tiles = max(0, min(slice_k_tiles, num_k_tiles - first_k_tile));
     }
 
-    auto load = [&](int k_tile) {
+    const int64 first_k = int64(first_k_tile) * plan.block_k;
+    TileCopies<plan, plan.block_m, plan.a_k_major> a_copies(
+        a + first_k * args.a_stride_k, args.a_stride_m, args.a_stride_k, args.m - tile.m0);
+    TileCopies<plan, plan.block_n, plan.b_k_major> b_copies(
+        b + first_k * args.b_stride_k, args.b_stride_n, args.b_stride_k, args.n - tile.n0);
+    auto load = [&](int k_tile, int stage) {
         if (k_tile < num_k_tiles) {
-            float2* stage = stages + k_tile % plan.stages * kStageElements;
-            const int64 k = int64(first_k_tile + k_tile) * plan.block_k;
-            load_tile<plan, plan.block_m, plan.block_k, plan.a_k_major>(
-                stage, a + k * args.a_stride_k, args.a_stride_m, args.a_stride_k, args.m - tile.m0,
-                args.k - k);
-            load_tile<plan, plan.block_n, plan.block_k, plan.b_k_major>(
-                stage + plan.a_tile_elements(), b + k * args.b_stride_k, args.b_stride_n,
-                args.b_stride_k, args.n - tile.n0, args.k - k);
+            const int64 k = first_k + int64(k_tile) * plan.block_k;
+            const int k_left = static_cast<int>(min(args.k - k, int64(plan.block_k)));
+            float2* to = stages + stage * kStageElements;
+            a_copies.fill(to, k_left);
+            b_copies.fill(to + plan.a_tile_elements(), k_left);
         }
         cp_async_commit();
     };
@@ -89,7 +97,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     // In small products one copy of the code is read faster than several.
     constexpr int kUnroll = plan.warps_k > 1 ? 1 : plan.stages;
 #pragma unroll kUnroll
-    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage);
+    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage, stage);
 
     // The absmax of the tile's rows of A and columns of B.
     const uint32* a_absmax = args.a_absmax + tile.batch * args.a_absmax_stride_batch + tile.m0;
@@ -135,12 +143,15 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     Accumulators<plan> mma_accumulators, fp32_accumulators;
     mma_accumulators.clear();
     if constexpr (kPromotes) fp32_accumulators.clear();
+    int read = 0, filled = plan.stages - 1;
     for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
         cp_async_wait<plan.stages - 2>();
         // The stage is visible to all warps, and all have left the one that is filled next.
         __syncthreads();
-        load(k_tile + plan.stages - 1);
-        const float2* stage = stages + k_tile % plan.stages * kStageElements;
+        load(k_tile + plan.stages - 1, filled);
+        filled = read;
+        const float2* stage = stages + read * kStageElements;
+        read = read + 1 == plan.stages ? 0 : read + 1;
         multiply_k_tile<plan>(mma_accumulators, stage, stage + plan.a_tile_elements(), a_row,
                               b_column, k_group * (plan.block_k / plan.warps_k),
                               args.k - int64(first_k_tile + k_tile) * plan.block_k, a_scale,

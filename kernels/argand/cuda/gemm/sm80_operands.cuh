@@ -16,37 +16,59 @@ __device__ __forceinline__ int64 needed_k(int64 k_left) {
     return (k_left + kGroupK - 1) / kGroupK * kGroupK;
 }
 
-// Fills the part of a stage of one operand, `Rows` by `TileK`, with 0 outside the matrix. A row is
+// The copies by which a thread fills its part of each k-tile of an operand, with 0 outside the
+// matrix. What all tiles share is computed once: a small product waits for every address. A row is
 // a row of op(A) or a column of op(B). Where groups of warps share k, rows outside the matrix and k
 // of groups that have none are left as they are: small products would wait for the zeros.
-template <GemmPlan plan, int Rows, int TileK, bool KMajor>
-__device__ __forceinline__ void load_tile(float2* tile, const float2* source, int64 row_stride,
-                                          int64 k_stride, int64 rows_left, int64 k_left) {
-    constexpr int kContiguous = KMajor ? TileK : Rows, kStrided = KMajor ? Rows : TileK;
-    constexpr int kVectors = kContiguous / plan.vector, kStridedStep = plan.threads() / kVectors;
-    static_assert(plan.threads() % kVectors == 0 && kStrided % kStridedStep == 0,
+template <GemmPlan plan, int Rows, bool KMajor>
+class TileCopies {
+    static constexpr int kContiguous = KMajor ? plan.block_k : Rows;
+    static constexpr int kLines = KMajor ? Rows : plan.block_k;
+    static constexpr int kVectors = kContiguous / plan.vector;
+    static constexpr int kStep = plan.threads() / kVectors;
+    static_assert(plan.threads() % kVectors == 0 && kLines % kStep == 0,
                   "a copy by all threads must cover whole rows");
-    const int contiguous = threadIdx.x % kVectors * plan.vector, strided = threadIdx.x / kVectors;
-    const int64 contiguous_stride = KMajor ? k_stride : row_stride;
-    const int64 stride = KMajor ? row_stride : k_stride;
-    const int64 contiguous_left = (KMajor ? k_left : rows_left) - contiguous;
-    const int64 strided_left = (KMajor ? rows_left : k_left) - strided;
-    const int inside = contiguous_left >= plan.vector ? plan.vector
-                       : contiguous_left > 0          ? int(contiguous_left)
-                                                      : 0;
-    const float2* from = source + contiguous * contiguous_stride + strided * stride;
-    float2* to = tile + strided * (kContiguous + kRowPadding) + contiguous;
-    const int64 k_needed = needed_k<plan>(k_left);
-    if (plan.warps_k > 1 && contiguous >= (KMajor ? k_needed : rows_left)) return;
-#pragma unroll
-    for (int i = 0; i < kStrided; i += kStridedStep) {
-        if (plan.warps_k > 1 && strided + i >= (KMajor ? rows_left : k_needed)) break;
-        const int bytes = i < strided_left ? inside * int(sizeof(float2)) : 0;
-        // Outside the matrix the address must exist, but nothing is read.
-        cp_async<8 * plan.vector>(to + i * (kContiguous + kRowPadding),
-                                  bytes ? from + i * stride : source, bytes);
+
+    const float2* from;  // what this thread copies first of the next tile
+    int64 tile_stride;
+    Stride<plan> line_stride;
+    int rows_left;  // of the tile, inside the matrix
+
+    __device__ __forceinline__ static int contiguous() {
+        return static_cast<int>(threadIdx.x) % kVectors * plan.vector;
     }
-}
+    __device__ __forceinline__ static int line() { return static_cast<int>(threadIdx.x) / kVectors; }
+
+   public:
+    // `source` is the first element of the first tile, of whose rows `rows_left` are inside.
+    __device__ __forceinline__ TileCopies(const float2* source, int64 row_stride, int64 k_stride,
+                                          int64 rows_left)
+        : tile_stride(plan.block_k * k_stride),
+          line_stride(static_cast<Stride<plan>>(KMajor ? row_stride : k_stride)),
+          rows_left(static_cast<int>(min(rows_left, int64(Rows)))) {
+        const auto step = static_cast<Stride<plan>>(KMajor ? k_stride : row_stride);
+        from = source + int64(contiguous()) * step + int64(line()) * line_stride;
+    }
+
+    // Fills the next tile, of whose k `k_left` is inside. Copies of two elements lie inside the
+    // matrix or outside. Those outside read nothing, wherever their address is.
+    __device__ __forceinline__ void fill(float2* tile, int k_left) {
+        const float2* source = from;
+        from += tile_stride;
+        const int k_needed = static_cast<int>(needed_k<plan>(k_left));
+        if (plan.warps_k > 1 && contiguous() >= (KMajor ? k_needed : rows_left)) return;
+        const bool inside = contiguous() < (KMajor ? k_left : rows_left);
+        const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
+        float2* to = tile + line() * (kContiguous + kRowPadding) + contiguous();
+#pragma unroll
+        for (int i = 0; i < kLines; i += kStep) {
+            if (plan.warps_k > 1 && line() + i >= (KMajor ? rows_left : k_needed)) break;
+            constexpr int kBytes = 8 * plan.vector;
+            cp_async<kBytes>(to + i * (kContiguous + kRowPadding),
+                             source + int64(i) * line_stride, i < lines_left ? kBytes : 0);
+        }
+    }
+};
 
 // A fragment: what a lane holds of one row of A or column of B for one MMA, by term and complex
 // part.
@@ -86,8 +108,12 @@ __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int 
         im[j] = x.y * (plan.scaled ? scale * sign : sign);
     }
     Fragment<plan> result;
-    split_fragment<plan>(re, result.re);
-    split_fragment<plan>(im, result.im);
+    if constexpr (plan.operand == Operand::tf32 && plan.terms == 1) {
+        add_tf32_rounding_increments<plan.roundings[0]>(re, im, result.re[0], result.im[0]);
+    } else {
+        split_fragment<plan>(re, result.re);
+        split_fragment<plan>(im, result.im);
+    }
     return result;
 }
 

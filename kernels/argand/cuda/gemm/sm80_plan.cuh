@@ -28,6 +28,7 @@ struct GemmPlan {
     bool a_k_major, b_k_major;  // k is contiguous, else m or n
     int vector;                 // complex numbers of one cp.async
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
+    bool long_strides = false;  // strides do not fit 32 bits
 
     // Whether several warps or blocks have sums of the same elements.
     constexpr bool sliced() const { return warps_k * split_k_slices > 1; }
@@ -39,6 +40,18 @@ struct GemmPlan {
     constexpr int a_tile_elements() const { return a_pitch() * (a_k_major ? block_m : block_k); }
     constexpr int b_tile_elements() const { return b_pitch() * (b_k_major ? block_n : block_k); }
 };
+
+template <bool is_long>
+struct StrideOf {
+    using Type = int;
+};
+template <>
+struct StrideOf<true> {
+    using Type = int64;
+};
+// A stride in complex numbers. A product of 32 bits is one instruction.
+template <auto plan>
+using Stride = typename StrideOf<plan.long_strides>::Type;
 
 // Arguments of a launch. Strides count complex numbers.
 struct GemmArguments {

@@ -1,0 +1,92 @@
+"""Tiles of the mma.sync family. Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argand.device import HOPPER, Arch
+from argand.gemm.sm80_plan import GemmPlan
+from argand.precision import Precision
+
+# Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
+# registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
+_ONE_TERM = (
+    GemmPlan(128, 128, 32, 4, 2, 3),
+    GemmPlan(128, 128, 16, 4, 2, 4),
+    GemmPlan(64, 64, 16, 2, 2, 4),
+    GemmPlan(64, 32, 32, 2, 2, 3),
+    GemmPlan(16, 128, 16, 1, 4, 4),
+    GemmPlan(128, 16, 16, 4, 1, 4),
+    GemmPlan(16, 64, 32, 1, 4, 3),
+    GemmPlan(64, 16, 32, 4, 1, 3),
+    GemmPlan(32, 32, 32, 2, 2, 3),
+    GemmPlan(32, 32, 64, 2, 1, 4, warps_k=4),
+    GemmPlan(32, 16, 64, 2, 2, 4, warps_k=4),
+    GemmPlan(16, 16, 64, 1, 2, 4, warps_k=4),
+)
+_TWO_TERMS = (
+    GemmPlan(128, 64, 32, 4, 2, 3, 32),
+    GemmPlan(128, 64, 16, 4, 2, 4, 32),
+    GemmPlan(64, 64, 16, 2, 2, 4, 32),
+    GemmPlan(64, 32, 32, 2, 2, 3, 32),
+    GemmPlan(16, 128, 16, 1, 4, 4, 32),
+    GemmPlan(128, 16, 16, 4, 1, 4, 32),
+    GemmPlan(16, 64, 32, 1, 4, 3, 32),
+    GemmPlan(64, 16, 32, 4, 1, 3, 32),
+    GemmPlan(32, 32, 32, 2, 2, 3, 32),
+    GemmPlan(32, 32, 64, 2, 1, 4, 64, warps_k=4),
+    GemmPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
+    GemmPlan(16, 16, 64, 1, 2, 4, 64, warps_k=4),
+)
+
+
+# As 64 x 32 a warp tf32 is 7% faster than as 32 x 64; the 16-bit formats would spill.
+_TF32_LARGEST = GemmPlan(128, 128, 32, 2, 4, 3)
+
+
+def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
+    """List the tiles, with as many stages as the architecture's shared memory holds."""
+    found: dict[GemmPlan, None] = {}
+    for plan in _tiles(precision):
+        # A k-tile is at least one MMA of each group of warps.
+        block_k, mma_k = max(plan.block_k, precision.operand.mma_k), precision.operand.mma_k
+        plan = replace(plan, block_k=block_k, warps_k=min(plan.warps_k, block_k // mma_k))
+        plan = within_registers(plan, precision, arch)
+        while _largest_layout(plan).shared_bytes > arch.shared_bytes and plan.stages > 2:
+            plan = replace(plan, stages=plan.stages - 1)
+        if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
+            found[plan] = None
+    return list(found)
+
+
+def within_registers(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
+    """Return the tile with half of C a warp where all of it spills.
+
+    A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Full warps spill on
+    architectures after Hopper, and on Hopper at two 16-bit terms in triangles whose operands both
+    have k as their slow axis.
+    """
+    elements = plan.block_m // plan.warps_m * (plan.block_n // plan.warps_n)
+    if elements * precision.terms < _FULL_WARP:
+        return plan
+    if precision.terms == 1:
+        return replace(plan, block_n=64, warps_m=4, warps_n=2) if arch.sm > HOPPER else plan
+    by_columns = plan.triangle and not (plan.a_k_major or plan.b_k_major)
+    on_hopper = arch.sm == HOPPER and by_columns and precision.operand.name != "tf32"
+    return replace(plan, block_m=64, warps_m=4) if arch.sm > HOPPER or on_hopper else plan
+
+
+_FULL_WARP = 2048
+"""Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
+
+
+def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
+    if precision.terms > 1:
+        return _TWO_TERMS
+    if precision.operand.name == "tf32":
+        return (_TF32_LARGEST, *_ONE_TERM[1:])
+    return _ONE_TERM
+
+
+def _largest_layout(plan: GemmPlan) -> GemmPlan:
+    return replace(plan, a_k_major=True, b_k_major=True)
