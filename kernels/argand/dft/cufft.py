@@ -49,6 +49,23 @@ class _At:
         return self
 
 
+class _StreamPlan:
+    """cuFFT's plan for one stream, which CuPy sets at every call; here the first one sets it."""
+
+    def __init__(self, length: int, rows: int, kind: int) -> None:
+        self._plan = cufft.Plan1d(length, kind, rows)
+        self._transform = cufft.execZ2Z if kind == cufft.CUFFT_Z2Z else cufft.execC2C
+        self._on_stream = False
+
+    def __call__(self, x: int, out: int, direction: int) -> None:
+        """Queue the transforms on the stream that was current at the first call."""
+        if self._on_stream:
+            self._transform(self._plan.handle, x, out, direction)
+        else:
+            self._plan.fft(_At(x), _At(out), direction)
+            self._on_stream = True
+
+
 class ContiguousTransform:
     """Transforms of arrays whose rows lie one after another, on the current device."""
 
@@ -68,7 +85,7 @@ class ContiguousTransform:
         """Queue them on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
         plan = _plan(*self._form, self._device, stream, get_ident())
-        plan.fft(_At(x), _At(out), self._direction)
+        plan(x, out, self._direction)
         if self._factor != 1:
             self._scaled(out)
 
@@ -87,6 +104,6 @@ class ContiguousTransform:
 
 
 @lru_cache(maxsize=4)
-def _plan(length: int, rows: int, kind: int, device: int, stream: int, thread: int) -> Any:
+def _plan(length: int, rows: int, kind: int, device: int, stream: int, thread: int) -> _StreamPlan:
     """cuFFT's plan. Its workspace, as large as x or larger, is one stream's and one thread's."""
-    return cufft.Plan1d(length, kind, rows)
+    return _StreamPlan(length, rows, kind)
