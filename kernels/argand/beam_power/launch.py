@@ -53,6 +53,7 @@ AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan
 _VECTOR = 16
 _FRAGMENT_BYTES = 32 * 16
 """Bytes of one MMA fragment: a row tile and one mma_k, in each complex part and term."""
+_FEW_BEAMS = 32
 _LARGEST_GRID = 2**31 - 1
 _MOST_BLOCK_TILES = 256
 _FILLING = 0.5
@@ -190,10 +191,12 @@ def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
 
 
 def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
-    """Return wgmma's plan for one polarization on Hopper where there is one, else mma.sync's."""
+    """Return wgmma's plan on Hopper where there is one, else mma.sync's."""
     problem, samples = form.problem, form.samples
     found = None
-    if problem.polarizations == 1 and form.precision.terms == 1 and arch.target == TARGET:
+    # Of two polarizations and few beams mma.sync has smaller blocks.
+    many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS
+    if many and form.precision.terms == 1 and arch.target == TARGET:
         tiles = time_tiles(WGMMA_TIMES, problem.integrate, samples, LARGEST_WGMMA_GROUP)
         found = choose_wgmma_plan(
             form.precision, samples, tiles.group, problem.beams, problem.antennas, True, arch,
