@@ -12,6 +12,7 @@ from argand.gemm.modular.moduli import LEAST, MARGIN_BITS, MODULI, MOST, moduli
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.modular.proof import PRIME
 from argand.gemm.modular.proof_constants import PAIR_WEIGHT, plane_weights, proof_constants
+from argand.gemm.modular.proof_plan import LANES_TERMS, OWN_TERMS
 
 COUNTS = range(LEAST, MOST + 1)
 
@@ -85,8 +86,9 @@ def sums_of_a_row(residues: list[list[list[int]]], words: list[int], count: int)
             for (plus, minus), row in zip(element, rows, strict=True):
                 leading += (plus - minus if part else plus + minus) * row[0]
             x = word % PRIME * constants.scale % PRIME
-            # Two of them are added before they are folded.
-            assert 2 * abs(signed(leading)) * x < 1 << 63
+            x -= PRIME if x > PRIME // 2 else 0
+            # Four of them are added before they are folded.
+            assert 4 * abs(signed(leading)) * abs(x) < 1 << 63
             sums[part] += fold(signed(leading) * x)
     return sums[0] % PRIME, sums[1] % PRIME
 
@@ -122,6 +124,20 @@ def test_sums_of_a_lane_fit_64_bits(count: int) -> None:
     largest = COLUMN_BLOCK * LARGEST_RESIDUE * (255 + 256 * 255)
     assert largest < 1 << 31
     assert 2 * tiles * largest * (PRIME // 2) < 1 << 63
+    # Four products of a leading digit, and what two folded numbers and eight times the prime add
+    # up to in a warp, in the 54 bits of its sum.
+    assert 4 * (1 << 31) * (PRIME // 2) < 1 << 63
+    least, most = -(1 << 32), 1 << 33
+    assert 2 * least + 8 * PRIME >= 0
+    assert 32 * (2 * most + 8 * PRIME) < 1 << 54
+
+
+def test_integers_in_halves_fit_64_bits() -> None:
+    """`SplitSum` of proof_image.cuh: a lane's terms, and its halves joined."""
+    for terms, products in ((LANES_TERMS // 32, 2), (OWN_TERMS, 2)):
+        low = terms * products * (1 << 31) * ((1 << 16) - 1)
+        assert low < 1 << 63
+        assert (1 << 33) * (1 << 16) + (1 << 33) < 1 << 63
 
 
 def test_no_modulus_is_a_multiple_of_the_prime() -> None:

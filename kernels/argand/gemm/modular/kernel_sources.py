@@ -73,7 +73,7 @@ DECODE_ARGUMENTS: Fields = (
         "pairs",
     )),
     *(("double", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    ("const uint32*", "proof_fragments"), ("const uint32*", "proof_scaled_x"),
+    ("const uint32*", "proof_fragments"), ("const int*", "proof_scaled_x"),
     ("uint64*", "proof_sums"),
 )  # fmt: skip
 NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
@@ -130,21 +130,24 @@ def encode_kernel_source(
     permuted: bool,
     buffers: int = 2,
     threads: int = 256,
+    cluster: tuple[int, int] = (8, 2),
 ) -> str:
     """CUDA C++ of the kernel that stores the residues of an operand.
 
     ``permuted`` says that lines are stored in B's order, which depends on the type. A CTA of whole
-    lines holds so many at a time, and has so many threads.
+    lines holds so many at a time, and has so many threads; ``cluster`` is that of clustered ones.
     """
     source, narrow = real_type(dtype), count <= INT32_MODULI and dtype == "complex64"
     scaled = "float" if narrow else "double"
     function = f"encode_{reading.replace(' ', '_')}"
-    held = f", {buffers}" if reading == "whole lines" else ""
-    call = f"{function}<{scaled}, {source}, {str(permuted).lower()}, {source}{held}>(args)"
+    clusters = reading == "clustered lines"
+    held = {"whole lines": f", {buffers}", "clustered lines": f", {cluster[0]}, {cluster[1]}"}
+    types = f"{scaled}, {source}, {str(permuted).lower()}, {source}{held.get(reading, '')}"
+    call = f"{function}<{types}>(args)"
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         f"{encode_source(count, 4 if narrow else 8)}"
-        '#include "gemm/modular/encode.cuh"\n'
+        f'#include "gemm/modular/encode{"_cluster" * clusters}.cuh"\n'
         f"{size_check('EncodeArguments', ENCODE_ARGUMENTS)}"
         + constants_check(
             _LINE_CONSTANTS
@@ -162,6 +165,7 @@ def encode_kernel_source(
             call,
             # Without it the addresses of all planes would be kept in registers.
             resident=ENCODE_THREADS // threads,
+            cluster=cluster[0] if clusters else 1,
         )
     )
 
@@ -208,9 +212,10 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
 
     ``proved`` adds C' x of a proof.
     """
-    # Few moduli leave registers for more warps, which hide the latency of loads. A proof takes
-    # some of them. After Hopper, where the same numbers would spill, the assembler decides.
-    resident = (5 if dtype == "complex64" and count <= INT32_MODULI else 4) - proved
+    # More warps hide the latency of loads. A proof takes registers, of many moduli for two CTAs.
+    # After Hopper, where the same numbers would spill, the assembler decides.
+    few = dtype == "complex64" and count <= INT32_MODULI
+    resident = 3 if proved and not few else 5
     real, proof = real_type(dtype), "RowProof" if proved else "NoProof"
     return (
         '#include "gemm/modular/moduli.cuh"\n'
@@ -230,10 +235,12 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
 
 
 def kernel_source(
-    name: str, threads: int, arguments: str, call: str, maps: str = "", resident: int | str = 1
-) -> str:
+    name: str, threads: int, arguments: str, call: str, maps: str = "", resident: int | str = 1,
+    cluster: int = 1,
+) -> str:  # fmt: skip
     """CUDA C++ of a kernel that makes one call; ``resident`` CTAs fit a multiprocessor."""
+    clusters = f"__cluster_dims__({cluster}, 1, 1) " if cluster > 1 else ""
     return (
-        f'extern "C" __global__ void __launch_bounds__({threads}, {resident})\n'
+        f'extern "C" __global__ void {clusters}__launch_bounds__({threads}, {resident})\n'
         f"{name}({maps}const __grid_constant__ {arguments} args) {{\n    {call};\n}}\n"
     )

@@ -23,8 +23,11 @@ from argand.gemm.modular.product_plan import (
     ACROSS_GROUP,
     ENCODE_THREADS,
     EXPONENT_WARPS,
+    HELD,
     WARPS,
     Reading,
+    clustered,
+    clustered_bytes,
     norm_lines,
     norm_threads,
     whole_line_bytes,
@@ -35,6 +38,7 @@ from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, ar
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel
+from argand.runtime.plan import TARGET
 
 _ALIGNMENT = 16
 _FEW_BLOCKS = 32
@@ -93,21 +97,26 @@ class OperandLaunch:
         )
         self._k_blocks = problem.k_blocks
         self._buffers = self._shared_bytes = 0
+        self._cluster: tuple[int, int] | None = None
         self._resident = 1
         self._reading = self._find_reading()
         self._norms: Address | None = None
-        if self._reading != "whole lines":
+        if self._reading not in HELD:
             self._norms = reserve(8 * self._batches * x.rows * self._k_blocks)
         # Else each warp that encodes reads the norms of all blocks of its line.
         self._exponents_known = self._norms is not None and self._k_blocks > _FEW_BLOCKS
 
     def _find_reading(self) -> Reading:
-        x = self._x
+        x, arch = self._x, self._device.require_arch()
         if not is_k_major(x):
-            return "across lines"
+            self._cluster = clustered(self._k_blocks)
+            if self._cluster is None or arch.target != TARGET or x.aligned < x.item:
+                return "across lines"
+            self._shared_bytes = clustered_bytes(x.item, self._cluster[1])
+            return "clustered lines"
         strides = (x.row_stride * x.item, x.batch_stride * x.item)
         aligned = x.aligned >= _ALIGNMENT and not any(stride % _ALIGNMENT for stride in strides)
-        self._hold_lines(self._device.require_arch().shared_bytes)
+        self._hold_lines(arch.shared_bytes)
         whole = x.column_stride == 1 and aligned and self._buffers and x.row_stride >= 0
         return "whole lines" if whole else "along k"
 
@@ -170,15 +179,17 @@ class OperandLaunch:
         work = products * self._k_blocks
         across = ACROSS_BYTES // x.item * ACROSS_GROUP
         whole = reading == "whole lines"
+        cluster = self._cluster or (1, 1)
         threads = ENCODE_THREADS // self._resident // 32 * 32 if whole else 32 * WARPS
         blocks = {
             "whole lines": min(products * stored, self._resident * self._device.sm_count),
+            "clustered lines": products * cluster[0] * -(-stored * x.item // ACROSS_BYTES),
             "along k": -(-work * stored // WARPS),
             "across lines": work * -(-stored // across) * ACROSS_GROUP,
         }[reading]
         source = encode_kernel_source(
             problem.dtype, problem.count, reading, permuted=self._permuted,
-            buffers=max(1, self._buffers), threads=threads,
+            buffers=max(1, self._buffers), threads=threads, cluster=cluster,
         )  # fmt: skip
         kernel = bound(
             self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,
@@ -188,7 +199,7 @@ class OperandLaunch:
                 "exponent_lines": x.rows,
                 "conjugate": problem.conjugate_b if self._permuted else problem.conjugate_a,
             },
-            self._shared_bytes if whole else 0,
+            self._shared_bytes if reading in HELD else 0,
         )  # fmt: skip
         members = {
             "x": Address(self._base, product * x.batch_stride * x.item), "planes": planes,

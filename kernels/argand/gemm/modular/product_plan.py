@@ -33,8 +33,13 @@ ACROSS_GROUP = 8
 """Neighbouring CTAs across lines that are launched one after another."""
 NORM_THREADS = 512
 """Threads of a CTA that finds norms across lines."""
-Reading = Literal["whole lines", "along k", "across lines"]
-"""How an operand is encoded: lines held in shared memory, by blocks along k, or transposed."""
+MOST_CLUSTER = 8
+"""Most CTAs of a cluster that holds lines."""
+Reading = Literal["whole lines", "clustered lines", "along k", "across lines"]
+"""How an operand is encoded: lines held in the shared memory of a CTA, or transposed in that of a
+cluster; else by blocks along k, or by transposed blocks."""
+HELD: tuple[Reading, ...] = ("whole lines", "clustered lines")
+"""Readings for which a line's exponent is found as it is encoded, not before."""
 _ALIGNMENT = 1024
 
 
@@ -115,6 +120,20 @@ def norm_lines(item: int) -> int:
 def norm_threads(*, along_k: bool) -> int:
     """Threads of a CTA that finds norms."""
     return 32 * WARPS if along_k else NORM_THREADS
+
+
+def clustered(k_blocks: int) -> tuple[int, int] | None:
+    """CTAs of a cluster that holds lines of so many blocks, and blocks of each; None: too long."""
+    for blocks in (1, 2):
+        if k_blocks <= blocks * MOST_CLUSTER:
+            return -(-k_blocks // blocks), blocks
+    return None
+
+
+def clustered_bytes(item: int, blocks: int) -> int:
+    """Shared memory of a CTA that holds so many blocks of `ACROSS_BYTES` of lines, with norms."""
+    lines = ACROSS_BYTES // item
+    return lines * ((blocks * NORM_BLOCK + 1) * item + 8 * blocks)
 
 
 def whole_line_bytes(item: int, k_blocks: int, buffers: int) -> int:

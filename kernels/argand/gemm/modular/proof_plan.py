@@ -12,7 +12,7 @@ from argand.runtime.arguments import Fields, size_check
 
 BEGIN_PROOF, END_PROOF = "begin_proof", "end_proof"
 IMAGE_KERNEL = "add_image"
-LANES_TERMS, LANES_SUMS = 1024, 4
+LANES_TERMS, LANES_SUMS = 1024, 2
 """Where lanes hold terms of sums: terms and sums of a warp."""
 OWN_TERMS, OWN_SUMS = 256, 32
 """Where each lane has a sum of its own."""
@@ -20,7 +20,7 @@ RESULT_BYTES = 16
 """`ProofResult`: two 32-bit numbers, and from byte 8 on the key."""
 
 BEGIN_PROOF_ARGUMENTS: Fields = (
-    ("void*", "result"), ("uint32*", "x"), ("uint32*", "scaled_x"), ("uint32*", "fragments"),
+    ("void*", "result"), ("uint32*", "x"), ("int*", "scaled_x"), ("uint32*", "fragments"),
     ("uint64*", "image"), ("uint64*", "sums"), ("int64", "image_words"), ("int64", "sum_words"),
     ("int", "columns"), ("int", "scale"),
 )  # fmt: skip
@@ -74,7 +74,7 @@ def end_proof_source() -> str:
 
 def _source(name: str, fields: Fields, arguments: str, call: str, checks: str = "") -> str:
     return (
-        f'#include "gemm/modular/proof.cuh"\n{size_check(arguments, fields)}'
+        f'#include "gemm/modular/proof_image.cuh"\n{size_check(arguments, fields)}'
         + constants_check({"sizeof(ProofResult)": RESULT_BYTES, "kColumnBlock": COLUMN_BLOCK})
         + checks
         + kernel_source(f"modular_{name}", 32 * WARPS, arguments, call)

@@ -24,7 +24,8 @@ struct DecodeArguments {
     int pairs;                  // whether neighbouring columns of out can be stored as one vector
     double alpha_re, alpha_im, beta_re, beta_im;
     // Of a proof (decode_proof.cuh): what x is for MMAs and for leading digits; C' x of the rows.
-    const uint32 *proof_fragments, *proof_scaled_x;
+    const uint32* proof_fragments;
+    const int* proof_scaled_x;
     uint64* proof_sums;  // (batches, m, 2)
 };
 

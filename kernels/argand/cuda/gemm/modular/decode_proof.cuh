@@ -27,17 +27,15 @@ struct RowProof {
     static constexpr int kPlaneBytes = kColumnBlock + 16;
     static constexpr int kTiles = (2 * kModuli + 15) / 16;
 
-    uint32 fragments[8], scaled_x[4];
+    const uint32* fragments;  // of this block, and lane
+    int scaled_x[4];
     int weights[kTiles][2][2];  // of the planes of a lane's accumulators, for both parts
 
     __device__ __forceinline__ RowProof(const DecodeArguments& args, int block,
                                         const int (&columns)[4]) {
         const int lane = threadIdx.x % kWarp;
         const int64 at = args.first_column / kColumnBlock + block;
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            fragments[i] = args.proof_fragments[(at * 8 + i) * kWarp + lane];
-        }
+        fragments = args.proof_fragments + at * 8 * kWarp + lane;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             scaled_x[i] = args.proof_scaled_x[args.first_column + columns[i]];
@@ -66,13 +64,16 @@ struct RowProof {
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
             const int plane = min(16 * tile + lane % 16, 2 * kModuli - 1);
-            int d[4] = {};
+            int d[4] = {}, other[4] = {};  // apart, so that no MMA waits for the one before it
 #pragma unroll
             for (int step = 0; step < kColumnBlock / 32; ++step) {
                 uint32 a[4];
                 load_matrices(a, rows + plane * kPlaneBytes + 32 * step + lane / 16 * 16);
-                mma_s8_u8(d, a, fragments[2 * step], fragments[2 * step + 1]);
+                mma_s8_u8(step % 2 ? other : d, a, fragments[2 * step * kWarp],
+                          fragments[(2 * step + 1) * kWarp]);
             }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) d[i] += other[i];
 #pragma unroll
             for (int part = 0; part < 2; ++part) {
                 found[part] += int64(d[0] + 256 * d[1]) * weights[tile][0][part];
@@ -81,13 +82,11 @@ struct RowProof {
         }
 #pragma unroll
         for (int part = 0; part < 2; ++part) {
-            int64 sum = fold(found[part]);
+            int64 sum = 0;
 #pragma unroll
-            for (int i = 0; i < 4; i += 2) {
-                sum += fold(int64(int(leading[i][part])) * int(scaled_x[i]) +
-                            int64(int(leading[i + 1][part])) * int(scaled_x[i + 1]));
-            }
-            const uint64 total = warp_sum(modulo(sum));
+            for (int i = 0; i < 4; ++i) sum += int64(int(leading[i][part])) * scaled_x[i];
+            // Two folded numbers are above -2^33, which eight times the prime keeps positive.
+            const uint64 total = warp_sum(fold(found[part]) + fold(sum) + 8 * kPrime);
             if (lane == 0) atomicAdd(sums + part, total);
         }
     }

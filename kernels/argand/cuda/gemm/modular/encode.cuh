@@ -49,12 +49,10 @@ __device__ __forceinline__ Digits<2> digits_of(double x, const PowerOfTwo<double
 // Stores a lane's residues of a block, or of half a one.
 __device__ __forceinline__ void store_residues(signed char* target,
                                                const uint32 (&x)[kLineNumbers], bool half) {
-    const uint32 low = pack_bytes(x[0], x[1], x[2], x[3]);
-    if (half) {
-        *reinterpret_cast<uint32*>(target) = low;
-    } else {
-        *reinterpret_cast<uint2*>(target) = {low, pack_bytes(x[4], x[5], x[6], x[7])};
-    }
+    // Both words are packed before the choice, which then is one of two predicated stores.
+    const uint2 words = {pack_bytes(x[0], x[1], x[2], x[3]), pack_bytes(x[4], x[5], x[6], x[7])};
+    if (half) *reinterpret_cast<uint32*>(target) = words.x;
+    if (!half) *reinterpret_cast<uint2*>(target) = words;
 }
 
 // Stores the residues of eight numbers in every plane. T is the type in which they are scaled: fp32
@@ -125,6 +123,21 @@ __device__ __forceinline__ int line_exponent(const EncodeArguments& args, int ba
     return exponent;
 }
 
+// Encodes a block of a stored line that lies in shared memory. It is zeros where the line is not
+// stored as numbers.
+template <typename T, typename Source>
+__device__ __forceinline__ void encode_shared_block(const EncodeArguments& args,
+                                                    const Complex<Source>* numbers, int exponent,
+                                                    int batch, int row, int block) {
+    Complex<Source> x[kLineNumbers];
+#pragma unroll
+    for (int i = 0; i < kLineNumbers; ++i) {
+        x[i] = Complex<Source>{};
+        if (exponent != kNotFinite) x[i] = numbers[threadIdx.x % kWarp + i * kWarp];
+    }
+    encode_block<T, Source>(args, x, exponent, batch, row, block);
+}
+
 // Operands whose k is contiguous: a warp a block of a line.
 template <typename T, typename Source, bool permuted, typename Result>
 __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
@@ -189,14 +202,8 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
         const int inside = warp + i * kWarps, line = first_line + inside;
         if (line >= args.stored_lines) break;
         const int exponent = i == 0 ? exponents[0] : exponents[kLines / kWarps - 1];
-        Complex<Source> x[kLineNumbers];
-#pragma unroll
-        for (int j = 0; j < kLineNumbers; ++j) {
-            x[j] = Complex<Source>{};
-            if (exponent != kNotFinite) x[j] = tile[inside][lane + j * kWarp];
-        }
         const int row = permuted ? stored_row<Result>(line) : line;
-        encode_block<T, Source>(args, x, exponent, batch, row, block);
+        encode_shared_block<T, Source>(args, tile[inside], exponent, batch, row, block);
     }
 }
 
@@ -268,13 +275,8 @@ __device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) 
         }
         const int row = permuted ? stored_row<Result>(line) : line;
         for (int block = warp; block < args.k_blocks; block += warps) {
-            Complex<Source> x[kLineNumbers];
-#pragma unroll
-            for (int i = 0; i < kLineNumbers; ++i) {
-                x[i] = Complex<Source>{};
-                if (exponent != kNotFinite) x[i] = numbers[block * kLineBlock + lane + i * kWarp];
-            }
-            encode_block<T, Source>(args, x, exponent, batch, row, block);
+            encode_shared_block<T, Source>(args, numbers + block * kLineBlock, exponent, batch, row,
+                                           block);
         }
         __syncthreads();  // the next line may be copied over this one
     }

@@ -1,0 +1,87 @@
+// Operands whose lines are contiguous and not too long along k, read once (sm_90 and newer): a
+// cluster of CTAs holds some lines in shared memory, each CTA some of their blocks along k, and finds
+// their exponents from the norms that its CTAs exchange.
+#pragma once
+#include "device/cluster.cuh"
+#include "encode.cuh"
+
+__device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
+    uint64 found;
+    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(found) : "r"(address) : "memory");
+    return found;
+}
+
+// `cluster` CTAs, each of which holds `blocks` blocks of kAcrossBytes of lines.
+template <typename T, typename Source, bool permuted, typename Result, int cluster, int blocks>
+__device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& args) {
+    constexpr int kItem = sizeof(Complex<Source>), kLines = kAcrossBytes / kItem;
+    constexpr int kSpan = blocks * kLineBlock, kPitch = kSpan + 1;  // odd, against bank conflicts
+    constexpr int kWarps = kAcrossWarps, kThreads = kWarps * kWarp;
+    constexpr int kWarpLines = kLines / kWarps;
+    extern __shared__ __align__(16) unsigned char memory[];
+    Complex<Source>* const tile = reinterpret_cast<Complex<Source>*>(memory);
+    uint64* const norms = reinterpret_cast<uint64*>(memory + kLines * kPitch * kItem);
+    const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, rank = cluster_rank();
+    const int groups = (args.stored_lines + kLines - 1) / kLines;
+    const uint32 index = blockIdx.x / cluster;
+    const int first_line = index % groups * kLines, batch = index / groups;
+    const int first_k = rank * kSpan;
+    {
+        const int line = threadIdx.x % kLines;
+        const Complex<Source>* source =
+            static_cast<const Complex<Source>*>(args.x) + batch * args.batch_stride +
+            (args.first_line + first_line + line) * args.line_stride + first_k * args.k_stride;
+        const int end = first_line + line < args.lines ? args.k - first_k : 0;
+#pragma unroll 8
+        for (int k = threadIdx.x / kLines; k < kSpan; k += kThreads / kLines) {
+            const bool valid = k < end;
+            cp_async<kItem>(tile + line * kPitch + k,
+                            valid ? source + k * args.k_stride : args.x, valid ? kItem : 0);
+        }
+    }
+    cp_async_commit();
+    cp_async_wait<0>();
+    __syncthreads();
+#pragma unroll 1
+    for (int i = warp; i < kLines * blocks; i += kWarps) {
+        const Complex<Source>* numbers = tile + i / blocks * kPitch + i % blocks * kLineBlock + lane;
+        Complex<Source> x[kLineNumbers];
+#pragma unroll
+        for (int j = 0; j < kLineNumbers; ++j) x[j] = numbers[j * kWarp];
+        const int k = first_k + i % blocks * kLineBlock + lane;
+        const uint64 norm = warp_norm<Source>(x, count_below(k, kWarp, kLineNumbers, args.k));
+        if (lane == 0) norms[i] = norm;
+    }
+    cluster_arrive();
+    cluster_wait();
+    int exponents[kWarpLines];
+#pragma unroll
+    for (int i = 0; i < kWarpLines; ++i) {
+        const int line = warp + i * kWarps;
+        uint64 own = 0;
+        if (lane < args.k_blocks) {
+            own = load_cluster_shared(
+                map_shared_rank(norms + line * blocks + lane % blocks, lane / blocks));
+        }
+        exponents[i] = first_line + line < args.lines
+                           ? exponent_of_norms(own, args.limit, args.limit_shift)
+                           : kNotFinite;
+        if (rank == 0 && lane == 0 && first_line + line < args.lines) {
+            args.exponents[int64(batch) * args.exponent_lines + args.first_line + first_line +
+                           line] = exponents[i];
+        }
+    }
+    cluster_arrive();  // the norms of other CTAs have been read
+    const int first_block = rank * blocks;
+#pragma unroll 1
+    for (int i = warp; i < kLines * blocks; i += kWarps) {
+        const int inside = i % kLines, line = first_line + inside, block = first_block + i / kLines;
+        if (line >= args.stored_lines || block >= args.k_blocks) continue;
+        const int row = permuted ? stored_row<Result>(line) : line;
+        const int number = i / kWarps % kWarpLines;
+        encode_shared_block<T, Source>(args, tile + inside * kPitch + i / kLines * kLineBlock,
+                                       number == 0 ? exponents[0] : exponents[kWarpLines - 1],
+                                       batch, row, block);
+    }
+    cluster_wait();
+}

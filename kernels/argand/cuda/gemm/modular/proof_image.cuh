@@ -1,0 +1,134 @@
+// B' x and A'(B' x) of a proof: products of an operand's integers, rounded anew, and a vector modulo
+// the prime.
+#pragma once
+#include "proof.cuh"
+
+struct ImageArguments {
+    const void* x;         // the operand: lines by k
+    const int* exponents;  // (batches, lines)
+    const uint32* reals;   // of lines: what B' multiplies
+    const uint64* vector;  // (batches, k, 2): what A' multiplies
+    uint64* sums;          // (batches, k, 2) of B', (batches, lines, 2) of A'
+    int64 line_stride, k_stride, batch_stride;
+    int64 exponent_batch, vector_batch, sum_batch;
+    int lines, k, batches, conjugate;
+};
+
+// An operand's integer, as encoding rounds it, or one congruent to it modulo kPrime, below 2^31 in
+// magnitude: integers are below 2^62, and 2^31 is 1.
+__device__ __forceinline__ int integer_of(float x, const PowerOfTwo<float>& scale) {
+    return __float2int_rn(scale(x));
+}
+__device__ __forceinline__ int integer_of(double x, const PowerOfTwo<double>& scale) {
+    const int64 integer = __double2ll_rn(scale(x));
+    const int high = int(integer >> 31);
+    return int(integer & kPrime) - (high < 0 ? 0 : int(kPrime)) + high;
+}
+
+// A number below 2^32, in halves.
+struct Halves {
+    int low, high;
+
+    __device__ __forceinline__ explicit Halves(uint32 x) : low(x & 0xffff), high(x >> 16) {}
+};
+
+// A number below 2^32 that is congruent to a sum below 2^62.
+__device__ __forceinline__ uint32 below_word(uint64 x) {
+    return uint32(x & kPrime) + uint32(x >> 31);
+}
+
+// The sum of products of integers below 2^31 and halves: 2^15 of them fit 64 bits.
+struct SplitSum {
+    int64 low = 0, high = 0;
+
+    __device__ __forceinline__ void add(int x, const Halves& y) {
+        low += int64(x) * y.low;
+        high += int64(x) * y.high;
+    }
+    __device__ __forceinline__ uint32 modulo_prime() const {
+        return modulo(fold(low) + fold(high) * 65536);
+    }
+};
+
+// Terms of a sum that a warp adds before it adds to memory.
+template <bool lanes_sum>
+constexpr int kImageTerms = lanes_sum ? 1024 : 256;
+
+// Sums of a warp: lanes hold terms of each, or each lane has one of its own.
+template <bool lanes_sum>
+constexpr int kImageSums = lanes_sum ? 2 : kWarp;
+
+// Adds B' x to the sums (lines_summed), or subtracts A' times a complex vector. T is the type in
+// which the integers are rounded. Lanes read what is contiguous: terms of a sum, or several sums.
+template <typename T, typename Source, bool lines_summed, bool lanes_sum>
+__device__ __forceinline__ void add_image(const ImageArguments& args) {
+    constexpr int kOwn = lanes_sum ? kImageSums<true> : 1;
+    const int lane = threadIdx.x % kWarp;
+    const int outs = lines_summed ? args.k : args.lines;
+    const int terms = lines_summed ? args.lines : args.k;
+    const int64 out_stride = lines_summed ? args.k_stride : args.line_stride;
+    const int64 term_stride = lines_summed ? args.line_stride : args.k_stride;
+    const int out_groups = (outs + kImageSums<lanes_sum> - 1) / kImageSums<lanes_sum>;
+    const int term_groups = (terms + kImageTerms<lanes_sum> - 1) / kImageTerms<lanes_sum>;
+    uint32 index = blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp;
+    const int first = index % out_groups * kImageSums<lanes_sum> + (lanes_sum ? 0 : lane);
+    index /= out_groups;
+    const int first_term = index % term_groups * kImageTerms<lanes_sum>;
+    const int batch = index / term_groups;
+    if (batch >= args.batches) return;
+    const int end = min(first_term + kImageTerms<lanes_sum>, terms);
+    const int* const exponents = args.exponents + batch * args.exponent_batch;
+    const Complex<Source>* source[kOwn];
+    int own_exponents[kOwn];
+    SplitSum re[kOwn], im[kOwn];
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+        const int out = min(first + i, outs - 1);  // what lies beyond is not stored
+        source[i] = static_cast<const Complex<Source>*>(args.x) + batch * args.batch_stride +
+                    out * out_stride;
+        own_exponents[i] = lines_summed ? 0 : exponents[out];
+    }
+#pragma unroll 4
+    for (int term = first_term + (lanes_sum ? lane : 0); term < end;
+         term += lanes_sum ? kWarp : 1) {
+        const int exponent = lines_summed ? exponents[term] : 0;
+        uint32 v_re, v_im = 0;
+        if (lines_summed) {
+            v_re = exponent == kNotFinite ? 0 : args.reals[term];
+        } else {
+            const uint64* v = args.vector + batch * args.vector_batch + 2 * int64(term);
+            const ulonglong2 sum = *reinterpret_cast<const ulonglong2*>(v);
+            v_re = below_word(sum.x);
+            v_im = below_word(sum.y);
+        }
+        const Halves y_re(v_re), y_im(v_im);
+#pragma unroll
+        for (int i = 0; i < kOwn; ++i) {
+            const int power = lines_summed ? exponent : own_exponents[i];
+            const PowerOfTwo<T> scale(power == kNotFinite ? 0 : power);
+            const Complex<Source> x = source[i][term * term_stride];
+            const int a = integer_of(T(x.x), scale);
+            const int b = integer_of(T(args.conjugate ? -x.y : x.y), scale);
+            re[i].add(a, y_re);
+            im[i].add(b, y_re);
+            if (!lines_summed) {
+                re[i].add(-b, y_im);
+                im[i].add(a, y_im);
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+        const bool finite = own_exponents[i] != kNotFinite;
+        uint64 sums[2] = {finite ? re[i].modulo_prime() : 0, finite ? im[i].modulo_prime() : 0};
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+            if (!lines_summed) sums[part] = kPrime - sums[part];
+            if (lanes_sum) sums[part] = warp_sum(sums[part]);
+            if (first + i < outs && (!lanes_sum || lane == 0)) {
+                atomicAdd(args.sums + batch * args.sum_batch + 2 * int64(first + i) + part,
+                          sums[part]);
+            }
+        }
+    }
+}
