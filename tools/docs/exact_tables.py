@@ -8,8 +8,9 @@ from pathlib import Path
 from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
-SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
-"""Files that `benchmarks.exact` wrote of its suite and of shapes drawn at random."""
+SUITE, DRAWN, BESIDE = "h200-exact.csv", "h200-exact-drawn.csv", "h200-exact-gemmul8.csv"
+"""Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, and of its suite where
+GEMMul8's library was there."""
 _SIZES = ("batch", "m", "n", "k")
 
 
@@ -83,7 +84,7 @@ _BESIDE = (
 def gemmul8_table(data: Path) -> str:
     """A line for each shape and number of moduli that both computed, in a row of calls."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for row in plain_rows(data / SUITE):
+    for row in plain_rows(data / BESIDE):
         found.setdefault((_shape(row), row["precision"]), {})[row["implementation"]] = row
     lines = []
     for (shape, precision), rows in found.items():
