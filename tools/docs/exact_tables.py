@@ -9,8 +9,8 @@ from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN, BESIDE = "h200-exact.csv", "h200-exact-drawn.csv", "h200-exact-gemmul8.csv"
-"""Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, and of its suite where
-GEMMul8's library was there."""
+"""Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, and of the suite
+where GEMMul8's library was there."""
 _SIZES = ("batch", "m", "n", "k")
 
 

@@ -59,6 +59,17 @@ def rows(arch: Arch, **axes: Any) -> Iterator[dict[str, Any]]:
             yield one
 
 
+def clusters(counts: range) -> list[dict[str, Any]]:
+    """Kernels of clusters of CTAs that hold one block of lines or two, or one kernel of each."""
+    every = [
+        {"dtype": dtype, "count": count, "permuted": permuted, "cluster": cluster}
+        for dtype, count, permuted, cluster in product(
+            ("complex64", "complex128"), counts, (True, False), ((4, 1), (8, 2))
+        )
+    ]
+    return every if EXHAUSTIVE else [every[0], every[-1]]
+
+
 def every_source(
     arch: Arch, plans: tuple[ResiduePlan, ...], counts: range
 ) -> Iterator[tuple[str, str]]:
@@ -70,9 +81,12 @@ def every_source(
     yield slice_source(), f"modular_{SLICE_KERNEL}"
     for dtype, along_k in product(types, both):
         yield norm_source(dtype, along_k=along_k), f"modular_{NORM_KERNELS[along_k]}"
-    for row in rows(arch, dtype=types, count=counts, reading=get_args(Reading), permuted=both):
-        if row["reading"] != "clustered lines" or arch.sm >= 90:
-            yield encode_kernel_source(**row), f"modular_{ENCODE_KERNEL}"
+    apart = [reading for reading in get_args(Reading) if reading != "clustered lines"]
+    for row in rows(arch, dtype=types, count=counts, reading=apart, permuted=both):
+        yield encode_kernel_source(**row), f"modular_{ENCODE_KERNEL}"
+    if arch.sm == 90:
+        for row in clusters(counts):
+            yield encode_kernel_source(reading="clustered lines", **row), f"modular_{ENCODE_KERNEL}"
     for row in rows(arch, dtype=types, count=counts, proved=both):
         yield decode_kernel_source(**row), f"modular_{DECODE_KERNEL}"
     for row in rows(arch, dtype=types, count=counts, lines_summed=both, lanes_sum=both):

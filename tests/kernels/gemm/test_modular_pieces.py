@@ -16,7 +16,14 @@ from argand.gemm.modular.pieces import (
     pieces_of,
     workspace_limit,
 )
-from argand.gemm.modular.product_plan import TILE_K, plans_of
+from argand.gemm.modular.product_plan import (
+    ITEM,
+    MOST_CLUSTER,
+    TILE_K,
+    clustered,
+    clustered_bytes,
+    plans_of,
+)
 
 H200 = Device("cuda", "H200", 0, next(x for x in ARCHITECTURES if x.sm == 90), 132)
 A100 = Device("cuda", "A100", 0, next(x for x in ARCHITECTURES if x.sm == 80), 108)
@@ -105,3 +112,14 @@ def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> 
         of_a, of_b, of_c = one.plane_bytes()
         for piece in pieces_of(one, limit):
             assert of_a + (of_b + of_c) * piece.padded <= limit
+
+
+def test_a_cluster_holds_all_blocks_of_a_line_and_none_of_its_ctas_is_idle() -> None:
+    for k_blocks in range(1, 2 * MOST_CLUSTER + 1):
+        found = clustered(k_blocks)
+        assert found is not None
+        cluster, blocks = found
+        assert cluster <= MOST_CLUSTER
+        assert (cluster - 1) * blocks < k_blocks <= cluster * blocks
+        assert max(clustered_bytes(item, blocks) for item in ITEM.values()) <= 227 << 10
+    assert clustered(2 * MOST_CLUSTER + 1) is None
