@@ -14,7 +14,7 @@ ABOVE_ALL = ("argand", "argand.__main__", "argand.torch_ops", "argand.typing")
 ALLOWED = {
     "": {""},
     "command": {"", "runtime", "command"},
-    "runtime": {"", "runtime"},
+    "runtime": {"", "runtime", "frameworks"},
     "frameworks": {"", "frameworks"},
     "gemm": {"", "runtime", "frameworks", "gemm"},
     "softmax": {"", "runtime", "frameworks", "softmax"},

@@ -18,7 +18,7 @@ from argand.dft.heuristics import butterflies_for
 from argand.dft.problem import dft_problem
 from argand.dft.rules import RULES
 from argand.dft.three_kernel import ThreeKernelPlan
-from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.precision import Precision
 from argand.runtime.checks import check_out
 
@@ -66,12 +66,18 @@ def dft(
     """
     on_gpu = is_cupy_array(x)
     key = None
+    options = (axis, n, inverse, norm, precision, rounding)
     if on_gpu:
-        options = (axis, n, inverse, norm, precision, rounding)
         key, found = _cuda().CALLS.repeat((x,), out, options)
         if found is not None:
             return found
     if has_foreign(x, out):
+        if is_cuda_tensor(x):
+            from argand.runtime.tensor_calls import repeat_on_tensors
+
+            found = repeat_on_tensors(_cuda().CALLS, (x,), out, options)
+            if found is not None:
+                return found
         return call_on_foreign(
             dft, {"x": x, "out": out}, rules=RULES, axis=axis, n=n, inverse=inverse, norm=norm,
             precision=precision, rounding=rounding,

@@ -39,6 +39,11 @@ def _framework_of_type(kind: type) -> Framework | None:
     return "exchange" if exchanged else None
 
 
+def is_cuda_tensor(x: Any) -> bool:
+    """Whether x is a tensor of torch on a GPU."""
+    return framework_of(x) == "torch" and bool(x.is_cuda)
+
+
 def has_foreign(*arrays: object) -> bool:
     """Whether some of these belong to a framework."""
     return any(framework_of(x) is not None for x in arrays)

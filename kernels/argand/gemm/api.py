@@ -8,7 +8,7 @@ from typing import Any
 
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
-from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.gemm import cpu as numpy_backend
 from argand.gemm import numpy_calls
 from argand.gemm.families import Family, require_family
@@ -107,6 +107,12 @@ def gemm(
         if repeated is not None:
             return numpy_backend.gemm(repeated, a, b, c, out)
     if has_foreign(a, b, c, out):
+        if is_cuda_tensor(a):
+            from argand.runtime.tensor_calls import repeat_on_tensors
+
+            found = repeat_on_tensors(_cuda_calls(), (a, b, c), out, options)
+            if found is not None:
+                return found
         return call_on_foreign(
             gemm, {"a": a, "b": b, "c": c, "out": out}, rules=RULES, pairs=Pairs,
             alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance,

@@ -160,6 +160,23 @@ class CallCache:
             forms, places = self.look((*operands, out))
         except NoFormError:
             return None, None
+        key, call = self.kept(forms, options)
+        if call is None:
+            return key, None
+        if out is None:
+            out = self.empty(call.shape, call.output)
+            places[-1] = out.data.ptr if type(out) is _ndarray else out
+        elif overlaps(call, places):
+            return key, None
+        return key, None if call.run(*places) is NotImplemented else out
+
+    def kept(
+        self, forms: Sequence[Form | None], options: tuple[Any, ...]
+    ) -> tuple[Key, KeptCall | None]:
+        """Return the key of a call, its operands and last its result given by forms, and the call.
+
+        The call is None where none was kept, or where this thread plans anew.
+        """
         override, table = self._override, self.table
         key = (
             *forms, options, current_device() if SEVERAL else 0, override.active, override.value,
@@ -169,14 +186,7 @@ class CallCache:
             call = self._calls.get(key)
         except TypeError:  # an option that is given as a list
             return key, None
-        if call is None or (self._planning and get_ident() in self._planning):
-            return key, None
-        if out is None:
-            out = self.empty(call.shape, call.output)
-            places[-1] = out.data.ptr if type(out) is _ndarray else out
-        elif overlaps(call, places):
-            return key, None
-        return key, None if call.run(*places) is NotImplemented else out
+        return key, None if self._planning and get_ident() in self._planning else call
 
     def keep(
         self,

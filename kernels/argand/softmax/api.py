@@ -18,7 +18,7 @@ import numpy as np
 
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
-from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.precision import get_precision
 from argand.runtime.checks import check_out
 from argand.softmax import cpu as numpy_softmax
@@ -143,6 +143,12 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         if found is not None:
             return found
     if has_foreign(x, out):
+        if is_cuda_tensor(x):
+            from argand.runtime.tensor_calls import repeat_on_tensors
+
+            found = repeat_on_tensors(_cuda().CALLS, (x,), out, (operation, options))
+            if found is not None:
+                return found
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
         return call_on_foreign(
