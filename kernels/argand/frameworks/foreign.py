@@ -40,8 +40,12 @@ def _framework_of_type(kind: type) -> Framework | None:
 
 
 def is_cuda_tensor(x: Any) -> bool:
-    """Whether x is a tensor of torch on a GPU."""
-    return framework_of(x) == "torch" and bool(x.is_cuda)
+    """Whether x is a tensor of torch on a GPU, which torch does not compile."""
+    if framework_of(x) != "torch":
+        return False
+    import torch
+
+    return bool(not torch.compiler.is_compiling() and x.is_cuda)
 
 
 def has_foreign(*arrays: object) -> bool:
