@@ -62,10 +62,13 @@ def repeatable(rows: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
 
 
 def run_study(root: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Run the repository's Snakefile on ``study.yaml`` of a folder, there, on two cores."""
+    """Run the repository's Snakefile on ``study.yaml`` of a folder, on two cores.
+
+    From the folder above: the names of study and results are relative to ``--directory``.
+    """
     return run_snakemake(
         ["--snakefile", str(root / "Snakefile"), "--cores", "2", "--config", "study=study.yaml",
-         "out=results", "--directory", ".", *flags], folder,
+         "out=results", "--directory", folder.name, *flags], folder.parent,
     )  # fmt: skip
 
 

@@ -87,7 +87,9 @@ def test_an_ended_job_fails_alone_and_the_same_command_completes(
     """
     said = end_jobs(measured, ("stage", signal.SIGTERM), ("run", signal.SIGKILL))
     for rule in ("stage", "run"):
-        assert re.search(rf"\] +{rule} +\w+ .* FAILED ", said), said
+        assert re.search(rf"\] +{rule} +\w+ .* FAILED\b", said), (
+            said
+        )  # with a reason, if it had begun
     assert sorted(failed(measured.folder / TABLES)) == ["product", "spectrum"]
     with running(measured) as (first, job):
         staged = next((measured.folder / "results" / "staged").glob("*.h5"))
