@@ -13,7 +13,11 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is n
 
 def commands(root: Path, *words: str) -> str:
     done = subprocess.run(
-        ["make", "--dry-run", *words], cwd=root, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "--dry-run", *words],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.replace("\\\n", " ")
 
