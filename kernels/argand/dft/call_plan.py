@@ -7,10 +7,10 @@ from typing import Any
 
 from argand.dft.api import dft
 from argand.precision import Precision
-from argand.runtime.call_plan import CallPlan
+from argand.runtime.call_plan import OneArrayPlan
 
 
-class DftPlan(CallPlan):
+class DftPlan(OneArrayPlan):
     """A call of `argand.dft`, planned for arrays like this one.
 
     Args:
@@ -29,7 +29,6 @@ class DftPlan(CallPlan):
 
     operation = "dft"
     kind = "transform"
-    names = ("x",)
 
     def __init__(
         self,
@@ -46,15 +45,6 @@ class DftPlan(CallPlan):
             "axis": axis, "n": n, "inverse": inverse, "norm": norm, "precision": precision,
             "rounding": rounding,
         })  # fmt: skip
-
-    def __call__(self, x: Any, *, out: Any = None) -> Any:
-        """Return the transforms, in ``out`` where it is given; it may be x.
-
-        Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
-        in part.
-        """
-        found = self._start((x, out))
-        return self._refused((x, out)) if found is None else found
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         return dft(*arrays, out=out, **self._arguments)

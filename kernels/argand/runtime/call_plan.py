@@ -196,6 +196,21 @@ class CallPlan:
         return None
 
 
+class OneArrayPlan(CallPlan):
+    """A plan of an operation on one array, x; base of those plans."""
+
+    names = ("x",)
+
+    def __call__(self, x: Any, *, out: Any = None) -> Any:
+        """Return the operation's result, in ``out`` where it is given; it may be x.
+
+        Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
+        in part.
+        """
+        found = self._start((x, out))
+        return self._refused((x, out)) if found is None else found
+
+
 def _is_on_gpu(x: Any) -> bool:
     """Return whether x is, or consists of, arrays on a GPU."""
     device: Device | None = getattr(x, "device", None) if hasattr(x, "backend_data") else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argand.runtime.call_plan import CallPlan
+from argand.runtime.call_plan import OneArrayPlan
 from argand.softmax.api import FUNCTIONS
 from argand.softmax.formats import OPERATIONS, Operation
 
 
-class SoftmaxPlan(CallPlan):
+class SoftmaxPlan(OneArrayPlan):
     """A call of `argand.softmax`, `log_softmax` or `logsumexp`, planned for arrays like this one.
 
     Args:
@@ -31,7 +31,6 @@ class SoftmaxPlan(CallPlan):
 
     operation = "softmax"
     kind = "softmax"
-    names = ("x",)
 
     def __init__(
         self,
@@ -52,15 +51,6 @@ class SoftmaxPlan(CallPlan):
             "axis": axis, "function": function, "precision": precision, "rounding": rounding,
             "scale": scale, "power": power, "format": format, "output": output,
         })  # fmt: skip
-
-    def __call__(self, x: Any, *, out: Any = None) -> Any:
-        """Return the softmaxes, in ``out`` where it is given; it may be x.
-
-        Raises ValueError where x or ``out`` has not the planned form, and where ``out`` overlaps x
-        in part.
-        """
-        found = self._start((x, out))
-        return self._refused((x, out)) if found is None else found
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         given = self._arguments
