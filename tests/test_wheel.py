@@ -118,6 +118,6 @@ def test_a_study_is_run(installed: Path, tmp_path: Path) -> None:
 def test_what_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(study, "NEEDED", ("numpy", "no_such_package"))
+    monkeypatch.setattr(study, "needed_packages", lambda: ["numpy", "no_such_package"])
     assert study.main(["run"]) == 2
     assert "no_such_package, not installed" in capsys.readouterr().err

@@ -18,13 +18,14 @@ from argand.runtime.compiler import cache_folder
 PACKAGES = (
     "numpy", "scipy", "cupy-cuda12x", "cupy-cuda13x", "torch", "jax", "h5py", "snakemake", "qiskit",
 )  # fmt: skip
-"""Those whose versions a question about a result begins with."""
+"""Packages whose versions a question about a result begins with."""
+_ABSENT = "not installed"
 
 
 def report() -> list[tuple[str, str]]:
     """A subject and what is true of it, a pair a line."""
     return [
-        ("argand", f"{metadata.version('argand')} in {Path(__file__).parents[1]}"),
+        ("argand", f"{_version('argand')} in {Path(__file__).parents[1]}"),
         ("python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),
         ("packages", ", ".join(_versions())),
         ("cpu", f"{cpu()}, {cpu().memory_bytes / 2**30:.0f} GiB of memory"),
@@ -45,11 +46,15 @@ def main() -> int:
 
 
 def _versions() -> Iterator[str]:
-    for name in PACKAGES:
-        try:
-            yield f"{name} {metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            continue
+    found = ((name, _version(name)) for name in PACKAGES)
+    return (f"{name} {version}" for name, version in found if version != _ABSENT)
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return _ABSENT
 
 
 def _gpus() -> list[tuple[str, str]]:
@@ -86,7 +91,7 @@ def _described(index: int) -> str:
 
 
 def _uses() -> Iterator[tuple[str, str]]:
-    """What a call computes on that names no precision, and which there are."""
+    """The precision of a call that names none, and the precisions that there are."""
     try:
         device = resolve()
     except DeviceError:

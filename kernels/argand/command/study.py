@@ -7,15 +7,15 @@ clone it is the repository. It runs in a process of its own: this package import
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
+from importlib import metadata
 from pathlib import Path
 
 COMMANDS = ("run", "check", "report", "compare")
-NEEDED = ("snakemake", "pydantic", "h5py", "hdf5plugin", "matplotlib", "yaml", "qiskit")
-"""What the extra ``workflow`` installs, by the names under which it is imported."""
+_OF_THE_EXTRA = re.compile(r"([\w.-]+).*; *extra *== *['\"]workflow['\"]")
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -29,8 +29,24 @@ def study_tree() -> Path | None:
 
 
 def missing_packages() -> list[str]:
-    """Packages that studies need and that are not installed."""
-    return [name for name in NEEDED if find_spec(name) is None]
+    """Packages of the extra ``workflow`` that are not installed."""
+    return [name for name in needed_packages() if not _is_installed(name)]
+
+
+def needed_packages() -> list[str]:
+    """Packages that the extra ``workflow`` names, as `pyproject.toml` lists them."""
+    if not _is_installed("argand"):
+        return []  # found by PYTHONPATH alone: what is missing, an import will say
+    found = map(_OF_THE_EXTRA.match, metadata.requires("argand") or ())
+    return [match[1] for match in found if match]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def main(words: Sequence[str]) -> int:
