@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tools.docs.blocks import fill_tables
-from tools.docs.reference import reference_page
+from tools.docs.reference import reference_pages
 from tools.docs.stubs import PACKAGE, stub
 from workflow.schemas import generate
 
@@ -17,13 +17,13 @@ COMMAND = "python -m tools.docs"
 
 def generated() -> Mapping[Path, str]:
     """The text of each generated file: schema, keys of a study, tables, reference, types."""
-    reference = ROOT / "docs" / "reference.md"
-    written = set((ROOT / "docs").rglob("*.md")) - {reference}
+    reference = {ROOT / "docs" / name: text for name, text in reference_pages().items()}
+    written = set((ROOT / "docs").rglob("*.md")) - set(reference)
     pages = (ROOT / "README.md", *sorted(written))
     filled = {page: fill_tables(page.read_text(encoding="utf-8"), DATA) for page in pages}
     return {
         **generate.generated(),
         **filled,
-        reference: reference_page(),
+        **reference,
         PACKAGE / "__init__.pyi": stub(),
     }

@@ -1,31 +1,37 @@
-"""The reference page of argand's public names, from their docstrings."""
+"""The reference of argand's public names, a page for each package, from their docstrings."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import argand
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Note|Yields):$", re.MULTILINE)
 _ANNOTATION = re.compile(r": (?:ForwardRef\()?'([^']*)'\)?")
-TITLE = """# Reference
+INDEX = """# Reference
 
-Every public name of `argand`, as its docstring says it (`python -m tools.docs` writes this page).
-The examples run in the tests, after `import argand` and `import numpy as np`.
-[python.md](python.md) shows how the calls belong together.
+Every public name of `argand`, as its docstring says it, on a page for each package
+(`python -m tools.docs` writes them). The examples run in the tests, after `import argand` and
+`import numpy as np`. [python.md](python.md) shows how the calls belong together.
+
+| name | what |
+|---|---|
 """
 
 
-def reference_page() -> str:
-    """The whole page: functions first, then the classes that they take and return."""
+def reference_pages() -> dict[str, str]:
+    """The index and the pages of the packages, by their paths below docs/."""
     names = sorted(argand.__all__, key=str.lower)
-    functions = [name for name in names if inspect.isfunction(inspect.unwrap(_of(name)))]
-    objects = [name for name in names if name not in functions]
-    parts = [TITLE, *_chapter("Functions", functions), *_chapter("Classes and values", objects)]
-    return "\n".join(parts)
+    packages: dict[str, list[str]] = {}
+    for name in names:
+        packages.setdefault(_package(name), []).append(name)
+    rows = "".join(_row(name) for name in names)
+    pages = {f"reference/{package}.md": _page(package, packages[package]) for package in packages}
+    return {"reference.md": f"{INDEX}{rows}", **pages}
 
 
 def documented(name: str) -> Any:
@@ -38,15 +44,36 @@ def _of(name: str) -> Any:
     return getattr(argand, name)
 
 
-def _chapter(title: str, names: list[str]) -> Iterator[str]:
-    yield f"## {title}\n"
-    yield ", ".join(f"[`{name}`](#{name.lower()})" for name in names) + "\n"
+def _docstring(name: str) -> str:
+    """The docstring; of a value whose type is not argand's, the text below its assignment."""
+    if documented(name).__module__.startswith("argand"):
+        return inspect.getdoc(documented(name)) or ""
+    source = Path(str(import_module(f"argand.{_package(name)}").__file__)).read_text("utf-8")
+    found = re.search(rf'^{name}\b.*?^"""(.*?)"""$', source, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def _package(name: str) -> str:
+    """The package of argand, or the module beside the packages, that defines a public name."""
+    found = _of(name)
+    module = getattr(found, "__module__", None) or documented(name).__module__
+    return module.split(".")[1] if module.startswith("argand.") else "precision"
+
+
+def _row(name: str) -> str:
+    sentence = " ".join(_docstring(name).partition("\n\n")[0].split()).partition(". ")[0]
+    return f"| [`{name}`](reference/{_package(name)}.md#{name.lower()}) | {_marked(sentence)} |\n"
+
+
+def _page(package: str, names: list[str]) -> str:
+    parts = [f"# argand: {package}\n", "[All names](../reference.md)\n"]
     for name in names:
-        yield f"### {name}\n"
+        parts.append(f"## {name}\n")
         signature = _signature(name)
         if signature:
-            yield f"```python\n{signature}\n```\n"
-        yield _body(inspect.getdoc(documented(name)) or "")
+            parts.append(f"```python\n{signature}\n```\n")
+        parts.append(_body(_docstring(name)))
+    return "\n".join(parts)
 
 
 def _signature(name: str) -> str:

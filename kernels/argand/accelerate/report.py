@@ -1,4 +1,4 @@
-"""What `argand.accelerate` did: a row for each form of product."""
+"""The report of `argand.accelerate`: a row for each form of product."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Report:
 
     @property
     def saved_seconds(self) -> float:
-        """What those calls took less than the library's own, by the measurement of each form."""
+        """Seconds that argand saved in those calls, by the measurement of each form."""
         return sum(
             row.calls * (row.library_seconds - row.argand_seconds)
             for row in self.forms

@@ -22,7 +22,7 @@ STOKES = ("I", "Q", "U", "V")
 
 @dataclass(frozen=True)
 class BeamPowerProblem:
-    """The sizes of a call.
+    """A call of `argand.beam_power` without its data: sizes, detection and precision.
 
     Attributes:
         batch_shape: leading axes that weights and samples broadcast to, without polarizations.

@@ -19,7 +19,7 @@ from argand.runtime.plan import TARGET, PlanError
 
 _WARPGROUP = 128
 _REGISTERS = 65536
-"""Of a multiprocessor."""
+"""Registers of a multiprocessor, of 32 bits."""
 _SPARE_SLOTS = 1
 """Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
 _FEW_TAPS = 4
@@ -62,7 +62,7 @@ class SpecializedPlan(ChannelisePlan):
 
     @property
     def turn(self) -> int:
-        """Spectra after which both the frames in registers and the batches begin anew."""
+        """Number of spectra after which the ring of frames and the batches repeat together."""
         return lcm(self.taps, self.batch)
 
     @property

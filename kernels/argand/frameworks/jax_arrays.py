@@ -30,7 +30,7 @@ class _Call:
     function: Callable[..., Any]
     rules: FrameworkRules
     names: tuple[str, ...]
-    """Of the arrays that it has."""
+    """Names of the arrays that the call has."""
     options: tuple[tuple[str, Any], ...]
     written: str
 

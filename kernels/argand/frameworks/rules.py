@@ -1,4 +1,4 @@
-"""What a framework has to know of a call to trace it and to differentiate it.
+"""Rules by which a framework traces a call and differentiates it.
 
 Gradients are written once, by methods that torch's tensors and JAX's arrays share, in torch's
 convention: of a complex z the gradient of a real L is dL/dRe z + i dL/dIm z. A front end makes them

@@ -59,7 +59,7 @@ class CircuitPlan:
 
     @property
     def predicted_seconds(self) -> float:
-        """Of all passes."""
+        """Sum of what all passes are predicted to take."""
         return sum(self.seconds)
 
     def __str__(self) -> str:

@@ -31,7 +31,7 @@ def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
 
 @dataclass(frozen=True)
 class GemmProblem:
-    """The problem of a call, without its data.
+    """A product without its data: sizes, ops, scalars, precision and types.
 
     op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C ``batch_shape + (m, n)``;
     leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the

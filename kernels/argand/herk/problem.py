@@ -25,7 +25,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True)
 class HerkProblem:
-    """The problem of a call, without its data.
+    """A Hermitian product without its data: sizes, scalars, precision and form.
 
     op(A) is ``batch_shape + (n, k)``. ``precision`` is a row, None at `EXACT`, whose integers are
     not rounded. ``dtype`` is the result's type. Raises ValueError for a form or a family of kernels
