@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,12 @@ def pytest_sessionfinish() -> None:
     """Looks for garbage once at the end: pytest does so five times, which takes seconds."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_setup() -> None:
+    """Has torch round no products to tf32: its peers allow it for the whole process."""
+    if HAS_GPU and "torch" in sys.modules:
+        sys.modules["torch"].backends.cuda.matmul.allow_tf32 = False
 
 
 def pytest_report_header() -> list[str]:
