@@ -145,7 +145,7 @@ def _error(
     bound = channelise_bound(row, m, arguments.taps, device.backend, real=real, ran=ran)
     worst = 0.0
     for s in sampled_rows(problem.spectra, SAMPLED):
-        begin = int(s) * problem.step
+        begin = int(s) * problem.hop
         part = on_host(x[0, begin : begin + len(h)])
         part = part if part.dtype.kind == "c" else part.astype(float)
         given = part[:, 0] + 1j * part[:, 1] if part.ndim == 2 else part

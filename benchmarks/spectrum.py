@@ -5,7 +5,7 @@
 
 Times are those of whole calls of `argand.spectrum` on samples of the device. Peers are
 scipy.signal, or on a GPU what users of CuPy write, and our own kernels one after another, with
-`argand.dft` between them (``steps``); peers first make integers complex64, as their users would.
+`argand.dft` between them (``unfused``); peers first make integers complex64, as their users would.
 ``of_copy`` compares the bytes of samples and powers with what a copy of as many moves a second in
 the same run. Groups at the beginning, in the middle and at the end are verified against
 SciPy in fp64.
@@ -48,7 +48,7 @@ from workflow.accuracy.spectra_accuracy import (
 from workflow.accuracy.spectra_bounds import BLOCKS
 from workflow.threads import by_threads
 
-_OURS = ("argand", "steps")
+_OURS = ("argand", "unfused")
 _VERIFIED = 1 << 22
 """Windowed samples of a stretch of groups that is verified; of one group all."""
 _Call = Callable[[], Any]
@@ -157,8 +157,8 @@ class _Case:
         """The powers that are verified, in fp64."""
         problem, parts = self.problem("fp64"), []
         for row, groups in self._verified():
-            begin = groups.start * problem.average * problem.step
-            end = (groups.stop * problem.average - 1) * problem.step + problem.length
+            begin = groups.start * problem.average * problem.hop
+            end = (groups.stop * problem.average - 1) * problem.hop + problem.length
             parts.append(on_host(self.x[row, begin:end]))
         x = np.stack(parts)
         if x.ndim == 3:
@@ -176,7 +176,7 @@ class _Case:
                 yield peer.name, "fp32", partial(self._by_peer, compute, problem)
         for precision in self.arguments.precisions:
             if self.device.backend == "cuda" and not self.arguments.no_peer:
-                yield "steps", precision, partial(self._in_steps, precision)
+                yield "unfused", precision, partial(self._unfused, precision)
             yield "argand", precision, partial(self._ours, precision)
 
     def _by_peer(self, compute: Callable[..., Any], problem: SpectrumProblem) -> Any:
@@ -188,7 +188,7 @@ class _Case:
             window=self.window, precision=precision,
         )  # fmt: skip
 
-    def _in_steps(self, precision: str) -> Any:
+    def _unfused(self, precision: str) -> Any:
         from argand.spectrum.gpu import PLAN_OVERRIDE
 
         with PLAN_OVERRIDE.use(None):
@@ -203,7 +203,7 @@ class _Case:
             from argand.spectrum.gpu import PLAN_OVERRIDE, algorithm
 
             ran = algorithm(self.problem(precision), self.device)[1]
-            if name == "steps":
+            if name == "unfused":
                 with PLAN_OVERRIDE.use(None):
                     ran = algorithm(self.problem(precision), self.device)[1]
         result = np.stack([on_host(found[row, groups]) for row, groups in self._verified()])

@@ -76,7 +76,7 @@ def channels(
     coordinates = {name: Coordinate(values, reciprocal, "centre of the channel")}
     found = staged.coordinates.get(time)
     if found is not None:
-        middle = (number * problem.taps - 1) / 2 + problem.step * np.arange(problem.spectra)
+        middle = (number * problem.taps - 1) / 2 + problem.hop * np.arange(problem.spectra)
         start = found.values[0] if found.values.size else 0.0
         label = "middle of the spectrum's samples"
         coordinates[time] = Coordinate(start + step * middle, units, label)
@@ -105,8 +105,8 @@ def segments(
         name = f"{axes[-1]}_{name}"
     found = staged.coordinates.get(axes[-1])
     start = found.values[0] if found is not None and found.values.size else 0.0
-    in_group = (problem.length - 1 + (problem.average - 1) * problem.step) / 2
-    middle = in_group + problem.step * problem.average * np.arange(problem.groups)
+    in_group = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
+    middle = in_group + problem.hop * problem.average * np.arange(problem.groups)
     return name, {
         name: Coordinate(
             np.fft.fftshift(values) if shift else values, RECIPROCAL.get(units, f"1/{units}"), name

@@ -111,8 +111,8 @@ def _row(plan: GatePlan, device: Device, qubits: int, rng: np.random.Generator) 
     left = _columns(_applied(plan, device, form, matrix, state), width, inside)
     size = float(cupy.linalg.norm(expected))
     found = k_tiles_of(plan)
-    by_step = np.array([bias[found == step].mean() for step in range(int(found.max()) + 1)])
-    misfit = np.abs(by_step - fit.own - fit.later * np.arange(len(by_step))).max()
+    by_k_tile = np.array([bias[found == k_tile].mean() for k_tile in range(int(found.max()) + 1)])
+    misfit = np.abs(by_k_tile - fit.own - fit.later * np.arange(len(by_k_tile))).max()
     return TruncationRow(
         plan.precision.name, plan.kind, width, inside, fit.own, fit.later, float(misfit),
         float(cupy.linalg.norm(missing)) / size,
@@ -151,11 +151,11 @@ def _bias(matrix: Any, columns: Any, missing: Any) -> Any:
     return (matrix.conj() * together).sum(axis=0).real / sizes / (abs(matrix) ** 2).sum(axis=0)
 
 
-def fitted(bias: Any, steps: Any) -> TruncationBias:
+def fitted(bias: Any, k_tiles: Any) -> TruncationBias:
     """Own and further of the bias of columns, by least squares over the MMAs that add them."""
-    if steps.max() == 0:
+    if k_tiles.max() == 0:
         return TruncationBias(float(bias.mean()), 0.0)
-    further, own = np.polyfit(steps, bias, 1)
+    further, own = np.polyfit(k_tiles, bias, 1)
     return TruncationBias(float(own), float(further))
 
 

@@ -16,7 +16,7 @@ from benchmarks.peers._peer import Backend, Candidate, Peer
 ALGORITHM = "filter, then a transform"
 _PRECISIONS = ("fp64", "fp32")
 Filter = Callable[[Any, Any, int, int], Any]
-"""From samples, coefficients (taps, channels), the step and the spectra: the filtered samples."""
+"""From samples, coefficients (taps, channels), the hop and the spectra: the filtered samples."""
 
 
 def channelise_by(
@@ -28,11 +28,11 @@ def channelise_by(
     real = x.dtype.kind != "c"
     h = arrays.asarray(coefficients, row.real_output).reshape(-1, channels)
     fraction = Fraction(oversampling)
-    step = int(channels / fraction)
-    count = spectra_of(x.shape[-1], h.size, step)
-    found = (arrays.fft.rfft if real else arrays.fft.fft)(filtered(x, h, step, count))
+    hop = int(channels / fraction)
+    count = spectra_of(x.shape[-1], h.size, hop)
+    found = (arrays.fft.rfft if real else arrays.fft.fft)(filtered(x, h, hop, count))
     if fraction != 1:
-        turns = np.outer(np.arange(count) * step % channels, np.arange(found.shape[-1])) % channels
+        turns = np.outer(np.arange(count) * hop % channels, np.arange(found.shape[-1])) % channels
         found *= arrays.asarray(np.exp(-2j * np.pi / channels * turns), row.output)
     return found.astype(row.output, copy=False)
 

@@ -27,7 +27,7 @@ _GROUP = 8
 
 @dataclass(frozen=True)
 class Tile:
-    """A configuration: the tile of a block, its step of k, stages and warps.
+    """A configuration: the tile of a block, its depth along k, stages and warps.
 
     ``apart``: ai bi has an accumulator of its own, subtracted at the end; else ai is negated in
     registers, which saves the accumulator but takes ai from shared memory by way of them.
@@ -88,9 +88,9 @@ def _product(  # type: ignore[no-untyped-def]
     height = min(tiles_m - first, group)
     rows = (first + place % height) * block_m + tl.arange(0, block_m)
     columns = place // height * block_n + tl.arange(0, block_n)
-    steps = tl.arange(0, block_k)
-    a_at = rows[:, None] * k + steps[None, :]
-    b_at = columns[None, :] * k + steps[:, None]
+    ks = tl.arange(0, block_k)
+    a_at = rows[:, None] * k + ks[None, :]
+    b_at = columns[None, :] * k + ks[:, None]
     re = tl.zeros((block_m, block_n), tl.float32)
     im = tl.zeros((block_m, block_n), tl.float32)
     both_im = tl.zeros((block_m, block_n), tl.float32)

@@ -20,10 +20,10 @@ def _compute(
 
     row = PRECISIONS[precision]
     real, length = x.dtype.kind != "c", len(window)
-    step = length - overlap
+    hop = length - overlap
     w = cupy.asarray(window, row.real_output)
-    segments = (x.shape[-1] - length) // step + 1
-    strides = (*x.strides[:-1], step * x.strides[-1], x.strides[-1])
+    segments = (x.shape[-1] - length) // hop + 1
+    strides = (*x.strides[:-1], hop * x.strides[-1], x.strides[-1])
     views = cupy.lib.stride_tricks.as_strided(x, (*x.shape[:-1], segments, length), strides)
     if detrend is not None:
         views = views - views.mean(axis=-1, keepdims=True)

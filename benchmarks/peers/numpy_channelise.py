@@ -9,10 +9,10 @@ import numpy as np
 from benchmarks.peers._channelise import channelise_peer
 
 
-def filtered(x: Any, h: Any, step: int, count: int) -> Any:
+def filtered(x: Any, h: Any, hop: int, count: int) -> Any:
     """Sum over taps of coefficients times frames, (..., spectra, channels)."""
     taps, channels = h.shape
-    strides = (*x.strides[:-1], step * x.strides[-1], x.strides[-1])
+    strides = (*x.strides[:-1], hop * x.strides[-1], x.strides[-1])
 
     def frames(tap: int) -> Any:
         begun = x[..., tap * channels :]

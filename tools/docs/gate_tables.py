@@ -69,7 +69,7 @@ def _copies(row: dict[str, str]) -> str:
 def gate_cut_table(data: Path) -> str:
     """The truncation bias of tensor-core sums, and what its compensation leaves of the error."""
     headings = {
-        "own": "bias in its own step", "further": "in each later step",
+        "own": "bias in its own k-tile", "further": "in each later k-tile",
         "error": "error, not compensated", "drift": "norm, not compensated",
         "error_left": "error", "drift_left": "norm",
     }  # fmt: skip

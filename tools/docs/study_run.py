@@ -34,7 +34,7 @@ def steps_table(data: Path) -> str:
     text = (data / "h200-study-progress.txt").read_text(encoding="utf-8")
     about = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
     steps: dict[str, list[_Step]] = defaultdict(list)
-    for step in _told(text):
+    for step in _logged(text):
         steps[step.name].append(step)
     every = [step for jobs in steps.values() for step in jobs]
     # Clocks go past midnight; a study does not take half a day.
@@ -53,7 +53,7 @@ def steps_table(data: Path) -> str:
     return "\n".join(about) + "\n\n" + text_table(rows, "step", "of")
 
 
-def _told(text: str) -> Iterable[_Step]:
+def _logged(text: str) -> Iterable[_Step]:
     for line in text.splitlines():
         if found := _LINE.match(line):
             hours, minutes, seconds, name, of, took = found.groups()

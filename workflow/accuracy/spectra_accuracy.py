@@ -75,9 +75,9 @@ def spectra_reference(
         from scipy import fft, signal
 
         row, first, count = block
-        begin = first * problem.step
-        part = rows[row, begin : begin + (count - 1) * problem.step + problem.length].astype(wide)
-        views = np.lib.stride_tricks.sliding_window_view(part, problem.length)[:: problem.step]
+        begin = first * problem.hop
+        part = rows[row, begin : begin + (count - 1) * problem.hop + problem.length].astype(wide)
+        views = np.lib.stride_tricks.sliding_window_view(part, problem.length)[:: problem.hop]
         largest = np.zeros(count)
         if problem.detrend:
             largest = np.square(np.abs(views).max(axis=-1)) * problem.length * (w @ w)

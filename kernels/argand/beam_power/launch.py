@@ -88,7 +88,7 @@ class KernelForm:
 class _Kernels:
     """The two kernels of a plan, and what their arguments and memory depend on.
 
-    ``steps`` is that of `WeightArguments`, ``fragment_bytes`` what 16 beams of a matrix take,
+    ``fragments_k`` is that of `WeightArguments`, ``fragment_bytes`` what 16 beams of a matrix take,
     ``start`` the time before a block's first tile, in tiles.
     """
 
@@ -96,7 +96,7 @@ class _Kernels:
     power: tuple[str, str]
     shared_bytes: int
     blocks: int
-    steps: int
+    fragments_k: int
     fragment_bytes: int
     start: float = _FILLING
 
@@ -128,7 +128,8 @@ class BeamPowerLaunch:
             matrices * row_tiles, PACK_THREADS,
             Arguments(arguments_dtype(WEIGHT_ARGUMENTS), {
                 "weights": 0, "fragments": 0, "descales": 0, "beams": problem.beams,
-                "antennas": problem.antennas, "row_tiles": row_tiles, "steps": kernels.steps,
+                "antennas": problem.antennas, "row_tiles": row_tiles,
+                "fragments_k": kernels.fragments_k,
             }),
         )  # fmt: skip
         power = BoundKernel(
@@ -225,11 +226,12 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
         )  # fmt: skip
     check_plan(plan, precision, arch)
     padded = -(-antennas // DEPTH[form.samples]) * DEPTH[form.samples]
-    steps = padded // precision.operand.mma_k
+    fragments = padded // precision.operand.mma_k
     return _Kernels(
         (pack_source(precision), pack_name(precision)),
         (beam_power_source(plan, precision), kernel_name(plan, precision)),
-        plan.shared_bytes, plan.blocks, steps, steps * 2 * precision.terms * _FRAGMENT_BYTES,
+        plan.shared_bytes, plan.blocks, fragments,
+        fragments * 2 * precision.terms * _FRAGMENT_BYTES,
     )  # fmt: skip
 
 

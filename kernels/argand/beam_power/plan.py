@@ -29,7 +29,7 @@ _SLICE_STEP = 8
 # WeightArguments and BeamPowerArguments of cuda/beam_power/plan.cuh.
 WEIGHT_ARGUMENTS = (
     ("const float2*", "weights"), ("uint4*", "fragments"), ("float*", "descales"),
-    ("int", "beams"), ("int", "antennas"), ("int", "row_tiles"), ("int", "steps"),
+    ("int", "beams"), ("int", "antennas"), ("int", "row_tiles"), ("int", "fragments_k"),
 )  # fmt: skip
 BEAM_POWER_ARGUMENTS = (
     ("const uint4*", "fragments"), ("const float*", "descales"), ("const void*", "samples"),

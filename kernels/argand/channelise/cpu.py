@@ -81,7 +81,7 @@ def _filtered_and_transformed(
     problem: ChanneliseProblem, rows: Array, h: Array, target: Array, block: _Block
 ) -> None:
     with np.errstate(all="ignore"):
-        filtered = _rotated(_filtered(problem, rows, h, block), block.phase * problem.step, problem)
+        filtered = _rotated(_filtered(problem, rows, h, block), block.phase * problem.hop, problem)
         spectra = _transformed(problem, filtered)
     first = block.phase + problem.phases * block.start
     last = block.phase + problem.phases * (block.stop - 1)
@@ -91,7 +91,7 @@ def _filtered_and_transformed(
 def _filtered(problem: ChanneliseProblem, rows: Array, h: Array, block: _Block) -> Array:
     """Return sum over t of h_(t M + r) x_(frame + t M + r): (spectra, M), of the output's type."""
     frames, taps, count = problem.frames, problem.taps, block.stop - block.start
-    begin = block.phase * problem.step + frames * block.start * problem.channels
+    begin = block.phase * problem.hop + frames * block.start * problem.channels
     needed = frames * (count - 1) + taps
     given = rows[block.row, begin : begin + needed * problem.channels]
     precision = problem.precision

@@ -127,7 +127,7 @@ def _in_one_kernel(
         "twiddles": device_twiddles(plan, device.index).data.ptr,
         "row_stride": given.size // problem.rows // (1 if given.dtype.kind == "c" else 2),
         "spectra": problem.spectra, "items": items,
-        "chunks": chunks, "batches": batches, "step": problem.step // unit,
+        "chunks": chunks, "batches": batches, "hop": problem.hop // unit,
     })  # fmt: skip
     if launches.watching:
         launches.note(_kernel_of(plan, component)[1])
@@ -220,7 +220,7 @@ def _filter(
 ) -> None:
     dtype, real = problem.precision.output, problem.real
     launch = _filter_launch(
-        dtype, real, problem.channels, problem.taps, problem.step,
+        dtype, real, problem.channels, problem.taps, problem.hop,
         min(-(-out.size // FILTER_THREADS), _FILTER_BLOCKS * device.sm_count), device,
     )  # fmt: skip
     launch({
@@ -233,12 +233,12 @@ def _filter(
 
 @lru_cache(maxsize=64)
 def _filter_launch(
-    dtype: str, real: bool, channels: int, taps: int, step: int, blocks: int, device: Device
+    dtype: str, real: bool, channels: int, taps: int, hop: int, blocks: int, device: Device
 ) -> BoundKernel:
     name = filter_name(dtype, real=real)
     kernel = load(filter_source(dtype, real=real), device.target, name)
     layout = arguments_dtype(FILTER_ARGUMENTS)
     values = dict.fromkeys(layout.names or (), 0) | {
-        "channels": channels, "taps": taps, "step": step,
+        "channels": channels, "taps": taps, "hop": hop,
     }  # fmt: skip
     return BoundKernel(kernel, blocks, FILTER_THREADS, Arguments(layout, values))

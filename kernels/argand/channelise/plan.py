@@ -41,12 +41,12 @@ _RESERVED = 1024
 KERNEL_ARGUMENTS = (
     ("const void*", "x"), ("float2*", "out"), ("const float*", "coefficients"),
     ("const float2*", "twiddles"), ("int64", "row_stride"), ("int64", "spectra"),
-    ("int64", "items"), ("int64", "chunks"), ("int64", "batches"), ("int64", "step"),
+    ("int64", "items"), ("int64", "chunks"), ("int64", "batches"), ("int64", "hop"),
 )  # fmt: skip
 FILTER_ARGUMENTS = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "coefficients"), ("int64", "samples"),
     ("int64", "spectra"), ("int64", "first"), ("int64", "count"), ("int", "channels"),
-    ("int", "taps"), ("int", "step"),
+    ("int", "taps"), ("int", "hop"),
 )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
     """
     if problem.precision.name == "fp64":
         return None
-    if problem.real and (problem.channels % 2 or (problem.step % 2 and problem.phases > 1)):
+    if problem.real and (problem.channels % 2 or (problem.hop % 2 and problem.phases > 1)):
         return None
     points = problem.channels // (2 if problem.real else 1)
     if points > LARGEST_POINTS:

@@ -45,14 +45,14 @@ class ChanneliseProblem:
         return self.oversampling.denominator
 
     @property
-    def step(self) -> int:
+    def hop(self) -> int:
         """D, samples from one spectrum to the next."""
         return self.channels * self.frames // self.phases
 
     @property
     def spectra(self) -> int:
         """How many there are of a row: those whose T M samples are all there."""
-        return spectra_of(self.samples, self.channels * self.taps, self.step)
+        return spectra_of(self.samples, self.channels * self.taps, self.hop)
 
     @property
     def bins(self) -> int:
@@ -82,9 +82,9 @@ class ChanneliseProblem:
         return self.rows * self.spectra * self.channels * each
 
 
-def spectra_of(samples: int, length: int, step: int) -> int:
-    """Return how many windows of a length, a step apart, lie in so many samples."""
-    return max(0, (samples - length) // step + 1)
+def spectra_of(samples: int, length: int, hop: int) -> int:
+    """Return how many windows of a length, a hop apart, lie in so many samples."""
+    return max(0, (samples - length) // hop + 1)
 
 
 def oversampling_of(given: Any, channels: int) -> Fraction:

@@ -23,21 +23,21 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
     A lane has two words of the cosines and two of the sines of each term. Bias compensation: each
     k-tile is enlarged by the average truncation of its products by its own MMA and those after it.
     """
-    half, k_step = length // 2, precision.operand.mma_k
-    num_k_tiles, tiles = -(-half // k_step), folded_tiles(length, warps) * warps
+    half, mma_k = length // 2, precision.operand.mma_k
+    num_k_tiles, tiles = -(-half // mma_k), folded_tiles(length, warps) * warps
     lane = np.arange(WARP)
     column, t = lane // 4, lane % 4
     n = (8 * np.arange(tiles)[:, None] + (column // 2 + 4 * (column % 2))[None, :]).ravel()
     # The k of a lane's two words, in order.
-    k = np.arange(num_k_tiles)[:, None, None] * k_step + t[:, None] + 4 * np.arange(k_step // 4)
+    k = np.arange(num_k_tiles)[:, None, None] * mma_k + t[:, None] + 4 * np.arange(mma_k // 4)
     compensation = (
         1
         + truncation_bias(precision)
-        * (num_k_tiles - np.arange(num_k_tiles)).repeat(k_step)[:half, None]
+        * (num_k_tiles - np.arange(num_k_tiles)).repeat(mma_k)[:half, None]
     )
     words = []
     for matrix in folded_matrices(length):
-        whole = np.zeros((num_k_tiles * k_step, tiles * 8))
+        whole = np.zeros((num_k_tiles * mma_k, tiles * 8))
         whole[:half, :half] = matrix * compensation
         scaled = np.ldexp(whole, table_exponent(precision))
         held = [

@@ -18,7 +18,7 @@ from argand.dft.plan import Plan
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.problem import DftProblem
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.tuned_plans import TunedPlans, step
+from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
 _FILLED = 1 << 24
 """From so many numbers on the number of transforms makes no difference: they fill any GPU."""
@@ -44,7 +44,7 @@ class TunedDft:
 def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
     """The name of the entry of transforms; ``wide`` as of `dft.heuristics.choose`."""
     many = min(rows, max(1, _FILLED // length))
-    return json.dumps([precision.name, length, step(many), int(wide)])
+    return json.dumps([precision.name, length, size_bucket(many), int(wide)])
 
 
 def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> Choice:

@@ -32,8 +32,8 @@ def run_in_one_launch(
     if shared + static > arch.shared_bytes or any(f.width > source.MOST_WIDTH for f in forms):
         return None
     with cupy.cuda.Device(device.index):
-        steps, matrices = source.steps_of(gates, forms, depolarising + damping > 0, dtype)
-        held = cupy.asarray(steps.view(np.uint8)), cupy.asarray(matrices)
+        operations, matrices = source.operations_of(gates, forms, depolarising + damping > 0, dtype)
+        held = cupy.asarray(operations.view(np.uint8)), cupy.asarray(matrices)
         states = cupy.empty((trajectories, 1 << qubits), dtype)
         bits = source.group_bits(qubits)
         blocks = -(-trajectories // (source.THREADS >> bits))
@@ -41,12 +41,12 @@ def run_in_one_launch(
             source.kernel_source(dtype), arch.target, source.kernel_name(dtype), shared
         )  # fmt: skip
         values = {
-            "states": states.data.ptr, "steps": held[0].data.ptr, "matrices": held[1].data.ptr,
+            "states": states.data.ptr, "operations": held[0].data.ptr, "matrices": held[1].data.ptr,
             "first": first, "trajectories": trajectories,
             "seed": seed - 2**64 if seed >> 63 else seed,
             "pauli_scale": 4 / depolarising if depolarising else 0.0, "damping": damping,
-            "kept": float(np.sqrt(1 - damping)), "step_count": len(steps), "qubits": qubits,
-            "group_bits": bits,
+            "kept": float(np.sqrt(1 - damping)), "operation_count": len(operations),
+            "qubits": qubits, "group_bits": bits,
         }  # fmt: skip
         arguments = Arguments(arguments_dtype(source.ARGUMENTS), values)
         BoundKernel(kernel, blocks, source.THREADS, arguments, shared_bytes=shared)({})

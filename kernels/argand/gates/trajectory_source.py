@@ -1,4 +1,4 @@
-"""Steps, arguments and CUDA C++ of trajectories in one launch. Needs no GPU and no CuPy."""
+"""Operations, arguments and CUDA C++ of trajectories in one launch. Needs no GPU and no CuPy."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ THREADS, _BLOCKS = 256, 2
 MOST_WIDTH = 3
 """Targets of a gate whose columns a thread holds in registers."""
 ARGUMENTS: Fields = (
-    ("void*", "states"), ("const void*", "steps"), ("const void*", "matrices"),
+    ("void*", "states"), ("const void*", "operations"), ("const void*", "matrices"),
     ("int64", "first"), ("int64", "trajectories"), ("int64", "seed"), ("double", "pauli_scale"),
-    ("double", "damping"), ("double", "kept"), ("int", "step_count"), ("int", "qubits"),
+    ("double", "damping"), ("double", "kept"), ("int", "operation_count"), ("int", "qubits"),
     ("int", "group_bits"),
 )  # fmt: skip
 """Members of ``TrajectoryArguments`` in ``cuda/gates/trajectory_kernel.cuh``."""
-STEP = np.dtype(
+OPERATION = np.dtype(
     [("width", np.int32), ("place", np.int32), ("taken", np.uint32), ("controls", np.uint32),
      ("target", np.uint32, (MOST_WIDTH,)), ("padding", np.int32)]
 )  # fmt: skip
-"""``TrajectoryStep``: a gate, or the channels after it on one qubit."""
+"""``TrajectoryOperation``: a gate, or the channels after it on one qubit."""
 
 
 def group_bits(qubits: int) -> int:
@@ -44,26 +44,26 @@ def forms_of(qubits: int, gates: Sequence[Gate]) -> list[GateForm]:
     return [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
 
 
-def steps_of(gates: Sequence[Gate], forms: Sequence[GateForm], noisy: bool, dtype: str) -> Any:
-    """Return the steps of a circuit (`STEP`), and the entries of its matrices row by row.
+def operations_of(gates: Sequence[Gate], forms: Sequence[GateForm], noisy: bool, dtype: str) -> Any:
+    """Return the operations of a circuit (`OPERATION`), and the entries of its matrices row by row.
 
     The channels after a gate are those of its qubits in the order in which it names them.
     """
-    steps: list[tuple[Any, ...]] = []
+    operations: list[tuple[Any, ...]] = []
     matrices: list[Any] = [np.empty(0, dtype)]
     place = channel = 0
     for gate, form in zip(gates, forms, strict=True):
         targets = [1 << target for target in form.targets]
         controls = sum(1 << control for control in form.controls)
         padded = (*targets, *[0] * (MOST_WIDTH - len(targets)))
-        steps.append((form.width, place, sum(targets) | controls, controls, padded, 0))
+        operations.append((form.width, place, sum(targets) | controls, controls, padded, 0))
         matrices.append(form.matrix.astype(dtype).reshape(-1))
         place += form.matrix.size
         for qubit in gate.qubits:
             if noisy:
-                steps.append((0, channel, 0, 0, (1 << qubit, *[0] * (MOST_WIDTH - 1)), 0))
+                operations.append((0, channel, 0, 0, (1 << qubit, *[0] * (MOST_WIDTH - 1)), 0))
             channel += 2
-    return np.array(steps, STEP), np.concatenate(matrices)
+    return np.array(operations, OPERATION), np.concatenate(matrices)
 
 
 def kernel_name(dtype: str) -> str:
@@ -77,7 +77,7 @@ def kernel_source(dtype: str) -> str:
     return (
         '#include "gates/trajectory_kernel.cuh"\n'
         f"{size_check('TrajectoryArguments', ARGUMENTS)}"
-        f'static_assert(sizeof(TrajectoryStep) == {STEP.itemsize}, "steps");\n'
+        f'static_assert(sizeof(TrajectoryOperation) == {OPERATION.itemsize}, "operations");\n'
         f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS})\n'
         f"{kernel_name(dtype)}(const __grid_constant__ TrajectoryArguments args) {{\n"
         f"    run_trajectories<{real}>(args);\n"

@@ -116,7 +116,7 @@ class _Costs:
     wide_copy: float = 0.41
     """Factor of one of two complex numbers."""
     mma: float = 1.0
-    mma_step: float = 16.8
+    mma_k: float = 16.8
     """Cycles of a warp for the k of one MMA, whatever it multiplies."""
     promotion: float = 25.4
     """Cycles of promoting one accumulator of each lane."""
@@ -234,10 +234,10 @@ def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
     if wide:
         number += _TIES_TO_EVEN * precision.roundings.count("nearest_even")
     mmas = rows / 2 * columns * 4 * len(precision.products)
-    mma_steps = warps * plan.block_k / plan.warps_k / mma_k
+    mmas_k = warps * plan.block_k / plan.warps_k / mma_k
     cycles = copies * _COSTS.copy * (_COSTS.wide_copy if plan.vector == 2 else 1.0)
     numbers = (rows + columns) * mma_k / 2
-    cycles += mma_steps * (numbers * number + mmas * _COSTS.mma + _COSTS.mma_step)
+    cycles += mmas_k * (numbers * number + mmas * _COSTS.mma + _COSTS.mma_k)
     if plan.promotion_interval:
         accumulators = warps * rows * columns * 4
         cycles += accumulators * _COSTS.promotion * plan.block_k / plan.promotion_interval

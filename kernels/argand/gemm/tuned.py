@@ -23,7 +23,7 @@ from argand.gemm.candidates import (
 from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.tuned_plans import TunedPlans, step
+from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
 Question = tuple[Precision, GemmSizes, OperandTraits, OperandTraits]
 """The key of a tuned plan: precision, sizes, and the traits of A and B."""
@@ -31,7 +31,7 @@ Question = tuple[Precision, GemmSizes, OperandTraits, OperandTraits]
 
 def key(precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits) -> str:
     """Return the name of the table's entry for products like this one."""
-    rounded = [step(size) for size in (sizes.batch, sizes.m, sizes.n, sizes.k)]
+    rounded = [size_bucket(size) for size in (sizes.batch, sizes.m, sizes.n, sizes.k)]
     flags = [int(flag) for traits in (a, b) for flag in asdict(traits).values()]
     return json.dumps([precision.name, *rounded, int(sizes.half_output), *flags])
 

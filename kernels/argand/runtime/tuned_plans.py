@@ -1,7 +1,7 @@
 """Tables of tuned plans: the candidate that was the fastest on a device.
 
 A table is a JSON file beside the cubins, one a device, driver and version of the kernels; it is
-written whole under a temporary name and renamed. Sizes are looked up in steps of a quarter of an
+written whole under a temporary name and renamed. Sizes are looked up in buckets of a quarter of an
 octave, so that a measurement serves its neighbourhood.
 """
 
@@ -23,13 +23,13 @@ from argand.runtime.own_files import read_own, write_own
 
 C = TypeVar("C")
 
-_STEPS = 4
-"""Steps of an octave; sizes within one share an entry."""
+_BUCKETS = 4
+"""Buckets of an octave; sizes within one share an entry."""
 
 
-def step(size: int) -> int:
-    """Return the step that a size belongs to."""
-    return round(_STEPS * math.log2(max(1, size)))
+def size_bucket(size: int) -> int:
+    """Return the bucket that a size belongs to."""
+    return round(_BUCKETS * math.log2(max(1, size)))
 
 
 class TunedPlans(Generic[C]):

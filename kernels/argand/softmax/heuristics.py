@@ -34,12 +34,12 @@ def choose_vector(most: int, even: int, columns: int) -> int:
     return even if columns <= _SHORT_COLUMNS else most
 
 
-_Step = tuple[int, int, int, bool]
-_NARROW: tuple[_Step, ...] = (
+_Entry = tuple[int, int, int, bool]
+_NARROW: tuple[_Entry, ...] = (
     (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
     (1024, 64, 1, False), (2048, 64, 1, False), (4096, 256, 1, False),
 )  # fmt: skip
-_LADDERS: dict[int, tuple[_Step, ...]] = {
+_LADDERS: dict[int, tuple[_Entry, ...]] = {
     8: (
         *((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _NARROW),
         (8192, 256, 1, False), (16384, 512, 1, False), (26624, 256, 4, False),
@@ -59,23 +59,23 @@ _LADDERS: dict[int, tuple[_Step, ...]] = {
         (524288, 512, 8, True), (1048576, 512, 16, True),
     ),
 }  # fmt: skip
-"""By bytes of a value, steps of (largest columns, threads, blocks that share a row, staged).
+"""By bytes of a value, entries of (largest columns, threads, blocks that share a row, staged).
 
-The next step of the same columns is taken where one is not legal. Measured on an H200 by
-``benchmarks/softmax/plans.py``; the steps of fp64 follow those of fp32."""
-_NarrowStep = tuple[int, int, int]
-_NARROW_FP32: dict[bool, tuple[_NarrowStep, ...]] = {
+The next entry of the same columns is taken where one is not legal. Measured on an H200 by
+``benchmarks/softmax/plans.py``; the entries of fp64 follow those of fp32."""
+_NarrowEntry = tuple[int, int, int]
+_NARROW_FP32: dict[bool, tuple[_NarrowEntry, ...]] = {
     True: ((22, 4, 1), (28, 0, 0), (56, 8, 1), (128, 16, 1), (256, 32, 1)),
     False: ((56, 0, 0), (112, 8, 2), (160, 8, 1), (224, 16, 2), (256, 32, 1)),
 }
-"""By whether exponentials are approximate, steps of more than 16 fp32 elements: (largest columns,
+"""By whether exponentials are approximate, entries of more than 16 fp32 elements: (largest columns,
 threads, rows that these work on at a time), 0 threads where slabs are no slower. Approximate
 exponentials take few instructions, so lanes that read 16 to 64 neighbouring bytes matter more than
 full registers. Measured on an H200 at 34 widths of 16 to 250; those of 204 decide 209 to 224, where
 one row at a time had 0.95 of torch's rate. The ladders below lost to torch at 89 to 113 columns
 there, and from 52 on on an H100."""
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
-"""The longest rows that are no such step, and those that are none where no access is cut."""
+"""The longest rows that are no such entry, and those that are none where no access is cut."""
 _STAGED_EDGES = 512
 """From this many threads on rows with edges are staged: a block waits for their cut accesses."""
 _FULL_THREADS = 2048
@@ -137,10 +137,10 @@ def plan_softmax(
 def _ladder(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """The ladder's step, then others in case it is not legal."""
+    """The ladder's entry, then others in case it is not legal."""
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
-    left = [step for step in _LADDERS[form.value_bytes] if columns <= step[0]]
-    here = [step for step in left if step[0] == left[0][0]]
+    left = [entry for entry in _LADDERS[form.value_bytes] if columns <= entry[0]]
+    here = [entry for entry in left if entry[0] == left[0][0]]
     for _, threads, blocks, staged in here or [(columns, _STREAMED_THREADS, most, False)]:
         cluster = min(most, blocks)
         # Few rows would leave multiprocessors idle.
@@ -168,7 +168,7 @@ def _ladder(
 def _narrow_candidates(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """The step of `_NARROW_FP32` for rows that fill the card."""
+    """The entry of `_NARROW_FP32` for rows that fill the card."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
     if form.input != "fp32" or form.wide or columns <= least:

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from argand.device import Arch
-from argand.runtime.tuned_plans import TunedPlans, step
+from argand.runtime.tuned_plans import TunedPlans, size_bucket
 from argand.softmax.candidates import CANDIDATES, SoftmaxCandidate
 from argand.softmax.plan import SoftmaxForm
 
@@ -22,7 +22,7 @@ def key(form: SoftmaxForm, rows: int, columns: int) -> str:
     """The name of a softmax's entry."""
     return json.dumps([
         form.operation, form.input, form.output, form.precision.name, form.vector, form.edges,
-        form.unit, form.gapless, step(min(rows, _MANY_ROWS)), step(columns),
+        form.unit, form.gapless, size_bucket(min(rows, _MANY_ROWS)), size_bucket(columns),
     ])  # fmt: skip
 
 

@@ -94,15 +94,15 @@ def _done(
 
 def _windowed(problem: SpectrumProblem, rows: Array, h: Array, block: _Block) -> Array:
     """Return the segments of a block times the window: (segments, N), of the transform's type."""
-    begin = block.start * problem.step
-    part = rows[block.row, begin : (block.stop - 1) * problem.step + problem.length]
+    begin = block.start * problem.hop
+    part = rows[block.row, begin : (block.stop - 1) * problem.hop + problem.length]
     pairs = part.ndim == 2
     # A trend may be far larger than what it is subtracted from: in fp64 that is exact enough.
     held = PRECISIONS["fp64"] if problem.detrend else problem.precision
     wide = np.ascontiguousarray(part, held.real_output if pairs or problem.real else held.output)
     if pairs:
         wide = wide.view(held.output)[:, 0]
-    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length)[:: problem.step]
+    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length)[:: problem.hop]
     if problem.detrend:
         own = problem.precision
         windows = without_trend(windows, problem.detrend).astype(

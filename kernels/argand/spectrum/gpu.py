@@ -21,8 +21,8 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
-from argand.spectrum.gpu_steps import add_terms, in_steps
 from argand.spectrum.gpu_trend import trends_of
+from argand.spectrum.gpu_unfused import add_terms, unfused
 from argand.spectrum.plan import (
     KERNEL_ARGUMENTS,
     SpectrumPlan,
@@ -65,7 +65,7 @@ def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any
             device = gpu(cupy.cuda.Device().id)
             plan = _plan(problem, device)
             if plan is None:
-                in_steps(problem, x, coefficients, target, device)
+                unfused(problem, x, coefficients, target, device)
             else:
                 _in_one_kernel(problem, plan, x, coefficients, target, device)
         return target
@@ -96,7 +96,7 @@ def _in_one_kernel(
 ) -> None:  # fmt: skip
     given, component, stride = _units(problem, x)
     aligned = not problem.real or (
-        given.data.ptr % COMPONENTS[component][1] == 0 and stride % 2 == 0 and problem.step % 2 == 0
+        given.data.ptr % COMPONENTS[component][1] == 0 and stride % 2 == 0 and problem.hop % 2 == 0
     )
     if not PLAN_OVERRIDE.active:
         plan = without_spills(plan, component, device.target, aligned=aligned)
@@ -117,7 +117,7 @@ def _in_one_kernel(
         "partial": 0 if partial is None else partial.data.ptr,
         "window": window.data.ptr, "twiddles": device_twiddles(one, device.index).data.ptr,
         "trends": 0 if trends is None else trends.data.ptr, "row_stride": stride,
-        "step": problem.step, "groups": problem.groups, "average": problem.average,
+        "hop": problem.hop, "groups": problem.groups, "average": problem.average,
         "items": items, "chunks": chunks, "batches": batches,
     })  # fmt: skip
     if launches.watching:

@@ -43,7 +43,7 @@ def _launch(problem: SpectrumProblem, part: str, blocks: int, device: Device) ->
     kernel = load(trend_source(part, real=problem.real), device.target, name)
     layout = arguments_dtype(TREND_ARGUMENTS)
     values = dict.fromkeys(layout.names or (), 0) | {
-        "row_stride": problem.samples, "step": problem.step, "segments": problem.segments,
+        "row_stride": problem.samples, "hop": problem.hop, "segments": problem.segments,
         "count": problem.rows * problem.segments, "length": problem.length,
         "linear": int(problem.detrend == "linear"),
     }  # fmt: skip

@@ -23,16 +23,16 @@ _BINS: Fields = (
 KERNEL_ARGUMENTS: Fields = (
     ("const void*", "x"), ("float*", "out"), ("double*", "partial"), ("const float*", "window"),
     ("const float2*", "twiddles"), ("const Trend*", "trends"), ("int64", "row_stride"),
-    ("int64", "step"), ("int64", "groups"), ("int64", "average"), ("int64", "items"),
+    ("int64", "hop"), ("int64", "groups"), ("int64", "average"), ("int64", "items"),
     ("int64", "chunks"), ("int64", "batches"), *_BINS,
 )  # fmt: skip
 TREND_ARGUMENTS: Fields = (
-    ("const void*", "x"), ("double*", "trends"), ("int64", "row_stride"), ("int64", "step"),
+    ("const void*", "x"), ("double*", "trends"), ("int64", "row_stride"), ("int64", "hop"),
     ("int64", "segments"), ("int64", "count"), ("int64", "length"), ("int64", "linear"),
 )  # fmt: skip
 WINDOW_ARGUMENTS: Fields = (
     ("const void*", "x"), ("void*", "out"), ("const void*", "window"), ("const Trend*", "trends"),
-    ("int64", "row_stride"), ("int64", "step"), ("int64", "segments"), ("int64", "first"),
+    ("int64", "row_stride"), ("int64", "hop"), ("int64", "segments"), ("int64", "first"),
     ("int64", "count"), ("int64", "length"),
 )  # fmt: skip
 SUM_ARGUMENTS: Fields = (
@@ -212,7 +212,7 @@ def window_source(dtype: str, *, real: bool) -> str:
     """Return the CUDA C++ of the window alone; ``dtype`` is complex64 or complex128."""
     component = "double" if dtype == "complex128" else "float"
     return (
-        '#include "spectrum/steps.cuh"\n'
+        '#include "spectrum/unfused.cuh"\n'
         f"{size_check('WindowArguments', WINDOW_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
         f"{window_name(dtype, real=real)}(const __grid_constant__ WindowArguments args) {{\n"
@@ -229,7 +229,7 @@ def sum_name(term: str, result: str) -> str:
 def sum_source(term: str, result: str) -> str:
     """Return the CUDA C++ of sums; ``term`` is a key of `TERMS`, result float32 or float64."""
     return (
-        '#include "spectrum/steps.cuh"\n'
+        '#include "spectrum/unfused.cuh"\n'
         f"{size_check('SumArguments', SUM_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
         f"{sum_name(term, result)}(const __grid_constant__ SumArguments args) {{\n"

@@ -45,14 +45,14 @@ class SpectrumProblem:
     detrend: Detrend | None = None
 
     @property
-    def step(self) -> int:
+    def hop(self) -> int:
         """Samples from one segment to the next."""
         return self.length - self.overlap
 
     @property
     def groups(self) -> int:
         """Rows of a result: whole groups of segments."""
-        return spectra_of(self.samples, self.length, self.step) // self.average
+        return spectra_of(self.samples, self.length, self.hop) // self.average
 
     @property
     def segments(self) -> int:

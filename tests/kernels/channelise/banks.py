@@ -54,15 +54,15 @@ class Bank:
     def spectra(self) -> Array:
         """The direct sum, (..., spectra, channels)."""
         x, m, length = self.samples, self.channels, len(self.coefficients)
-        step = int(m / self.oversampling)
-        count = max(0, (x.shape[-1] - length) // step + 1)
+        hop = int(m / self.oversampling)
+        count = max(0, (x.shape[-1] - length) // hop + 1)
         bins = np.arange(m // 2 + 1 if x.dtype.kind == "f" else m)
         roots = np.exp(-2j * np.pi * np.arange(m) / m)
         found = np.zeros((*x.shape[:-1], count, len(bins)), complex)
         phases = {}
         for s in range(count):
-            n = s * step + np.arange(length)
-            start = s * step % m
+            n = s * hop + np.arange(length)
+            start = s * hop % m
             if start not in phases:
                 phases[start] = roots[np.outer(n % m, bins) % m]
             found[..., s, :] = (self.coefficients * x[..., n]) @ phases[start]
@@ -71,13 +71,13 @@ class Bank:
     def excess(self, found: Array, precision: str, backend: str, ran: str = "") -> float:
         """The largest error of a spectrum over its bound."""
         x, m, length = np.abs(self.samples), self.channels, len(self.coefficients)
-        step = int(m / self.oversampling)
+        hop = int(m / self.oversampling)
         truth, h = self.spectra, np.abs(self.coefficients)
         real = self.samples.dtype.kind == "f"
         bound = channelise_bound(PRECISIONS[precision], m, self.taps, backend, real=real, ran=ran)
         worst = 0.0
         for s in range(truth.shape[-2]):
-            moduli = (h * x[..., s * step : s * step + length]).reshape(*x.shape[:-1], self.taps, m)
+            moduli = (h * x[..., s * hop : s * hop + length]).reshape(*x.shape[:-1], self.taps, m)
             size = np.sqrt(m) * np.linalg.norm(moduli.sum(axis=-2), axis=-1)
             norm = np.linalg.norm(truth[..., s, :], axis=-1) * (2**0.5 if real else 1)
             error = np.linalg.norm(found[..., s, :] - truth[..., s, :], axis=-1)
@@ -93,8 +93,8 @@ def bank(
     """A bank of so many spectra; ``kind`` is a type, or int8 or int16 pairs as ``int8 pairs``."""
     rng = np.random.default_rng(seed)
     fraction = Fraction(oversampling)
-    step = int(channels / fraction)
-    samples = channels * taps + (spectra - 1) * step + spare
+    hop = int(channels / fraction)
+    samples = channels * taps + (spectra - 1) * hop + spare
     name, _, of = kind.partition(" ")
     dtype = np.dtype(name)
     shape = (*leading, samples, *[2] * bool(of))

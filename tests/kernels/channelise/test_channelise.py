@@ -57,13 +57,13 @@ def test_a_channel_is_mixed_down_filtered_and_decimated(oversampling: Any) -> No
     """By scipy.signal.upfirdn: the definition, without a transform."""
     one = bank(24, 5, 30, oversampling=oversampling)
     found = channelise(one.operand(), **one.options, precision="fp64")
-    x, h, step = one.samples, one.coefficients, int(24 / Fraction(oversampling))
+    x, h, hop = one.samples, one.coefficients, int(24 / Fraction(oversampling))
     for k in (0, 5, 12, 23):
         mixed = x * np.exp(-2j * np.pi * k / 24 * np.arange(len(x)))
         # The first output of upfirdn that has all taps is at sample len(h) - 1.
-        late = np.concatenate([np.zeros(-(len(h) - 1) % step), mixed])
-        skipped = -(-(len(h) - 1) // step)
-        expected = signal.upfirdn(h[::-1], late, 1, step)[skipped : skipped + len(found)]
+        late = np.concatenate([np.zeros(-(len(h) - 1) % hop), mixed])
+        skipped = -(-(len(h) - 1) // hop)
+        expected = signal.upfirdn(h[::-1], late, 1, hop)[skipped : skipped + len(found)]
         np.testing.assert_allclose(found[:, k], expected, atol=1e-13)
 
 
@@ -139,7 +139,7 @@ def test_without_samples_there_are_no_spectra(shape: tuple[int, ...]) -> None:
 
 def test_the_problem_knows_its_shape() -> None:
     problem = ChanneliseProblem((2,), 400, 12, 5, Fraction(4, 3), True, PRECISIONS["fp32"])
-    assert (problem.step, problem.spectra, problem.bins) == (9, 38, 7)
+    assert (problem.hop, problem.spectra, problem.bins) == (9, 38, 7)
     assert problem.shape == channelise(np.zeros((2, 400)), 12, 5, oversampling="4/3").shape
     assert problem.flops > 0
 

@@ -44,9 +44,9 @@ BANKS = {
     "too long": bank(8192, 2, 7, kind="int8 pairs", seed=25),
     "many taps": bank(64, 40, 30, seed=26),
     "odd and real": bank(15, 4, 40, kind="float64", seed=27),
-    "odd steps and real": bank(12, 4, 50, oversampling="4/3", kind="float32", seed=28),
+    "odd hop and real": bank(12, 4, 50, oversampling="4/3", kind="float32", seed=28),
 }
-OTHERS = ("a prime", "too long", "many taps", "odd and real", "odd steps and real")
+OTHERS = ("a prime", "too long", "many taps", "odd and real", "odd hop and real")
 """Banks that the kernel does not take."""
 
 

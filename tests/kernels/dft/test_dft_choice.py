@@ -38,7 +38,7 @@ OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 
 
 def values(words: np.ndarray, precision: str) -> np.ndarray:
-    """The numbers of a lane's two words, in the order of their k: (..., step / 4)."""
+    """The numbers of a lane's two words, in the order of their k: (..., mma_k / 4)."""
     row = PRECISIONS[precision]
     if row.operand.name == "tf32":
         return words.view(np.float32)
@@ -53,10 +53,10 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
     row, half = PRECISIONS[precision], length // 2
     found = fragments(length, warps, row)
     assert found.nbytes == folded_bytes(length, warps, row)
-    step = row.operand.mma_k
+    mma_k = row.operand.mma_k
     scale = 2.0**row.operand.scaled_exponent if row.scaled else 1.0
     slices, tiles = found.shape[:2]
-    seen = np.zeros((2, slices * step, tiles * 8))
+    seen = np.zeros((2, slices * mma_k, tiles * 8))
     for lane in range(32):
         g, t = lane // 4, lane % 4
         n = 8 * np.arange(tiles) + g // 2 + 4 * (g % 2)
@@ -64,11 +64,11 @@ def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: 
             for term in range(row.terms):
                 held = np.ascontiguousarray(found[:, :, term, lane, 2 * which : 2 * which + 2])
                 numbers = values(held, precision)
-                for j in range(step // 4):
-                    k = step * np.arange(slices) + t + 4 * j
+                for j in range(mma_k // 4):
+                    k = mma_k * np.arange(slices) + t + 4 * j
                     seen[which][np.ix_(k, n)] += numbers[..., j]
     for matrix, table in zip(folded_matrices(length), seen, strict=True):
-        cuts = (slices - np.arange(half) // step)[:, None]
+        cuts = (slices - np.arange(half) // mma_k)[:, None]
         compensated = matrix * (1 + truncation_bias(row) * cuts) * scale
         np.testing.assert_allclose(
             table[:half, :half], compensated, rtol=1.01 * row.u, atol=2.0**-24 * scale

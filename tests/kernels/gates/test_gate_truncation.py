@@ -39,16 +39,16 @@ def scaled(x: Array) -> tuple[Array, float]:
 
 
 def multiplied(matrix: Array, state: Array, plan: GatePlan) -> Array:
-    """The product of a warpgroup: small products first, steps from the last one down."""
+    """The product of a warpgroup: small products first, k-tiles from the last one down."""
     given, up = scaled(matrix.astype(np.complex64).astype(np.complex128))
     amplitudes, across = scaled(state)
     u, x = [two_terms(part) for part in given], [two_terms(part) for part in amplitudes]
-    steps, parts = k_tiles_of(plan), []
+    k_tiles, parts = k_tiles_of(plan), []
     for part in (0, 1):
         sums = np.zeros((len(matrix), state.shape[1]))
         for own, other in ((0, 1), (1, 0), (0, 0)):
-            for step in reversed(range(int(steps.max()) + 1)):
-                at = np.flatnonzero(steps == step)
+            for k_tile in reversed(range(int(k_tiles.max()) + 1)):
+                at = np.flatnonzero(k_tiles == k_tile)
                 sign = 1 if part else -1
                 sums = added(sums, u[0][own][:, at], x[part][other][at])
                 sums = added(sums, sign * u[1][own][:, at], x[1 - part][other][at])
@@ -87,7 +87,7 @@ def test_compensation_removes_the_bias(rng: np.random.Generator, width: int, ins
     biased, left = (multiplied(given, state, plan) for given in (matrix, compensated(matrix, plan)))
     assert drift(biased) < -1e-7
     assert abs(drift(left)) < abs(drift(biased)) / 10
-    # What each sum loses at random stays: 2^-24 relative to it for each step's two parts.
+    # What each sum loses at random stays: 2^-24 relative to it for each k-tile's two parts.
     assert loss(left, expected) < min(
         loss(biased, expected), 2.0**-24 * np.sqrt(2 * (order / 16 + 1))
     )

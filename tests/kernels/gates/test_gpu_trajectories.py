@@ -78,14 +78,16 @@ def test_the_kernel_compiles_without_spills(target: str) -> None:
         assert_clean(source.kernel_source(dtype), target, source.kernel_name(dtype))
 
 
-def test_steps_of_a_circuit() -> None:
+def test_operations_of_a_circuit() -> None:
     """A controlled gate, then the channels of its qubits in the order in which it names them."""
     gate = Gate(np.array([[1, 2], [3, 4]]), (3,), (1,))
-    steps, matrices = source.steps_of([gate, gate], source.forms_of(4, [gate, gate]), True, "c16")
-    assert steps["width"].tolist() == [1, 0, 0, 1, 0, 0]
-    assert steps["place"].tolist() == [0, 0, 2, 4, 4, 6]
-    assert steps["target"][:, 0].tolist() == [8, 8, 2, 8, 8, 2]
-    assert (steps["taken"][0], steps["controls"][0]) == (10, 2)
+    operations, matrices = source.operations_of(
+        [gate, gate], source.forms_of(4, [gate, gate]), True, "c16"
+    )
+    assert operations["width"].tolist() == [1, 0, 0, 1, 0, 0]
+    assert operations["place"].tolist() == [0, 0, 2, 4, 4, 6]
+    assert operations["target"][:, 0].tolist() == [8, 8, 2, 8, 8, 2]
+    assert (operations["taken"][0], operations["controls"][0]) == (10, 2)
     assert matrices.tolist() == [1, 2, 3, 4] * 2
 
 

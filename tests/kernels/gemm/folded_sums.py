@@ -21,7 +21,7 @@ from tests.kernels.tensor_core_sums import added
 
 Array = npt.NDArray[Any]
 ROW = PRECISIONS["3xfp16"]
-STEP = 16
+MMA_K = 16
 TABLE = 2.0**ROW.operand.scaled_exponent
 
 
@@ -56,13 +56,13 @@ def _dense(plan: Plan) -> Folded:
     half = plan.length // 2
     words = fragments(plan.length, plan.warps, ROW)
     slices, tiles = words.shape[:2]
-    found = np.zeros((4, slices * STEP, tiles * 8))
+    found = np.zeros((4, slices * MMA_K, tiles * 8))
     numbers = words.view(np.float16).astype(float)  # (slices, tiles, terms, lanes, 8)
     for lane in range(32):
         n = 8 * np.arange(tiles) + lane // 4 // 2 + 4 * (lane // 4 % 2)
         for term in range(2):
             for j in range(4):
-                k = STEP * np.arange(slices) + lane % 4 + 4 * j
+                k = MMA_K * np.arange(slices) + lane % 4 + 4 * j
                 for which in range(2):
                     found[2 * which + term][np.ix_(k, n)] = numbers[:, :, term, lane, 4 * which + j]
     order = 1 + np.arange(half)
@@ -85,7 +85,7 @@ def _hankel(plan: HankelPlan) -> Folded:
         [term[:, :shift] for term in terms[:2]], [term[:, :shift] for term in terms[2:]],
         (1 - 8 * plan.bias_step(ROW) * eights).astype(np.float32).astype(float),
         plan.promotion_k_tile(ROW),
-        STEP * (plan.num_k_tiles - plan.promotion_k_tile(ROW)) * plan.bias_step(ROW),
+        MMA_K * (plan.num_k_tiles - plan.promotion_k_tile(ROW)) * plan.bias_step(ROW),
     )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def _real_sums(x: Array, terms: list[Array], made: Folded) -> Array:
     padded = np.zeros((len(x), depth), np.float32)
     padded[:, : x.shape[1]] = x
     own = [term.astype(float) for term in split(padded, ROW)]
-    slices = [slice(start, start + STEP) for start in range(0, depth, STEP)]
+    slices = [slice(start, start + MMA_K) for start in range(0, depth, MMA_K)]
     sums, promoted = np.zeros((2, len(x), terms[0].shape[1]))
     for k in slices:
         sums = added(sums, own[1][:, k], terms[0][k])

@@ -59,30 +59,32 @@ def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, b
 class Loading:
     """What one block loads: (wave, panel, k-block), tile after tile, and how far it is."""
 
-    def __init__(self, block: int, tiles: Tiles, division: TileDivision, steps: int, of_chunk: int):
-        self.chunks = -(-steps // of_chunk)
+    def __init__(
+        self, block: int, tiles: Tiles, division: TileDivision, k_tiles: int, of_chunk: int
+    ):
+        self.chunks = -(-k_tiles // of_chunk)
         self.entries: list[tuple[int, int, int]] = []
         works = [
-            (index, 0, steps)
+            (index, 0, k_tiles)
             for index in range(block, division.data_parallel_tiles, division.blocks)
         ]
         begin = block * division.k_tiles_per_block
-        end = min(begin + division.k_tiles_per_block, division.stream_k_tiles * steps)
+        end = min(begin + division.k_tiles_per_block, division.stream_k_tiles * k_tiles)
         if begin < end:  # partial tiles that are given away come first: schedule_work
-            first, last = begin // steps, (end - 1) // steps
+            first, last = begin // k_tiles, (end - 1) // k_tiles
             order = [last, first] if last > first else [first]
             works += [
                 (
                     division.data_parallel_tiles + tile,
-                    max(begin - tile * steps, 0),
-                    min(end - tile * steps, steps),
+                    max(begin - tile * k_tiles, 0),
+                    min(end - tile * k_tiles, k_tiles),
                 )
                 for tile in order
             ]
-        for wave, (index, first_step, last_step) in enumerate(works):
+        for wave, (index, first_k_tile, last_k_tile) in enumerate(works):
             product, _, column = tiles.coordinates(index)
             panel = product * tiles.columns + column
-            for chunk in range(first_step // of_chunk, (last_step - 1) // of_chunk + 1):
+            for chunk in range(first_k_tile // of_chunk, (last_k_tile - 1) // of_chunk + 1):
                 self.entries.append((wave, panel, chunk))
         self.at = 0
 
@@ -111,12 +113,14 @@ def test_loading_and_packing_never_wait_for_each_other(
     """
     plan = WgmmaPlan(2, 128, 32, 3)
     tiles = Tiles(-(-rows // plan.block_m), -(-columns // plan.block_n), batches)
-    steps, of_chunk = -(-k // plan.depth), DEPTH // plan.depth
-    division = divide(tiles.count, blocks, steps, plan.depth, min_k_tiles=2)
+    k_tiles, of_chunk = -(-k // plan.depth), DEPTH // plan.depth
+    division = divide(tiles.count, blocks, k_tiles, plan.depth, min_k_tiles=2)
     fused = plan_fused_pack(plan, rows, columns, k, batches, division.blocks)
     chunks, parts = -(-pitch_of(k) // DEPTH), plan.block_n // fused.rows
     height = min(tiles.rows, 1 if tiles.columns <= 4 else 16)  # raster_group_m
-    loading = [Loading(block, tiles, division, steps, of_chunk) for block in range(division.blocks)]
+    loading = [
+        Loading(block, tiles, division, k_tiles, of_chunk) for block in range(division.blocks)
+    ]
     every, workers = units(fused, plan, k), division.blocks * WARPS
     warps = list(range(workers))  # the unit that each is at
     packed: Counter[tuple[int, int]] = Counter()

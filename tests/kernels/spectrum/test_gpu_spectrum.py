@@ -23,7 +23,7 @@ MORE = {
     "1024, much overlap": drawn(1024, 900, average=100, overlap=1023, seed=6),
     "real 1024": drawn(1024, 50, kind="float32", leading=(2,), seed=7),
     "real 1024, whole": drawn(1024, 2000, average="all", kind="float32", leading=(3,), seed=8),
-    "real 1024, odd step": drawn(1024, 300, average=30, overlap=511, kind="float32", seed=9),
+    "real 1024, odd hop": drawn(1024, 300, average=30, overlap=511, kind="float32", seed=9),
     "real 1024, odd rows": drawn(1024, 30, kind="float32", leading=(3,), spare=1, seed=10),
     "real 512, both sides": drawn(512, 90, average=4, kind="float32", onesided=False, seed=11),
     "real 512, both sides, whole": drawn(
@@ -120,11 +120,11 @@ def test_chunks_of_any_length_make_the_whole(
 def test_slabs_of_any_size_make_the_whole(
     cp: Any, average: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argand.spectrum import gpu_steps
+    from argand.spectrum import gpu_unfused
 
     one = drawn(37, 50, leading=(2,), average=average, seed=31)
     for segments in (1, 4, 1000):
-        monkeypatch.setattr(gpu_steps, "WORKSPACE_BYTES", 16 * 37 * segments)
+        monkeypatch.setattr(gpu_unfused, "WORKSPACE_BYTES", 16 * 37 * segments)
         verify(one, estimated(cp, one, "fp64"), "fp64", "kernel")
 
 
@@ -142,7 +142,7 @@ def test_what_is_not_finite_is_in_its_groups_alone(cp: Any, name: str) -> None:
     one = replace(one, given=one.given.copy())
     problem = one.problem("fp32")
     segment = 2 * problem.average
-    one.given[..., segment * problem.step + problem.overlap + 1] = np.nan
+    one.given[..., segment * problem.hop + problem.overlap + 1] = np.nan
     found = np.isfinite(spectrum(cp.asarray(one.given), one.length, **one.options).get())
     bad = np.isnan(one.power).any(axis=-1)
     assert bad.any()

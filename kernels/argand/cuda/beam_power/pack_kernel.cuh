@@ -15,9 +15,9 @@ __device__ __forceinline__ void pack_weights(const WeightArguments& args) {
     if constexpr (is_scaled(operand))
         scale_rows<operand, kPackThreads / kRowTile>(args, from, matrix, tile, exponents);
     uint4* to = args.fragments +
-                (matrix * args.row_tiles + tile) * args.steps * kStepFragments<Terms>;
-    for (int i = threadIdx.x; i < args.steps * 2 * kWarp; i += kPackThreads) {
-        const int lane = i % kWarp, part = i / kWarp % 2, step = i / (2 * kWarp);
+                (matrix * args.row_tiles + tile) * args.fragments_k * kMmaFragments<Terms>;
+    for (int i = threadIdx.x; i < args.fragments_k * 2 * kWarp; i += kPackThreads) {
+        const int lane = i % kWarp, part = i / kWarp % 2, mma_index = i / (2 * kWarp);
         uint32 words[4][Terms];
 #pragma unroll
         for (int word = 0; word < 4; ++word) {
@@ -25,7 +25,7 @@ __device__ __forceinline__ void pack_weights(const WeightArguments& args) {
             float x[kNumbers];
 #pragma unroll
             for (int n = 0; n < kNumbers; ++n) {
-                const int k = step * kMmaK<operand> + lane % 4 + 4 * (word % 2 * kNumbers + n);
+                const int k = mma_index * kMmaK<operand> + lane % 4 + 4 * (word % 2 * kNumbers + n);
                 x[n] = 0.0f;
                 if (beam < args.beams && k < args.antennas) {
                     const float2 w = from[int64(beam) * args.antennas + k];
@@ -37,7 +37,7 @@ __device__ __forceinline__ void pack_weights(const WeightArguments& args) {
         }
 #pragma unroll
         for (int term = 0; term < Terms; ++term)
-            to[(step * 2 + part) * Terms * kWarp + term * kWarp + lane] = {
+            to[(mma_index * 2 + part) * Terms * kWarp + term * kWarp + lane] = {
                 words[0][term], words[2][term], words[1][term], words[3][term]};
     }
 }

@@ -16,18 +16,18 @@ constexpr int sample_bytes(Samples samples) {
     return samples == Samples::complex64 ? 8 : samples == Samples::half ? 4 : 2;
 }
 
-// Fragments of a row tile and a step of k: [real, imaginary][term][lane], 16 bytes each.
+// Fragments of a row tile and one mma_k: [real, imaginary][term][lane], 16 bytes each.
 template <int Terms>
-constexpr int kStepFragments = 2 * Terms * kWarp;
+constexpr int kMmaFragments = 2 * Terms * kWarp;
 
 struct WeightArguments {
     const float2* weights;  // (matrices, beams, antennas)
-    uint4* fragments;       // (matrices, row tiles, steps, kStepFragments)
+    uint4* fragments;       // (matrices, row tiles, fragments_k, kMmaFragments)
     float* descales;        // (matrices, 16 row tiles), where the operand is scaled
     int beams;
     int antennas;
     int row_tiles;
-    int steps;
+    int fragments_k;        // along k: MMAs of mma.sync, rows of a wgmma operand
 };
 
 // Finds the exponents of 16 rows of weights, by as many threads a row, and stores what scales back.

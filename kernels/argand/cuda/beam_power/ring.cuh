@@ -2,11 +2,11 @@
 #pragma once
 #include "samples.cuh"
 
-// Stages of every `Step`-th tile from `tile` on, copied by threads 0 to Threads - 1. Aligned copies are
-// of 16 bytes, others of a sample. A thread copies the same samples of antennas that are kRows apart,
-// so from stage to stage its addresses move by one step.
+// Stages of every `TileStride`-th tile from `tile` on, copied by threads 0 to Threads - 1. Aligned
+// copies are of 16 bytes, others of a sample. A thread copies the same samples of antennas that are
+// kRows apart, so from stage to stage its addresses move by one stride.
 template <Samples samples, int Times, int Polarizations, int Stages, bool Aligned, int Threads,
-          int Step = 1>
+          int TileStride = 1>
 struct SampleRing {
     using Here = Stage<samples, Times>;
     static constexpr int kCopy = Aligned ? 16 : Here::kItem;
@@ -63,7 +63,7 @@ struct SampleRing {
         chunk = 0;
         if (++polarization == Polarizations) {
             polarization = 0;
-            tile += Step;
+            tile += TileStride;
         }
         begin_product(args);
     }

@@ -69,16 +69,16 @@ __device__ __forceinline__ uint32 from_int8(uint32 x) {
     }
 }
 
-// The fragments of a step of k: real and imaginary parts of four groups of columns.
+// The fragments of one mma_k: real and imaginary parts of four groups of columns.
 template <Samples samples, Operand operand, int Terms, Rounding first, Rounding second, int Times>
 struct SampleFragments {
     static constexpr int kRows = kMmaK<operand> / 4;  // antennas of a lane
     uint32 parts[2][4][Terms][2];
 
     // `address` is the lane's first antenna and time in the stage.
-    __device__ __forceinline__ void load(uint32 address, int step) {
+    __device__ __forceinline__ void load(uint32 address, int mma_index) {
         constexpr int kPitch = Stage<samples, Times>::kPitch;
-        address += step * kMmaK<operand> * kPitch;
+        address += mma_index * kMmaK<operand> * kPitch;
         if constexpr (samples == Samples::complex64) {
 #pragma unroll
             for (int two = 0; two < 2; ++two) {

@@ -16,9 +16,9 @@ struct BeamPowerKernel {
     static constexpr int kBeams = kTileRows * kRowTile;
     static constexpr int kTileTimes = kWarpColumns * 32;
     static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
-    static constexpr int kSteps = kDepth<samples> / kMmaK<operand>;
-    // Steps whose loads overlap; those of pairs of 16 bits would spill.
-    static constexpr int kUnrolled = samples == Samples::half ? 1 : kSteps;
+    static constexpr int kMmas = kDepth<samples> / kMmaK<operand>;
+    // MMAs whose loads overlap; those of pairs of 16 bits would spill.
+    static constexpr int kUnrolled = samples == Samples::half ? 1 : kMmas;
     static constexpr int kPromotedStages = 64 / kDepth<samples>;
     using Ring = Stage<samples, kTileTimes>;
     using Sums = WarpSums<samples, Group>;
@@ -49,14 +49,14 @@ struct BeamPowerKernel {
     };
 
     // Multiplies one stage. `weights` is the fragment of the warp's first row tile and the stage's
-    // first step, `row_tile` the distance between row tiles, in fragments.
+    // first MMA, `row_tile` the distance between row tiles, in fragments.
     __device__ __forceinline__ static void multiply(const uint4* weights, int row_tile,
                                                     uint32 address, Accumulators& sums) {
         constexpr uint32 kSigns = operand == Operand::tf32 ? 0x80000000u : 0x80008000u;
 #pragma unroll kUnrolled
-        for (int step = 0; step < kSteps; ++step) {
+        for (int mma_index = 0; mma_index < kMmas; ++mma_index) {
             Fragments b;
-            b.load(address, step);
+            b.load(address, mma_index);
 #pragma unroll
             for (int i = 0; i < RowTiles; ++i) {
                 // Smallest products first; the last is that of both high-order terms.
@@ -65,7 +65,7 @@ struct BeamPowerKernel {
                     const int left = Terms == 2 && product == 0 ? 1 : 0;
                     const int right = Terms == 2 && product == 1 ? 1 : 0;
                     const uint4* at =
-                        weights + i * row_tile + step * kStepFragments<Terms> + left * kWarp;
+                        weights + i * row_tile + mma_index * kMmaFragments<Terms> + left * kWarp;
                     const uint4 re = __ldg(at), im = __ldg(at + Terms * kWarp);
                     const uint32 re_upper[2] = {re.x, re.z}, re_lower[2] = {re.y, re.w};
                     const uint32 im_upper[2] = {im.x, im.z}, im_lower[2] = {im.y, im.w};
@@ -148,7 +148,7 @@ struct BeamPowerKernel {
         const int result = static_cast<int>(blockIdx.x / beam_blocks / segments);
         const int last = min(args.tiles, (segment + 1) * args.block_tiles);
         const int first_tile = beam_block * kTileRows + warp_row * RowTiles;
-        const int row_tile = args.chunks * kSteps * kStepFragments<Terms>;
+        const int row_tile = args.chunks * kMmas * kMmaFragments<Terms>;
         // The lane's antenna and time in a stage.
         const uint32 own = ring + lane % 4 * Ring::kPitch +
                            (warp_column * 32 + lane / 4 * kTimes<samples>) * Ring::kItem;
@@ -177,7 +177,7 @@ struct BeamPowerKernel {
                     cp_async_wait<Stages - 2>();
                     __syncthreads();
                     copies.next(args);
-                    const uint4* at = weights + chunk * (kSteps * kStepFragments<Terms>);
+                    const uint4* at = weights + chunk * (kMmas * kMmaFragments<Terms>);
                     const uint32 address = own + stage * Ring::kBytes;
                     stage = stage + 1 == Stages ? 0 : stage + 1;
                     if constexpr (Terms == 1) {

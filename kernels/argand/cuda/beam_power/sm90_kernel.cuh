@@ -18,8 +18,8 @@ template <Operand operand, Rounding rounding, Samples samples, int Polarizations
 struct WgmmaBeamPowerKernel {
     static constexpr int kThreads = Warpgroups * kWarpgroupThreads;
     static constexpr int kTileTimes = 4 * kWarpTimes;
-    static constexpr int kSteps = kDepth<samples> / kMmaK<operand>;
-    static constexpr int kRowSteps = kRowAntennas<operand> / kMmaK<operand>;
+    static constexpr int kMmas = kDepth<samples> / kMmaK<operand>;
+    static constexpr int kRowMmas = kRowAntennas<operand> / kMmaK<operand>;
     static constexpr int kRowSums = kTileTimes / Group;
     static constexpr int kPartBytes = Beams * kWeightRowBytes;
     static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
@@ -34,12 +34,12 @@ struct WgmmaBeamPowerKernel {
 
     // The antennas of a stage as row fragments, by MMA.
     struct Rows {
-        RowFragments<samples, operand, rounding, kTileTimes> steps[kSteps];
+        RowFragments<samples, operand, rounding, kTileTimes> mmas[kMmas];
 
         __device__ __forceinline__ void load(uint32 address) {
 #pragma unroll
-            for (int step = 0; step < kSteps; ++step)
-                steps[step].load(address + step * kMmaK<operand> * Copied::kPitch);
+            for (int mma_index = 0; mma_index < kMmas; ++mma_index)
+                mmas[mma_index].load(address + mma_index * kMmaK<operand> * Copied::kPitch);
         }
     };
 
@@ -50,16 +50,16 @@ struct WgmmaBeamPowerKernel {
         constexpr uint64 kHigh = make_matrix_descriptor<kWeightRowBytes>(0) >> 32 << 32;
         wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-            const int at = chunk * kSteps + step;
-            const uint32 from = weights + at / kRowSteps * 2 * kPartBytes + at % kRowSteps * 32;
+        for (int mma_index = 0; mma_index < kMmas; ++mma_index) {
+            const int at = chunk * kMmas + mma_index;
+            const uint32 from = weights + at / kRowMmas * 2 * kPartBytes + at % kRowMmas * 32;
             const uint64 columns =
                 kHigh | uint32(make_matrix_descriptor<kWeightRowBytes>(from));
             const uint64 imaginary = columns + (kPartBytes >> 4);
-            wgmma<1>(re, rows.steps[step].parts[0], columns, at > 0);
-            wgmma<1>(im, rows.steps[step].parts[0], imaginary, at > 0);
-            wgmma<-1>(re, rows.steps[step].parts[1], imaginary, 1);
-            wgmma<1>(im, rows.steps[step].parts[1], columns, 1);
+            wgmma<1>(re, rows.mmas[mma_index].parts[0], columns, at > 0);
+            wgmma<1>(im, rows.mmas[mma_index].parts[0], imaginary, at > 0);
+            wgmma<-1>(re, rows.mmas[mma_index].parts[1], imaginary, 1);
+            wgmma<1>(im, rows.mmas[mma_index].parts[1], columns, 1);
         }
         wgmma_commit();
     }
@@ -148,7 +148,7 @@ struct WgmmaBeamPowerKernel {
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ unsigned char memory[];
         const uint32 start = shared_address(memory), weights = (start + 1023u) & ~1023u;
-        const int rows_of_k = (args.chunks * kSteps + kRowSteps - 1) / kRowSteps;
+        const int rows_of_k = (args.chunks * kMmas + kRowMmas - 1) / kRowMmas;
         const int weight_bytes = rows_of_k * 2 * kPartBytes;
         const int warpgroup = __shfl_sync(~0u, threadIdx.x / kWarpgroupThreads, 0);
         const int thread = threadIdx.x % kWarpgroupThreads;

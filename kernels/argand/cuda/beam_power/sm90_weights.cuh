@@ -18,7 +18,7 @@ __device__ __forceinline__ int antenna_at(int k) {
     return k / 8 * 8 + k % 8 / 2 + 4 * (k % 2);
 }
 
-// One block for a matrix and 16 beams, `args.row_tiles` of them; `args.steps` are rows of k.
+// One block for a matrix and 16 beams, `args.row_tiles` of them; `args.fragments_k` are rows of k.
 template <Operand operand, Rounding rounding, int Beams>
 __device__ __forceinline__ void pack_columns(const WeightArguments& args) {
     constexpr int kThreads = 256, kThreadsPerRow = kThreads / kRowTile;
@@ -33,9 +33,9 @@ __device__ __forceinline__ void pack_columns(const WeightArguments& args) {
     constexpr int kBlocks = Beams / kRowTile;  // of 16 beams, in a block of beams
     unsigned char* to =
         reinterpret_cast<unsigned char*>(args.fragments) +
-        (matrix * (args.row_tiles / kBlocks) + tile / kBlocks) * args.steps * 2 * Beams *
+        (matrix * (args.row_tiles / kBlocks) + tile / kBlocks) * args.fragments_k * 2 * Beams *
             kWeightRowBytes;
-    for (int i = threadIdx.x; i < args.steps * 2 * kRowTile * 8; i += kThreads) {
+    for (int i = threadIdx.x; i < args.fragments_k * 2 * kRowTile * 8; i += kThreads) {
         const int at = i % 8, row = i / 8 % kRowTile, part = i / (8 * kRowTile) % 2,
                   row_of_k = i / (16 * kRowTile);
         const int beam = tile * kRowTile + row, within = tile % kBlocks * kRowTile + row;

@@ -11,7 +11,7 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     for (int64 at = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; at < all;
          at += static_cast<int64>(gridDim.x) * blockDim.x) {
         const int64 number = args.first + at / args.channels;
-        const int64 row = number / args.spectra, begin = number % args.spectra * args.step;
+        const int64 row = number / args.spectra, begin = number % args.spectra * args.hop;
         int l = static_cast<int>(at % args.channels) - static_cast<int>(begin % args.channels);
         if (l < 0) l += args.channels;
         const int64 from = row * args.samples + begin + l;

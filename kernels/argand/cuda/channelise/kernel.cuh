@@ -46,7 +46,7 @@ struct ChanneliseKernel {
         const int64 first = index % args.chunks * spectra, row = index / args.chunks;
         int64 left = (args.spectra - phase + plan.phases - 1) / plan.phases - first;
         left = left < 0 ? 0 : left < spectra ? left : spectra;
-        const int64 begin = phase * args.step;
+        const int64 begin = phase * args.hop;
         return {static_cast<const unsigned char*>(args.x) +
                     (row * args.row_stride + begin + first * Q * M) * Samples::kBytes,
                 args.out + (row * args.spectra + phase + first * plan.phases) * kOutPitch,

@@ -48,7 +48,7 @@ struct ChanneliseArguments {
     int64 items;       // rows, chunks and phases
     int64 chunks;      // of a phase's spectra
     int64 batches;     // of a chunk
-    int64 step;        // from a spectrum to the next
+    int64 hop;        // from a spectrum to the next
 };
 
 struct FilterArguments {
@@ -61,5 +61,5 @@ struct FilterArguments {
     int64 count;    // how many
     int channels;
     int taps;
-    int step;
+    int hop;
 };

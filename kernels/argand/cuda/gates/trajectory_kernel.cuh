@@ -6,22 +6,22 @@
 #include "device/philox.cuh"
 
 constexpr int kTrajectoryThreads = 256;
-constexpr int kMostStepWidth = 3;
+constexpr int kMostOperationWidth = 3;
 
 // A gate on up to three targets, or the channels after it on one qubit (`width` 0: `place` is the
 // number of the first channel, `target` the qubit). `taken` has the bits of targets and controls.
-struct TrajectoryStep {
+struct TrajectoryOperation {
     int width;
     int place;  // of the gate's first matrix entry
     uint32 taken;
     uint32 controls;
-    uint32 target[kMostStepWidth];
+    uint32 target[kMostOperationWidth];
     int padding;
 };
 
 struct TrajectoryArguments {
     void* states;  // (trajectories, 2^qubits)
-    const TrajectoryStep* steps;
+    const TrajectoryOperation* operations;
     const void* matrices;  // row by row
     int64 first;  // the number of the first one
     int64 trajectories;
@@ -29,7 +29,7 @@ struct TrajectoryArguments {
     double pauli_scale;  // 4 over the probability of the depolarising channel; 0 without one
     double damping;
     double kept;  // of an excited amplitude where nothing jumps
-    int step_count;
+    int operation_count;
     int qubits;
     int group_bits;  // 2^group_bits threads share a state
 };
@@ -44,13 +44,14 @@ __device__ __forceinline__ uint32 spread(uint32 number, uint32 taken) {
 }
 
 template <typename Real, int Width>
-__device__ __forceinline__ void apply_step(Complex<Real>* state, const TrajectoryStep& step,
+__device__ __forceinline__ void apply_gate(Complex<Real>* state,
+                                           const TrajectoryOperation& operation,
                                            const Complex<Real>* matrix, uint32 columns,
                                            uint32 first, uint32 threads) {
     constexpr int kOrder = 1 << Width;
 #pragma unroll 1
     for (uint32 column = first; column < columns; column += threads) {
-        const uint32 base = spread(column, step.taken) | step.controls;
+        const uint32 base = spread(column, operation.taken) | operation.controls;
         Complex<Real> x[kOrder];
         uint32 at[kOrder];
 #pragma unroll
@@ -58,7 +59,7 @@ __device__ __forceinline__ void apply_step(Complex<Real>* state, const Trajector
             at[row] = base;
 #pragma unroll
             for (int bit = 0; bit < Width; ++bit)
-                if (row >> bit & 1) at[row] |= step.target[bit];
+                if (row >> bit & 1) at[row] |= operation.target[bit];
             x[row] = state[at[row]];
         }
 #pragma unroll
@@ -119,12 +120,12 @@ __device__ __forceinline__ void depolarise(Complex<Real>& low, Complex<Real>& hi
 
 template <typename Real>
 __device__ __forceinline__ void apply_noise(const TrajectoryArguments& args, Complex<Real>* state,
-                                            const TrajectoryStep& step, int64 trajectory,
+                                            const TrajectoryOperation& operation, int64 trajectory,
                                             uint32 first, uint32 threads, double2* warp_sums) {
-    const uint32 pairs = 1u << (args.qubits - 1), target = step.target[0];
+    const uint32 pairs = 1u << (args.qubits - 1), target = operation.target[0];
     const double which =
         args.pauli_scale > 0
-            ? floor(uniform_below_1(args.seed, step.place, trajectory) * args.pauli_scale)
+            ? floor(uniform_below_1(args.seed, operation.place, trajectory) * args.pauli_scale)
             : 3.0;
     double2 square = {};  // of all amplitudes, and of those where the qubit is 1
 #pragma unroll 1
@@ -140,7 +141,7 @@ __device__ __forceinline__ void apply_noise(const TrajectoryArguments& args, Com
     }
     if (args.damping == 0) return;
     square = group_sum(square, args.group_bits, warp_sums);
-    const double number = uniform_below_1(args.seed, step.place + 1, trajectory);
+    const double number = uniform_below_1(args.seed, operation.place + 1, trajectory);
     const bool jumps = number * square.x < args.damping * square.y;
     const double left = jumps ? square.y : square.x - args.damping * square.y;
     const double scale = rsqrt(left);
@@ -167,18 +168,19 @@ __device__ __forceinline__ void run_trajectories(const TrajectoryArguments& args
     auto* state = reinterpret_cast<Complex<Real>*>(memory) + (group << args.qubits);
     for (uint32 i = first; i < amplitudes; i += threads) state[i] = {Real(i == 0), Real(0)};
     __syncthreads();
-    for (int number = 0; number < args.step_count; ++number) {
-        const TrajectoryStep step = args.steps[number];
-        const auto* matrix = static_cast<const Complex<Real>*>(args.matrices) + step.place;
-        const uint32 columns = amplitudes >> __popc(step.taken);
-        if (step.width == 0)
-            apply_noise<Real>(args, state, step, args.first + trajectory, first, threads, warp_sums);
-        else if (step.width == 1)
-            apply_step<Real, 1>(state, step, matrix, columns, first, threads);
-        else if (step.width == 2)
-            apply_step<Real, 2>(state, step, matrix, columns, first, threads);
+    for (int number = 0; number < args.operation_count; ++number) {
+        const TrajectoryOperation operation = args.operations[number];
+        const auto* matrix = static_cast<const Complex<Real>*>(args.matrices) + operation.place;
+        const uint32 columns = amplitudes >> __popc(operation.taken);
+        if (operation.width == 0)
+            apply_noise<Real>(args, state, operation, args.first + trajectory, first, threads,
+                              warp_sums);
+        else if (operation.width == 1)
+            apply_gate<Real, 1>(state, operation, matrix, columns, first, threads);
+        else if (operation.width == 2)
+            apply_gate<Real, 2>(state, operation, matrix, columns, first, threads);
         else
-            apply_step<Real, 3>(state, step, matrix, columns, first, threads);
+            apply_gate<Real, 3>(state, operation, matrix, columns, first, threads);
         __syncthreads();
     }
     if (trajectory >= args.trajectories) return;

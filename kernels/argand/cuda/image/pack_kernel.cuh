@@ -55,17 +55,17 @@ template <Operand operand, int Terms, Rounding first, Rounding second>
 __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
     constexpr int kNumbers = kNumbersPerRegister<operand>;
     const int64 units = unit_of(args.row_tiles, 0);
-    const int64 per_matrix = units * kUnitSteps<operand> * kWarp;
+    const int64 per_matrix = units * kUnitMmas<operand> * kWarp;
     const int64 all = per_matrix * args.matrices;
     for (int64 i = int64(blockIdx.x) * kPackThreads + threadIdx.x; i < all;
          i += int64(gridDim.x) * kPackThreads) {
         const int64 matrix = i / per_matrix;
         const int within = static_cast<int>(i % per_matrix), lane = within % kWarp,
-                  step = within / kWarp % kUnitSteps<operand>,
-                  unit = within / (kWarp * kUnitSteps<operand>);
+                  mma_index = within / kWarp % kUnitMmas<operand>,
+                  unit = within / (kWarp * kUnitMmas<operand>);
         const int tile = static_cast<int>(triangle_row(unit));
         const int k_first = (unit - static_cast<int>(unit_of(tile, 0))) * kTile +
-                            step * kMmaK<operand> + lane % 4;
+                            mma_index * kMmaK<operand> + lane % 4;
         int exponent = 0;
         if constexpr (is_scaled(operand)) {
             const float largest = 2.0f * __uint_as_float(args.scans[matrix].component);
@@ -84,7 +84,7 @@ __device__ __forceinline__ void pack_covariance(const PackArguments& args) {
             split<operand, Terms, first, second>(x, words[word]);
         }
         uint4* to = args.fragments + matrix * units * kUnitFragments<operand, Terms> +
-                    int64(unit) * kUnitFragments<operand, Terms> + step * Terms * kWarp + lane;
+                    int64(unit) * kUnitFragments<operand, Terms> + mma_index * Terms * kWarp + lane;
 #pragma unroll
         for (int term = 0; term < Terms; ++term)
             to[term * kWarp] = {words[0][term], words[2][term], words[1][term], words[3][term]};

@@ -14,10 +14,10 @@ constexpr int kPanelTiles = kPanelRows / kTile;
 
 // A unit of L has 16 rows and 16 k. Its fragments are [k of an MMA][term][lane], 16 bytes each.
 template <Operand operand>
-constexpr int kUnitSteps = kTile / kMmaK<operand>;
+constexpr int kUnitMmas = kTile / kMmaK<operand>;
 
 template <Operand operand, int Terms>
-constexpr int kUnitFragments = kUnitSteps<operand> * Terms * kWarp;
+constexpr int kUnitFragments = kUnitMmas<operand> * Terms * kWarp;
 
 // The unit of a row tile and a k unit; only those with k <= row are there.
 __device__ __forceinline__ int64 unit_of(int row_tile, int k_unit) {

@@ -16,29 +16,29 @@ struct ImageKernel {
                   "each warp makes the weights of eight directions");
 
     struct Unit {
-        uint4 a[kUnitSteps<operand>][Terms];
+        uint4 a[kUnitMmas<operand>][Terms];
     };
 
     __device__ __forceinline__ static void load_unit(const uint4* matrix, int64 unit, int lane,
                                                      Unit& found) {
         const uint4* from = matrix + unit * kFragments + lane;
 #pragma unroll
-        for (int step = 0; step < kUnitSteps<operand>; ++step) {
+        for (int mma_index = 0; mma_index < kUnitMmas<operand>; ++mma_index) {
 #pragma unroll
             for (int term = 0; term < Terms; ++term)
-                found.a[step][term] = __ldg(from + (step * Terms + term) * kWarp);
+                found.a[mma_index][term] = __ldg(from + (mma_index * Terms + term) * kWarp);
         }
     }
 
     __device__ __forceinline__ static void multiply(
-        const Unit& unit, int step, const uint32 (&b)[kWarpGroups][Terms][2],
+        const Unit& unit, int mma_index, const uint32 (&b)[kWarpGroups][Terms][2],
         float (&sums)[kWarpGroups][4]) {
         // Smallest products first; the last is that of both high-order terms.
 #pragma unroll
         for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
             const int left = Terms == 2 && product == 0 ? 1 : 0;
             const int right = Terms == 2 && product == 1 ? 1 : 0;
-            const uint4 a = unit.a[step][left];
+            const uint4 a = unit.a[mma_index][left];
             const uint32 upper[2] = {a.x, a.z}, lower[2] = {a.y, a.w};
 #pragma unroll
             for (int group = 0; group < kWarpGroups; ++group)
@@ -79,13 +79,13 @@ struct ImageKernel {
             float sums[kWarpGroups][4] = {};
             const auto multiply_unit = [&](const Unit& unit, int k) {
 #pragma unroll
-                for (int step = 0; step < kUnitSteps<operand>; ++step) {
+                for (int mma_index = 0; mma_index < kUnitMmas<operand>; ++mma_index) {
                     uint32 b[kWarpGroups][Terms][2];
 #pragma unroll
                     for (int group = 0; group < kWarpGroups; ++group)
-                        Panel::load(columns, k * kUnitSteps<operand> + step, first_group + group,
+                        Panel::load(columns, k * kUnitMmas<operand> + mma_index, first_group + group,
                                     lane, b[group]);
-                    multiply(unit, step, b, sums);
+                    multiply(unit, mma_index, b, sums);
                 }
             };
             Unit even, odd;  // one is loaded while the other is multiplied

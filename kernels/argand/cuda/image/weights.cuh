@@ -25,12 +25,12 @@ struct WeightPanel {
     static constexpr int kGroups = Directions / 8;
     static constexpr int kThreads = kGroups * kWarp;
     static constexpr int kNumbers = kNumbersPerRegister<operand>;
-    static constexpr int kSteps = kPanelRows / kMmaK<operand>;
-    static constexpr int kBytes = kSteps * kStoredTerms * kGroups * kWarp * 8;
+    static constexpr int kMmas = kPanelRows / kMmaK<operand>;
+    static constexpr int kBytes = kMmas * kStoredTerms * kGroups * kWarp * 8;
 
-    __device__ __forceinline__ static uint32 fragment(uint32 panel, int step, int term, int group,
-                                                      int lane) {
-        return panel + (((step * kStoredTerms + term) * kGroups + group) * kWarp + lane) * 8;
+    __device__ __forceinline__ static uint32 fragment(uint32 panel, int mma_index, int term,
+                                                      int group, int lane) {
+        return panel + (((mma_index * kStoredTerms + term) * kGroups + group) * kWarp + lane) * 8;
     }
 
     // Each warp makes the weights of eight directions, each thread those of one. `places` are the
@@ -39,11 +39,11 @@ struct WeightPanel {
                                                  const double (&direction)[3]) {
         const int lane = threadIdx.x % kWarp, group = threadIdx.x / kWarp;
 #pragma unroll 2
-        for (int step = 0; step < kSteps / 2; ++step) {
+        for (int mma_index = 0; mma_index < kMmas / 2; ++mma_index) {
             float parts[2][2 * kNumbers];
 #pragma unroll
             for (int n = 0; n < 2 * kNumbers; ++n) {
-                const int antenna = step * kMmaK<operand> + lane % 4 + 4 * n;
+                const int antenna = mma_index * kMmaK<operand> + lane % 4 + 4 * n;
                 const float phase = half_turns(places[antenna], direction);
                 if constexpr (Terms == 1) {
                     const float angle = phase * 3.14159265358979f;
@@ -67,7 +67,8 @@ struct WeightPanel {
                 }
 #pragma unroll
                 for (int term = 0; term < kStoredTerms; ++term) {
-                    const uint32 at = fragment(panel, step + part * (kSteps / 2), term, group, lane);
+                    const uint32 at =
+                        fragment(panel, mma_index + part * (kMmas / 2), term, group, lane);
                     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(words[0][term]),
                                  "r"(words[1][term])
                                  : "memory");
@@ -77,10 +78,10 @@ struct WeightPanel {
     }
 
     // The terms of a B fragment.
-    __device__ __forceinline__ static void load(uint32 panel, int step, int group, int lane,
+    __device__ __forceinline__ static void load(uint32 panel, int mma_index, int group, int lane,
                                                 uint32 (&b)[Terms][2]) {
         if constexpr (kSplitOnLoad) {
-            const float2 x = load_shared_8(fragment(panel, step, 0, group, lane));
+            const float2 x = load_shared_8(fragment(panel, mma_index, 0, group, lane));
             uint32 words[2][Terms];
             split_finite_to_tf32<first, second>(x.x, words[0]);
             split_finite_to_tf32<first, second>(x.y, words[1]);
@@ -92,7 +93,7 @@ struct WeightPanel {
         } else {
 #pragma unroll
             for (int term = 0; term < Terms; ++term) {
-                const float2 x = load_shared_8(fragment(panel, step, term, group, lane));
+                const float2 x = load_shared_8(fragment(panel, mma_index, term, group, lane));
                 b[term][0] = __float_as_uint(x.x);
                 b[term][1] = __float_as_uint(x.y);
             }
@@ -101,12 +102,12 @@ struct WeightPanel {
 
     // The weight in a row of the panel toward a direction, as the sum of its terms.
     __device__ __forceinline__ static float value(uint32 panel, int row, int direction) {
-        const int step = row / kMmaK<operand>, slot = row % kMmaK<operand> / 4;
+        const int mma_index = row / kMmaK<operand>, slot = row % kMmaK<operand> / 4;
         const int lane = direction % 8 * 4 + row % 4;
         float sum = 0.0f;
 #pragma unroll
         for (int term = kStoredTerms - 1; term >= 0; --term) {
-            const uint32 at = fragment(panel, step, term, direction / 8, lane);
+            const uint32 at = fragment(panel, mma_index, term, direction / 8, lane);
             uint32 word;
             asm volatile("ld.shared.b32 %0, [%1];"
                          : "=r"(word)

@@ -32,7 +32,7 @@ struct SpectrumArguments {
     const float2* twiddles;
     const Trend* trends;  // of the segments of all rows, where trends are subtracted
     int64 row_stride;  // from row to row of x, in samples
-    int64 step;        // from segment to segment
+    int64 hop;        // from segment to segment
     int64 groups;      // of a row
     int64 average;     // segments of a group
     int64 items;       // what groups of threads work on: chunks of a row's segments, or of a group's
@@ -45,7 +45,7 @@ struct TrendArguments {
     const void* x;
     double* trends;  // (count, 4), as `Trend`
     int64 row_stride;
-    int64 step;
+    int64 hop;
     int64 segments;  // of a row
     int64 count;     // of all rows
     int64 length;
@@ -58,7 +58,7 @@ struct WindowArguments {
     const void* window;
     const Trend* trends;  // of the segments of all rows; null where none are subtracted
     int64 row_stride;
-    int64 step;
+    int64 hop;
     int64 segments;  // of a row
     int64 first;     // of the segments of all rows, and
     int64 count;     // how many

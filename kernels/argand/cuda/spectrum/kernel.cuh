@@ -1,7 +1,7 @@
 // The kernel of spectral estimates: windowed segments, their transforms in shared memory, squares
 // and their sums, in fp32. No spectrum reaches memory.
 //
-// Segments are read where they lie in the signal: those of a batch are a step apart, so samples that
+// Segments are read where they lie in the signal: those of a batch are a hop apart, so samples that
 // they share come from L1 or L2. Thread j of a group multiplies R0 samples of each segment by the
 // window, transforms them by a butterfly and stores them; the other stages are those of filter banks
 // (`TransformStages`), of which this is one with a single tap.
@@ -48,7 +48,7 @@ struct SpectrumKernel {
         int64 left = all - first;
         left = left < 0 ? 0 : left < args.batches * B ? left : args.batches * B;
         return {static_cast<const unsigned char*>(args.x) +
-                    (row * args.row_stride + segment * args.step) * (Samples::kBytes / kParts),
+                    (row * args.row_stride + segment * args.hop) * (Samples::kBytes / kParts),
                 args.out + (row * args.groups + group) * args.bins.pitch,
                 args.trends + (row * args.groups * args.average + segment),
                 static_cast<int>(left)};
@@ -87,7 +87,7 @@ struct SpectrumKernel {
                 w[i][part] = __ldg(window + (column + i * P) * kParts + part);
         float2* const to = tile + column + column / R2 * (plan.group_pitch() - R2);
         const unsigned char* from = item.x + column * Samples::kBytes;
-        const int64 stride = args.step * (Samples::kBytes / kParts);
+        const int64 stride = args.hop * (Samples::kBytes / kParts);
 #pragma unroll kUnrolled
         for (int b = 0; b < B; ++b, from += stride) {
             float2 z[R0];
@@ -218,8 +218,8 @@ struct SpectrumKernel {
                                                           const Item& item, int thread) {
         constexpr int kLine = 128, kSample = Samples::kBytes / kParts;
         const int next = item.left - B < B ? item.left - B : B;
-        const int64 bytes = next * args.step * kSample;
-        const unsigned char* const from = item.x + ((B - 1) * args.step + M * kParts) * kSample;
+        const int64 bytes = next * args.hop * kSample;
+        const unsigned char* const from = item.x + ((B - 1) * args.hop + M * kParts) * kSample;
         for (int64 at = thread * kLine; at < bytes; at += plan.threads * kLine)
             asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
     }
@@ -253,7 +253,7 @@ struct SpectrumKernel {
                 write_groups(args, item, tile, thread);
                 __syncthreads();
             }
-            item.x += B * args.step * (Samples::kBytes / kParts);
+            item.x += B * args.hop * (Samples::kBytes / kParts);
             if (Sum) item.out += B / kSummed * args.bins.pitch;
             if (Detrended) item.trends += B;
             item.left -= B;

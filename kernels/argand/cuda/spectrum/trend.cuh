@@ -19,15 +19,15 @@ template <typename Of, int Parts, int Threads>
 struct FindTrends {
     static constexpr int kSums = 2 * Parts, kWarps = Threads / 32, kWarpSamples = 16384;
 
-    // Adds samples first, first + step, ... to the sums over x and over x times the time.
+    // Adds samples first, first + stride, ... to the sums over x and over x times the time.
     static __device__ __forceinline__ void add(const TrendArguments& args, int64 segment, int first,
-                                               int step, double (&sums)[kSums]) {
+                                               int stride, double (&sums)[kSums]) {
         const Of* const x = static_cast<const Of*>(args.x) +
                             (segment / args.segments * args.row_stride +
-                             segment % args.segments * args.step) * Parts;
+                             segment % args.segments * args.hop) * Parts;
         const double middle = (static_cast<double>(args.length) - 1.0) / 2;
 #pragma unroll 8
-        for (int64 n = first; n < args.length; n += step) {
+        for (int64 n = first; n < args.length; n += stride) {
             const double time = static_cast<double>(n) - middle;
 #pragma unroll
             for (int part = 0; part < Parts; ++part) {

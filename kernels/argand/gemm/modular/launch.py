@@ -20,6 +20,7 @@ from argand.gemm.modular.kernel_sources import (
     product_source,
     slice_source,
 )
+from argand.gemm.modular.launch_order import KernelLaunch, dependencies
 from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
 from argand.gemm.modular.pieces import (
     ModularProblem,
@@ -39,7 +40,6 @@ from argand.gemm.modular.product_plan import (
     decode_bytes,
 )
 from argand.gemm.modular.proof_launch import PROOF, SUMS, ProofLaunch
-from argand.gemm.modular.steps import Step, dependencies
 from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.graph import LaunchSequence
@@ -79,11 +79,11 @@ class ModularLaunch:
             )
         )
         self._proof = ProofLaunch(problem, device, self._reserve) if problem.proved else None
-        steps = list(self._steps())
+        ordered = list(self._kernel_launches())
         #: The kernels of a call, one after the other.
-        self.kernels = [step.kernel for step in steps]
-        self._addresses = [(step.members, step.maps) for step in steps]
-        self._launches = LaunchSequence(self.kernels, self._updates, dependencies(steps))
+        self.kernels = [launch.kernel for launch in ordered]
+        self._addresses = [(launch.members, launch.maps) for launch in ordered]
+        self._launches = LaunchSequence(self.kernels, self._updates, dependencies(ordered))
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
         return [
@@ -114,7 +114,7 @@ class ModularLaunch:
         self.nbytes += -(-nbytes // 256) * 256
         return found
 
-    def _steps(self) -> Iterator[Step]:
+    def _kernel_launches(self) -> Iterator[KernelLaunch]:
         problem, a, b = self._problem, self._a, self._b
         limit = workspace_limit(problem)
         pieces = pieces_of(problem, limit)
@@ -178,7 +178,7 @@ class ModularLaunch:
     def _product(
         self, plan: ResiduePlan, piece: Piece, slices: int, a: Address, b: Address,
         residues: Address,
-    ) -> Step:  # fmt: skip
+    ) -> KernelLaunch:  # fmt: skip
         problem = self._problem
         rows, planes = problem.a.rows, 2 * problem.count
         tiles_m, tiles_n = -(-rows // plan.block_m), -(-piece.padded // plan.block_n)
@@ -214,9 +214,9 @@ class ModularLaunch:
         )  # fmt: skip
         reads = tuple(x.name("planes") for x in (self._a, self._b) if isinstance(x, OperandLaunch))
         members = {"a": a, "b": b, "residues": residues}
-        return Step(launch, members, (a, b) if wgmma else (), reads, (_RESIDUES,))
+        return KernelLaunch(launch, members, (a, b) if wgmma else (), reads, (_RESIDUES,))
 
-    def _add_slices(self, piece: Piece, slices: int, residues: Address) -> Step:
+    def _add_slices(self, piece: Piece, slices: int, residues: Address) -> KernelLaunch:
         plane, planes = self._problem.a.rows * piece.padded, 2 * self._problem.count
         nbytes, threads = plane * planes * piece.products, 32 * WARPS
         kernel = bound(
@@ -224,9 +224,9 @@ class ModularLaunch:
             SLICE_ARGUMENTS,
             {"slice_bytes": nbytes, "plane_bytes": plane, "slices": slices, "planes": planes},
         )  # fmt: skip
-        return Step(kernel, {"residues": residues}, writes=(_RESIDUES,))
+        return KernelLaunch(kernel, {"residues": residues}, writes=(_RESIDUES,))
 
-    def _decode(self, piece: Piece, residues: Address) -> Step:
+    def _decode(self, piece: Piece, residues: Address) -> KernelLaunch:
         problem, out, a, b = self._problem, self._problem.out, self._a, self._b
         c = out if problem.c is None else problem.c
         columns = piece.padded // COLUMN_BLOCK * piece.products
@@ -253,7 +253,7 @@ class ModularLaunch:
             decode_bytes(problem.count, proved=self._proof is not None),
         )  # fmt: skip
         first = piece.first_product
-        return Step(kernel, {
+        return KernelLaunch(kernel, {
             "residues": residues, "a_exponents": a.exponents_of(first),
             "b_exponents": b.exponents_of(first),
             "c": Address(BaseAddress.C, first * c.batch_stride * c.item),

@@ -16,6 +16,7 @@ from argand.gemm.modular.kernel_sources import (
     exponent_source,
     norm_source,
 )
+from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import (
@@ -33,7 +34,6 @@ from argand.gemm.modular.product_plan import (
     whole_line_bytes,
 )
 from argand.gemm.modular.scaling import normal_limit
-from argand.gemm.modular.steps import Step
 from argand.runtime.arguments import Address, Arguments, BaseAddress, Fields, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
@@ -141,7 +141,7 @@ class OperandLaunch:
             "batch_stride": x.batch_stride, "k": x.columns, "k_blocks": self._k_blocks,
         }  # fmt: skip
 
-    def norms(self) -> list[Step]:
+    def norms(self) -> list[KernelLaunch]:
         """Return the launches before encoding: norms of blocks, exponents of long lines."""
         if self._norms is None:
             return []
@@ -155,7 +155,7 @@ class OperandLaunch:
             norm_threads(along_k=along_k), NORM_ARGUMENTS, self._strides() | sizes,
         )  # fmt: skip
         members = {"x": Address(self._base), "norms": self._norms}
-        found = [Step(norms, members, writes=(self.name("norms"),))]
+        found = [KernelLaunch(norms, members, writes=(self.name("norms"),))]
         if self._exponents_known:
             kernel = bound(
                 self._device, exponent_source(), EXPONENT_KERNEL,
@@ -163,12 +163,12 @@ class OperandLaunch:
                 self._limit | {"lines": x.rows, "k_blocks": self._k_blocks},
             )  # fmt: skip
             members = {"norms": self._norms, "exponents": self.exponents}
-            found.append(Step(kernel, members, writes=(self.name("norms"),)))
+            found.append(KernelLaunch(kernel, members, writes=(self.name("norms"),)))
         return found
 
     def encode(
         self, product: int, products: int, line: int, lines: int, stored: int, planes: Address
-    ) -> Step:
+    ) -> KernelLaunch:
         """Return the launch that stores the planes of some products and lines of each.
 
         ``stored`` lines of a plane are written, those from ``lines`` on with zeros. Where products
@@ -209,10 +209,10 @@ class OperandLaunch:
             base, offset = self._norms
             members["norms"] = Address(base, offset + 8 * product * self.lines * self._k_blocks)
         reads = () if self._norms is None else (self.name("norms"),)
-        return Step(kernel, members, reads=reads, writes=(self.name("planes"),))
+        return KernelLaunch(kernel, members, reads=reads, writes=(self.name("planes"),))
 
     def name(self, part: str) -> str:
-        """Return what a part of the operand's workspace is called among steps."""
+        """Return what a part of the operand's workspace is called among launches."""
         return f"{part} of {self._base.name}"
 
     def exponents_of(self, product: int) -> Address:

@@ -80,12 +80,13 @@ def pack(x: Any, op: Op, count: int, side: Side) -> PackedPlanes:
             problem, layout, BaseAddress.ROWS, device, reserve, permuted=side == "b"
         )
         planes = Address(BaseAddress.MEMORY)
-        steps = [*operand.norms(), operand.encode(0, batch, 0, layout.rows, stored, planes)]
+        ordered = [*operand.norms(), operand.encode(0, batch, 0, layout.rows, stored, planes)]
         memory = cupy.empty(sum(sizes), cupy.uint8)
         launches = LaunchSequence(
-            [step.kernel for step in steps],
+            [launch.kernel for launch in ordered],
             lambda addresses: [
-                step.kernel.argument_update(step.members, step.maps, addresses) for step in steps
+                launch.kernel.argument_update(launch.members, launch.maps, addresses)
+                for launch in ordered
             ],
         )
         addresses = (int(view.array.data.ptr), 0, 0, 0, int(memory.data.ptr))

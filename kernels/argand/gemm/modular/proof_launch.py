@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device
+from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
@@ -27,12 +28,11 @@ from argand.gemm.modular.proof_plan import (
     image_source,
     image_warps,
 )
-from argand.gemm.modular.steps import Step
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.layout import Layout, is_k_major
 
 PROOF, SUMS = "proof", "C' x"
-"""Names among steps of x, of the image of B, and of the sums that a decoding kernel adds."""
+"""Names among launches of x, of the image of B, and of the sums that a decoding kernel adds."""
 _KEY_BYTES = 8
 _THREADS = 32 * WARPS
 _runtime = cupy.cuda.runtime
@@ -59,7 +59,7 @@ class ProofLaunch:
         self._image = reserve(16 * self._images * problem.a.columns)
         self._sums = reserve(16 * self._rows)
 
-    def begin(self) -> Step:
+    def begin(self) -> KernelLaunch:
         """Return the launch that makes x and clears the sums."""
         image, sums = 2 * self._images * self._problem.a.columns, 2 * self._rows
         work = max(2 * self._columns, image, sums)
@@ -71,7 +71,7 @@ class ProofLaunch:
                 "scale": proof_constants(self._problem.count).scale,
             },
         )  # fmt: skip
-        return Step(kernel, {
+        return KernelLaunch(kernel, {
             "result": self._result, "x": self._x, "scaled_x": self._scaled_x,
             "fragments": self._fragments, "image": self._image, "sums": self._sums,
         }, writes=(PROOF,))  # fmt: skip
@@ -86,7 +86,7 @@ class ProofLaunch:
 
     def end(
         self, a_exponents: Address, b_exponents: Address, sums: tuple[str, ...]
-    ) -> Iterator[Step]:
+    ) -> Iterator[KernelLaunch]:
         """Yield the launches that find B' x, subtract A'(B' x), and count the rows that differ.
 
         ``sums`` are the parts that decoding writes.
@@ -112,12 +112,12 @@ class ProofLaunch:
             END_PROOF_ARGUMENTS, {"rows": self._rows},
         )  # fmt: skip
         members = {"sums": self._sums, "result": self._result}
-        yield Step(kernel, members, writes=(PROOF,))
+        yield KernelLaunch(kernel, members, writes=(PROOF,))
 
     def _multiply(
         self, x: Layout, base: BaseAddress, batches: int, exponents: Address, sums: Address,
         values: dict[str, int | float], reads: tuple[str, ...], *, lines_summed: bool,
-    ) -> Step:  # fmt: skip
+    ) -> KernelLaunch:  # fmt: skip
         lanes_sum = is_k_major(x) != lines_summed
         outs, terms = (x.columns, x.rows) if lines_summed else (x.rows, x.columns)
         warps = batches * image_warps(outs, terms, lanes_sum=lanes_sum)
@@ -134,7 +134,7 @@ class ProofLaunch:
                 "k": x.columns, "batches": batches,
             },
         )  # fmt: skip
-        return Step(kernel, {
+        return KernelLaunch(kernel, {
             "x": Address(base), "exponents": exponents, "reals": self._x, "vector": self._image,
             "sums": sums,
         }, reads=reads, writes=(PROOF,))  # fmt: skip

@@ -66,11 +66,11 @@ struct RowProof {
             const int plane = min(16 * tile + lane % 16, 2 * kModuli - 1);
             int d[4] = {}, other[4] = {};  // apart, so that no MMA waits for the one before it
 #pragma unroll
-            for (int step = 0; step < kColumnBlock / 32; ++step) {
+            for (int mma_index = 0; mma_index < kColumnBlock / 32; ++mma_index) {
                 uint32 a[4];
-                load_matrices(a, rows + plane * kPlaneBytes + 32 * step + lane / 16 * 16);
-                mma_s8_u8(step % 2 ? other : d, a, fragments[2 * step * kWarp],
-                          fragments[(2 * step + 1) * kWarp]);
+                load_matrices(a, rows + plane * kPlaneBytes + 32 * mma_index + lane / 16 * 16);
+                mma_s8_u8(mma_index % 2 ? other : d, a, fragments[2 * mma_index * kWarp],
+                          fragments[(2 * mma_index + 1) * kWarp]);
             }
 #pragma unroll
             for (int i = 0; i < 4; ++i) d[i] += other[i];

@@ -74,12 +74,12 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
             shared_address(stages + k_tile % plan.stages * plan.stage_bytes());
         const uint32 b_tile = a_tile + plan.a_bytes();
 #pragma unroll
-        for (int step = 0; step < kTileK / 32; ++step) {
+        for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
             uint32 rows[2][4];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 load_matrices(rows[i], piece_address(a_tile, row0 + 16 * i + lane % 16,
-                                                     2 * step + lane / 16));
+                                                     2 * mma_index + lane / 16));
             }
 #pragma unroll
             for (int pair = 0; pair < kWarpColumns / 16; ++pair) {
@@ -87,7 +87,7 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
                 load_matrices(columns,
                               piece_address(b_tile,
                                             column0 + 16 * pair + lane % 8 + lane / 16 * 8,
-                                            2 * step + lane / 8 % 2));
+                                            2 * mma_index + lane / 8 % 2));
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
 #pragma unroll

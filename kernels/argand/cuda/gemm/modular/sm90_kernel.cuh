@@ -82,10 +82,10 @@ __device__ __forceinline__ void add_products(Slabs<plan>& sums, StageRing<plan>&
         const uint32 b = uint32(make_matrix_descriptor<kTileK>(ring.b_tile()));
         wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < kTileK / 32; ++step) {
+        for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
             sums.each([&](auto& slab, int number) {
-                wgmma_s8(slab, kHigh | a + 2 * step + number * (64 * kTileK >> 4),
-                         kHigh | b + 2 * step);
+                wgmma_s8(slab, kHigh | a + 2 * mma_index + number * (64 * kTileK >> 4),
+                         kHigh | b + 2 * mma_index);
             });
         }
         wgmma_commit();

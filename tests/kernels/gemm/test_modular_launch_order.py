@@ -7,31 +7,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.gemm.modular.steps import Step, dependencies
+from argand.gemm.modular.launch_order import KernelLaunch, dependencies
 
 KERNEL: Any = None
 
 
-def step(reads: str = "", writes: str = "") -> Step:
-    return Step(KERNEL, {}, (), tuple(reads), tuple(writes))
+def launch(reads: str = "", writes: str = "") -> KernelLaunch:
+    return KernelLaunch(KERNEL, {}, (), tuple(reads), tuple(writes))
 
 
 def test_operands_are_encoded_side_by_side() -> None:
     """Encode A; norms and encode B; product; decode: then the same for another piece."""
-    piece = [step("", "a"), step("n", "b"), step("ab", "r"), step("r", "")]
-    found = dependencies([step("", "n"), *piece, *piece])
+    piece = [launch("", "a"), launch("n", "b"), launch("ab", "r"), launch("r", "")]
+    found = dependencies([launch("", "n"), *piece, *piece])
     assert found == [[], [], [0], [1, 2], [3], [3], [3], [4, 5, 6], [7]]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_steps_that_clash_are_ordered_and_others_are_not(seed: int) -> None:
+def test_launches_that_clash_are_ordered_and_others_are_not(seed: int) -> None:
     rng = np.random.default_rng(seed)
 
     def drawn() -> str:
         return "".join(x for x in "abcd" if rng.random() < 0.3)
 
-    steps = [step(drawn(), drawn()) for _ in range(12)]
-    found = dependencies(steps)
+    launches = [launch(drawn(), drawn()) for _ in range(12)]
+    found = dependencies(launches)
     ordered = np.zeros((12, 12), bool)
     for number, waits in enumerate(found):
         for other in waits:
@@ -40,7 +40,7 @@ def test_steps_that_clash_are_ordered_and_others_are_not(seed: int) -> None:
     # Orders that follow from clashes, by chains of them.
     needed = np.zeros((12, 12), bool)
     for first, second in combinations(range(12), 2):
-        x, y = steps[first], steps[second]
+        x, y = launches[first], launches[second]
         clash = set(x.writes) & {*y.reads, *y.writes} or set(x.reads) & set(y.writes)
         needed[second, first] = bool(clash)
     for number in range(12):

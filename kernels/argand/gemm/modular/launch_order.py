@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # their modules need CuPy
     from argand.runtime.kernel import BoundKernel
 
 
-class Step(NamedTuple):
+class KernelLaunch(NamedTuple):
     """A kernel of a call, and the addresses in its arguments and of its tensor maps.
 
     ``reads`` and ``writes`` name the parts of the workspace that other kernels of the call write.
@@ -24,8 +24,8 @@ class Step(NamedTuple):
     writes: tuple[str, ...] = ()
 
 
-def dependencies(steps: Sequence[Step]) -> list[list[int]]:
-    """Return for each step the numbers of those before that it has to wait for.
+def dependencies(launches: Sequence[KernelLaunch]) -> list[list[int]]:
+    """Return for each launch the numbers of those before that it has to wait for.
 
     It waits for what wrote a part that it reads or writes, and for what read a part that it writes;
     not for what one of these waits for in any case.
@@ -34,15 +34,15 @@ def dependencies(steps: Sequence[Step]) -> list[list[int]]:
     before: list[set[int]] = []
     writer: dict[str, int] = {}
     readers: defaultdict[str, set[int]] = defaultdict(set)
-    for number, step in enumerate(steps):
-        waits = {writer[part] for part in (*step.reads, *step.writes) if part in writer}
-        for part in step.writes:
+    for number, launch in enumerate(launches):
+        waits = {writer[part] for part in (*launch.reads, *launch.writes) if part in writer}
+        for part in launch.writes:
             waits |= readers.pop(part, set())
         implied = set().union(*(before[other] for other in waits))
         found.append(sorted(waits - implied))
         before.append(waits | implied)
-        for part in step.reads:
+        for part in launch.reads:
             readers[part].add(number)
-        for part in step.writes:
+        for part in launch.writes:
             writer[part] = number
     return found

@@ -12,7 +12,7 @@ __device__ __forceinline__ void window_segments(const WindowArguments& args) {
          at += static_cast<int64>(gridDim.x) * blockDim.x) {
         const int64 segment = args.first + at / args.length, n = at % args.length;
         const int64 from =
-            segment / args.segments * args.row_stride + segment % args.segments * args.step + n;
+            segment / args.segments * args.row_stride + segment % args.segments * args.hop + n;
         const Real w = window[n];
         Complex<Real> x = {Real(0), Real(0)};
         if constexpr (RealSamples) {

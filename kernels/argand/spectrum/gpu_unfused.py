@@ -1,4 +1,4 @@
-"""Spectral estimates in steps on a GPU: windowed segments to memory, `argand.dft`, squares."""
+"""Unfused spectral estimates on a GPU: windowed segments to memory, `argand.dft`, squares."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BLOCKS = 16
 """Most blocks of a kernel on a multiprocessor."""
 
 
-def in_steps(
+def unfused(
     problem: SpectrumProblem, x: Any, coefficients: Any, target: Any, device: Device
 ) -> None:
     """Write the means of (..., groups, bins), slab by slab of as many segments as have room."""
@@ -114,7 +114,7 @@ def _window_launch(problem: SpectrumProblem, blocks: int, device: Device) -> Bou
     kernel = load(window_source(dtype, real=real), device.target, window_name(dtype, real=real))
     layout = arguments_dtype(WINDOW_ARGUMENTS)
     values = dict.fromkeys(layout.names or (), 0) | {
-        "row_stride": problem.samples, "step": problem.step, "segments": problem.segments,
+        "row_stride": problem.samples, "hop": problem.hop, "segments": problem.segments,
         "length": problem.length,
     }  # fmt: skip
     return BoundKernel(kernel, blocks, THREADS, Arguments(layout, values))
