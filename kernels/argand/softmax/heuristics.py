@@ -25,13 +25,17 @@ from argand.softmax.plan import (
     vector_for,
 )
 
-_SHORT_COLUMNS = 256
-"""Up to here small whole accesses are faster than large ones of which some cross a row's edge."""
+_SHORT_COLUMNS, _SHORT_COLUMNS_OF_4 = 256, 512
+"""Up to here small whole accesses are faster than large ones of which some cross a row's edge; the
+second of values of 4 bytes."""
+_VALUES_OF_4 = 4
+"""Values of 4 bytes that a full access has."""
 
 
 def choose_vector(most: int, even: int, columns: int) -> int:
     """Values of an access: ``most`` fill it, ``even`` never cross the edge of a row."""
-    return even if columns <= _SHORT_COLUMNS else most
+    short = _SHORT_COLUMNS_OF_4 if most == _VALUES_OF_4 else _SHORT_COLUMNS
+    return even if columns <= short else most
 
 
 _Entry = tuple[int, int, int, bool]
@@ -65,15 +69,18 @@ The next entry of the same columns is taken where one is not legal. Measured on 
 ``benchmarks/softmax/plans.py``; the entries of fp64 follow those of fp32."""
 _NarrowEntry = tuple[int, int, int]
 _NARROW_FP32: dict[bool, tuple[_NarrowEntry, ...]] = {
-    True: ((22, 4, 1), (28, 0, 0), (56, 8, 1), (128, 16, 1), (256, 32, 1)),
-    False: ((56, 0, 0), (112, 8, 2), (160, 8, 1), (224, 16, 2), (256, 32, 1)),
-}
+    True: ((22, 4, 1), (28, 0, 0), (56, 8, 1), (160, 16, 1), (512, 32, 1)),
+    False: (
+        (56, 0, 0), (112, 8, 2), (160, 8, 1), (240, 16, 2), (256, 32, 1), (280, 16, 1),
+        (512, 32, 1),
+    ),
+}  # fmt: skip
 """By whether exponentials are approximate, entries of more than 16 fp32 elements: (largest columns,
 threads, rows that these work on at a time), 0 threads where slabs are no slower. Approximate
 exponentials take few instructions, so lanes that read 16 to 64 neighbouring bytes matter more than
-full registers. Measured on an H200 at 34 widths of 16 to 250; those of 204 decide 209 to 224, where
-one row at a time had 0.95 of torch's rate. The ladders below lost to torch at 89 to 113 columns
-there, and from 52 on on an H100."""
+full registers; exact ones many for a row whatever its length, so few lanes share one. Measured on
+an H200 at 34 widths of 16 to 250 and 16 of 216 to 515. The ladders below lost to torch at 89 to 113
+columns there and had 0.76 to 0.94 of a copy's rate from 257 on; on an H100 from 52 on."""
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
 """The longest rows that are no such entry, and those that are none where no access is cut."""
 _STAGED_EDGES = 512
