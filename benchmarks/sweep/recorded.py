@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-RECORDED = ("gemm", "softmax", "dft", "gates", "small")
+RECORDED = ("gemm", "softmax", "dft", "gates", "small", "channelise", "beam_power", "herk")
 """Sweeps in the order in which they are shown."""
 
 

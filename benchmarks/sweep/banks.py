@@ -1,0 +1,157 @@
+"""Filter banks of drawn channels, taps, oversampling and types of samples."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from argand import PRECISIONS, ChanneliseProblem, Device, channelise, launched
+from scipy.signal import firwin
+
+from benchmarks.harness.samples import on_host
+from benchmarks.harness.signals import INPUTS, as_argument, as_floats, drawn_samples
+from benchmarks.peers import Candidate, absent
+from benchmarks.peers._registry import peers_of
+from benchmarks.sweep.case import Assess, Case
+from workflow.accuracy import Accuracy, worst_of
+from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
+
+_COMPONENTS = {"cuda": 1 << 26, "cpu": 1 << 20}
+"""Components of samples in all."""
+_PRECISION = PRECISIONS["fp32"]
+_OVERSAMPLINGS = tuple(map(Fraction, ("4/3", "8/7", "32/27", "5/4", "3/2", "2")))
+_CHECKED_VALUES = 1 << 17
+"""Windowed samples that are compared with fp64 at either end of a row, at least one spectrum."""
+
+
+class BankCase(Case):
+    """One filter bank over rows of samples of one type."""
+
+    def __init__(
+        self, channels: int, taps: int, oversampling: Fraction, rows: int, kind: str
+    ) -> None:
+        self._channels, self._taps, self._oversampling = channels, taps, oversampling
+        self._rows, self._input = rows, kind
+        self.operation = "channelise"
+        self.shape = f"{rows} rows, {channels} channels x {taps} taps"
+        self.kind = f"{kind}, oversampling {oversampling}"
+        self.flops = 0.0
+        self.bytes_moved = 0.0
+        self._coefficients = firwin(channels * taps, 1 / channels)
+
+    def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
+        """Return random samples of the type, integers as (row, time, 2) or (row, time)."""
+        components = _COMPONENTS[device.backend]
+        x = drawn_samples(
+            self._input, Namespace(seed=seed, rows=self._rows, samples=components), device
+        )
+        problem = self._problem(x)
+        self.flops = problem.flops
+        self.bytes_moved = x.nbytes + 8.0 * np.prod(problem.shape)
+        return (x,)
+
+    def _problem(self, x: Any) -> ChanneliseProblem:
+        real = x.ndim == 2 and x.dtype.kind != "c"
+        return ChanneliseProblem(
+            (self._rows,), x.shape[1], self._channels, self._taps, self._oversampling, real,
+            _PRECISION,
+        )  # fmt: skip
+
+    def ours(self, device: Device) -> list[Candidate]:
+        """Return `argand.channelise` at fp32."""
+        call = partial(
+            channelise, channels=self._channels, taps=self._taps, window=self._coefficients,
+            oversampling=self._oversampling, precision=_PRECISION,
+        )  # fmt: skip
+
+        def said(x: Any) -> str:
+            with launched() as names:
+                call(x)
+            return "; ".join(names)
+
+        return [
+            Candidate(
+                "argand", _PRECISION, "filter bank", lambda x: (as_argument(x),), call, chosen=said
+            )
+        ]
+
+    def peers(self, device: Device) -> list[Candidate]:
+        """Return a filter and a transform of each library, of samples that it makes floats."""
+        found = []
+        for peer in peers_of("channelise", device.backend):
+            compute = peer.computation(_PRECISION.name)
+            one = Candidate(
+                peer.name, _PRECISION, peer.algorithm(_PRECISION.name), lambda x: (x,),
+                partial(self._by_peer, compute),
+            )  # fmt: skip
+            found.append(absent(one, reason) if (reason := peer.missing()) else one)
+        return found
+
+    def _by_peer(self, compute: Any, x: Any) -> Any:
+        return compute(
+            as_floats(x), self._coefficients, self._channels, oversampling=self._oversampling
+        )
+
+    def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
+        """Return what compares the first spectra, and the last ones of the last row, with fp64."""
+        (x,) = operands
+        problem = self._problem(x)
+        length, hop = self._channels * self._taps, problem.hop
+        # Of a start that is whole frames from the first sample, phases are those of the first one.
+        cycle = problem.phases
+        count = min(problem.spectra, max(cycle, _CHECKED_VALUES // length))
+        last = (problem.spectra - count) // cycle * cycle
+        places = {"first": (0, 0), "last": (self._rows - 1, last)}
+        references = {}
+        for name, (row, first) in places.items():
+            part = on_host(x[row, first * hop : (first + count - 1) * hop + length])
+            part = part[:, 0] + 1j * part[:, 1].astype(float) if part.ndim == 2 else part
+            references[name] = channelise_reference(
+                part, self._coefficients, self._channels, self._oversampling
+            )
+
+        def assess(result: Any, candidate: Candidate) -> Accuracy:
+            ran = ""
+            if candidate.name == "argand" and device.backend == "cuda":
+                from argand.channelise.gpu import algorithm
+
+                ran = algorithm(problem, device)[1]
+            parts = {
+                name: assess_channelise(
+                    references[name], on_host(result[row, first : first + count])[None],
+                    _PRECISION, backend=device.backend, ran=ran,
+                )
+                for name, (row, first) in places.items()
+            }  # fmt: skip
+            return worst_of(parts)
+
+        return assess
+
+
+def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
+    """Draw 8 to 4096 channels, 4 to 32 taps and 1 to 64 rows, log-uniform, of every type.
+
+    Every other number of channels is the product of 2, 3 and 5 below the one drawn; a third of the
+    banks are oversampled, by a fraction that the channels allow.
+    """
+    found: list[Case] = []
+    smooth = sorted(
+        2**a * 3**b * 5**c for a in range(13) for b in range(8) for c in range(6)
+        if 8 <= 2**a * 3**b * 5**c <= 4096
+    )  # fmt: skip
+    for number in range(cases):
+        channels = int(sizes(rng, 8, 4096, (1,))[0])
+        if number % 2:
+            channels = max(one for one in smooth if one <= channels)
+        taps, rows = int(sizes(rng, 4, 32, (1,))[0]), int(sizes(rng, 1, 64, (1,))[0])
+        kind = INPUTS[int(rng.integers(len(INPUTS)))]
+        fitting = [one for one in _OVERSAMPLINGS if channels % one.numerator == 0]
+        oversampling = Fraction(1)
+        if rng.random() < 1 / 3 and fitting:
+            oversampling = fitting[int(rng.integers(len(fitting)))]
+        found.append(BankCase(channels, taps, oversampling, rows, kind))
+    return found

@@ -1,0 +1,51 @@
+"""Drawn filter banks, beams and Hermitian products: right results verify, a wrong one does not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from benchmarks.harness.measuring import chosen_device
+from benchmarks.peers import Candidate
+from benchmarks.sweep import banks, beams, correlations
+from benchmarks.sweep.case import Case
+
+CASES: dict[str, tuple[Case, set[str]]] = {
+    "bank": (banks.BankCase(12, 4, Fraction(4, 3), 3, "int8"), {"numpy"}),
+    "real bank": (banks.BankCase(15, 5, Fraction(1), 1, "float32"), {"numpy"}),
+    "beams": (beams.BeamCase(5, 16, 7, "power", "complex64", 300), {beams.PRODUCT, "numpy"}),
+    "stokes": (beams.BeamCase(3, 16, 16, "stokes", "int8", 256), {beams.PRODUCT}),
+    "pairs": (beams.BeamCase(9, 20, 1, "power", "fp16", 64), {beams.PRODUCT}),
+    "herk": (correlations.CorrelationCase(16, 64, "complex64"), {"argand full", "numpy"}),
+    "integers": (correlations.CorrelationCase(20, 70, "int8"), {"argand full", "numpy"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_result_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(banks._COMPONENTS, "cpu", 4000)
+    for module in (beams, correlations):
+        monkeypatch.setitem(module._MOST_BYTES, "cpu", 1 << 15)
+    case, peers = CASES[name]
+    device = chosen_device("cpu")
+    operands = case.operands(device, 1)
+    assess = case.assessment(operands, device)
+    ours, others = case.ours(device), case.peers(device)
+    assert {one.name for one in others} == peers
+    for one in (*ours, *others):
+        found = computed(one, operands)
+        right: Any = assess(found, one)
+        assert right.verified, (one.name, one.precision.name, right.reason)
+        spoilt = found.reshape(-1, found.shape[-1])
+        spoilt[0, 0] = 2 * spoilt[0, 0] + abs(found).max()
+        wrong: Any = assess(spoilt.reshape(found.shape), one)
+        assert not wrong.verified, (one.name, one.precision.name)
+    assert case.bytes_moved > sum(x.nbytes for x in operands)
+    assert case.flops > 0
+
+
+def computed(candidate: Candidate, operands: tuple[Any, ...]) -> Any:
+    """The result of a candidate, as it is checked."""
+    return candidate.result(candidate.compute(*candidate.prepare(*operands)))
