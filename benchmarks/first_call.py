@@ -5,7 +5,8 @@
 Each call runs in a process of its own, which has imported Argand and holds its operands on the GPU:
 once with an empty cache of compiled kernels (cold), then with the one that it has left (warm). A
 row has the median of ``--repeats`` such pairs, each from a new cache, and how many kernels were
-compiled. CuPy's own cache stays as it is.
+compiled. NVRTC keeps what it compiled in the driver's cache, which is switched off in both; CuPy's
+own cache stays as it is.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def in_a_new_process(call: FirstCall, cache: Path) -> float:
     Raises subprocess.CalledProcessError where it fails; what it says goes to this one's stderr.
     """
     command = [sys.executable, "-m", "benchmarks.first_call", "--one", call.name]
-    environment = os.environ | {"ARGAND_CACHE": str(cache)}
+    environment = os.environ | {"ARGAND_CACHE": str(cache), "CUDA_CACHE_DISABLE": "1"}
     run = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     return float(json.loads(run.stdout.splitlines()[-1]))
 
