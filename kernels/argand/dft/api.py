@@ -15,7 +15,7 @@ from argand.dft import cpu as numpy_dft
 from argand.dft.cpu_butterfly import butterfly_dft
 from argand.dft.cpu_three_kernel import three_kernel_dft
 from argand.dft.heuristics import butterflies_for
-from argand.dft.problem import dft_problem
+from argand.dft.problem import dft_problem, fitted
 from argand.dft.rules import RULES
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
@@ -121,25 +121,3 @@ def _cuda() -> ModuleType:
     from argand.dft import gpu
 
     return gpu
-
-
-def fitted(x: Any, axis: int, length: int) -> Any:
-    """x truncated or filled up with zeros to a length along an axis; x itself where it has it."""
-    have = x.shape[axis]
-    if have == length:
-        return x
-    kept = (slice(None),) * axis + (slice(0, min(have, length)),)
-    if have > length:
-        return x[kept]
-    arrays = _module(x)
-    found = arrays.zeros((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
-    found[kept] = x
-    return found
-
-
-def _module(x: Any) -> Any:
-    if not is_cuda_array(x):
-        return np
-    import cupy
-
-    return cupy

@@ -11,14 +11,13 @@ import cupy
 from argand.device import gpu
 from argand.dft import cufft
 from argand.dft import tuned as dft_tuning
-from argand.dft.api import fitted
 from argand.dft.gpu_three_kernel import ThreeKernelLaunch
 from argand.dft.heuristics import Choice
 from argand.dft.launch import KernelLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
 from argand.dft.plan import KernelPlan, Plan, kernel_name
 from argand.dft.plan_words import LIBRARY
-from argand.dft.problem import DftProblem, dft_problem
+from argand.dft.problem import DftProblem, dft_problem, fitted
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name
 from argand.precision import Precision
 from argand.runtime.call_cache import CallCache, Chosen, Key, Run

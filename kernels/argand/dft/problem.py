@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+import numpy as np
+
+from argand.device import is_cuda_array
 from argand.dft.method import Method, check_length, method_for
 from argand.precision import Precision, get_precision
 
@@ -88,3 +91,25 @@ def _of_shape(
     shape = (*x_shape[:axis], length, *x_shape[axis + 1 :])
     problem = DftProblem(math.prod(shape) // length, length, inverse, norm, row)
     return problem, axis, shape
+
+
+def fitted(x: Any, axis: int, length: int) -> Any:
+    """Return x truncated or padded with zeros to a length along an axis; x itself if it has it."""
+    have = x.shape[axis]
+    if have == length:
+        return x
+    kept = (slice(None),) * axis + (slice(0, min(have, length)),)
+    if have > length:
+        return x[kept]
+    arrays = _module(x)
+    found = arrays.zeros((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
+    found[kept] = x
+    return found
+
+
+def _module(x: Any) -> Any:
+    if not is_cuda_array(x):
+        return np
+    import cupy
+
+    return cupy
