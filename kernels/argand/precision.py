@@ -148,11 +148,6 @@ class Precision:
         return sum(grown[i] * grown[j] for i, j in sorted(every - set(self.products)))
 
     @property
-    def real_multiply_adds(self) -> int:
-        """Real multiply-adds that one complex multiply-add costs (4 for each product of terms)."""
-        return 4 * len(self.products)
-
-    @property
     def real_output(self) -> str:
         """The NumPy type of a real result (softmax)."""
         return "float64" if self.output == "complex128" else "float32"

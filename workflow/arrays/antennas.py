@@ -10,7 +10,7 @@ wave from s coherently, and its power in that beam is antennas^2 times that of o
 from __future__ import annotations
 
 from math import ceil, isqrt, sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from argand.image.problem import SPEED_OF_LIGHT
 
 Array = npt.NDArray[Any]
 Geometry = Literal["linear", "planar"]
-GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
 
 
 def positions(geometry: Geometry, antennas: int, spacing_m: float) -> Array:

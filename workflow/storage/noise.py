@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 Init = Literal["normal", "uniform", "integer", "lognormal"]
-INITS: tuple[Init, ...] = get_args(Init)
 
 LARGEST_INTEGER = 8
 """Of ``integer``: exact in every precision, as are sums of 2 k products for k up to 2^17."""

@@ -63,11 +63,6 @@ class Pass:
         }  # fmt: skip
 
 
-def tile_qubits(item: int) -> int:
-    """Return the qubits of a tile, which a state must have for a pass; ``item`` in bytes."""
-    return REGISTER_BITS + LANE_BITS + _place_qubits(item)
-
-
 def make_passes(qubits: int, item: int, paulis: Sequence[Pauli]) -> list[Pass]:
     """Return passes that serve every Pauli string once, those with many strings first."""
     waiting = sorted(by_flips(paulis).items(), key=lambda group: -len(group[1]))

@@ -13,8 +13,6 @@ from argand.device import is_cuda_array
 
 STATE_TYPES = ("complex64", "complex128")
 MOST_SHOTS = 2**31 - 1
-MOST_OUTCOME_QUBITS = 62
-"""Qubits whose values fit a signed integer of 64 bits."""
 
 
 @dataclass(frozen=True)

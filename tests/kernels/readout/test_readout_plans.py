@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from argand.device import Arch
 from argand.readout.marginals import plan_marginals
-from argand.readout.passes import Pass, factor_of, make_passes, tile_qubits
+from argand.readout.passes import Pass, factor_of, make_passes
 from argand.readout.problem import Pauli, parse_pauli
 from argand.readout.runs import moved, runs_to
 from argand.readout.source import (
@@ -91,7 +91,8 @@ def summed(state: Any, one: Pass, paulis: list[Pauli], string: int, places: int)
 
 @ITEMS
 def test_passes_sum_every_string(rng: np.random.Generator, dtype: str, item: int) -> None:
-    qubits, places = tile_qubits(item) + 1, 16 // item
+    places = 16 // item
+    qubits = REGISTER_BITS + LANE_BITS + places.bit_length()  # two tiles
     state = random_state(rng, qubits, dtype)
     strings = random_strings(rng, qubits, 24)
     passes, paulis = passes_of(qubits, item, strings)
