@@ -28,7 +28,7 @@ from workflow.config.loading import load_study
 from workflow.config.mistakes import StudyError
 from workflow.shards import split_part
 from workflow.steps.code_digest import code_digest
-from workflow.steps.gpu_devices import study_gpus, tell_jobs
+from workflow.steps.gpu_devices import study_gpus, list_gpus_for_jobs
 from workflow.steps.needs import asked, timing_threads, urgency
 from workflow.steps.progress import attach
 from workflow.storage import run_folder
@@ -101,7 +101,7 @@ GPUS = 0 if study.device == "cpu" else 1
 if RUNS_HERE:
     try:
         if GPUS:
-            tell_jobs()
+            list_gpus_for_jobs()
         GPUS = study_gpus(study.device)
     except DeviceError as error:
         raise WorkflowError(str(error)) from None

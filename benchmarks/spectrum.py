@@ -39,7 +39,7 @@ from benchmarks.harness.signals import (
 from benchmarks.harness.tables import Table, parser
 from benchmarks.harness.whole_calls import WholeCall, add_arguments, timed
 from benchmarks.peers import study_peers
-from workflow.accuracy.judgement import Accuracy
+from workflow.accuracy.assessment import Accuracy
 from workflow.accuracy.spectra_accuracy import (
     SpectraReference,
     assess_spectra,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up .venv from the locked requirements: `envs/setup.sh run` (plus the GPU lock that fits where a
-# GPU answers) or `envs/setup.sh dev`. A second word names an executor of Snakemake's whose lock is wanted
+# GPU answers) or `envs/setup.sh dev`. A second word names an executor of Snakemake's whose lock is installed
 # too, such as `slurm`; `dev` has that one. Installs nothing where the locks have not changed since.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -30,7 +30,7 @@ def test_every_combination_is_held_by_few_rows(strength: int, most: int) -> None
     assert found == [row for row in ROWS if row in found], "in their order"
 
 
-def test_only_what_some_row_holds_is_wanted() -> None:
+def test_only_what_some_row_holds_is_required() -> None:
     legal = [row for row in ROWS if row["left"] <= row["right"]]
     found = cover(legal)
     assert all(row in legal for row in found)

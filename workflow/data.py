@@ -124,8 +124,8 @@ class Implementation:
     ``prepare`` turns the staged operands (NumPy) into the ones that `compute` takes, before any
     clock starts: only what a user would have at hand already belongs there (types, layout).
     ``predicted_us`` is the time that it is expected to take, where there is a table of costs.
-    ``steps`` is what it does, where that is its own choice and the work or the bound depends on it,
-    in words that `Workload.as_computed` reads.
+    ``plan_words`` are the plan that it runs by, where that is its own choice and the work or the
+    bound depends on it, in words that `Workload.as_computed` reads.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Implementation:
     compute: Computation
     prepare: Callable[[Mapping[str, Array]], Mapping[str, Array]]
     predicted_us: float | None = None
-    steps: str = ""
+    plan_words: str = ""
 
 
 def power(values: Array) -> Array:

@@ -88,21 +88,21 @@ def reads_in(text: str) -> int:
     return int(reads) if reads.isdigit() else len(passes_in(text))
 
 
-def in_words(steps: str) -> str:
+def in_words(plan_words: str) -> str:
     """The text of `described`, for people: how many passes, and of how many qubits at most."""
-    widths, reads = [one.width for one in passes_in(steps)], reads_in(steps)
+    widths, reads = [one.width for one in passes_in(plan_words)], reads_in(plan_words)
     passes = "pass" if reads == 1 else "passes"
     shared = f" of {len(widths)} fused gates" if reads < len(widths) else ""
     return f"{reads} {passes}{shared} of up to {max(widths, default=0)} qubits"
 
 
-def with_passes(staged: Staged, steps: str) -> Staged:
+def with_passes(staged: Staged, plan_words: str) -> Staged:
     """The operands of a circuit with what an implementation fused its gates to.
 
     ``passes`` is (passes, 3): width, terms and times of each (`Applied`). ``reads`` is how often
     the state is read for them.
     """
-    passes, reads = np.array(passes_in(steps), np.int64), np.array([reads_in(steps)])
+    passes, reads = np.array(passes_in(plan_words), np.int64), np.array([reads_in(plan_words)])
     return replace(
         staged,
         operands={**staged.operands, "passes": passes, "reads": reads},

@@ -45,7 +45,7 @@ def _dtype(rng: Rng, *kinds: str) -> str:
     return str(rng.choice(kinds))
 
 
-def _judged(found: Accuracy) -> Verdict:
+def _verdict(found: Accuracy) -> Verdict:
     return "" if found.verified or UNPROVEN in found.reason else found.reason
 
 
@@ -79,7 +79,7 @@ def gemm(rng: Rng) -> tuple[str, Verdict]:
         return what, "out is not what is returned"
     if out is None and not np.array_equal(a, truth, equal_nan=True):
         return what, "an operand was changed"
-    return what, _judged(assess_product(reference, got, precision, backend="cpu"))
+    return what, _verdict(assess_product(reference, got, precision, backend="cpu"))
 
 
 def pairs(rng: Rng) -> tuple[str, Verdict]:
@@ -96,7 +96,7 @@ def pairs(rng: Rng) -> tuple[str, Verdict]:
     plain.real, plain.imag = x[..., 0], x[..., 1]  # inf times 1j would be NaN
     got = argand.gemm(argand.pairs(x), b, precision=precision)
     reference = product_reference(plain, b)
-    return what, _judged(assess_product(reference, got, precision, backend="cpu"))
+    return what, _verdict(assess_product(reference, got, precision, backend="cpu"))
 
 
 def softmax(rng: Rng) -> tuple[str, Verdict]:
@@ -115,7 +115,7 @@ def softmax(rng: Rng) -> tuple[str, Verdict]:
     got = getattr(argand, name)(x, precision=precision, out=out)
     if name == "softmax":
         reference = softmax_reference(truth)
-        return what, _judged(assess_softmax(reference, got, precision, backend="cpu"))
+        return what, _verdict(assess_softmax(reference, got, precision, backend="cpu"))
     with np.errstate(all="ignore"):
         exact = getattr(special, name)(truth.astype(float), axis=-1)
     return what, _near(got, exact, _logarithm_bound(truth, exact, precision))
@@ -178,7 +178,7 @@ def dft(rng: Rng) -> tuple[str, Verdict]:
         np.ascontiguousarray(np.moveaxis(fitted, axis, -1)), inverse=inverse, norm=norm
     )
     turned = np.ascontiguousarray(np.moveaxis(got, axis, -1))
-    return what, _judged(
+    return what, _verdict(
         transforms.assess_transform(reference, turned, precision, backend="cpu", ran="")
     )
 

@@ -51,7 +51,7 @@ def full(attempt: Attempt) -> None:
         status, said = run.finish(), run.said
         (attempt.folder / "filler").unlink(missing_ok=True)
         if status:
-            _judge(attempt, words, said)
+            _check_error(attempt, words, said)
         _completes(attempt)
 
 
@@ -77,7 +77,7 @@ def read_only(attempt: Attempt) -> None:
         status, said = run.finish(), run.said
         _mounted(attempt.folder, "rw")
         require(status != 0, "a run on a read-only disk ended with 0")
-        _judge(attempt, "Read-only file system", said)
+        _check_error(attempt, "Read-only file system", said)
         _completes(attempt)
 
 
@@ -85,7 +85,7 @@ def _mounted(folder: Path, how: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{how}", str(folder)], check=True)
 
 
-def _judge(attempt: Attempt, words: str, said: str) -> None:
+def _check_error(attempt: Attempt, words: str, said: str) -> None:
     """The error names what failed, and no file that is whole."""
     blamed = [line for line in said.splitlines() if any(text in line for text in _BLAME)]
     require(not blamed, f"the error blames a healthy file: {blamed[:1]}")

@@ -72,7 +72,7 @@ def studies(attempt: Attempt) -> None:
     os.mkfifo(attempt.folder / "pipe")
     found = isolated(lambda: _check(attempt.folder), memory=_MEMORY, seconds=_SECONDS)
     require(not (attempt.folder / "pwned").exists(), f"{text[:80]!r} ran what it says")
-    _judge(found, text, may_be_accepted=mutated)
+    _check_outcome(found, text, may_be_accepted=mutated)
 
 
 def _check(folder: Path) -> str:
@@ -81,7 +81,7 @@ def _check(folder: Path) -> str:
     return "accepted"
 
 
-def _judge(found: Outcome, text: str, *, may_be_accepted: bool) -> None:
+def _check_outcome(found: Outcome, text: str, *, may_be_accepted: bool) -> None:
     shown = text[:60] + ("..." if len(text) > 60 else "")
     if found.how == "returned":
         require(may_be_accepted, f"{shown!r} is accepted")

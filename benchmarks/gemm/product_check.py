@@ -19,7 +19,7 @@ from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy, bounds
-from workflow.accuracy.judgement import Checks, ratio
+from workflow.accuracy.assessment import Checks, ratio
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.product_bounds import relative_bounds
 from workflow.accuracy.references import ProductReference, product_reference, sample_rows

@@ -22,10 +22,10 @@ trap 'rm -rf "$folder"' EXIT
 
 # ncu refuses a whole run for one metric that this card does not have: ask for those it has.
 ncu --query-metrics >"$folder/known"
-wanted=()
+selected=()
 while read -r metric; do
   if [[ $metric == launch__* ]] || grep -qwF "${metric%%.*}" "$folder/known"; then
-    wanted+=("$metric")
+    selected+=("$metric")
   else
     echo "not measured, unknown to this card: $metric" >&2
   fi
@@ -36,7 +36,7 @@ for case in "$@"; do
   file=$folder/${case// /-}.csv
   read -r precision shape <<<"$case"
   ncu --clock-control none --profile-from-start off \
-    --metrics "$(IFS=,; echo "${wanted[*]}")" --csv --page raw --print-units base \
+    --metrics "$(IFS=,; echo "${selected[*]}")" --csv --page raw --print-units base \
     --log-file "$file" python3 -m benchmarks.gemm.profiled "$precision" "$shape" >&2
   files+=("$case=$file")
 done

@@ -126,7 +126,7 @@ class Compared:
 
     def rows(self, intervals: Sequence[int], how: argparse.Namespace) -> Iterator[SpillRow]:
         """A row for each interval; the first one's time is what the others are compared with."""
-        accuracy = {interval: self._judged(interval) for interval in intervals}
+        accuracy = {interval: self._checked(interval) for interval in intervals}
         times: dict[int, list[float]] = {interval: [] for interval in intervals}
         for turn in range(how.rounds):
             first = turn % len(intervals)
@@ -147,7 +147,7 @@ class Compared:
                 found.rel_frobenius, found.verified,
             )  # fmt: skip
 
-    def _judged(self, interval: int) -> tuple[Any, str]:
+    def _checked(self, interval: int) -> tuple[Any, str]:
         self._take(interval)
         self._inputs[-1].fill(float("nan"))
         found = self._check(self._call(), self._candidate)

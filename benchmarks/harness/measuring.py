@@ -20,7 +20,7 @@ from argand.runtime.kernel_digest import kernel_digest
 
 from benchmarks.harness.conditions import Monitor, RealRates, monitor
 from benchmarks.peers import Candidate, CannotRunError
-from workflow.accuracy.judgement import Accuracy
+from workflow.accuracy.assessment import Accuracy
 from workflow.records import NOT_RUN, BenchmarkRecord
 from workflow.timing import Timing, measure, rotations, with_allocations
 from workflow.versions import timestamp, versions

@@ -149,7 +149,7 @@ def run(task: Task) -> tuple[list[Row], dict[str, list[float]], list[str]]:
             one = workload.argand(staged, any_precision(name), device)
             result = _computed(one, staged, device)
             found = workload.assess(
-                workload.as_computed(staged, one.steps), reference, result, one.precision,
+                workload.as_computed(staged, one.plan_words), reference, result, one.precision,
                 device.backend,
             )  # fmt: skip
             row.cases += 1

@@ -2,8 +2,8 @@
 
 A small workload of every kind, at all precisions and with all peers, is staged, computed and
 verified, each step in a process of its own, on the CPU and, where one answers, on a GPU, the kinds
-side by side. Told is the most memory that the process had, in MiB: its libraries, CUDA's, compiled
-kernels and what they keep. `workflow.steps.needs` asks for more than that.
+side by side. It prints the most memory that the process had, in MiB: its libraries, CUDA's,
+compiled kernels and what they keep. `workflow.steps.needs` asks for more than that.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", default=sorted(KINDS), choices=sorted(KINDS))
-    parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS, help="to tell of")
+    parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS, help="to measure")
     parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="kinds side by side")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--step", nargs=3, help=argparse.SUPPRESS)

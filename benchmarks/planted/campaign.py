@@ -91,13 +91,13 @@ def rows_for(
             reference = workload.reference(staged)
         for name in precisions:
             precision = get_precision(name)
-            result, judge = _computed(workload, staged, reference, precision, device)
-            untouched = judge(result)
+            result, assess = _computed(workload, staged, reference, precision, device)
+            untouched = assess(result)
             tally = tallies.setdefault((untouched.reference, name), _Tally())
             tally.cases += 1
             if untouched.verified:
                 rng = np.random.default_rng([seed, number])
-                _try(tally, result, judge, rng)
+                _try(tally, result, assess, rng)
             elif UNPROVEN in untouched.reason:
                 tally.unproven += 1
             else:
@@ -106,34 +106,34 @@ def rows_for(
         yield tally.row(device.backend, kind, source, name), tally.failed
 
 
-Judge = Callable[[Array], Accuracy]
+Assess = Callable[[Array], Accuracy]
 
 
 def _computed(
     workload: Workload, staged: Staged, reference: Any, precision: Precision, device: Device
-) -> tuple[Array, Judge]:
-    """A right result, and the judgement of the verify step on it or a copy."""
+) -> tuple[Array, Assess]:
+    """A right result, and how the verify step assesses it or a copy."""
     one = workload.argand(staged, precision, device)
     result = download(one.compute(upload(one.prepare(staged.operands), device)))
-    operands = workload.as_computed(staged, one.steps)
+    operands = workload.as_computed(staged, one.plan_words)
 
-    def judge(data: Array) -> Accuracy:
+    def assess(data: Array) -> Accuracy:
         return workload.assess(operands, reference, data, precision, device.backend)
 
-    return result, judge
+    return result, assess
 
 
-def _try(tally: _Tally, result: Array, judge: Judge, rng: np.random.Generator) -> None:
+def _try(tally: _Tally, result: Array, assess: Assess, rng: np.random.Generator) -> None:
     """All errors in one result, each by itself."""
     for name, wrong in planted(result, rng):
         tally.tried[name] += 1
-        tally.caught[name] += not judge(wrong).verified
+        tally.caught[name] += not assess(wrong).verified
     at = {**places(rows_of(result), rng), "all": slice(None)}
     for place in SCALED:
         deepest = -1.0
         for d in STEPS:
             changed = scaled(result, at[place], d)
-            if changed is None or judge(changed).verified:
+            if changed is None or assess(changed).verified:
                 break
             deepest = d
         tally.depth[place] = min(deepest, tally.depth.get(place, deepest))

@@ -18,8 +18,8 @@ from workflow.accuracy.softmax_accuracy import Rounded, assess_softmax
 _CHECKED_VALUES = 1 << 19
 """Values compared with fp64 at most: an eighth of a second of SciPy for each candidate."""
 _LEAST_ROWS = 2
-_LOOKED_AT = 1 << 24
-"""Values looked through at a time for those that are not finite."""
+_SCANNED = 1 << 24
+"""Values scanned at a time for those that are not finite."""
 _ROUNDED = {
     "fp32": Rounded(), "fp16": Rounded(2.0**-11, 2.0**-25), "bf16": Rounded(2.0**-8, 2.0**-134),
 }  # fmt: skip
@@ -67,7 +67,7 @@ def check(
 def _not_finite(result: Any, kind: str) -> int:
     """How many elements; row by row blocks, for want of memory beside the largest results."""
     bad = 0
-    step = max(1, _LOOKED_AT // result.shape[1])
+    step = max(1, _SCANNED // result.shape[1])
     for start in range(0, len(result), step):
         part = result[start : start + step]
         if kind == "bf16":

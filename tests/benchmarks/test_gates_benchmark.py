@@ -46,14 +46,14 @@ def test_a_wrong_state_does_not_verify(rng: np.random.Generator, count: int) -> 
     before = random_state(5, Device("cpu", "cpu"), 1)
     row = PRECISIONS["3xfp16"]
     candidate = Candidate("argand", row, "", tuple, tuple, tuple, widths=(2,) * count)
-    judge = partial(check, before, circuit, "cpu", exact=partial(evolved, before, circuit))
-    assert not judge(before, candidate).verified
+    checked = partial(check, before, circuit, "cpu", exact=partial(evolved, before, circuit))
+    assert not checked(before, candidate).verified
     after = before.copy()
     for gate in circuit:
         apply_form(after, gate_form(5, gate.matrix, gate.targets), candidate.precision)
-    assert judge(after, candidate).verified
+    assert checked(after, candidate).verified
     after[0] = np.nan
-    assert not judge(after, candidate).verified
+    assert not checked(after, candidate).verified
 
 
 def test_circuits_are_what_they_are_called(rng: np.random.Generator) -> None:

@@ -182,7 +182,7 @@ def test_a_file_that_is_dropped_in_is_measured_in_studies(
     (toy,) = workload(kind, ["toy"]).baselines(staged, cpu())
     assert toy.algorithm.startswith("einsum")
     result = toy.compute(toy.prepare(staged.operands))
-    computed = one.as_computed(staged, toy.steps)
+    computed = one.as_computed(staged, toy.plan_words)
     assert one.assess(computed, one.reference(staged), result, toy.precision, "cpu").verified
     assert "benchmarks.peers.toy" in peers.study_modules()
     check.check_study(load_study({"workloads": {"w": {"kind": kind, "baselines": ["toy"],

@@ -51,7 +51,7 @@ def test_no_shape_of_the_suite_costs_more_than_it_may(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", SUITES["gemm"], ids=str)
-def test_every_tile_of_a_sampled_product_is_looked_at(shape: Shape) -> None:
+def test_every_tile_of_a_sampled_product_is_checked(shape: Shape) -> None:
     """Tiles of 128 rows and columns: the smallest that any large product uses."""
     sample = Sample.of(shape, seed=1)
     for size, chosen in ((shape.m, sample.rows), (shape.n, sample.columns)):

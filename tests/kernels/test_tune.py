@@ -55,7 +55,7 @@ def test_tune_is_public() -> None:
         (((4, 5), (5, 7)), {"precision": "3xfp16", "output": "complex-half"}, "output at 3xfp16"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_tuned_is_said_before_a_gpu_is_looked_for(
+def test_what_cannot_be_tuned_is_refused_before_a_gpu_is_sought(
     shapes: Any, how: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

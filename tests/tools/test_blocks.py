@@ -168,7 +168,7 @@ def test_streams_have_a_row_for_each_repeat_and_their_medians(tmp_path: Path) ->
     )
 
 
-def test_scaling_is_told_against_one_gpu(tmp_path: Path) -> None:
+def test_scaling_is_against_one_gpu(tmp_path: Path) -> None:
     run = {
         "gpus": 1, "shards": 16, "wall_s": 30.0, "span_s": 24.0, "shards_per_s": 2 / 3,
         "held_s": 1.0, "between_s": 0.5, "busy": 2 / 3,

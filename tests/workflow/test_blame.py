@@ -121,7 +121,7 @@ FAILED_SYNCS = {
 
 @pytest.mark.parametrize("number", FAILED_SYNCS)
 @pytest.mark.parametrize("size", [4, 1 << 20, 1 << 27], ids=["at the end", "once", "meanwhile"])
-def test_an_error_that_a_sync_tells(
+def test_an_error_that_a_sync_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, size: int
 ) -> None:
     """A disk may refuse what it took before: the error then has no name of a file."""

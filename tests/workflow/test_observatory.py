@@ -84,7 +84,7 @@ def test_peaks_are_where_the_sources_were_planted(
             found[name].coordinates["frequency"].values, channels.coordinates["frequency"].values
         )
         assert found[name].coordinates["frequency"].units == "Hz"
-    # Phases of a source go with the frequency of the channel, and with the places that are told.
+    # Phases of a source go with the channel's frequency and with the places of the study.
     places = np.stack([visibilities.coordinates[n].values[:36] for n in ("east", "north")], axis=-1)
     first = planted[0]
     delays = places @ [first["l"], first["m"]] / 299792458.0

@@ -132,7 +132,7 @@ class UnknownBlas:
         return {"blas": None}
 
 
-def test_a_blas_that_cannot_be_held_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blas_that_cannot_be_held_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP", "OPENBLAS", "GOTO", "MKL", "BLIS"):
         monkeypatch.setenv(f"{name}_NUM_THREADS", "2")
     monkeypatch.setenv("VECLIB_MAXIMUM_THREADS", "2")

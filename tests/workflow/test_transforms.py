@@ -58,7 +58,7 @@ def test_what_ran_decides(
         assert accuracy.bound < accuracy.worst_bound
 
 
-def test_the_cpu_and_a_library_are_judged_as_before(rng: np.random.Generator) -> None:
+def test_the_cpu_and_a_library_are_verified_as_before(rng: np.random.Generator) -> None:
     x = rng.standard_normal((2, 60)) + 0j
     reference, exact = spectrum_reference(x), np.fft.fft(x)
     row = PRECISIONS["tf32"]

@@ -8,6 +8,6 @@ beyond which it is suspect. The bounds decide; no tolerance widens them.
 
 from __future__ import annotations
 
-from workflow.accuracy.judgement import Accuracy, worst_of
+from workflow.accuracy.assessment import Accuracy, worst_of
 
 __all__ = ["Accuracy", "worst_of"]

@@ -17,7 +17,7 @@ from argand import Precision
 from argand.hermitian.bounds import backward_bound, probable_bound
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
-from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 
 MEASURES = (

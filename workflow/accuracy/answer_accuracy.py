@@ -15,7 +15,7 @@ import numpy as np
 from argand import Precision
 from argand.readout.bounds import UNIT_ROUNDOFF, expectation_bound, sum_bound
 
-from workflow.accuracy.judgement import Accuracy, Array, Checks, same_shape
+from workflow.accuracy.assessment import Accuracy, Array, Checks, same_shape
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.vector_accuracy import StateBounds
 

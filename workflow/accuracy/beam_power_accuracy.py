@@ -11,9 +11,9 @@ import numpy.typing as npt
 from argand import Precision
 from argand.beam_power.problem import BeamPowerProblem
 
+from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.beam_power_bounds import Powers, allowed, detected
 from workflow.accuracy.coherence import sampled
-from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.lines import norm_along
 from workflow.accuracy.measures import measured
 

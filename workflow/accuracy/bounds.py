@@ -93,8 +93,8 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     products of one part there are at most 2 k + 2 * 2 * (k + 3) / 4 = 3 k + 3 truncations, each of
     at most 2 u times the sum of moduli: gamma(P (3 k + 4), 2 u).
 
-    The split precisions' kernels add the accumulator to an fp32 register at least every
-    ``PROMOTED_EVERY`` steps of k: a product suffers its own slice's truncations, and `promotions`.
+    The split precisions' kernels promote the accumulator at least every ``PROMOTED_EVERY``
+    products along k: each product suffers its own slice's truncations, and `promotions`.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
     if precision.moduli:  # the result is rounded once

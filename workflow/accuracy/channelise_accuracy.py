@@ -12,8 +12,8 @@ import numpy.typing as npt
 from argand import Precision
 from argand.channelise.problem import spectra_of
 
+from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.channelise_bounds import channelise_bound
-from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 from workflow.threads import each, stretches
 
@@ -76,11 +76,11 @@ def channelise_reference(
     """
     from scipy import fft
 
-    length, step = len(coefficients), int(channels / oversampling)
+    length, hop = len(coefficients), int(channels / oversampling)
     taps = length // channels
     rows = x.reshape(-1, x.shape[-1])
     real = x.dtype.kind != "c"
-    count = spectra_of(rows.shape[1], length, step)
+    count = spectra_of(rows.shape[1], length, hop)
     bins = channels // 2 + 1 if real else channels
     values = np.empty((len(rows), count, bins), complex)
     size, norm = np.empty((2, len(rows), count))
@@ -89,11 +89,11 @@ def channelise_reference(
 
     def transform(block: tuple[int, slice]) -> None:
         row, some = block
-        part = rows[row, some.start * step : (some.stop - 1) * step + length]
+        part = rows[row, some.start * hop : (some.stop - 1) * hop + length]
         part = part.astype(float if real else complex)
-        windowed = np.lib.stride_tricks.sliding_window_view(part, length)[::step] * h
+        windowed = np.lib.stride_tricks.sliding_window_view(part, length)[::hop] * h
         found = (fft.rfft if real else fft.fft)(windowed)[:, ::taps][:, :bins]
-        turns = np.outer(np.arange(some.start, some.stop) * step % channels, k) % channels
+        turns = np.outer(np.arange(some.start, some.stop) * hop % channels, k) % channels
         found = found * np.exp(-2j * np.pi * turns / channels)
         values[row, some] = found
         moduli = np.abs(windowed).reshape(len(windowed), taps, channels).sum(axis=1)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from argand import Precision
 
-from workflow.accuracy.judgement import Accuracy, Array, finite
+from workflow.accuracy.assessment import Accuracy, Array, finite
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import FLOP_BUDGET, ProductReference, product_reference

@@ -47,7 +47,7 @@ import numpy as np
 from argand import Precision
 
 from workflow.accuracy import bounds
-from workflow.accuracy.judgement import FAILURE, finite
+from workflow.accuracy.assessment import FAILURE, finite
 from workflow.accuracy.lines import norm_along, unit_of
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
@@ -99,10 +99,10 @@ def freivalds(
             return Verdict(worst, f"Freivalds residual is {worst:.3g} times its threshold in "
                 f"{sides.place(found[0].batch, found[0].row, found[0].block)}")  # fmt: skip
 
-        def look(suspect: Suspect) -> Inspected:
+        def inspected(suspect: Suspect) -> Inspected:
             return inspect(sides, result, suspect.batch, suspect.row, suspect.block)
 
-        seen = list(each(look, found))
+        seen = list(each(inspected, found))
     wrong, odd = (
         ([text for text in found if text] for found in zip(*seen, strict=True))
         if seen
@@ -151,7 +151,7 @@ def _suspects(
     computed = sides.result(result, *span)
     addend = None if reference.c is None else sides.result(reference.c, *span)
 
-    def look(rows: slice) -> list[Suspect]:
+    def found(rows: slice) -> list[Suspect]:
         residual, error = _block_of_rows(
             sides, group, rows, own, right, None if left is None else left[:, rows],
             computed[:, rows], None if addend is None else addend[:, rows],
@@ -162,7 +162,7 @@ def _suspects(
         return _largest(over, group.start, rows.start)
 
     step = max(_LEAST_ROWS, _BLOCK_VALUES // max(reference.k, sides.columns, 1))
-    return heapq.nlargest(SUSPECTS, chain.from_iterable(each(look, stretches(sides.rows, step))))
+    return heapq.nlargest(SUSPECTS, chain.from_iterable(each(found, stretches(sides.rows, step))))
 
 
 def _block_of_rows(

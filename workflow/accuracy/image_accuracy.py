@@ -10,9 +10,9 @@ import numpy.typing as npt
 from argand import Precision
 from argand.image.problem import SPEED_OF_LIGHT
 
+from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.bounds import accumulator_roundoff, gamma
 from workflow.accuracy.image_bounds import image_bound
-from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.underflow import underflow
 from workflow.threads import each, stretches

@@ -42,7 +42,7 @@ def lines_of(x: Array, axis: int) -> Lines:
     sums, norms, largest = (np.zeros(shape) for _ in range(3))
     finite = np.ones(shape, bool)
 
-    def look(block: tuple[slice, slice]) -> None:
+    def measure(block: tuple[slice, slice]) -> None:
         some, own = block
         values = matrices[some, own] if axis == -1 else matrices[some, :, own]
         moduli = np.abs(values).astype(float)
@@ -57,7 +57,7 @@ def lines_of(x: Array, axis: int) -> Lines:
     apart = stretches(lines, max(1, _BLOCK_VALUES // max(length, 1)))
     blocks = [(some, own) for some in stretches(len(matrices), together) for own in apart]
     with np.errstate(all="ignore"):
-        for_each(look, blocks)
+        for_each(measure, blocks)
     kept = (*x.shape[:-2], lines, 1) if axis == -1 else (*x.shape[:-2], 1, lines)
     return Lines(*(found.reshape(kept) for found in (sums, norms, largest, finite)))
 

@@ -18,8 +18,8 @@ from argand.hermitian.bounds import backward_bound, probable_bound
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 from workflow import qam
+from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.bounds import product_bound
-from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 
 MEASURES = (

@@ -21,7 +21,7 @@ import numpy as np
 from argand import Precision
 from argand.readout.bounds import sum_bound
 
-from workflow.accuracy.judgement import FAILURE, Accuracy, Array, Checks, same_shape
+from workflow.accuracy.assessment import FAILURE, Accuracy, Array, Checks, same_shape
 from workflow.accuracy.measures import measured
 from workflow.accuracy.vector_accuracy import StateBounds
 

@@ -24,13 +24,13 @@ from typing import NamedTuple
 from argand import Precision
 from argand.runtime.plan import MMA_DEPTH
 
+from workflow.accuracy.assessment import FAILURE
 from workflow.accuracy.bounds import (
     PROMOTED_EVERY,
     accumulator_roundoff,
     on_tensor_cores,
     truncations,
 )
-from workflow.accuracy.judgement import FAILURE
 from workflow.accuracy.promotion import promotions
 
 EXTRA_BITS = 1

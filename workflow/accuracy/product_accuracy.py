@@ -11,8 +11,8 @@ from argand import Precision
 from argand.gemm.scaling_range import product_range
 
 from workflow.accuracy import bounds
+from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.freivalds import freivalds
-from workflow.accuracy.judgement import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.lines import norm_along
 from workflow.accuracy.product_bounds import Bounds, relative_bounds
 from workflow.accuracy.references import Array, ProductReference

@@ -10,7 +10,7 @@ from argand import Precision
 from argand.rounding import power_of_two, round_operand, scale_exponents
 
 from workflow.accuracy import bounds
-from workflow.accuracy.judgement import Accuracy, Checks, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SoftmaxReference

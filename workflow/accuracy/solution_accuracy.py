@@ -18,7 +18,7 @@ from argand import Precision
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve.refine import TARGET
 
-from workflow.accuracy.judgement import Accuracy, Array, Checks, finite, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Array, Checks, finite, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 
 MEASURES = (

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from argand import Precision, SpectrumProblem
 
-from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.spectra_bounds import spectra_bound
 from workflow.threads import each, stretches

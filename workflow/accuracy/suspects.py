@@ -1,4 +1,4 @@
-"""A close look at the elements of a product that stand out, to see if they are within rounding.
+"""Inspection of the elements of a product that stand out: whether they are within rounding.
 
 A part of C^_ij is a sum of 2 k real products. For given operands its partial sums are known, so the
 error of this very element can be bounded (running error analysis, Higham, section 3.3) far below

@@ -13,13 +13,13 @@ from argand.dft.method import Method
 from argand.dft.plan import Plan
 
 from workflow.accuracy import bounds
+from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.gate_deviations import (
     evolution_probable,
     fused_deviation,
     known_deviation,
 )
-from workflow.accuracy.judgement import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SpectrumReference, StateReference

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from argand import Precision
 
-from workflow.accuracy.judgement import FAILURE, finite
+from workflow.accuracy.assessment import FAILURE, finite
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import Sides, operand_terms
 from workflow.threads import each, stretches
@@ -141,7 +141,7 @@ def _of_group(
     addend = None if reference.c is None else sides.result(reference.c, *span)
     used = (x != 0).any(axis=-1)[:, None, :]
 
-    def look(some: slice) -> tuple[_Squares, float]:
+    def measure(some: slice) -> tuple[_Squares, float]:
         return _of_rows(
             sides, inner, x, used, rows[:, some], computed[:, some],
             None if left is None else left[:, some], None if addend is None else addend[:, some],
@@ -149,7 +149,7 @@ def _of_group(
 
     found, size = _Squares(), 0.0
     length = max(reference.k, sides.columns, 1)
-    for squares, own in each(look, stretches(sides.rows, max(1, _BLOCK_VALUES // length))):
+    for squares, own in each(measure, stretches(sides.rows, max(1, _BLOCK_VALUES // length))):
         found.add(squares)
         size += own
     return found, size

@@ -12,7 +12,7 @@ from workflow.data import Array, Coordinate, Staged, blank
 from workflow.storage.drawn import Drawn
 from workflow.storage.input_operand import InputError
 
-WANTED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
+REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 """The coordinates that say where antennas are, and the axis of each."""
 
 
@@ -25,9 +25,9 @@ def places(where: Array) -> dict[str, Coordinate]:
 
 
 def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
-    """The names of `WANTED` that are not there, or not along their axis."""
+    """The names of `REQUIRED` that are not there, or not along their axis."""
     return [
-        name for name, axis in WANTED.items()
+        name for name, axis in REQUIRED.items()
         if name not in there or there[name].of(name) != (axis,)
     ]  # fmt: skip
 

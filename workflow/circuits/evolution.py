@@ -33,7 +33,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Step:
+class GateProduct:
     """One gate: an optional move, then a product on the state reshaped to ``view``.
 
     ``left`` is U psi with view (..., 2^width, columns), ``right`` is psi U^T with (rows, 2^width).
@@ -47,10 +47,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Evolution:
-    """The steps for a circuit, and the move back to the canonical order (None if it is there)."""
+    """A circuit's products, and the move back to the canonical order (None if it is there)."""
 
     qubits: int
-    steps: tuple[Step, ...]
+    products: tuple[GateProduct, ...]
     restore: Move | None
 
 
@@ -61,28 +61,28 @@ def plan_evolution(qubits: int, targets: Sequence[Sequence[int]]) -> Evolution:
     """
     layout = list(range(qubits - 1, -1, -1))
     canonical = list(layout)
-    steps = []
+    products = []
     for gate in targets:
         if len(set(gate)) != len(gate) or not set(gate) <= set(canonical):
             raise ValueError(f"targets must be different qubits below {qubits}, got {list(gate)}")
-        step, layout = _plan_step(layout, list(reversed(gate)))
-        steps.append(step)
-    return Evolution(qubits, tuple(steps), _move(layout, canonical))
+        product, layout = _plan_product(layout, list(reversed(gate)))
+        products.append(product)
+    return Evolution(qubits, tuple(products), _move(layout, canonical))
 
 
-def _plan_step(layout: list[int], front: list[int]) -> tuple[Step, list[int]]:
-    """The step for targets ``front`` (most significant first), and the layout after it."""
+def _plan_product(layout: list[int], front: list[int]) -> tuple[GateProduct, list[int]]:
+    """The product for targets ``front`` (most significant first), and the layout after it."""
     width = len(front)
     first = layout.index(front[0])
     rows, columns = 2**first, 2 ** (len(layout) - first - width)
     if layout[first : first + width] == front:
         if columns == 1:
-            return Step(width, None, (rows, 2**width), "right"), layout
+            return GateProduct(width, None, (rows, 2**width), "right"), layout
         if rows == 1 or columns >= MIN_COLUMNS:
-            return Step(width, None, (rows, 2**width, columns)[rows == 1 :], "left"), layout
+            return GateProduct(width, None, (rows, 2**width, columns)[rows == 1 :], "left"), layout
     moved = front + [qubit for qubit in layout if qubit not in front]
     view = (2**width, 2 ** (len(layout) - width))
-    return Step(width, _move(layout, moved), view, "left"), moved
+    return GateProduct(width, _move(layout, moved), view, "left"), moved
 
 
 def _move(layout: list[int], target: list[int]) -> Move | None:
@@ -112,12 +112,12 @@ def evolve(state: Any, matrices: Any, evolution: Evolution, multiply: Multiply) 
         multiply: the product that each gate takes.
     """
     start = 0
-    for step in evolution.steps:
-        order = 2**step.width
+    for product in evolution.products:
+        order = 2**product.width
         gate = matrices[start : start + order * order].reshape(order, order)
         start += order * order
-        state = _moved(state, step.move).reshape(step.view)
-        state = multiply(gate, state) if step.side == "left" else multiply(state, gate, op_b="T")
+        state = _moved(state, product.move).reshape(product.view)
+        state = multiply(gate, state) if product.side == "left" else multiply(state, gate, op_b="T")
     return _moved(state, evolution.restore).reshape(-1)
 
 

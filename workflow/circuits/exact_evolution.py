@@ -96,16 +96,18 @@ def evolve_in_fp64(
     for sweep in _sweeps(qubits, _gates(matrices, widths, targets)):
         outer = [qubit for qubit in reversed(range(qubits)) if qubit not in sweep.inner]
         blocks = psi.transpose([qubits - 1 - qubit for qubit in (*outer, *sweep.inner)])
-        steps = _steps(sweep, outer)
+        operations = _block_operations(sweep, outer)
 
         def apply(
-            indices: Sequence[Bits], blocks: Array = blocks, steps: Sequence[_Step] = steps
+            indices: Sequence[Bits],
+            blocks: Array = blocks,
+            operations: Sequence[_BlockOperation] = operations,
         ) -> Iterator[None]:
             for index in indices:
                 block, *spare = _SCRATCH.take(blocks[index].shape)
                 block[...] = blocks[index]
-                for step in steps:
-                    step.apply(block, index, spare)
+                for operation in operations:
+                    operation.apply(block, index, spare)
                 blocks[index] = block
                 yield
 
@@ -150,17 +152,19 @@ def _filled(inner: frozenset[int], qubits: int) -> tuple[int, ...]:
     return tuple(sorted([*inner, *more], reverse=True))
 
 
-def _steps(sweep: _Sweep, outer: Sequence[int]) -> list[_Step]:
-    """The steps of a sweep on a block; diagonal gates in a row are one step."""
-    steps: list[_Step] = []
+def _block_operations(sweep: _Sweep, outer: Sequence[int]) -> list[_BlockOperation]:
+    """The operations of a sweep on a block; diagonal gates in a row are one operation."""
+    operations: list[_BlockOperation] = []
     for diagonal, gates in groupby(sweep.gates, lambda gate: gate.diagonal):
         if diagonal:
-            steps.append(_factors(list(gates), sweep.inner, outer))
+            operations.append(_factors(list(gates), sweep.inner, outer))
             continue
         for gate in gates:
             order = _order(gate.qubits, sweep.inner)
-            steps.append(_Sums(order, gate.rows) if gate.sparse else _Product(order, gate.matrix))
-    return steps
+            operations.append(
+                _Sums(order, gate.rows) if gate.sparse else _Product(order, gate.matrix)
+            )
+    return operations
 
 
 def _at(bits: Bits) -> Any:
@@ -210,7 +214,7 @@ class _Scratch:
 _SCRATCH = _Scratch()
 
 
-class _Step(Protocol):
+class _BlockOperation(Protocol):
     """Gates on a block of shape (2, ..., 2)."""
 
     def apply(self, block: Array, index: Bits, spare: Sequence[Array]) -> None:

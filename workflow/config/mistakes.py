@@ -78,7 +78,7 @@ def messages(
     """
     found = [_Mistake(detail, detail["loc"]) for detail in error.errors(include_url=False)]
     # Whatever the walk through pydantic's paths may miss, an error is never without a line.
-    lines = _tell(found, [model], None, raw, at, extra)
+    lines = _lines_of(found, [model], None, raw, at, extra)
     return lines or [attach(at, f"{item.detail['msg']} at {item.rest}", ()) for item in found]
 
 
@@ -94,7 +94,7 @@ class _Mistake:
         return _Mistake(self.detail, self.rest[1:])
 
 
-def _tell(
+def _lines_of(
     found: list[_Mistake],
     models: list[type[BaseModel]],
     field: FieldInfo | None,
@@ -113,7 +113,7 @@ def _tell(
         target.setdefault(mistake.rest[0], []).append(mistake.beyond())
     lines = []
     if branches:
-        lines += _tell_union(branches, models, field, raw, at)
+        lines += _lines_of_union(branches, models, field, raw, at)
     absent = [key for key, mistakes in inside.items() if _is(mistakes, "missing")]
     if isinstance(raw, list) and absent:
         lines.append(attach(at, f"must be a list of {int(max(absent)) + 1}, got {show(raw)}", ()))
@@ -129,7 +129,7 @@ def _tell(
         below = _fields(models).get(str(key))
         value = raw[key] if _holds(raw, key) else None
         inner = models_within(below.annotation) if below is not None else models
-        lines += _tell(mistakes, inner, below, value, (*at, key))
+        lines += _lines_of(mistakes, inner, below, value, (*at, key))
     return lines
 
 
@@ -158,7 +158,7 @@ def _is_key(mistake: _Mistake, raw: Any) -> bool:
     return _holds(raw, key) or absent
 
 
-def _tell_union(
+def _lines_of_union(
     branches: dict[str | int, list[_Mistake]],
     models: list[type[BaseModel]],
     field: FieldInfo | None,
@@ -170,10 +170,10 @@ def _tell_union(
     if meant is not None and isinstance(raw, Mapping):
         found = [branches[tag] for tag in branches if meant.__name__ in str(tag)]
         if found:
-            return _tell(found[0], [meant], field, raw, at)
+            return _lines_of(found[0], [meant], field, raw, at)
     inside = [found for found in branches.values() if any(mistake.rest for mistake in found)]
     if inside:
-        return _tell(inside[0], models, field, raw, at)
+        return _lines_of(inside[0], models, field, raw, at)
     every = [mistake for found in branches.values() for mistake in found]
     return [attach(at, _sentence(every, field, raw), ())]
 

@@ -76,7 +76,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
     errors = above_zero([record.rel_frobenius or 0.0 for record in shown])
     place = {id(r): (x, y) for r, x, y in zip(shown, values, errors, strict=True)}
     front = [place[id(record)] for record in pareto(shown)]
-    axes.plot(*_steps(front), color="#999999", linewidth=1.5, zorder=1, gid="pareto-front")
+    axes.plot(*_stairs(front), color="#999999", linewidth=1.5, zorder=1, gid="pareto-front")
     for record in shown:
         axes.plot(
             *place[id(record)],
@@ -185,7 +185,7 @@ def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:
     return "throughput (calls/s)", [1e6 / (record.time_us_p50 or 1.0) for record in records]
 
 
-def _steps(front: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+def _stairs(front: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
     """The staircase through a front: what is below and right of it nothing reached."""
     corners = list(front[:1])
     for (_, before), (x, y) in pairwise(front):

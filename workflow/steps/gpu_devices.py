@@ -50,7 +50,7 @@ class Gpu:
 def machine_gpus() -> list[Gpu]:
     """Every GPU that the driver lets this process see: from NVML, else from CUDA by CuPy.
 
-    A job takes the list of its run (`tell_jobs`).
+    A job takes the list of its run (`list_gpus_for_jobs`).
     """
     if listed := os.environ.get(_LISTED):
         return [Gpu(*fields) for fields in json.loads(listed)]
@@ -60,7 +60,7 @@ def machine_gpus() -> list[Gpu]:
     return found
 
 
-def tell_jobs() -> None:
+def list_gpus_for_jobs() -> None:
     """List the machine's GPUs for the jobs of this run.
 
     NVML asks each device, which takes a quarter of a second for eight H200s: as long as some jobs.

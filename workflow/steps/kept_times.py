@@ -29,13 +29,13 @@ from workflow.storage.seal import sealed_digest
 from workflow.versions import versions
 from workflow.workloads.base import Workload
 
-FORMAT = "1"
+FORMAT = "2"
 _ROWS = {"precisions", "rounding", "baselines"}
 """Keys of a workload that decide which rows there are, and change none of the others."""
 
 Microseconds = Annotated[float, Field(ge=0)]
 Row = tuple[str, str, str, str]
-"""Implementation, precision, rounding and steps of a result."""
+"""Implementation, precision, rounding and plan of a result."""
 
 
 class _Kept(BaseModel):
@@ -48,7 +48,7 @@ class KeptRow(_Kept):
     implementation: str
     precision: str
     rounding: str
-    steps: str
+    plan_words: str
     algorithm: str
     time_us_p20: Microseconds | None
     time_us_p50: Microseconds | None
@@ -69,13 +69,13 @@ class KeptRow(_Kept):
     @property
     def row(self) -> Row:
         """Which result it is of."""
-        return self.implementation, self.precision, self.rounding, self.steps
+        return self.implementation, self.precision, self.rounding, self.plan_words
 
 
 MEASURED = tuple(
     name
     for name in KeptRow.model_fields
-    if name not in ("implementation", "precision", "rounding", "steps", "algorithm")
+    if name not in ("implementation", "precision", "rounding", "plan_words", "algorithm")
 )
 """Fields of `Result` that clocks and sensors decide."""
 
@@ -154,7 +154,7 @@ class KeptTimes:
     def cover(self, implementations: Sequence[Implementation]) -> bool:
         """Whether there is a row of each."""
         return all(
-            (one.name, one.precision.name, ",".join(one.precision.roundings), one.steps)
+            (one.name, one.precision.name, ",".join(one.precision.roundings), one.plan_words)
             in self.rows
             for one in implementations
         )
@@ -191,4 +191,4 @@ class KeptTimes:
 
 
 def _row_of(result: Result) -> Row:
-    return result.implementation, result.precision, result.rounding, result.steps
+    return result.implementation, result.precision, result.rounding, result.plan_words

@@ -34,7 +34,7 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
         backend=device.backend,
         data=None,
         rounding=",".join(implementation.precision.roundings),
-        steps=implementation.steps,
+        plan_words=implementation.plan_words,
         predicted_us=implementation.predicted_us,
         kernel_digest=kernel_digest(workload.operation) if implementation.name == "argand" else "",
         versions=versions(),

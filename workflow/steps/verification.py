@@ -45,7 +45,7 @@ def verify(
     not depend on how many, if BLAS has one for itself (`workflow.threads.hold_blas`).
     """
     opened = partial(_opened, workload, staged_path, run_path, shard)
-    results, described, assessed = _judge(workload, opened, threads, log)
+    results, described, assessed = _assess(workload, opened, threads, log)
     records = []
     for result, accuracies in zip(results, assessed, strict=True):
         record = _record(workload, shard, described, result, accuracies, ceilings)
@@ -57,7 +57,7 @@ def verify(
     return records
 
 
-Judged = list[dict[str, Accuracy]]
+Assessed = list[dict[str, Accuracy]]
 """Of each result, the accuracy of each piece by the piece's name; none where it has no data."""
 Opened = Callable[[], AbstractContextManager[tuple[StagedFile, RunFile]]]
 
@@ -73,9 +73,9 @@ def _opened(
         yield staged, run
 
 
-def _judge(
+def _assess(
     workload: Workload, opened: Opened, threads: int, log: Logger
-) -> tuple[list[Result], Staged, Judged]:
+) -> tuple[list[Result], Staged, Assessed]:
     """The results, what is verified, for its shape, and the accuracy of all pieces of all."""
     with opened() as (staged, run):
         # Without an axis to split the operands are read whole: their values may describe the work.
@@ -84,38 +84,38 @@ def _judge(
         if pieces.axis is None:
             with by_threads(threads):
                 operands = staged.read() if workload.splits else whole
-                return results, whole, _judge_piece(workload, operands, run, next(iter(pieces)))
+                return results, whole, _assess_piece(workload, operands, run, next(iter(pieces)))
     # No file is open when processes begin: each opens its own.
     processes = min(threads, len(pieces))
-    judge = partial(_judge_pieces, workload, opened, pieces.shared, threads // processes)
-    found: Judged = [{} for _ in results]
+    assess = partial(_assess_pieces, workload, opened, pieces.shared, threads // processes)
+    found: Assessed = [{} for _ in results]
     with Bar(f"verify {workload.name}", pieces.length) as bar:
-        for piece, assessed in zip(pieces, shared_out(judge, list(pieces), processes), strict=True):
-            for accuracies, more in zip(found, assessed, strict=True):
+        for piece, shared in zip(pieces, shared_out(assess, list(pieces), processes), strict=True):
+            for accuracies, more in zip(found, shared, strict=True):
                 accuracies.update(more)
             bar.show(piece.stop)
     log.info("in %d pieces along axis %s", len(pieces), pieces.axis)
     return results, whole, found
 
 
-def _judge_pieces(
+def _assess_pieces(
     workload: Workload,
     opened: Opened,
     shared: frozenset[str],
     threads: int,
     pieces: Sequence[Piece],
-) -> Iterator[Judged]:
+) -> Iterator[Assessed]:
     """The accuracies of one piece after another, which have operands in common."""
     with opened() as (staged, run), by_threads(threads):
         known = {name: staged.operand(name) for name in shared}
         for piece in pieces:
-            yield _judge_piece(workload, piece.of(staged).read(known), run, piece)
+            yield _assess_piece(workload, piece.of(staged).read(known), run, piece)
 
 
-def _judge_piece(workload: Workload, operands: Staged, run: RunFile, piece: Piece) -> Judged:
+def _assess_piece(workload: Workload, operands: Staged, run: RunFile, piece: Piece) -> Assessed:
     """The accuracy of a piece of every result; what it takes is free again afterwards."""
     reference = workload.reference(operands)
-    found: Judged = []
+    found: Assessed = []
     axes: tuple[str, ...] = ()
     for result in run.results:
         accuracies: dict[str, Accuracy] = {}
@@ -123,7 +123,7 @@ def _judge_piece(workload: Workload, operands: Staged, run: RunFile, piece: Piec
         if outline is not None:
             axes = axes or workload.product(operands, outline).axes  # of all results the same
             data = run.read(result, piece.within(axes, outline.shape))
-            computed = workload.as_computed(operands, result.steps)
+            computed = workload.as_computed(operands, result.plan_words)
             accuracies[str(piece)] = workload.assess(
                 computed, reference, data, precision_of(result), result.backend
             )
@@ -144,7 +144,7 @@ def _record(
     accuracies: Mapping[str, Accuracy],
     ceilings: Ceilings,
 ) -> Record:
-    computed = workload.as_computed(outline, result.steps)
+    computed = workload.as_computed(outline, result.plan_words)
     shape = workload.shape(computed, precision_of(result))
     common = {
         "workload": workload.name,

@@ -29,20 +29,20 @@ def chunk_shape(
 
 def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Where the chunks begin that a part meets, in the order of the array."""
-    steps = [
-        range(span.start // step * step, span.stop, step)
-        for span, step in zip(ranges, chunk, strict=True)
+    places = [
+        range(span.start // size * size, span.stop, size)
+        for span, size in zip(ranges, chunk, strict=True)
     ]
-    return _every(steps)
+    return _every(places)
 
 
-def _every(steps: Sequence[range]) -> Iterator[tuple[int, ...]]:
+def _every(places: Sequence[range]) -> Iterator[tuple[int, ...]]:
     """The product of ranges, the last one fastest; `itertools.product` would make each whole."""
-    if not steps:
+    if not places:
         yield ()
         return
-    for outer in _every(steps[:-1]):
-        for last in steps[-1]:
+    for outer in _every(places[:-1]):
+        for last in places[-1]:
             yield (*outer, last)
 
 
@@ -64,5 +64,5 @@ def overlap(
 def inside_of(shape: Sequence[int], chunk: Sequence[int], offset: Sequence[int]) -> tuple[int, ...]:
     """The part of a chunk that lies within the array: all of it but at the edges."""
     return tuple(
-        min(step, length - start) for length, step, start in zip(shape, chunk, offset, strict=True)
+        min(size, length - start) for length, size, start in zip(shape, chunk, offset, strict=True)
     )

@@ -72,7 +72,7 @@ def _check(dataset: h5py.Dataset, box: Box) -> None:
     every = (1 << len(filters)) - 1
     packed: list[tuple[tuple[int, ...], int]] = []
 
-    def look(chunk: Any) -> None:
+    def check(chunk: Any) -> None:
         places = zip(chunk.chunk_offset, dataset.chunks, box, strict=True)
         if not all(at < span.stop and span.start < at + length for at, length, span in places):
             return
@@ -81,7 +81,7 @@ def _check(dataset: h5py.Dataset, box: Box) -> None:
         else:
             packed.append((chunk.chunk_offset, chunk.filter_mask))
 
-    dataset.id.chunk_iter(look)
+    dataset.id.chunk_iter(check)
 
     def decode(offset: tuple[int, ...], mask: int, stored: bytes) -> None:
         try:

@@ -61,7 +61,7 @@ def coordinates_of(
                 _values_of(file, source, name, of, None, check)
             else:
                 made[name] = _of_axis(file, source, found, name, of, check)
-    mistakes.tell()
+    mistakes.raise_all()
     if source.sample_rate_hz is not None and not wrong:
         axis = _sampled(found)
         if axis in made:

@@ -36,8 +36,8 @@ class Result:
     """One implementation's result at one precision, with its times.
 
     ``data`` is None when it could not be computed; ``reason`` then says why. ``rounding`` is that
-    of the precision's terms, which a peer may do in its own way; commas between them. ``steps`` are
-    the implementation's. ``chunks`` is in how many it was streamed, if it was.
+    of the precision's terms, which a peer may do in its own way; commas between them. The words
+    of the plan are the implementation's. ``chunks`` is in how many it was streamed, if it was.
     """
 
     implementation: str
@@ -48,7 +48,7 @@ class Result:
     data: Array | None
     reason: str = ""
     rounding: str = ""
-    steps: str = ""
+    plan_words: str = ""
     time_us_p20: float | None = None
     time_us_p50: float | None = None
     time_us_p80: float | None = None

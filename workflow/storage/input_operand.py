@@ -53,7 +53,7 @@ class Mistakes:
         except InputError as error:
             self._found += error.mistakes
 
-    def tell(self) -> None:
+    def raise_all(self) -> None:
         """Raise InputError with all of them, where there are any."""
         if self._found:
             raise InputError(*self._found)

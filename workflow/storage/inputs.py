@@ -1,6 +1,6 @@
 """Operands that a user brings: where they lie in an HDF5 file, what is allowed, reading them.
 
-Everything that can be told from a file's headers is told by `describe_operand`, before any job
+Everything that follows from a file's headers is checked by `describe_operand`, before any job
 starts; `read_operand` makes the same checks and then reads. Both raise InputError with what was
 found and what is allowed, its text starting with the key of the config that it is about.
 """

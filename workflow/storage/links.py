@@ -69,10 +69,10 @@ def _checked(found: h5py.HLObject, file: h5py.File, path: str, external: bool) -
 
 def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, list[Path]]:
     """The object at a path, each link checked before it is followed, and the files on the way."""
-    place, steps, followed = file["/"], _steps(path), 0
+    place, components, followed = file["/"], _components(path), 0
     through: list[Path] = []
-    while steps:
-        name = steps.pop(0).encode()
+    while components:
+        name = components.pop(0).encode()
         if not isinstance(place, h5py.Group) or not place.id.links.exists(name):
             raise DatasetError(f"{file.filename} has no dataset {path}{_choices(file, path)}")
         kind = place.id.links.get_info(name).type
@@ -82,7 +82,7 @@ def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, li
         if kind == h5py.h5l.TYPE_SOFT:
             target = place.id.links.get_val(name).decode()
             place = place.file["/"] if target.startswith("/") else place
-            steps = _steps(target) + steps
+            components = _components(target) + components
         elif kind == h5py.h5l.TYPE_EXTERNAL:
             linked, target = (text.decode() for text in place.id.links.get_val(name))
             beside = Path(place.file.filename).parent / linked
@@ -113,7 +113,7 @@ def _led_through(path: Path, target: str) -> list[Path]:
         return [path, *_walk(held, target, external=True)[1]]
 
 
-def _steps(path: str) -> list[str]:
+def _components(path: str) -> list[str]:
     return [step for step in path.split("/") if step not in ("", ".")]
 
 

@@ -157,7 +157,7 @@ def _described(
         elif plain:
             wrong = len(right) < len(plain)
             coordinates = describe_coordinates(source, right, check=check, wrong=wrong)
-    mistakes.tell()
+    mistakes.raise_all()
     for operand in there:
         whole = found[operand.name][1]
         for name, carried in whole.coordinates().items() if whole else ():

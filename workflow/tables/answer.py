@@ -16,7 +16,7 @@ from workflow.tables.readable import Column, number
 
 SAME = 0.03
 """A ratio of times that is nearer to 1 than this is called the same."""
-TOLD = 0.25
+SETTLED = 0.25
 """An interval of a ratio that holds 1 and goes farther from it than this does not tell that two
 times are the same: that of two times that have just settled goes no farther."""
 
@@ -132,7 +132,7 @@ def _speed(
         return "no peer to compare with"
     who = f"{peer.implementation} at {peer.precision}"
     if low is not None and high is not None and low < 1 < high:
-        if low < 1 / (1 + TOLD) or high > 1 + TOLD:
+        if low < 1 / (1 + SETTLED) or high > 1 + SETTLED:
             return f"its times and those of {who} are too uneven to tell which is faster"
         return f"as fast as {who}"
     if abs(speedup - 1) < SAME:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 
 NOTHING: Mapping[str, Any] = {}
 """No products of other workloads."""
+_PLAN = "plan"
+
+
+def plan_words_of(staged: Staged) -> str:
+    """The plan that computed a result, from `Workload.as_computed`; empty where none is named."""
+    return str(staged.attributes.get(_PLAN, ""))
 
 
 class Workload(ABC):
@@ -177,12 +184,15 @@ class Workload(ABC):
         """`check` by the product files themselves: files may have changed since the first one."""
         self.check({name: read_outline(path) for name, path in upstream.items()})
 
-    def as_computed(self, staged: Staged, steps: str) -> Staged:
-        """The operands with what an implementation made of them (`Implementation.steps`).
+    def as_computed(self, staged: Staged, plan_words: str) -> Staged:
+        """The operands with what an implementation made of them (`Implementation.plan_words`).
 
-        `shape` and `assess` take these for its result; the same as staged in most kinds.
+        `shape` and `assess` take these for its result, and read the words by `plan_words_of`; the
+        same as staged where there are none.
         """
-        return staged
+        if not plan_words:
+            return staged
+        return replace(staged, attributes={**staged.attributes, _PLAN: plan_words})
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """``splits`` for operands with these axes, whose names may be the study's own."""

@@ -31,14 +31,12 @@ from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
 from workflow.storage.operands import Operand
 from workflow.windows import check_window
-from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.base import NOTHING, Workload, plan_words_of, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RAN = "ran"
-"""The attribute with what ran on a GPU, in words."""
 SAMPLES = Operand(
     "samples", ("axis_0", "polarization", "antenna", "time"), free=True, named=True
 )  # fmt: skip
@@ -209,15 +207,11 @@ class Channelise(Workload):
         def compute(given: Mapping[str, Any]) -> Any:
             return channelise(given["samples"], window=given["coefficients"], **how)
 
-        algorithm, steps = _algorithm(self._problem(staged, precision), device)
+        algorithm, plan_words = _algorithm(self._problem(staged, precision), device)
         return Implementation(
             "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
-            steps=steps,
+            plan_words=plan_words,
         )  # fmt: skip
-
-    def as_computed(self, staged: Staged, steps: str) -> Staged:
-        """With what ran."""
-        return replace(staged, attributes={**staged.attributes, _RAN: steps}) if steps else staged
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """NumPy on the CPU, CuPy and cuFFT on a GPU: filtered samples in memory."""
@@ -249,7 +243,7 @@ class Channelise(Workload):
         """See `assess_channelise`."""
         return assess_channelise(
             reference, result.reshape(-1, *result.shape[-2:]), precision, backend=device,
-            ran=staged.attributes.get(_RAN, ""),
+            ran=plan_words_of(staged),
         )  # fmt: skip
 
     def _channels(self, staged: Staged) -> tuple[str, dict[str, Coordinate]]:

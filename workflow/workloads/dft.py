@@ -25,14 +25,12 @@ from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
 from workflow.storage.operands import Operand
 from workflow.windows import check_window, make_window
-from workflow.workloads.base import NOTHING, Workload, register
+from workflow.workloads.base import NOTHING, Workload, plan_words_of, register
 from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RAN = "plan"
-"""The attribute with the plan that ran, in words."""
 SAMPLES = Operand("samples", ("axis_0", "axis_1", "batch", "sample"), free=True, named=True)
 WINDOW = Operand("window", ("sample",), real=True)
 
@@ -167,15 +165,11 @@ class Dft(Workload):
 
         *leading, length = staged.operands["samples"].shape
         rows = int(np.prod(leading))
-        algorithm, steps = transforms.algorithm(rows, length, precision, device)
+        algorithm, plan_words = transforms.algorithm(rows, length, precision, device)
         return Implementation(
             "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
-            steps=steps,
+            plan_words=plan_words,
         )  # fmt: skip
-
-    def as_computed(self, staged: Staged, steps: str) -> Staged:
-        """With the plan that ran."""
-        return replace(staged, attributes={**staged.attributes, _RAN: steps}) if steps else staged
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
@@ -200,7 +194,7 @@ class Dft(Workload):
         device: str,
     ) -> Accuracy:
         """See `transforms.assess_transform`, by what ran."""
-        ran = staged.attributes.get(_RAN, "")
+        ran = plan_words_of(staged)
         return transforms.assess_transform(reference, result, precision, backend=device, ran=ran)
 
     def product(self, staged: Staged, result: Array) -> Product:

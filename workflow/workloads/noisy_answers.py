@@ -11,7 +11,6 @@ from argand import Device, Gate, Precision, run_trajectories
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.noise_accuracy import NoiseReference, assess_means
-from workflow.accuracy.vector_accuracy import state_bounds
 from workflow.circuits import density_matrix, fused_gates
 from workflow.circuits import trajectory_answers as means
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
@@ -121,9 +120,7 @@ class NoisyAnswers(StateAnswers):
         device: str,
     ) -> Accuracy:
         """See `assess_means`."""
-        size = staged.operands["state"].size
-        bounds = state_bounds(precision, device, size, **self.applied(staged))
-        return assess_means(reference, result, precision, bounds)
+        return assess_means(reference, result, precision, self.bounds(staged, precision, device))
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The means, their standard errors beside them, and the fidelity in the title."""

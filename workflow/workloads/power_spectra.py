@@ -28,15 +28,13 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
 from workflow.windows import check_window, make_window
-from workflow.workloads.base import NOTHING
+from workflow.workloads.base import NOTHING, plan_words_of
 from workflow.workloads.baselines import implementations
 from workflow.workloads.dft import SAMPLES, Dft
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RAN = "ran"
-"""The attribute with what of ours ran, in words."""
 _WINDOW = Operand("window", ("segment_sample",), real=True)
 _MOST_DRAWN = 1024
 """Rows and columns of a spectrogram's picture, at most."""
@@ -188,15 +186,11 @@ class PowerSpectra(Dft):
                 window=given["window"], precision=precision, detrend=problem.detrend, **scale,
             )  # fmt: skip
 
-        algorithm, steps = _algorithm(problem, device)
+        algorithm, plan_words = _algorithm(problem, device)
         return Implementation(
             "argand", precision, algorithm, compute, partial(operands.cast, precision=precision),
-            steps=steps,
+            plan_words=plan_words,
         )  # fmt: skip
-
-    def as_computed(self, staged: Staged, steps: str) -> Staged:
-        """With what ran."""
-        return replace(staged, attributes={**staged.attributes, _RAN: steps}) if steps else staged
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """scipy.signal on the CPU; on a GPU windowed segments, cuFFT and squares through CuPy."""
@@ -224,7 +218,7 @@ class PowerSpectra(Dft):
         assert isinstance(reference, SpectraReference)
         return assess_spectra(
             reference, result.reshape(-1, *result.shape[-2:]), precision, backend=device,
-            ran=staged.attributes.get(_RAN, ""),
+            ran=plan_words_of(staged),
         )  # fmt: skip
 
     def _axes(self, staged: Staged) -> tuple[str, dict[str, Coordinate]]:

@@ -13,7 +13,7 @@ from argand.readout.problem import chosen_qubits, parse_pauli
 
 from workflow.accuracy import Accuracy
 from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
-from workflow.accuracy.vector_accuracy import state_bounds
+from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
@@ -163,9 +163,13 @@ class StateAnswers(Statevector):
         device: str,
     ) -> Accuracy:
         """See `assess_answer`."""
-        size = staged.operands["state"].size
-        bounds = state_bounds(precision, device, size, **self.applied(staged))
+        bounds = self.bounds(staged, precision, device)
         return assess_answer(reference, result, precision, bounds, backend=device)
+
+    def bounds(self, staged: Staged, precision: Precision, device: str) -> StateBounds:
+        """The bounds of the state that is answered from."""
+        size = staged.operands["state"].size
+        return state_bounds(precision, device, size, **self.applied(staged))
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Counts by basis state, expectation values by string, or probabilities by outcome."""

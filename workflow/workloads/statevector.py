@@ -109,7 +109,7 @@ class Statevector(Workload):
         self._check_state(size.qubits, upstream)
 
     def _size(self) -> CircuitSize:
-        """Told without the circuit's matrices; raises CircuitError."""
+        """Found without the circuit's matrices; raises CircuitError."""
         from workflow.circuits import circuit_size
 
         return circuit_size.size_of(self.case.circuit, self._width())
@@ -178,12 +178,12 @@ class Statevector(Workload):
         found = operands.staged(source, [STATE], upstream, allow_nonfinite=allow)
         return dict(found.operands), dict(found.drawn), dict(found.attributes)
 
-    def as_computed(self, staged: Staged, steps: str) -> Staged:
+    def as_computed(self, staged: Staged, plan_words: str) -> Staged:
         """With the passes that an implementation fused the gates to.
 
         ``passes`` is (passes, 3): width, terms and times of each (`Applied`).
         """
-        return fused.with_passes(staged, steps) if steps else staged
+        return fused.with_passes(staged, plan_words) if plan_words else staged
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """batch gates on n amplitudes, 8 2^w n operations each; the state moves once a pass."""
@@ -200,13 +200,13 @@ class Statevector(Workload):
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Our kernel for each pass; what each needs beside the state is there before."""
         qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
-        algorithm, steps = "gates in place", ""
+        algorithm, plan_words = "gates in place", ""
         if self.case.fuse == "auto":
             given = [(gate.matrix, gate.targets) for gate in gates]
             plan = plan_circuit(qubits, given, precision=precision, device=device)
             forms, groups, predicted = plan.forms, plan.groups, plan.predicted_seconds
-            steps = fused.plan_described(plan)
-            algorithm += f", {fused.in_words(steps)}"
+            plan_words = fused.plan_described(plan)
+            algorithm += f", {fused.in_words(plan_words)}"
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
             groups = (Group(1),) * len(forms)
@@ -228,15 +228,15 @@ class Statevector(Workload):
             return operands.cast({"state": given["state"]}, precision)
 
         return Implementation(
-            "argand", precision, algorithm, compute, prepare, 1e6 * predicted, steps
+            "argand", precision, algorithm, compute, prepare, 1e6 * predicted, plan_words
         )
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
         """The gates with NumPy's product on the CPU, with cuBLAS's on a GPU."""
-        gates, steps = fused_gates.gates_in(staged.operands), ""
+        gates, plan_words = fused_gates.gates_in(staged.operands), ""
         if self.case.fuse == "auto":
             gates = fused_gates.fused_for_products(qubits_of(staged), gates, device)
-            steps = fused.described(
+            plan_words = fused.described(
                 [gate.matrix for gate in gates], [len(gate.targets) for gate in gates]
             )
         # The targets stay on the host: they decide what is launched.
@@ -249,9 +249,11 @@ class Statevector(Workload):
         def prepare(given: Mapping[str, Array], precision: Precision) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"], "matrices": matrices}, precision)
 
-        passes = f", {fused.in_words(steps)}" if steps else ""
+        passes = f", {fused.in_words(plan_words)}" if plan_words else ""
         found = implementations(self.case, device, "gemm", call, prepare)
-        return [replace(one, algorithm=one.algorithm + passes, steps=steps) for one in found]
+        return [
+            replace(one, algorithm=one.algorithm + passes, plan_words=plan_words) for one in found
+        ]
 
     def reference(self, staged: Staged) -> StateReference:
         """The staged gates one by one in fp64 by NumPy."""

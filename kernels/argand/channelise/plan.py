@@ -92,8 +92,8 @@ class ChannelisePlan:
         """Dynamic shared memory of a block (``ChannelisePlan`` of cuda/channelise/plan.cuh)."""
         first, second, last = self.radices
         least = second * (last + (last % 2 == 0))
-        wanted = max(1, 16 // first)
-        line = least + (wanted - least % 16) % 16 if self.columns >= 16 else least
+        bank = max(1, 16 // first)
+        line = least + (bank - least % 16) % 16 if self.columns >= 16 else least
         return self.groups * self.batch * first * line * 8
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ def apply_gate(
             CPU, CuPy arrays on their GPU.
         matrix: (2^k, 2^k); bit j of a row or column number is targets[j]. It need not be unitary.
             On a GPU the call cache serves NumPy arrays of the same content. A CuPy array is not
-            looked at, so that nothing waits for it: up to 7 qubits the gate is a product whatever
+            read, so that nothing waits for it: up to 7 qubits the gate is a product whatever
             the matrix holds; that of a wider gate is copied to the host.
         targets: k different qubits in any order. Up to 7 have kernels of their own; wider gates are
             products of `argand.gemm` and take memory for two more states.

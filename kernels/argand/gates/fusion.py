@@ -79,9 +79,9 @@ class Growing:
         mask |= self.mask
         taken, waiting, weight = list(self.taken), dict(self.waiting), self.weight
         ready: list[int] = []
-        looking = list(self.ready)
-        while looking:
-            number = looking.pop()
+        candidates = list(self.ready)
+        while candidates:
+            number = candidates.pop()
             if dependencies.lacks(number, mask) or len(taken) == most:
                 ready.append(number)
                 continue
@@ -91,7 +91,7 @@ class Growing:
                 left = waiting.get(follower, dependencies.counts[follower]) - 1
                 if left == 0:
                     waiting.pop(follower, None)
-                    looking.append(follower)
+                    candidates.append(follower)
                 else:
                     waiting[follower] = left
         return Growing(mask, taken, waiting, ready, weight)

@@ -85,7 +85,7 @@ def apply_device_matrix(
     precision: Precision,
     key: Key | None,
 ) -> bool:
-    """Apply a gate whose matrix is on the state's GPU, in place, without a look at the matrix.
+    """Apply a gate whose matrix is on the state's GPU, in place, without reading the matrix.
 
     Its shape and the qubits were checked. It returns False, and does nothing, for a gate that has
     no kernel. Raises CompileError where NVRTC fails.

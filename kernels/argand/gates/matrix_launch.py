@@ -1,4 +1,4 @@
-"""Launches of gates whose matrix lies on the GPU: nothing waits for it, and nothing looks at it."""
+"""Launches of gates whose matrix lies on the GPU: nothing waits for it, and nothing reads it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class CallPlan:
     and later changes of tuned plans do not concern the plan. A plan serves many streams; the calls
     of one stream are made by one thread at a time. A CUDA graph that captured a call holds
     addresses of the plan's memory, so the plan must live as long as the graph; CuPy lets no call of
-    cuBLAS or cuFFT be captured. An array that a plan has seen is not looked at again while it
+    cuBLAS or cuFFT be captured. An array that a plan has seen is not checked again while it
     lives: to assign to its shape does not change what the plan reads.
 
     Raises what the operation's function does, TypeError for tensors, and ValueError for arrays that

@@ -22,7 +22,7 @@ _CALLS_BEFORE = 2
 _GRAPHS_PER_STREAM = 4
 """Graphs of a form on a stream: a loop's arrays alternate between a few addresses."""
 _MOST_MISSED = 8
-"""Addresses of a single kernel that are remembered until they come again."""
+"""Addresses of a single kernel that are kept until they come again."""
 _MAX_STREAMS = 8
 """Streams on which a form has graphs."""
 _MAX_GRAPHS = 512

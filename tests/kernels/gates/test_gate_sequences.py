@@ -48,13 +48,13 @@ def test_a_circuit_is_the_same_in_sequences(rng: np.random.Generator) -> None:
     passes, groups = sequences_of(qubits, circuit)
     assert sorted(number for one in passes for number in one.gates) == [*range(61)]
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
-    wanted, found = state.copy(), state.copy()
+    expected, found = state.copy(), state.copy()
     for gate in circuit:
-        apply_gate(wanted, gate.matrix, gate.targets, controls=gate.controls)
+        apply_gate(expected, gate.matrix, gate.targets, controls=gate.controls)
     fused = [fused_gate([circuit[n] for n in one.gates], one.qubits) for one in passes]
     for gate in fused:
         apply_gate(found, gate.matrix, gate.targets, controls=gate.controls)
-    np.testing.assert_allclose(found, wanted, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
     for group, members in zip(groups, in_groups(groups), strict=True):
         shared = passes[members]
         if len(shared) > 1:
@@ -123,9 +123,9 @@ def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], th
     tile = rng.standard_normal((2**12, 2)).view(complex)[:, 0]
     roles = tables.roles_of(targets)
     moved = tables.permuted(matrix, [targets.index(place) for place in roles.rows])
-    wanted = tile.copy()
-    apply_gate(wanted, matrix, targets)
-    np.testing.assert_allclose(by_kernel(tile, roles, moved, threads), wanted, atol=1e-12)
+    expected = tile.copy()
+    apply_gate(expected, matrix, targets)
+    np.testing.assert_allclose(by_kernel(tile, roles, moved, threads), expected, atol=1e-12)
     for pattern in (roles.read[:3], roles.result[:3]):
         assert independent([tables._VECTORS[place] for place in pattern])
     masks = [tables.mask_of(place) for place in range(12)]
@@ -156,9 +156,9 @@ def test_gates_on_fewer_qubits_are_placed(rng: np.random.Generator) -> None:
     places, placed = tables.placed_gate(form, tile)
     assert places == (2, 6, 10, 11)
     state = rng.standard_normal((16, 2)).view(complex)[:, 0]
-    wanted = state.copy()
-    apply_gate(wanted, matrix, (1, 0))
-    np.testing.assert_allclose(placed @ state, wanted, atol=1e-13)
+    expected = state.copy()
+    apply_gate(expected, matrix, (1, 0))
+    np.testing.assert_allclose(placed @ state, expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("precision", ["3xfp16", pytest.param("3xtf32", marks=pytest.mark.slow)])
@@ -187,9 +187,9 @@ def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
     assert len(groups) == 2
     assert sorted(number for one in passes for number in one.gates) == [*range(len(circuit))]
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
-    wanted = state.copy()
+    expected = state.copy()
     for gate in circuit:
-        apply_gate(wanted, gate.matrix, gate.targets, controls=gate.controls)
+        apply_gate(expected, gate.matrix, gate.targets, controls=gate.controls)
     fused = [fused_gate([circuit[n] for n in one.gates], one.qubits) for one in passes]
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in fused]
     for group, members in zip(groups, in_groups(groups), strict=True):
@@ -212,7 +212,7 @@ def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
                 for place, qubit in enumerate(outside):
                     both = (row >> bit & 1) & (numbers >> qubit & 1)
                     state *= np.where(both, table["outside"][bit, place], 1)
-    np.testing.assert_allclose(state, wanted, atol=1e-12)
+    np.testing.assert_allclose(state, expected, atol=1e-12)
 
 
 def test_what_is_a_phase() -> None:

@@ -220,9 +220,9 @@ def test_nan_of_any_bits_and_either_part(
     b.view(np.uint32)[40, 2 * 30] = bits
     found = gemm(cp.asarray(a), cp.asarray(b), precision=precision, kernels="mma.sync").get()
     for part in (found.real, found.imag):
-        wanted = np.zeros(found.shape, bool)
-        wanted[3], wanted[:, 30] = True, True
-        assert (np.isnan(part) == wanted).all()
+        expected = np.zeros(found.shape, bool)
+        expected[3], expected[:, 30] = True, True
+        assert (np.isnan(part) == expected).all()
 
 
 @pytest.mark.exhaustive

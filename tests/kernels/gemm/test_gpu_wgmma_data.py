@@ -1,6 +1,6 @@
 """The Hopper kernels on every kind of data, op and place, and by every rounding (an sm_90 GPU).
 
-Results are judged as records are: by the a-priori bound, element by element against fp64.
+Results are verified as records are: by the a-priori bound, element by element against fp64.
 """
 
 from __future__ import annotations

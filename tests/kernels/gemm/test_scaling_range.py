@@ -38,7 +38,7 @@ def test_every_line_by_the_definition(seed, batch, rows, columns, exponents, dty
             assert found[index] == spread_of(lines[index])
 
 
-def test_large_operands_are_looked_at_in_parts(monkeypatch):
+def test_large_operands_are_scanned_in_parts(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((5, 33, 70)) + 1j * rng.standard_normal((5, 33, 70))
     whole = [line_spreads(x, axis) for axis in (-1, -2)]

@@ -126,7 +126,7 @@ def test_out_may_be_an_operand(cp: Any, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("value", [-1.0, 0.0, np.nan, np.inf, 1e-39, 3e38])
 @pytest.mark.parametrize("n", [6, 16, 33, 128])
-def test_what_is_not_definite_is_told(
+def test_what_is_not_definite_is_reported(
     cp: Any, rng: np.random.Generator, n: int, value: float, dtype: str
 ) -> None:
     if dtype == "complex128" and value in (1e-39, 3e38):

@@ -9,7 +9,7 @@ from scipy import special
 
 from tests.covers import examples
 from tests.kernels.precisions import SOFTMAX, UNSCALED
-from workflow.accuracy.judgement import PROVABLE
+from workflow.accuracy.assessment import PROVABLE
 from workflow.accuracy.references import softmax_reference
 from workflow.accuracy.softmax_accuracy import assess_softmax
 

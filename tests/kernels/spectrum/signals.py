@@ -73,7 +73,7 @@ class Signal:
     def window(self) -> Array:
         return window_of(self.options.get("window", "hann"), self.length)
 
-    def judged(self, found: Array, precision: str, backend: str, ran: str = BLOCKS) -> Accuracy:
+    def assessed(self, found: Array, precision: str, backend: str, ran: str = BLOCKS) -> Accuracy:
         """The verdict on a result, by the bound of what ran."""
         problem = self.problem(precision)
         reference = spectra_reference(

@@ -64,7 +64,7 @@ def estimated(cp: Any, one: Signal, precision: str) -> Any:
 
 
 def verify(one: Signal, found: Any, precision: str, ran: str) -> None:
-    accuracy = one.judged(found, precision, "cuda", ran)
+    accuracy = one.assessed(found, precision, "cuda", ran)
     assert accuracy.verdict in ("verified", "unproven"), accuracy.reason
     assert accuracy.verified or ran != "kernel"
 

@@ -19,7 +19,7 @@ def test_every_bin_is_scipys_within_the_bound(name: str, precision: str) -> None
     out = np.full(one.power.shape, np.nan, PRECISIONS[precision].real_output)
     found = spectrum(one.operand(), one.length, **one.options, precision=precision, out=out)
     assert found is out
-    accuracy = one.judged(out, precision, "cpu")
+    accuracy = one.assessed(out, precision, "cpu")
     assert accuracy.verdict in ("verified", "unproven"), accuracy.reason
     assert accuracy.verified or precision in ("fp16", "tf32", "bf16")
 
@@ -34,22 +34,22 @@ def test_fp64_is_scipys(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["spectrogram", "whole", "real", "strong tone", "less lines"])
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "3xfp16", "fp16"])
-def test_a_wrong_bin_is_told(name: str, precision: str) -> None:
+def test_a_wrong_bin_is_reported(name: str, precision: str) -> None:
     one = SIGNALS[name]
     found = spectrum(one.operand(), one.length, **one.options, precision=precision)
     place = (*[0] * (found.ndim - 2), found.shape[-2] // 2, found.shape[-1] // 3)
     for wrong in (0.0, -found[place], found[place] * 1.2, np.nan):
         planted = found.copy()
         planted[place] = wrong
-        assert one.judged(planted, precision, "cpu").verdict in ("wrong", "suspect"), wrong
+        assert one.assessed(planted, precision, "cpu").verdict in ("wrong", "suspect"), wrong
     moved = np.roll(found, 1, axis=-1)
-    assert one.judged(moved, precision, "cpu").verdict in ("wrong", "suspect")
+    assert one.assessed(moved, precision, "cpu").verdict in ("wrong", "suspect")
 
 
 def test_a_coarse_precision_is_rounded_and_raises_the_floor() -> None:
     one = SIGNALS["strong tone"]
     floors = [
-        one.judged(
+        one.assessed(
             spectrum(one.operand(), one.length, **one.options, precision=name), name, "cpu"
         ).measures["noise_floor_db"] or np.inf
         for name in ("bf16", "fp16", "fp32", "fp64")
@@ -64,7 +64,7 @@ def test_scalloping_is_the_windows() -> None:
     for window, lost in (("boxcar", 3.92), ("hann", 1.42), ("flattop", 0.01)):
         one = drawn(64, 20, window=window)
         found = spectrum(one.operand(), 64, window=window)
-        accuracy = one.judged(found, "fp32", "cpu")
+        accuracy = one.assessed(found, "fp32", "cpu")
         assert accuracy.measures["scalloping_db"] == pytest.approx(lost, abs=0.01)
 
 
@@ -100,11 +100,11 @@ def test_welchs_default_is_a_constant_trend_and_a_ramp_leaves_its_noise() -> Non
     assert left.max() < 1e-12 * spectrum(ramp, 128, average="all", detrend="constant").max()
 
 
-def test_a_trend_that_was_left_is_told() -> None:
+def test_a_trend_that_was_left_is_reported() -> None:
     one = SIGNALS["less means"]
     given = one.options | {"detrend": None}
     found = spectrum(one.operand(), one.length, **given)
-    assert one.judged(found, "fp32", "cpu").verdict == "wrong"
+    assert one.assessed(found, "fp32", "cpu").verdict == "wrong"
 
 
 def test_layouts_and_types_are_read_as_they_are() -> None:
@@ -129,7 +129,7 @@ def test_what_is_not_finite_is_in_its_groups_alone(bad: float, precision: str) -
     assert found[0].all()
     assert not found[1, 2].any()
     assert np.delete(found[1], 2, axis=0).all()
-    assert one.judged(np.where(found, one.power, np.nan), precision, "cpu").verdict == "verified"
+    assert one.assessed(np.where(found, one.power, np.nan), precision, "cpu").verdict == "verified"
 
 
 @pytest.mark.parametrize("shape", [(0,), (15,), (0, 100), (3, 0)])

@@ -7,7 +7,7 @@ import math
 import pytest
 from argand import PRECISIONS
 
-from workflow.accuracy.judgement import PROVABLE, Checks
+from workflow.accuracy.assessment import PROVABLE, Checks
 
 FP32 = PRECISIONS["fp32"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workflow.accuracy.judgement import Accuracy, worst_of
+from workflow.accuracy.assessment import Accuracy, worst_of
 from workflow.accuracy.measures import every_measure, measured
 from workflow.records import Record
 from workflow.tables.readable import ACCURACY

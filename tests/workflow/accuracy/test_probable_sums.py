@@ -20,8 +20,8 @@ from argand.runtime.plan import MMA_DEPTH
 from scipy import stats
 
 from tests.kernels.tensor_core_sums import added
+from workflow.accuracy.assessment import FAILURE
 from workflow.accuracy.bounds import accumulator_roundoff
-from workflow.accuracy.judgement import FAILURE
 from workflow.accuracy.probabilistic import (
     MIXED_DEPTH,
     SUM_DEVIATION,
@@ -56,8 +56,8 @@ class Kernel:
 
     def product(self, a: Array, b: Array, precision: Precision) -> Array:
         """(m, k) @ (k, n)."""
-        step = MMA_DEPTH[precision.operand.name]
-        depth = step * self.slices
+        mma_k = MMA_DEPTH[precision.operand.name]
+        depth = mma_k * self.slices
         missing = -a.shape[1] % depth
         left = [np.pad(x, ((0, 0), (0, missing))) for x in operand_terms(a, precision, -1)]
         right = [np.pad(x, ((0, missing), (0, 0))) for x in operand_terms(b, precision, -2)]
@@ -66,21 +66,21 @@ class Kernel:
             total, carried = np.zeros((2, len(a), b.shape[1]))
             for start in range(0, left[0].shape[1], depth):
                 sums = carried if self.mixed else np.zeros_like(total)
-                for k, i, j in self._order(precision, range(start, start + depth, step)):
+                for k, i, j in self._order(precision, range(start, start + depth, mma_k)):
                     for x, y in (
                         (left[i].real, getattr(right[j], first)),
                         (left[i].imag, sign * getattr(right[j], second)),
                     ):
-                        sums = self._instruction(sums, x[:, k : k + step], y[k : k + step])
+                        sums = self._instruction(sums, x[:, k : k + mma_k], y[k : k + mma_k])
                 rounded = _fp32(total + sums)
                 carried, total = _fp32(sums - _fp32(rounded - total)), rounded
             parts.append(total)
         return np.asarray((parts[0] + 1j * parts[1]).astype(np.complex64))
 
-    def _order(self, precision: Precision, steps: range) -> list[tuple[int, int, int]]:
+    def _order(self, precision: Precision, starts: range) -> list[tuple[int, int, int]]:
         if self.mixed:
-            return [(k, *pair) for k in steps for pair in precision.products]
-        return [(k, *pair) for pair in precision.products for k in steps]
+            return [(k, *pair) for k in starts for pair in precision.products]
+        return [(k, *pair) for pair in precision.products for k in starts]
 
     def _instruction(self, sums: Array, rows: Array, columns: Array) -> Array:
         at_once = int(rows.shape[1] * self.share)

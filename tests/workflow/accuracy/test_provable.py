@@ -11,8 +11,8 @@ from argand import PRECISIONS
 from argand.device import cpu
 
 from tests.covers import EXHAUSTIVE
+from workflow.accuracy.assessment import PROVABLE
 from workflow.accuracy.coherence import coherence
-from workflow.accuracy.judgement import PROVABLE
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.accuracy.whole_error import LIMIT, whole_error
@@ -35,7 +35,7 @@ def assessed(precision: str, spoil: Any, **case: Any) -> Any:
     one = workload.argand(staged, PRECISIONS[precision], cpu())
     result = np.asarray(one.compute(one.prepare(staged.operands)))
     reference = workload.reference(staged)
-    applied = workload.as_computed(staged, one.steps)
+    applied = workload.as_computed(staged, one.plan_words)
     return [
         workload.assess(applied, reference, found, one.precision, "cpu")
         for found in (result, spoil(result.copy()))
@@ -189,7 +189,7 @@ def test_an_unproven_result_is_a_product_only_where_it_is_asked_for() -> None:
         workload_of(**size, allow_unproven=True)
 
 
-def test_auto_judges_what_the_error_is_at_most() -> None:
+def test_auto_compares_the_largest_possible_error() -> None:
     workload = workload_of(kind="gemm", m=2, n=2, k=2, tolerance=1e-3)
     assert choose(workload, [record("tf32", "verified", 1e-3)]).precision == "tf32"
     with pytest.raises(DeliveryError, match=r"at most 0\.0015"):

@@ -44,11 +44,11 @@ def state_after(gates, qubits):
     state[0] = 1
     matrices = np.concatenate([gate.matrix.reshape(-1) for gate in gates])
     targets = [gate.targets for gate in gates]
-    by_steps = evolve(state, matrices, plan_evolution(qubits, targets), NUMPY_PRODUCT)
+    by_products = evolve(state, matrices, plan_evolution(qubits, targets), NUMPY_PRODUCT)
     flat = [target for gate in targets for target in gate]
     by_axes = evolve_in_fp64(state, matrices, [len(gate) for gate in targets], flat)
-    assert np.abs(by_steps - by_axes).max() <= FP64
-    return by_steps
+    assert np.abs(by_products - by_axes).max() <= FP64
+    return by_products
 
 
 def circuit_from(tmp_path, text):
@@ -80,11 +80,11 @@ def test_the_reference_is_the_same_in_blocks(block, width, monkeypatch):
     whole = evolve_in_fp64(state, matrices, widths, flat)
     monkeypatch.setattr(exact_evolution, "BLOCK_QUBITS", block)
     found = evolve_in_fp64(state, matrices, widths, flat)
-    by_steps = evolve(state, matrices, plan_evolution(8, targets), NUMPY_PRODUCT)
+    by_products = evolve(state, matrices, plan_evolution(8, targets), NUMPY_PRODUCT)
     # 12 gates of at most 64 terms each are fewer roundings than those that FP64 allows for.
     allowed = FP64 * np.linalg.norm(whole)
     assert np.linalg.norm(found - whole) <= allowed
-    assert np.linalg.norm(by_steps - whole) <= allowed
+    assert np.linalg.norm(by_products - whole) <= allowed
     assert np.array_equal(state, before)
 
 

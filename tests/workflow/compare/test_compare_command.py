@@ -21,7 +21,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, a: Path, b: Path, *flags:
     return command.main()
 
 
-def test_a_regression_is_told_and_written(
+def test_a_regression_is_reported_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a = write_table(tmp_path / "a.csv", [PEER, ROW, ROW | {"precision": "tf32"}])

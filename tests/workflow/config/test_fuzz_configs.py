@@ -92,7 +92,7 @@ def mutations(draw: st.DrawFn) -> dict[str, Any]:
     return config
 
 
-def judge(config: Any) -> Study | None:
+def read_config(config: Any) -> Study | None:
     """The study that a config is, or None where it is refused with lines that say something."""
     try:
         return load_study(config)
@@ -118,7 +118,7 @@ def is_safe(study: Study) -> None:
 @CASES
 @given(mutations())
 def test_mutated_studies(config: dict[str, Any]) -> None:
-    if (study := judge(config)) is not None:
+    if (study := read_config(config)) is not None:
         is_safe(study)
 
 
@@ -126,7 +126,7 @@ def test_mutated_studies(config: dict[str, Any]) -> None:
 @given(VALUES | st.fixed_dictionaries({"workloads": VALUES}))
 def test_arbitrary_mappings(config: Any) -> None:
     if isinstance(config, dict):
-        judge(config)
+        read_config(config)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ TOKENS = st.sampled_from(
 @given(st.lists(TOKENS, max_size=30).map("".join))
 def test_arbitrary_text(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
-    judge(file)
+    read_config(file)
 
 
 @CASES
@@ -159,14 +159,14 @@ def test_flipped_bytes_of_a_study(file: Path, data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] = data.draw(st.integers(0, 255))
     file.write_bytes(content)
-    judge(file)
+    read_config(file)
 
 
 @settings(CASES, max_examples=examples(150))
 @given(mutations())
 def test_checks_of_mutated_studies(config: dict[str, Any]) -> None:
-    """The look at files and circuits, which is slower."""
-    study = judge(config)
+    """The check of files and circuits, which is slower."""
+    study = read_config(config)
     if study is None:
         return
     circuits = [case.circuit for case in study.workloads.values() if case.kind == "statevector"]

@@ -127,7 +127,7 @@ class TestCheck:
         assert len(lines) == 2 + 40 * 5 + 2
         assert lines[-1] == "and 20 workloads with smaller files"
 
-    def test_mistakes_of_the_config_and_of_files_are_told_at_once(self, tmp_path, monkeypatch):
+    def test_mistakes_of_the_config_and_of_files_are_reported_at_once(self, tmp_path, monkeypatch):
         path = tmp_path / "study.yaml"
         path.write_text(
             "device: cpu\nworkloads:\n  wrong: {kind: gemm, mm: 3}\n"

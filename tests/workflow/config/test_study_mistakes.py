@@ -93,7 +93,7 @@ def test_a_mistake_in_the_settings_is_one_line(settings, message):
     assert mistake(settings=settings, x={}).startswith(message)
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_mistakes_are_reported_at_once():
     message = mistakes(settings={"seed": -1}, x={"m": 0}, y={"kind": "gem"}, z=3)
     assert [line.split(":")[0] for line in message] == [
         "seed", "workloads.x.m", "workloads.y.kind", "workloads.z",

@@ -115,7 +115,7 @@ def test_the_others_are_finished_and_the_same_command_goes_on(root: Path, tmp_pa
     assert "Nothing to be done" in project.run(*targets)
 
 
-def test_a_delivery_alone_that_fails_is_told_until_it_does_not(root: Path, tmp_path: Path) -> None:
+def test_a_delivery_that_fails_is_reported_until_it_succeeds(root: Path, tmp_path: Path) -> None:
     """Its records are made before it fails, so nothing else has the tables made again."""
     good = "  good: {kind: gemm, m: 8, n: 9, k: 10, precision: auto, tolerance: 1.0e-30}\n"
     study = STUDY.partition("  good")[0].replace("fp64, fp32", "fp32") + good

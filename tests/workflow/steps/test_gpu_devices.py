@@ -11,7 +11,13 @@ import pytest
 from argand import DeviceError
 
 from workflow.steps import gpu_devices
-from workflow.steps.gpu_devices import Gpu, machine_gpus, study_gpus, tell_jobs, usable_gpus
+from workflow.steps.gpu_devices import (
+    Gpu,
+    list_gpus_for_jobs,
+    machine_gpus,
+    study_gpus,
+    usable_gpus,
+)
 
 MACHINE = [
     Gpu(0, "GPU-aaaa0000-1111", "NVIDIA H200"),
@@ -114,7 +120,7 @@ def test_a_job_takes_the_list_of_its_run(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("ARGAND_GPUS", '[[7, "GPU-7", "of an earlier run"]]')
     assert machine_gpus() == [Gpu(7, "GPU-7", "of an earlier run")]
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
-    tell_jobs()
+    list_gpus_for_jobs()
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(answers=False))
     assert machine_gpus() == [Gpu(0, "GPU-0", "card"), Gpu(1, "GPU-2", "card")]
 

@@ -28,7 +28,7 @@ def delivered(ran: Ran, path: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_are_judged_and_delivered_as_the_whole(
+def test_are_verified_and_delivered_as_the_whole(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

@@ -98,7 +98,7 @@ def test_the_jobs_of_a_group_fail_together(tmp_path: Path) -> None:
     logs[1].write_text("4 of 4 verified\n")
     logs[2].write_text("DeliveryError: no\n")
     parts = [{"jobid": job} for job in logs]
-    _emit(progress, "group_error", groupid="judge", aux_logs=["slurm/7.log"], job_error_info=parts)
+    _emit(progress, "group_error", groupid="verify", aux_logs=["slurm/7.log"], job_error_info=parts)
     for job in logs:
         _emit(progress, "job_error", jobid=job, rule_msg=None)
     verify, deliver, draw = stream.getvalue().splitlines()

@@ -28,7 +28,7 @@ def read(path: Path, name: str = "/x", **keys: Any) -> npt.NDArray[Any]:
 
 
 def refused(path: Path, name: str = "/x", **keys: Any) -> str:
-    """What both the look at the headers and the reading say."""
+    """What both the check of the headers and the reading say."""
     source = OneInput(file=path, x=name, **keys)
     with pytest.raises(InputError) as described:
         describe_operand(source, Operand("x", AXES))

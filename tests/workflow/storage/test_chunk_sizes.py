@@ -185,7 +185,7 @@ def test_chunks_that_were_never_written_are_fill_values(path: Path) -> None:
     assert read(path).sum() == 3 * 37 * 50 - 2
 
 
-def test_chunks_beyond_a_shrunk_shape_are_not_looked_at(path: Path) -> None:
+def test_chunks_beyond_a_shrunk_shape_are_not_read(path: Path) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("x", data=VALUES, dtype="f4", chunks=CHUNKS, maxshape=(None, None))
         file["x"].resize((9, 50))

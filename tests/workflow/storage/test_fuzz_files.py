@@ -44,9 +44,9 @@ def attempt(path: Path, name: Any, **keys: Any) -> str:
     """What comes of a file: "read", or "refused" by InputErrors with a message."""
     source = OneInput(file=path, x=name, **keys)
     message = []
-    for look in (describe_operand, read_operand):
+    for read in (describe_operand, read_operand):
         try:
-            look(source, Operand("x", AXES))
+            read(source, Operand("x", AXES))
         except InputError as error:
             message.append(str(error))
     assert all(text.startswith("input.") and len(text) > 20 for text in message), message

@@ -134,7 +134,7 @@ def test_an_unknown_filter(path: Path) -> None:
     assert f"/x of {path} has the filter 32767" in refused(path)
 
 
-def test_attributes_are_not_looked_at(path: Path) -> None:
+def test_attributes_are_not_read(path: Path) -> None:
     with h5py.File(path, "w") as file:
         file["x"] = np.ones(3, np.complex64)
         file["x"].attrs["units"] = np.nan

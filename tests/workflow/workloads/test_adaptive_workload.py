@@ -175,6 +175,6 @@ def test_covariances_of_visibilities_and_a_line_of_antennas():
         ),
     ],
 )
-def test_mistakes_are_told(parameters, said):
+def test_mistakes_are_reported(parameters, said):
     with pytest.raises(ValidationError, match=said):
         adaptive(**parameters)

@@ -150,7 +150,7 @@ def test_a_file_of_ones_own_is_channelised(own: Path) -> None:
     assert given.product(*computed(given)).coordinates["frequency"].units == "cycles/sample"
 
 
-def test_mistakes_are_told_before_a_job_starts(own: Path) -> None:
+def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
     time = {"time": {"dataset": "t", "units": "s"}}
     for changes, more, said in (
         ({}, {"taps": 40}, "at least channels times taps, 640, along time, got 400"),
@@ -200,7 +200,7 @@ def test_nan_is_refused_or_let_through(own: Path) -> None:
         ({"input": {"samples": "x", "file": "a.h5"}}, "samples must not be given beside input"),
     ],
 )
-def test_mistakes_of_a_study_are_told(changes: dict[str, Any], said: str) -> None:
+def test_mistakes_of_a_study_are_reported(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         bank(**DRAWN | changes)
 

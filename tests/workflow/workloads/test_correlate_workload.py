@@ -125,7 +125,7 @@ def test_axes_of_a_file_in_any_order(tmp_path: Path, order: str) -> None:
     assert product.axes == ("frequency", "integration", "input", "conjugated_input")
 
 
-def test_mistakes_are_told_before_a_job_starts(tmp_path: Path) -> None:
+def test_mistakes_are_reported_before_a_job_starts(tmp_path: Path) -> None:
     values = np.ones((10, 1, 1, 3), np.complex64)
     with pytest.raises(InputError, match="integrate must divide the 10 samples along time, got 3"):
         in_file(tmp_path, "0123", values, integrate=3).check()

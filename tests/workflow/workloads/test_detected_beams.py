@@ -89,7 +89,7 @@ def test_the_strongest_beam_points_at_the_source(beam: int) -> None:
     assert np.all(found.mean(axis=(0, 1, 3)).argmax() == beam)
 
 
-def test_a_moved_peak_is_told_in_cells() -> None:
+def test_a_moved_peak_is_reported_in_cells() -> None:
     one = workload(**KEYS["power"])
     staged, result = computed(one, "fp64")
     reference = one.reference(staged)
@@ -161,6 +161,6 @@ def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) ->
         ({"detect": "power", "kernels": {"fp16": "wgmma"}}, "kernels must not be given"),
     ],
 )
-def test_mistakes_are_told(changes: dict[str, Any], said: str) -> None:
+def test_mistakes_are_reported(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         workload(**changes)

@@ -127,7 +127,7 @@ def test_what_ran_on_a_gpu_decides_the_bound(tmp_path, monkeypatch):
     for length, fits in ((1000, False), (1009, False), (14_009, False), (97, True)):
         one = dft(length=length, batch=2)
         staged = one.stage()
-        computed = one.as_computed(staged, one.argand(staged, row, hopper).steps)
+        computed = one.as_computed(staged, one.argand(staged, row, hopper).plan_words)
         reference = one.reference(staged)
         found = (reference.values * (1 + 1e-4)).astype(np.complex64)
         accuracy = one.assess(computed, reference, found, row, "cuda")

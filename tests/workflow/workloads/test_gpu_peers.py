@@ -43,7 +43,7 @@ def test_ours_and_peers_verify(case, gpu):
         given = implementation.prepare(staged.operands)
         given = {name: cupy.asarray(data) for name, data in given.items()}
         result = cupy.asnumpy(implementation.compute(given))
-        computed = one.as_computed(staged, implementation.steps)
+        computed = one.as_computed(staged, implementation.plan_words)
         accuracy = one.assess(computed, reference, result, implementation.precision, "cuda")
         named = (implementation.name, implementation.precision.name, accuracy.reason)
         assert accuracy.verified, named

@@ -76,7 +76,7 @@ def test_dynamic_range_and_peaks_are_measured(precision):
     assert accuracy.measures["peak_shift"] == 0
 
 
-def test_a_wrong_direction_is_wrong_and_a_moved_peak_is_told():
+def test_a_wrong_direction_is_wrong_and_a_moved_peak_is_reported():
     def spoilt(result):
         result[0, 0, 3, 4] *= 1.01
         return result
@@ -177,7 +177,7 @@ def test_nan_is_refused_or_let_through(own):
         ({"rounding": {"tf32": "toward_zero"}}, "rounding must not be given"),
     ],
 )
-def test_mistakes_are_told(changes, said):
+def test_mistakes_are_reported(changes, said):
     with pytest.raises(ValidationError, match=said):
         imaged(**DRAWN | changes)
 

@@ -155,6 +155,6 @@ def test_measured_wireless_channels(real_data):
         ({"paths": 3, "input": {"file": "/f.h5", "channel": "h"}}, "paths must not be given"),
     ],
 )
-def test_mistakes_are_told(parameters, said):
+def test_mistakes_are_reported(parameters, said):
     with pytest.raises(ValidationError, match=said):
         mimo(**parameters)

@@ -153,12 +153,12 @@ def test_means_of_blocks_are_those_of_all(
         ({"probabilities": [0], "noise": {**NOISE, "bitflip": 0.1}}, "noise.bitflip"),
     ],
 )
-def test_mistakes_of_the_config_are_told(keys: dict[str, Any], said: str) -> None:
+def test_mistakes_of_the_config_are_reported(keys: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         workload(**keys)
 
 
-def test_what_has_no_density_matrix_is_told_before_a_job() -> None:
+def test_what_has_no_density_matrix_is_reported_before_a_job() -> None:
     with pytest.raises(InputError, match="noise: the circuit must have at most 10 qubits"):
         workload({"name": "ghz", "qubits": 11}, probabilities=[0]).check()
     with pytest.raises(InputError, match="observables: the Pauli string 'ZZ' has 2 letters"):

@@ -42,8 +42,8 @@ def computed(one: Dft, precision: str = "fp64") -> Any:
 
 def assessed(one: Dft, precision: str, change: Any = lambda result: result) -> Any:
     staged, result = computed(one, precision)
-    steps = one.argand(staged, PRECISIONS[precision], cpu()).steps
-    given, reference = one.as_computed(staged, steps), one.reference(staged)
+    plan_words = one.argand(staged, PRECISIONS[precision], cpu()).plan_words
+    given, reference = one.as_computed(staged, plan_words), one.reference(staged)
     return one.assess(given, reference, change(result), PRECISIONS[precision], "cpu")
 
 
@@ -120,7 +120,7 @@ def test_floor_and_scalloping_are_measured(precision: str, more: dict[str, Any])
     assert accuracy.measures.get("noise_floor_db", -400) < floor
 
 
-def test_a_line_that_is_not_there_and_another_gain_are_told() -> None:
+def test_a_line_that_is_not_there_and_another_gain_are_reported() -> None:
     def leaking(result: Any) -> Any:
         result[..., 20] += 1e-5 * result[..., 5]
         return result
@@ -168,7 +168,7 @@ def test_a_file_of_ones_own_is_estimated(own: Path) -> None:
     assert computed(power(**whole))[1].shape == (3, 1, 400)
 
 
-def test_mistakes_are_told_before_a_job_starts(own: Path) -> None:
+def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
     time = {"time": {"dataset": "t", "units": "s"}}
     for changes, more, said in (
         ({}, {"length": 401}, "length must be at most the samples of an axis, 400"),
@@ -220,7 +220,7 @@ def test_nan_is_refused_or_let_through(own: Path) -> None:
         ({"input": {"samples": "x", "file": "a.h5"}}, "batch must not be given beside input"),
     ],
 )
-def test_mistakes_of_a_study_are_told(changes: dict[str, Any], said: str) -> None:
+def test_mistakes_of_a_study_are_reported(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         power(**DRAWN | changes)
 

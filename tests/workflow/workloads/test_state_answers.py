@@ -42,7 +42,7 @@ def computed(one: StateAnswers, precision: str = "fp64") -> tuple[Any, Any]:
     staged = one.stage()
     ours = one.argand(staged, PRECISIONS[precision], cpu())
     result = ours.compute(ours.prepare(staged.operands))
-    return one.as_computed(staged, ours.steps), result
+    return one.as_computed(staged, ours.plan_words), result
 
 
 def other_answers(answer: str, result: Any) -> list[Any]:
@@ -79,7 +79,7 @@ def test_peers_verify(answer: str) -> None:
     reference = one.reference(staged)
     for peer in one.baselines(staged, cpu()):
         result = peer.compute(peer.prepare(staged.operands))
-        applied = one.as_computed(staged, peer.steps)
+        applied = one.as_computed(staged, peer.plan_words)
         accuracy = one.assess(applied, reference, result, peer.precision, "cpu")
         assert accuracy.verified, accuracy.reason
 
@@ -171,7 +171,7 @@ def test_the_product_says_what_stands_where(answer: str, tmp_path: Path) -> None
         ({"probabilities": list(range(31))}, "at most 30"),
     ],
 )
-def test_mistakes_of_the_config_are_told(keys: dict[str, Any], said: str) -> None:
+def test_mistakes_of_the_config_are_reported(keys: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         workload(**keys)
 
@@ -184,7 +184,7 @@ def test_mistakes_of_the_config_are_told(keys: dict[str, Any], said: str) -> Non
         ({"probabilities": [5]}, r"probabilities: qubits must be different ones from 0 to 4"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_the_circuit_is_told_before_a_job(
+def test_what_does_not_fit_the_circuit_is_reported_before_a_job(
     keys: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):

@@ -46,7 +46,7 @@ def test_published_circuits_have_their_known_outcomes(real_data, name, precision
 def assert_known(one, staged, name, precision):
     ours = one.argand(staged, PRECISIONS[precision], cpu())
     found = ours.compute(ours.prepare(staged.operands))
-    applied = one.as_computed(staged, ours.steps)
+    applied = one.as_computed(staged, ours.plan_words)
     accuracy = one.assess(applied, one.reference(staged), found, PRECISIONS[precision], "cpu")
     assert accuracy.verified, accuracy.reason
     probability = power(found.astype(complex))
@@ -87,10 +87,10 @@ def test_the_planner_fuses_for_the_implementation_that_applies_the_gates(circuit
     assert auto.as_computed(staged, "") is staged
     row = PRECISIONS["fp64"]
     for one in (auto.argand(staged, row, cpu()), *auto.baselines(staged, cpu())):
-        passes = [found.width for found in passes_in(one.steps)]
-        assert in_words(one.steps) in one.algorithm
+        passes = [found.width for found in passes_in(one.plan_words)]
+        assert in_words(one.plan_words) in one.algorithm
         found = one.compute(one.prepare(staged.operands))
-        applied = auto.as_computed(staged, one.steps)
+        applied = auto.as_computed(staged, one.plan_words)
         accuracy = auto.assess(applied, expected, found, one.precision, "cpu")
         assert accuracy.verified, accuracy.reason
         shape = auto.shape(applied, row)
@@ -108,7 +108,7 @@ def test_the_record_of_a_plan_says_what_was_planned():
     ours = one.argand(staged, PRECISIONS["fp32"], cpu())
     gates = [(gate.matrix, gate.targets) for gate in gates_in(staged.operands)]
     plan = plan_circuit(9, gates, precision="fp32")
-    found = passes_in(ours.steps)
+    found = passes_in(ours.plan_words)
     assert [one.width for one in found] == sorted(len(one.qubits) for one in plan.passes)
     assert ours.predicted_us == pytest.approx(1e6 * plan.predicted_seconds)
     assert in_words("1x3 2x7") == "3 passes of up to 7 qubits"
@@ -202,7 +202,7 @@ def test_a_circuit_without_gates_leaves_the_state(tmp_path):
     path.write_text("OPENQASM 2.0; qreg q[3]; creg c[3]; measure q -> c;")
     one = statevector({"file": path})
     staged = one.stage()
-    assert one.argand(staged, PRECISIONS["tf32"], cpu()).steps == ""
+    assert one.argand(staged, PRECISIONS["tf32"], cpu()).plan_words == ""
     found = computed(one, staged, "tf32")
     assert np.array_equal(found, [1, 0, 0, 0, 0, 0, 0, 0])
     assert one.assess(staged, one.reference(staged), found, PRECISIONS["tf32"], "cpu").verified

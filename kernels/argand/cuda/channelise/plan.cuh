@@ -25,8 +25,8 @@ struct ChannelisePlan {
     constexpr int line_pitch() const {
         const int least = radices[1] * group_pitch();
         if (columns() < 16) return least;
-        const int wanted = 16 / radices[0] > 0 ? 16 / radices[0] : 1;
-        return least + ((wanted - least % 16) % 16 + 16) % 16;
+        const int bank = 16 / radices[0] > 0 ? 16 / radices[0] : 1;
+        return least + ((bank - least % 16) % 16 + 16) % 16;
     }
     constexpr int spectrum_pitch() const { return radices[0] * line_pitch(); }
     constexpr int group_bytes() const { return batch * spectrum_pitch() * 8; }

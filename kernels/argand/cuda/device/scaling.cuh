@@ -41,7 +41,7 @@ __device__ __forceinline__ uint32 component_absmax_bits(float2 x) {
     return max(finite_abs_bits(x.x), finite_abs_bits(x.y));
 }
 
-// The same without a look at what is not finite, whose bits are `kInfinityBits` or more.
+// The same without a check of what is not finite, whose bits are `kInfinityBits` or more.
 constexpr uint32 kInfinityBits = 0x7f800000u;
 __device__ __forceinline__ uint32 component_abs_bits(float2 x) {
     return max(__float_as_uint(x.x) & 0x7fffffffu, __float_as_uint(x.y) & 0x7fffffffu);
