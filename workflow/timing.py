@@ -84,7 +84,7 @@ def measure_in_turn(
         observe: is called after each round.
         clock: seconds, on the CPU.
         coarse: places of computations whose times decide nothing: they have `COARSE` rounds beside
-            the others, no interval, and the limits are the others' alone.
+            the others, no interval and no warm-up, and the limits are the others' alone.
 
     Raises ValueError where there is nothing to call or a limit is not positive.
     """
@@ -102,8 +102,8 @@ def measure_in_turn(
         samplers: list[Sampler] = [
             GpuSampler(calls, turn, device, warmup, sustain, held)
             if device.backend == "cuda"
-            else CpuSampler(calls, turn, clock, warmup, sustain)
-            for calls in tasks
+            else CpuSampler(calls, turn, clock, 0 if place in coarse else warmup, sustain)
+            for place, calls in enumerate(tasks)
         ]
         _rounds(samplers, repeats, seconds, max_seconds, observe, coarse)
         return [sampler.timing() for sampler in samplers]

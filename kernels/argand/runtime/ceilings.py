@@ -79,7 +79,7 @@ def _format(name: str) -> Format:
 
 
 def measure_ceilings(device: Device) -> Ceilings:
-    """Measure a device: about half a second on two cores, a second on a GPU.
+    """Measure a device: about a third of a second on two cores, a second on a GPU.
 
     On the CPU every format but fp64 is multiplied by sgemm, as our own backend does.
     """
@@ -87,32 +87,39 @@ def measure_ceilings(device: Device) -> Ceilings:
 
 
 _CPU_COPY_BYTES = 128 << 20
-"""Read and written by a copy, at least; it exceeds four times the last-level cache in any case. To
-touch twice as many for the first time took as long as all else that is measured here."""
+"""Read and written by a copy, at least, and twice the last-level cache in any case: what it reads
+was last touched as long ago. To touch bytes for the first time takes as long as three copies of
+them, so beside a cache of 300 MiB more of them were most of what is measured here."""
+_CPU_COPIES = 2
 _CPU_SIDE = 1024
+_CPU_SECONDS = 0.05
+"""For which each is repeated, once it has been often enough."""
 
 
 def _measure_cpu(device: Device) -> Ceilings:
-    size = max(_CPU_COPY_BYTES, 4 * device.cache_bytes) // 2
-    source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
-    copied = _best(lambda: np.copyto(target, source), 3, 0.1)
+    copied = _cpu_copy_rate(max(_CPU_COPY_BYTES // 2, device.cache_bytes))
     rates = {kind: _cpu_rate(kind) for kind in ("float32", "float64")}
     tflops = {name: rates["float64" if name == "fp64" else "float32"] for name in operand_formats()}
-    return Ceilings(device.name, 2 * size / copied / 1e9, tflops)
+    return Ceilings(device.name, copied, tflops)
+
+
+def _cpu_copy_rate(size: int) -> float:
+    source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
+    return 2 * size / _best(lambda: np.copyto(target, source), _CPU_COPIES) / 1e9
 
 
 def _cpu_rate(dtype: str) -> float:
     rng = np.random.default_rng(1)
     a = rng.standard_normal((_CPU_SIDE, _CPU_SIDE)).astype(dtype)
     out = np.empty_like(a)
-    return 2 * _CPU_SIDE**3 / _best(lambda: np.matmul(a, a, out=out), 3, 0.1) / 1e12
+    return 2 * _CPU_SIDE**3 / _best(lambda: np.matmul(a, a, out=out), 3) / 1e12
 
 
-def _best(call: Callable[[], object], repeats: int, seconds: float) -> float:
+def _best(call: Callable[[], object], repeats: int) -> float:
     """Return the shortest time of at least ``repeats`` calls after a first one, in seconds."""
     call()
     times: list[float] = []
-    while len(times) < repeats or (sum(times) < seconds and len(times) < 20):
+    while len(times) < repeats or (sum(times) < _CPU_SECONDS and len(times) < 20):
         started = time.perf_counter()
         call()
         times.append(time.perf_counter() - started)
