@@ -13,6 +13,7 @@ from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.data import Array, Coordinate, blank
+from workflow.storage.axes import Operand
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks
 from workflow.storage.input_operand import (
@@ -42,13 +43,13 @@ wrong by at most pi times as much of itself, 0.3 %."""
 
 def coordinates_of(
     file: h5py.File, source: FileInput, found: Sequence[InputOperand], *, check: bool,
-    wrong: bool = False,
+    wrong: Sequence[Operand] = (),
 ) -> dict[str, Coordinate]:  # fmt: skip
     """The coordinates of an input whose operands are in an open file.
 
-    With ``check`` long ones are without their values (`blank`). ``wrong`` says that there are
-    operands in which something is wrong beside those ``found``: coordinates of axes that these lack
-    are then held to nothing of an axis, and left out. Raises InputError for an axis that no operand
+    With ``check`` long ones are without their values (`blank`). ``wrong`` are the operands in which
+    something is wrong, beside those ``found``: coordinates of axes that the latter lack are then
+    held to nothing of an axis, and left out. Raises InputError for an axis that no operand
     has, another number of values than the file's axis has entries, values that are no finite
     numbers, that differ between operands, or that have no unit where there must be one.
     """
@@ -61,25 +62,31 @@ def coordinates_of(
                 _values_of(file, source, name, of, None, check)
             else:
                 made[name] = _of_axis(file, source, found, name, of, check)
+    if source.sample_rate_hz is not None:
+        with mistakes.kept():
+            axis = _sampled(found, wrong)
+            if axis in makers:
+                raise InputError(
+                    f"input.sample_rate_hz: input.coordinates.{axis} says it already; "
+                    "give one of them"
+                )
+            if axis is not None and (not wrong or _having(found, axis)):
+                step = RegularCoordinate(step_s=1 / source.sample_rate_hz)
+                made[axis] = _of_axis(file, source, found, axis, step, check)
     mistakes.raise_all()
-    if source.sample_rate_hz is not None and not wrong:
-        axis = _sampled(found)
-        if axis in made:
-            raise InputError(
-                f"input.sample_rate_hz: input.coordinates.{axis} says it already; give one of them"
-            )
-        step = RegularCoordinate(step_s=1 / source.sample_rate_hz)
-        made[axis] = _of_axis(file, source, found, axis, step, check)
     return made
 
 
-def _sampled(found: Sequence[InputOperand]) -> str:
-    """The axis that a sample rate is of."""
+def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:
+    """The axis that a sample rate is of; None where only an operand that is wrong would tell."""
     maps = [one.mapped() for one in found]
     along = [m.axes[-1] for one, m in zip(found, maps, strict=True) if one.operand.named]
     if along:
         return along[0]
     axes = list(dict.fromkeys(axis for m in maps for axis in m.axes if axis not in m.missing))
+    if any(one.free for one in wrong):
+        return None
+    axes += [axis for one in wrong for axis in one.axes if axis not in axes]
     if "time" not in axes:
         raise InputError(f"input.sample_rate_hz: there is no axis time, the axes are {axes}")
     return "time"

@@ -97,13 +97,14 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
 
 
 def describe_coordinates(
-    source: FileInput, operands: Sequence[Operand], *, check: bool = False, wrong: bool = False
-) -> dict[str, Coordinate]:
+    source: FileInput, operands: Sequence[Operand], *, check: bool = False,
+    wrong: Sequence[Operand] = (),
+) -> dict[str, Coordinate]:  # fmt: skip
     """The coordinates of an input's operands in its file; arguments and errors of `coordinates_of`.
 
     ``operands`` are those in which nothing is wrong.
     """
-    if not source.coordinates and (source.sample_rate_hz is None or not operands):
+    if not source.coordinates and source.sample_rate_hz is None:
         return {}
     with opened(source.path) as file:
         found = [InputOperand(file, source, operand) for operand in operands]

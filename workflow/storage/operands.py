@@ -155,7 +155,7 @@ def _described(
         if source.format != HDF5:
             _refuse_of_no_axis(source, there)
         elif plain:
-            wrong = len(right) < len(plain)
+            wrong = [one for one in plain if one not in right]
             coordinates = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.raise_all()
     for operand in there:

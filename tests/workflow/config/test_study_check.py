@@ -190,6 +190,19 @@ class TestCheck:
                 },
                 ["samples", "coordinates.time", "coordinates.frequency"],
             ),
+            # So too of a sample rate.
+            (
+                {"kind": "gemm", "a": "/aa", "b": "/a", "sample_rate_hz": 1.0},
+                ["a", "sample_rate_hz"],
+            ),
+            ({"kind": "correlate", "voltages": "/aa", "sample_rate_hz": 1.0}, ["voltages"]),
+            (
+                {
+                    "kind": "correlate", "voltages": "/aa", "sample_rate_hz": 1.0,
+                    "coordinates": {"time": {"step_s": 1.0}, "antenna": "/aa"},
+                },
+                ["voltages", "coordinates.antenna", "sample_rate_hz"],
+            ),
         ],
     )  # fmt: skip
     def test_all_mistakes_of_one_input(self, path, given, wrong):
