@@ -17,9 +17,10 @@ import numpy as np
 from argand import Precision
 
 from workflow.accuracy.assessment import Accuracy, Array, finite
+from workflow.accuracy.hermitian_reference import hermitian_reference, hermitian_square
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.product_accuracy import assess_product
-from workflow.accuracy.references import FLOP_BUDGET, ProductReference, product_reference
+from workflow.accuracy.references import FLOP_BUDGET, ProductReference
 
 MEASURES = (
     Measure(
@@ -52,17 +53,15 @@ class CorrelationReference:
 def correlation_reference(
     x: Array, steering: Array | None = None, *, seed: int = 0
 ) -> CorrelationReference:
-    """The reference of x x^H for x (..., n, k), by SciPy's zgemm and zherk; see the class."""
-    from scipy.linalg.blas import zherk
-
-    product = product_reference(x, np.conj(np.swapaxes(x, -1, -2)), seed=seed)
+    """The reference of x x^H for x (..., n, k); see the class and `hermitian_reference`."""
+    product = hermitian_reference(x, seed=seed)
     n, k = x.shape[-2:]
     first: Array | None = None
-    if product.batch and n and 4 * n**2 * k <= FLOP_BUDGET:
-        wide = x.reshape(-1, n, k)[0].astype(complex)
+    if product.batch and n and not product.sampled:
+        first = product.values[:n]
+    elif product.batch and n and 4 * n**2 * k <= FLOP_BUDGET:
         with np.errstate(all="ignore"):
-            lower = zherk(1.0, wide.T, trans=2).T  # the upper triangle of the transpose
-        first = np.tril(lower) + np.conj(np.tril(lower, -1)).T
+            first = hermitian_square(x.reshape(-1, n, k)[0].astype(complex))
     return CorrelationReference(product, first, steering)
 
 
