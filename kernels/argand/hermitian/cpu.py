@@ -1,19 +1,20 @@
-"""Small Hermitian systems on the CPU: by LAPACK a matrix, or step by step over a batch."""
+"""Small Hermitian systems on the CPU: by LAPACK's factors, then step by step over a batch."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from argand.device import available_cores
 from argand.runtime.complex_types import PREFIX
 
-_BATCHED_ROWS = 10
+_BATCHED_ROWS = 16
 """Rows up to which steps over a batch take less time than a call of LAPACK a matrix."""
-_CHUNK_BYTES = 1 << 19
-"""Of matrices whose steps are taken together, so that they stay in a core's cache."""
-_PIVOTS = {"complex64": 2.0**126, "complex128": 2.0**1022}
-"""Largest pivot, and one over the smallest, whose reciprocals are normal numbers."""
+_LEAST_CHUNK, _CHUNK = 128, 512
+"""Systems whose steps are taken together by a thread: enough of them to hide the cost of a step,
+few enough to stay in a core's cache."""
 
 
 def solve_hermitian(r: Any, b: Any, leading: tuple[int, ...], info: Any) -> Any:
@@ -44,38 +45,50 @@ def _solved(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
     r, b = (np.broadcast_to(y, leading + y.shape[-2:]).reshape(-1, *y.shape[-2:]) for y in (r, b))
     to, marks = x.reshape(b.shape), rows.reshape(-1)
     together = n <= _BATCHED_ROWS
-    step = max(1, _CHUNK_BYTES // (n * n * r.itemsize)) if together else len(r)
-    for first in range(0, len(r), step):
+    shared = -(-len(r) // available_cores())
+    step = min(max(shared, _LEAST_CHUNK), _CHUNK) if together else len(r)
+
+    def work(first: int) -> None:
         some = slice(first, first + step)
         with np.errstate(all="ignore"):  # of systems without a pivot
             how = _solved_together if together else _solved_apart
             to[some], marks[some] = how(r[some], b[some])
+
+    starts = range(0, len(r), step)
+    if len(starts) > 1 and available_cores() > 1:
+        with ThreadPoolExecutor(available_cores()) as pool:
+            for _ in pool.map(work, starts):
+                pass
+    else:
+        for first in starts:
+            work(first)
     return x, rows
 
 
 def _solved_together(r: Any, b: Any) -> tuple[Any, Any]:
     """The same for (systems, n, n) and (systems, n, k), a step for all systems at a time.
 
-    R = L D L^H without square roots, as the kernel for GPUs computes it; the systems are the last
-    axis, along which NumPy is fast.
+    The systems are the last axis of the two substitutions, along which NumPy is fast. Where one has
+    no factor, all are solved one by one, which says which.
     """
-    n, limit = r.shape[-1], _PIVOTS[str(r.dtype)]
-    a = np.where(np.tri(n, dtype=bool)[:, :, None], r.transpose(1, 2, 0), 0)
-    x = np.array(b.transpose(1, 2, 0), order="C")
-    reciprocals = np.empty((n, len(r)), a.real.dtype)
+    try:
+        factors = np.linalg.cholesky(r)
+    except np.linalg.LinAlgError:
+        return _solved_apart(r, b)
+    n = r.shape[-1]
+    a, x = (np.array(y.transpose(1, 2, 0), order="C") for y in (factors, b))
+    diagonals = a[np.arange(n), np.arange(n)].real
+    if not np.isfinite(diagonals).all():
+        return _solved_apart(r, b)
+    reciprocals, products = 1 / diagonals, np.empty_like(x)
     for k in range(n):
-        d = a[k, k].real
-        reciprocals[k] = np.where((d >= 1 / limit) & (d <= limit), 1 / d, np.nan)
-        v = a[k + 1 :, k]
-        l = v * reciprocals[k]  # noqa: E741
-        for j, conjugate in enumerate(v.conj()):
-            a[k + 1 + j :, k + 1 + j] -= l[j:] * conjugate
-        x[k + 1 :] -= l[:, None] * x[k]
+        x[k] *= reciprocals[k]
+        x[k + 1 :] -= np.multiply(a[k + 1 :, k, None], x[k], out=products[k + 1 :])
+    np.conj(a, out=a)
     for k in reversed(range(n)):
         x[k] *= reciprocals[k]
-        x[:k] -= a[k, :k, None].conj() * x[k]
-    without = np.isnan(reciprocals)
-    return x.transpose(2, 0, 1), np.where(without.any(axis=0), without.argmax(axis=0) + 1, 0)
+        x[:k] -= np.multiply(a[k, :k, None], x[k], out=products[:k])
+    return x.transpose(2, 0, 1), np.zeros(len(r), np.int32)
 
 
 def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
