@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from argand.gates.api import qubits_of, state_precision
+from argand.gates.circuit_files import load_circuit, save_circuit
 from argand.gates.circuits import CircuitPlan, prepared_gates
 
 
@@ -56,6 +58,23 @@ class PreparedCircuit:
     def describe(self) -> str:
         """Return the passes in lines: their qubits, gates and predicted times."""
         return self.plan.listing()
+
+    def save(self, path: str | Path) -> None:
+        """Write the fused gates and their passes to a file, for `load` in any process.
+
+        Raises OSError where it cannot be written, NotOwnError for a folder that others may write
+        to.
+        """
+        save_circuit(self.plan, path)
+
+    @classmethod
+    def load(cls, path: str | Path, state: Any) -> Self:
+        """Return the circuit in a file of `save`, prepared for a state; nothing is fused again.
+
+        Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError
+        for one that is no planned circuit, is damaged, or is for another state.
+        """
+        return cls(load_circuit(path), state)
 
 
 def _form(state: Any) -> tuple[Any, ...]:

@@ -7,7 +7,6 @@ keeps of one call, and the memory that the call takes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,10 +16,7 @@ import numpy as np
 from argand.defaults import Operation, default_precision
 from argand.device import Device, cpu, is_cupy_array
 from argand.precision import PRECISIONS, Precision, precision_name
-
-_VERSION = 1
-_MOST_BYTES = 1 << 20
-"""Largest file of a plan: a real one has some kilobytes."""
+from argand.runtime.plan_files import read_plan, write_plan
 
 
 class CallPlan:
@@ -33,9 +29,10 @@ class CallPlan:
     Planning makes the call once, into an array of its own: on a GPU its kernels are compiled then,
     and later changes of tuned plans do not concern the plan. A plan serves many streams; the calls
     of one stream are made by one thread at a time. A CUDA graph that captured a call holds
-    addresses of the plan's memory, so the plan must live as long as the graph; CuPy lets no call of
-    cuBLAS or cuFFT be captured. An array that a plan has seen is not checked again while it
-    lives: to assign to its shape does not change what the plan reads.
+    addresses of the plan's memory, so the plan must live as long as the graph. CuPy lets no call of
+    cuBLAS be captured, and later transforms replace the workspace that one of cuFFT holds. An array
+    that a plan has seen is not checked again while it lives: to assign to its shape does not
+    change what the plan reads.
 
     Raises what the operation's function does, TypeError for tensors, and ValueError for arrays that
     the call would have to convert or copy.
@@ -126,14 +123,10 @@ class CallPlan:
         measured. Raises OSError where it cannot be written, NotOwnError for a folder that others
         may write to.
         """
-        from argand.runtime.own_files import write_own
-
         tuned = None if self._on_gpu is None else self._on_gpu.tuned()
-        content = {
-            "argand plan": _VERSION, "operation": self.operation, "options": self.options,
-            "forms": [_listed(form) for form in self._forms], "tuned": tuned,
-        }  # fmt: skip
-        write_own(Path(path).absolute(), json.dumps(content, indent=1).encode())
+        forms = [_listed(form) for form in self._forms]
+        content = {"options": self.options, "forms": forms, "tuned": tuned}
+        write_plan(Path(path), self.operation, content)
 
     @classmethod
     def load(cls, path: str | Path, *arrays: Any) -> Self:
@@ -144,7 +137,7 @@ class CallPlan:
         for one that is no plan of this operation, was tuned on another card, driver or version, or
         is for other arrays.
         """
-        content = _read(Path(path).absolute(), cls.operation)
+        content = read_plan(Path(path), cls.operation)
         try:
             options = {name: _loaded(name, value) for name, value in content["options"].items()}
             forms, tuned = content["forms"], content["tuned"]
@@ -197,9 +190,19 @@ class CallPlan:
 
 
 class OneArrayPlan(CallPlan):
-    """A plan of an operation on one array, x; base of those plans."""
+    """A plan of an operation on one array, x, along one axis; base of those plans."""
 
     names = ("x",)
+
+    def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        (x,), axis = arrays, options["axis"]
+        if _is_on_gpu(x) and axis in range(-x.ndim, x.ndim - 1) and axis != -1:
+            raise ValueError(
+                f"axis of a plan on a GPU must be the last one of x's {x.ndim}, got {axis}: plan "
+                f"for cupy.ascontiguousarray(cupy.moveaxis(x, {axis}, -1)), or call "
+                f"argand.{self.operation}, which copies x each time"
+            )
+        super().__init__(arrays, options)
 
     def __call__(self, x: Any, *, out: Any = None) -> Any:
         """Return the operation's result, in ``out`` where it is given; it may be x.
@@ -258,21 +261,3 @@ def _plain(name: str, value: Any) -> Any:
 
 def _loaded(name: str, value: Any) -> Any:
     return complex(*value) if name in ("alpha", "beta") and isinstance(value, list) else value
-
-
-def _read(path: Path, operation: str) -> dict[str, Any]:
-    """Return a file's content. Raises ValueError where it is no plan of an operation."""
-    from argand.runtime.own_files import read_own
-
-    text = read_own(path)
-    if len(text) > _MOST_BYTES:
-        raise ValueError(f"{path} has {len(text)} bytes, a plan has at most {_MOST_BYTES}")
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no plan: {error}") from error
-    if not isinstance(content, dict) or content.get("argand plan") != _VERSION:
-        raise ValueError(f"{path} is no plan of version {_VERSION}")
-    if content.get("operation") != operation:
-        raise ValueError(f"{path} is a plan of {content.get('operation')!r}, not of {operation!r}")
-    return content

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import Gate, PreparedCircuit, plan_circuit, run_circuit
+from argand.gates.costs import GateCosts, SequenceCosts
 
 from tests.kernels.gates.gate_cases import random_state, random_unitary
 
@@ -40,6 +45,45 @@ def test_other_states_are_refused(rng: np.random.Generator) -> None:
     for wrong in (state[:32], state.astype(complex), np.repeat(state, 2)[::2]):
         with pytest.raises(ValueError, match="state must be a contiguous"):
             prepared(wrong)
+
+
+def test_it_is_saved_and_loaded(rng: np.random.Generator, tmp_path: Path) -> None:
+    """With gates of one pass each and with some that share one."""
+    state = random_state(rng, 13).astype("complex64")
+    gates = [*circuit(rng), *(Gate(random_unitary(rng, 2), (k, k + 1)) for k in range(11))]
+    flat = GateCosts(1e9, ((1.0, 1.0),) * 7, 0.0, measured=True)
+    shared = replace(flat, sequence=SequenceCosts(1.0, 0.0, 0.0))
+    for costs in (flat, shared):
+        plan = plan_circuit(13, gates, costs=costs)
+        prepared, expected = PreparedCircuit(plan, state), state.copy()
+        prepared(expected)
+        prepared.save(tmp_path / "circuit.json")
+        loaded = PreparedCircuit.load(tmp_path / "circuit.json", state)
+        assert loaded.describe() == prepared.describe()
+        assert loaded.plan.groups == plan.groups
+        assert (max(group.count for group in plan.groups) > 1) == (costs is shared)
+        np.testing.assert_array_equal(loaded(state.copy()), expected)
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a matrix that is cut": lambda found: found["gates"][0].update(matrix="AAAA"),
+    "a qubit that is none": lambda found: found["gates"][0].update(targets=[77]),
+    "a pass too few": lambda found: found["groups"].pop(),
+    "a tile outside": lambda found: found["groups"].__setitem__(0, [1, [99]]),
+    "no gates": lambda found: found.pop("gates"),
+    "of something else": lambda found: found.update(operation="dft"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_file_is_refused(name: str, rng: np.random.Generator, tmp_path: Path) -> None:
+    state, path = random_state(rng, QUBITS).astype("complex64"), tmp_path / "circuit.json"
+    PreparedCircuit(plan_circuit(QUBITS, circuit(rng)), state).save(path)
+    found = json.loads(path.read_text())
+    DAMAGES[name](found)
+    path.write_text(json.dumps(found))
+    with pytest.raises(ValueError, match=r"is damaged|is a plan of 'dft'"):
+        PreparedCircuit.load(path, state)
 
 
 @pytest.mark.gpu

@@ -41,7 +41,8 @@ CASES: dict[str, Case] = {
     "exact integers": _product(64, "7xint8"),
     "transforms": _transform(1009, 2048),
     "three kernels": _transform(1 << 18),
-    "by cuFFT": _transform(48, precision="fp32", inverse=True),
+    "by cuFFT": _transform(48, precision="fp32"),
+    "by cuFFT, inverse": _transform(48, precision="fp32", inverse=True),
     "softmax": (
         ((30, 100),),
         lambda x: SoftmaxPlan(x, power=True),
@@ -137,12 +138,22 @@ def test_arrays_that_are_copied_have_no_plan(cp: Any, rng: Any) -> None:
     x = cp.asarray(complexes(rng, 24, 48))
     for make in (
         lambda: GemmPlan(x.astype("complex128"), x.T, precision="tf32"),
-        lambda: DftPlan(x, 0),
-        lambda: SoftmaxPlan(x.real.copy(), 0),
         lambda: GemmPlan(x[:0], x.T, precision="tf32"),
     ):
         with pytest.raises(ValueError, match="a plan needs operands that kernels read in place"):
             make()
+
+
+def test_axes_that_are_not_the_last_have_no_plan(cp: Any, rng: Any) -> None:
+    x = cp.asarray(complexes(rng, 24, 48))
+    for axis in (0, -2):
+        with pytest.raises(ValueError, match=rf"must be the last .*got {axis}: plan for cupy"):
+            DftPlan(x, axis)
+        with pytest.raises(ValueError, match=r"argand\.softmax, which copies"):
+            SoftmaxPlan(x.real.copy(), axis)
+    assert bool((DftPlan(x, 1)(x) == dft(x, 1)).all())
+    with pytest.raises(ValueError, match="axis"):
+        DftPlan(x, 2)
 
 
 def test_packed_operands_and_pairs_have_plans(cp: Any, rng: Any) -> None:

@@ -1,0 +1,43 @@
+"""Files of plans: JSON of their options and of what was chosen, for other processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from argand.runtime.own_files import read_own, write_own
+
+_VERSION = 1
+_MOST_BYTES = 1 << 20
+"""Largest file of a plan: a real one has some kilobytes."""
+
+
+def write_plan(path: Path, operation: str, content: Mapping[str, Any]) -> None:
+    """Write the plan of an operation.
+
+    Raises OSError where it cannot be written, NotOwnError for a folder that others may write to.
+    """
+    found = {"argand plan": _VERSION, "operation": operation, **content}
+    write_own(path.absolute(), json.dumps(found, indent=1).encode())
+
+
+def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict[str, Any]:
+    """Return the content of a file of `write_plan`.
+
+    Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError for
+    one that is no plan of the operation or larger than plans are.
+    """
+    text = read_own(path.absolute())
+    if len(text) > most_bytes:
+        raise ValueError(f"{path} has {len(text)} bytes, a plan has at most {most_bytes}")
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no plan: {error}") from error
+    if not isinstance(content, dict) or content.get("argand plan") != _VERSION:
+        raise ValueError(f"{path} is no plan of version {_VERSION}")
+    if content.get("operation") != operation:
+        raise ValueError(f"{path} is a plan of {content.get('operation')!r}, not of {operation!r}")
+    return content
