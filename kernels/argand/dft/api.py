@@ -71,13 +71,11 @@ def dft(
         key, found = _cuda().CALLS.repeat((x,), out, options)
         if found is not None:
             return found
+    elif is_cuda_tensor(x):
+        found = _cuda().CALLS.repeat_on_tensors((x,), out, options)
+        if found is not None:
+            return found
     if has_foreign(x, out):
-        if is_cuda_tensor(x):
-            from argand.runtime.tensor_calls import repeat_on_tensors
-
-            found = repeat_on_tensors(_cuda().CALLS, (x,), out, options)
-            if found is not None:
-                return found
         return call_on_foreign(
             dft, {"x": x, "out": out}, rules=RULES, axis=axis, n=n, inverse=inverse, norm=norm,
             precision=precision, rounding=rounding,

@@ -11,6 +11,7 @@ import numpy as np
 from cupy.cuda import cublas, cufft
 
 from argand.dft.problem import DftProblem
+from argand.runtime.captured_graph import CapturedCalls
 
 _current_stream = cupy.cuda.get_current_stream
 _MOST_SCALED = 2**31 - 1
@@ -50,20 +51,33 @@ class _At:
 
 
 class _StreamPlan:
-    """cuFFT's plan for one stream, which CuPy sets at every call; here the first one sets it."""
+    """cuFFT's plan for one stream and one thread, to which its workspace belongs.
+
+    CuPy sets the stream at every call; here the first one sets it.
+    """
 
     def __init__(self, length: int, rows: int, kind: int) -> None:
         self._plan = cufft.Plan1d(length, kind, rows)
         self._transform = cufft.execZ2Z if kind == cufft.CUFFT_Z2Z else cufft.execC2C
         self._on_stream = False
+        self._captured = CapturedCalls(self._on_current_stream)
 
-    def __call__(self, x: int, out: int, direction: int) -> None:
-        """Queue the transforms on the stream that was current at the first call."""
+    def __call__(self, x: int, out: int, direction: int, stream: int, repeats: bool) -> None:
+        """Queue the transforms on a stream, which is current and the same at every call.
+
+        ``repeats`` is that of `CapturedCalls.launch`.
+        """
+        if self._captured.launch((x, out, direction), stream, repeats):
+            return
         if self._on_stream:
             self._transform(self._plan.handle, x, out, direction)
         else:
-            self._plan.fft(_At(x), _At(out), direction)
+            self._on_current_stream(x, out, direction)
             self._on_stream = True
+
+    def _on_current_stream(self, x: int, out: int, direction: int) -> None:
+        self._plan.fft(_At(x), _At(out), direction)
+        self._on_stream = False  # unless it is the stream of calls
 
 
 class ContiguousTransform:
@@ -80,14 +94,19 @@ class ContiguousTransform:
         self._scale = cublas.zdscal if double else cublas.csscal
         self._size, self._item = problem.length * problem.rows, 16 if double else 8
         self._device = cupy.cuda.Device().id
+        self._repeats = False
 
     def __call__(self, x: int, out: int) -> None:
         """Queue them on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
         plan = _plan(*self._form, self._device, stream, get_ident())
-        plan(x, out, self._direction)
+        plan(x, out, self._direction, stream, self._repeats)
         if self._factor != 1:
             self._scaled(out)
+
+    def expect_repeats(self) -> None:
+        """From now on the host's time counts more than some tenths of a microsecond of the card."""
+        self._repeats = True
 
     def _scaled(self, out: int) -> None:
         """Multiply the results by the norm's factor."""

@@ -41,11 +41,11 @@ def _framework_of_type(kind: type) -> Framework | None:
 
 def is_cuda_tensor(x: Any) -> bool:
     """Whether x is a tensor of torch on a GPU, which torch does not compile."""
-    if framework_of(x) != "torch":
+    if framework_of(x) != "torch" or not x.is_cuda:
         return False
     import torch
 
-    return bool(not torch.compiler.is_compiling() and x.is_cuda)
+    return not torch.compiler.is_compiling()
 
 
 def has_foreign(*arrays: object) -> bool:

@@ -101,18 +101,16 @@ def gemm(
         key, found = _cuda_calls().repeat((a, b, c), out, options)
         if found is not None:
             return found
+    elif is_cuda_tensor(a):
+        found = _cuda_calls().repeat_on_tensors((a, b, c), out, options)
+        if found is not None:
+            return found
     else:
         on_host = numpy_calls.key((a, b, c, out), options)
         repeated = numpy_calls.known(on_host)
         if repeated is not None:
             return numpy_backend.gemm(repeated, a, b, c, out)
     if has_foreign(a, b, c, out):
-        if is_cuda_tensor(a):
-            from argand.runtime.tensor_calls import repeat_on_tensors
-
-            found = repeat_on_tensors(_cuda_calls(), (a, b, c), out, options)
-            if found is not None:
-                return found
         return call_on_foreign(
             gemm, {"a": a, "b": b, "c": c, "out": out}, rules=RULES, pairs=Pairs,
             alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance,

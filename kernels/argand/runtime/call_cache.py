@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from threading import get_ident
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import cupy
 
-from argand.runtime.graph import LaunchSequence
+from argand.runtime.graph import RepeatableLaunches
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.tuned_plans import TunedPlans
 
@@ -57,13 +59,13 @@ class NoFormError(TypeError):
 class Chosen(NamedTuple):
     """What a call runs: its kernels, their plan, and the entry of its tuned plan in the table.
 
-    ``launches`` is the sequence of a call that starts nothing else.
+    ``launches`` is all that a call starts, where it may be a graph.
     """
 
     kernels: str = ""
     plan: Any = None
     entry: str | None = None
-    launches: LaunchSequence | None = None
+    launches: RepeatableLaunches | None = None
 
 
 _UNKNOWN = Chosen()
@@ -170,6 +172,15 @@ class CallCache:
             return key, None
         return key, None if call.run(*places) is NotImplemented else out
 
+    def repeat_on_tensors(
+        self, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
+    ) -> Any:
+        """Repeat a call on CUDA tensors of torch, of which `repeat` knows no form.
+
+        Returns its result, None where it has to be made anew.
+        """
+        return _tensor_calls().repeat_on_tensors(self, operands, out, options)
+
     def kept(
         self, forms: Sequence[Form | None], options: tuple[Any, ...]
     ) -> tuple[Key, KeptCall | None]:
@@ -273,6 +284,14 @@ def extent(x: Any) -> Extent | None:
         else:
             high += (length - 1) * stride
     return low, high + int(array.itemsize)
+
+
+@cache
+def _tensor_calls() -> ModuleType:
+    """`argand.runtime.tensor_calls`, which imports torch: only calls that have a tensor need it."""
+    from argand.runtime import tensor_calls
+
+    return tensor_calls
 
 
 def _no_form(x: Any) -> Form:

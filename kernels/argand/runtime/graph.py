@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import cupy
 from cuda.bindings import driver
@@ -76,6 +76,13 @@ def _made(answer: tuple[Any, ...]) -> Any:
     if answer[0]:
         raise cupy.cuda.driver.CUDADriverError(int(answer[0]))
     return answer[1] if len(answer) > 1 else None
+
+
+class RepeatableLaunches(Protocol):
+    """Launches that graphs may make, as those of `LaunchSequence`."""
+
+    def expect_repeats(self) -> None:
+        """From now on launch a single kernel as a graph too, at addresses that come again."""
 
 
 class LaunchSequence:

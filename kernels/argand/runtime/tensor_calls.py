@@ -6,17 +6,26 @@ longer than a small product takes the card.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
+import cupy
 import torch
 
 from argand.frameworks.torch_tensors import TYPES, on_stream_of
-from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, NoFormError, overlaps
+from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, NoFormError, overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
 _KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
 """Types of which calls on tensors give the same results as calls on CuPy's arrays."""
 _RESULTS = {kind.name: dtype for dtype, kind in _KINDS.items()}
+_Tensor = torch.Tensor
+_empty_like = torch.empty_like
+_is_grad_enabled = torch.is_grad_enabled
+_are_transforms_active = torch._C._are_functorch_transforms_active
+_raw_stream = torch._C._cuda_getCurrentRawStream
+_is_capturing = torch._C._cuda_isCurrentStreamCapturing
+_current_stream = cupy.cuda.get_current_stream
 
 
 def repeat_on_tensors(
@@ -24,41 +33,79 @@ def repeat_on_tensors(
 ) -> Any:
     """Repeat a call that was kept and return its result; None where it has to be made anew.
 
-    Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays.
+    Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays; torch compiles
+    none of them.
     """
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+    if _are_transforms_active():
         return None
-    forms, places, device = [], [], None
-    with_gradients = torch.is_grad_enabled()
+    forms: list[Form | None] = []
+    places: list[Any] = []
+    at = -1  # the GPU of the tensors
+    with_gradients = _is_grad_enabled()
     for x in (*operands, out):
-        if type(x) is not torch.Tensor:
+        if x is None:
+            forms.append(None)
+            places.append(None)
+        elif type(x) is _Tensor:
+            kind, place, index = _KINDS.get(x.dtype), x.data_ptr(), x.get_device()
+            if kind is None or x.is_conj() or x.is_neg() or (with_gradients and x.requires_grad):
+                return None
+            if index != at:
+                if index < 0 or at >= 0:  # on the CPU, or on two GPUs
+                    return None
+                at = index
+            strides = None if x.is_contiguous() else _strides(x, kind.itemsize)
+            forms.append((kind, x.shape, strides, place & ALIGNMENT, index if SEVERAL else 0))
+            places.append(place)
+        else:
             try:
                 (form,), (place,) = cache.look((x,))
             except NoFormError:
                 return None
-        else:
-            kind = _KINDS.get(x.dtype)
-            if kind is None or x.is_conj() or x.is_neg() or (with_gradients and x.requires_grad):
-                return None
-            place, item, index = x.data_ptr(), kind.itemsize, x.get_device()
-            strides = None if x.is_contiguous() else tuple([step * item for step in x.stride()])
-            form = kind, x.shape, strides, place & ALIGNMENT, index if SEVERAL else 0
-            if device is None:
-                device = x.device
-            elif index != device.index:  # of another GPU, or -1 of the CPU
-                return None
-        forms.append(form)
-        places.append(place)
-    with on_stream_of(device):
-        call = cache.kept(forms, options)[1]
-        if call is None:
+            forms.append(form)
+            places.append(place)
+    if SEVERAL or _current_stream(at).ptr != _raw_stream(at) or _is_capturing():
+        with on_stream_of(torch.device("cuda", at)):
+            return _repeated(cache, forms, places, out, options, at)
+    return _repeated(cache, forms, places, out, options, at)
+
+
+def _repeated(
+    cache: CallCache,
+    forms: list[Form | None],
+    places: list[Any],
+    out: Any,
+    options: tuple[Any, ...],
+    index: int,
+) -> Any:
+    """Repeat a call on CuPy's current stream, which is that of the tensors on a GPU."""
+    call = cache.kept(forms, options)[1]
+    if call is None:
+        return None
+    if out is None:
+        if call.output not in _RESULTS:  # Pairs
             return None
-        if out is None:
-            dtype = _RESULTS.get(call.output)
-            if dtype is None:  # Pairs
-                return None
-            out = torch.empty(call.shape, dtype=dtype, device=device)
-            places[-1] = out.data_ptr()
-        elif overlaps(call, places):
-            return None
-        return None if call.run(*places) is NotImplemented else out
+        out = _empty_like(_model(call.shape, call.output, index))
+        places[-1] = out.data_ptr()
+    elif overlaps(call, places):
+        return None
+    return None if call.run(*places) is NotImplemented else out
+
+
+def _strides(x: Any, item: int) -> tuple[int, ...]:
+    """Return the strides of a tensor in bytes."""
+    return tuple([step * item for step in x.stride()])
+
+
+@lru_cache(maxsize=1024)
+def _model(shape: tuple[int, ...], output: str, index: int) -> Any:
+    """Return a tensor of a result's form, one element in memory, for torch.empty_like.
+
+    That takes the host half as long as torch.empty, which reads a type and a device.
+    """
+    return _element(output, index).expand(shape)
+
+
+@lru_cache(maxsize=64)
+def _element(output: str, index: int) -> Any:
+    return torch.empty((), dtype=_RESULTS[output], device=torch.device("cuda", index))

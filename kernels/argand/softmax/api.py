@@ -142,13 +142,11 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         key, found = cuda_softmax.CALLS.repeat((x,), out, (operation, options))
         if found is not None:
             return found
+    elif is_cuda_tensor(x):
+        found = _cuda().CALLS.repeat_on_tensors((x,), out, (operation, options))
+        if found is not None:
+            return found
     if has_foreign(x, out):
-        if is_cuda_tensor(x):
-            from argand.runtime.tensor_calls import repeat_on_tensors
-
-            found = repeat_on_tensors(_cuda().CALLS, (x,), out, (operation, options))
-            if found is not None:
-                return found
         names = ("precision", "rounding", "scale", "power", "format", "output")
         given = dict(zip(names, options, strict=True))
         return call_on_foreign(

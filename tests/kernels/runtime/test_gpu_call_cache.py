@@ -33,6 +33,9 @@ CALLS: dict[str, Call] = {
     "inverse by cuFFT": (
         "dft", (8, 48), lambda x, **out: dft(x, inverse=True, precision="fp32", **out)
     ),
+    "several kernels of cuFFT": (
+        "dft", (2, 1 << 18), lambda x, **out: dft(x, precision="fp32", **out)
+    ),
     "columns": ("dft", (48, 8), lambda x, **out: dft(x, 0, **out)),
     "padded": ("dft", (8, 40), lambda x, **out: dft(x, n=48, **out)),
     "cut": ("dft", (8, 60), lambda x, **out: dft(x, n=48, norm="ortho", **out)),
@@ -143,8 +146,9 @@ def test_an_override_is_not_kept_for_other_calls(cp: Any, rng: Any) -> None:
     assert not np.array_equal(plain, by_library)
 
 
-def test_two_streams(cp: Any, rng: Any) -> None:
-    x = cp.asarray(complexes(rng, 64, 1000))
+@pytest.mark.parametrize("length", [1000, 1 << 18])
+def test_two_streams(cp: Any, rng: Any, length: int) -> None:
+    x = cp.asarray(complexes(rng, 64, length))
     expected = dft(x).get()
     streams = [cp.cuda.Stream(non_blocking=True) for _ in range(2)]
     cp.cuda.Device().synchronize()
