@@ -16,7 +16,7 @@ A ?=
 B ?=
 COMPARE ?=
 
-.PHONY: help run check report compare test test-all lint example bench attack lock setup setup-dev clean
+.PHONY: help run check report compare test test-frameworks test-all lint example bench attack lock setup setup-dev clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -39,6 +39,10 @@ test: setup-dev ## linters beside the short run of the tests: minutes
 	.venv/bin/python -m pytest $(PYTEST_FLAGS); status=$$?; \
 	wait $$linters || { status=1; echo "The linters failed: what they said is above, among the tests"; }; \
 	exit $$status
+
+test-frameworks: ## the tests of calls from JAX, on its CPU; installs it too
+	@PYTHON=$(PYTHON) envs/setup.sh dev frameworks
+	.venv/bin/python -m pytest $(PYTEST_FLAGS) tests/kernels/frameworks
 
 test-all: lint ## linters and every combination of every test, kernels for every architecture: for nights and GPUs
 	ARGAND_TESTS=all .venv/bin/python -m pytest $(PYTEST_FLAGS)

@@ -9,6 +9,7 @@ lock() {
 }
 lock --extra workflow --group build -o envs/cpu.txt
 lock --extra workflow --group build --group dev -c envs/cpu.txt -o envs/dev.txt
+lock --group frameworks -c envs/cpu.txt -c envs/dev.txt -o envs/frameworks.txt
 for executor in slurm; do lock --group "$executor" -c envs/cpu.txt -o "envs/$executor.txt"; done
 for cuda in 12 13; do lock --extra "cuda$cuda" -c envs/cpu.txt -o "envs/gpu-cuda$cuda.txt"; done
 "${PYTHON:-python3}" -m tools.environments

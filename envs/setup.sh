@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets up .venv from the locked requirements: `envs/setup.sh run` (plus the GPU lock that fits where a
-# GPU answers) or `envs/setup.sh dev`. A second word names an executor of Snakemake's whose lock is installed
-# too, such as `slurm`; `dev` has that one. Installs nothing where the locks have not changed since.
+# GPU answers) or `envs/setup.sh dev`. A second word names a lock that is installed too: an executor of
+# Snakemake's, such as `slurm`, which `dev` has, or `frameworks`. Installs nothing where the locks have not
+# changed since.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:?usage: envs/setup.sh run|dev [executor]}
@@ -26,7 +27,7 @@ locks=(envs/cpu.txt)
 if [ "$purpose" = dev ]; then locks=(envs/dev.txt envs/slurm.txt); fi
 if [ -n "${2:-}" ]; then
   if [ ! -e "envs/$2.txt" ]; then
-    echo "There is no lock for the executor $2; docs/clusters.md says how to add one." >&2
+    echo "There is no lock envs/$2.txt; docs/clusters.md says how to add one for an executor." >&2
     exit 1
   fi
   locks+=("envs/$2.txt")
