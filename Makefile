@@ -9,8 +9,9 @@ PROFILE ?=
 EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
 ARGAND = .venv/bin/python -m argand
 GIVEN = $(if $(OUT),--out '$(OUT)') $(if $(PROFILE),--profile $(PROFILE),--cores $(CORES)) $(STUDY)
-# Two workers more than there are cores, because some wait for Slurm and for jobs most of the time.
-PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 2) --dist worksteal
+# A worker more than there are cores, because one waits for Slurm and for jobs most of the time. Each
+# takes some seconds of a core to collect the tests.
+PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 ATTACK ?=
 A ?=
 B ?=

@@ -36,14 +36,42 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
-    """Looks for no garbage while tests are collected, a quarter of the time, nor later in them."""
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Collects all tests from another folder on in each worker, and looks for no garbage.
+
+    To rewrite the asserts takes as long as to collect what is rewritten, so workers keep it for
+    each other, also where ``PYTHONDONTWRITEBYTECODE`` has every process compile for itself.
+    """
     gc.disable()
+    keep, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    session.config.args[:] = _rotated(session.config.args)
     try:
         return (yield)
     finally:
+        sys.dont_write_bytecode = keep
         gc.freeze()
         gc.enable()
+
+
+def _rotated(args: list[str]) -> list[str]:
+    """The folders of all tests, from that on which falls to this worker; else what is given."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if args != ["tests"] or workers == 1 or not worker.isdecimal():
+        return args
+    tests = ROOT / "tests"
+    inner = [tests / "kernels", tests / "workflow"]
+    found = [path for folder in (tests, *inner) for path in sorted(folder.iterdir())]
+    parts = [
+        str(path)
+        for path in found
+        if path not in inner
+        and (path.is_dir() or path.name.startswith("test_"))
+        and not path.name.startswith("_")
+        and not pytest_ignore_collect(path)
+    ]
+    first = len(parts) * int(worker) // workers
+    return parts[first:] + parts[:first]
 
 
 @pytest.hookimpl(trylast=True)
@@ -71,8 +99,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:], left = split_items(items)
         config.hook.pytest_deselected(items=left)
     # Runs of the workflow wait for their jobs and, under Slurm, for its clock. Begun first, and by
-    # one worker, they do so beside all other tests and not beside each other.
-    items.sort(key=_late)
+    # one worker, they do so beside all other tests and not beside each other. Workers must agree on
+    # the order, wherever they began.
+    items.sort(key=lambda item: (_late(item), item.path))
     if HAS_GPU:
         return
     skip = pytest.mark.skip(reason="no NVIDIA GPU answers, or CuPy is not installed")

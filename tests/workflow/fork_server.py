@@ -27,15 +27,18 @@ from typing import Any
 
 TAKES = 1 << 18
 """Bytes of a request at most."""
-INSTALLED = ("snakemake.cli", "snakemake.report.html_reporter", "nbformat", "smart_open",
-             "h5py", "hdf5plugin", "numpy", "scipy.fft", "scipy.linalg", "pydantic", "yaml",
-             "matplotlib.figure", "matplotlib.backends.backend_svg")  # fmt: skip
+INSTALLED = ("snakemake.cli", "snakemake.profiles", "snakemake.storage",
+             "snakemake.report.html_reporter", "nbformat", "smart_open", "argparse_dataclass",
+             "h5py", "h5py._hl.dims", "hdf5plugin", "numpy", "scipy.fft", "scipy.linalg",
+             "pydantic", "yaml", "platformdirs", "matplotlib.figure", "matplotlib.style",
+             "matplotlib.backends.backend_svg")  # fmt: skip
 
 
 def preload(code: str) -> None:
     """Import what is installed, and what the scripts in the repository ``code`` import of it."""
     for name in INSTALLED:
         importlib.import_module(name)
+    importlib.import_module("snakemake.cli").get_argument_parser()  # finds all plugins
     if not code:
         return
     before = sys.path[:]
@@ -49,6 +52,12 @@ def preload(code: str) -> None:
     ]
     for name in dict.fromkeys([*filter(None, names), "workflow.config.check"]):
         importlib.import_module(name)
+    # Each is imported by the first job that asks for it, and jobs are many.
+    list(importlib.import_module("workflow.workloads").KINDS)
+    importlib.import_module("benchmarks.peers").study_names()
+    digest = importlib.import_module("workflow.steps.code_digest").code_digest
+    for script in workflow.glob("scripts/*.py"):
+        digest(script.stem)  # has read, and keeps, the text of each module
     sys.path[:] = before
 
 
