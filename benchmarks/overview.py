@@ -41,11 +41,11 @@ FILES: Mapping[str, tuple[str, ...]] = {
 _PANELS = ("products", "transforms", "gates", "softmax")
 CEILINGS = "h200-ceilings.json"
 SIDE = 4096
-"""Of the product that is shown."""
+"""m = n = k of the product that is shown."""
 
 _OURS, _PEERS = "#0072B2", "#D55E00"
 _LEAST_ROWS = 512
-"""Of a softmax that fills the device."""
+"""Rows from which a softmax fills the device."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The published data of an example: fetched by commit and path, and held to their SHA-256.
+"""The published data of an example: fetched by commit and path, and checked against their SHA-256.
 
     python -m tools.examples hera
 

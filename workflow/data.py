@@ -104,7 +104,7 @@ def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array
 
 
 MOST_DRAWN_BYTES = 1 << 30
-"""Of a product that a picture is made from: its beginning, where there is more."""
+"""Bytes of a product that a picture is made from: its beginning, where there is more."""
 
 Computation = Callable[[Mapping[str, Any]], Any]
 """From operands in device memory (NumPy or CuPy arrays) to the result there: what is timed."""

@@ -18,8 +18,8 @@ Call = Callable[[], object]
 Clock = Callable[[], float]
 
 _BATCH_SECONDS = 1e-2
-"""Of a batch on a CPU, about. A scheduler gives others a core for a few milliseconds at a time, so
-a batch of short calls holds one that nothing interrupted."""
+"""Seconds of a batch on a CPU, about. A scheduler gives others a core for milliseconds at a time,
+so a batch of short calls holds one that nothing interrupted."""
 _MOST_OF_A_BATCH = 20
 _GPU_ROUND = 5
 """Calls that a GPU has queued in each round."""
@@ -176,7 +176,7 @@ class GpuSampler(Sampler):
         )
 
     def _joules(self) -> float | None:
-        """Of one call: of a region that is long enough for the counter, after the clock stopped."""
+        """Joules of one call, by calls long enough for the counter, after the clock stopped."""
         median = max(float(np.median(self.seconds)), 1e-9)
         count = math.ceil(_ENERGY_SECONDS / median)
         if count > _MOST_CALLS_FOR_ENERGY:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 CONFIDENCE = 0.95
-"""Of the interval of a median, at least."""
+"""Least confidence of the interval of a median."""
 FEWEST = 6
 """Samples that have an interval of this confidence: 1 - 2 / 2^6 is 0.97."""
 WIDEST = 0.1
-"""Of a settled time: width of the interval over the median."""
+"""Width of a settled time's interval, over the median."""
 
 
 @dataclass(frozen=True)

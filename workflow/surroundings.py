@@ -21,7 +21,7 @@ _PROC_STAT = Path("/proc/stat")
 _CLOCKS = "cpu[0-9]*/cpufreq/scaling_cur_freq"
 _SYSTEM_CPUS = Path("/sys/devices/system/cpu")
 _IDLE_FIELDS = (3, 4)
-"""Of a line of /proc/stat: idle, and waiting for a disk."""
+"""Fields of a line of /proc/stat: idle, and waiting for a disk."""
 _TIMES = 8
 """Fields of such a line before those that are counted twice (guests)."""
 # nvml.h, nvmlClocksEventReason*: what holds a GPU's clock down.

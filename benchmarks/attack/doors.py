@@ -94,7 +94,7 @@ _SOURCE = 'extern "C" __global__ void f(float* x) { x[0] = %d; }\n'
 
 
 def _cache(attempt: Attempt, how: str) -> None:
-    """A cubin of another source under the name of ours, put there by another who may write."""
+    """A cubin of another source under the name of ours, put there by another user."""
     if how.endswith("owner") and os.geteuid():
         raise NotTriedError("only root can make a file another user's")
     cache = attempt.folder / "cache"

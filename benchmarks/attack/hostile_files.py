@@ -20,7 +20,7 @@ from workflow.storage.axes import Operand
 from workflow.storage.inputs import read_operand
 
 _SHAPE = (64, 128)
-"""Of the one dataset, in a single chunk of complex64: 64 KiB."""
+"""Shape of the one dataset, a single chunk of complex64: 64 KiB."""
 _DATA = (np.arange(64 * 128, dtype="f4") + 1).reshape(_SHAPE).astype("c8")
 Builder = Callable[[Path, np.random.Generator], bool]
 

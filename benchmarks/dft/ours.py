@@ -27,7 +27,7 @@ from workflow.transforms import algorithm
 
 
 def compile_ours(cases: Sequence[Case], precisions: Sequence[Precision], ours: bool) -> None:
-    """All kernels of ours before anything is measured, by all cores."""
+    """Compile all our kernels on all CPU cores, before anything is measured."""
     arch = gpu(0).require_arch()
     jobs = []
     for case, precision in product(cases, precisions):
@@ -50,7 +50,7 @@ def running(case: Case, precision: Precision, device: Device, ours: bool) -> Pla
 
 
 def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
-    """The plan that decides the bound of a result, in words: of ours on a GPU, and no library's."""
+    """The plan that decides the bound of our result on a GPU, in words; empty for a library."""
     precision = candidate.precision
     if candidate.name != "argand" or precision.exact_operands or device.backend == "cpu":
         return ""
@@ -58,7 +58,7 @@ def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
 
 
 def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = False) -> Candidate:
-    """`argand.dft`; its result's place is filled with NaN before."""
+    """`argand.dft` as a candidate; its output is filled with NaN before."""
     arrays = array_module(device)
     context: Any = partial(_own_plan, precision, case) if ours else nullcontext
 
@@ -89,7 +89,7 @@ def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = 
 
 @contextmanager
 def _own_plan(precision: Precision, case: Case) -> Iterator[None]:
-    """Our own kernel runs, also where cuFFT is faster. Raises CannotRunError without one."""
+    """Run our own kernel also where cuFFT is faster. Raises CannotRunError without one."""
     from argand.dft.gpu import PLAN_OVERRIDE
 
     plan = running(case, precision, gpu(0), ours=True)

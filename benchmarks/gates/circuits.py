@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def random_unitary(rng: np.random.Generator, width: int) -> Array:
-    """Of so many qubits, from a QR decomposition of normal numbers."""
+    """A unitary matrix on ``width`` qubits, from a QR decomposition of normal numbers."""
     normal = rng.standard_normal((2, 2**width, 2**width))
     return np.asarray(np.linalg.qr(normal[0] + 1j * normal[1])[0])
 
@@ -43,7 +43,7 @@ def qft(qubits: int, rng: np.random.Generator) -> list[Gate]:
 
 
 def quantum_volume(qubits: int, rng: np.random.Generator) -> list[Gate]:
-    """As many layers as qubits: random pairs, a random unitary on each (Cross and others, 2019)."""
+    """A circuit of quantum volume: ``qubits`` layers of random pairs (Cross and others, 2019)."""
     gates = []
     for _ in range(qubits):
         order = [int(qubit) for qubit in rng.permutation(qubits)]

@@ -72,7 +72,7 @@ def _packed(precision: Precision, device: Device) -> Candidate:
 
 
 def _half(precision: Precision, device: Device, output: str) -> Candidate:
-    """From pairs of the operand type, rounded before the clock without any scaling."""
+    """Candidates from pairs of the operand type, rounded before the clock without any scaling."""
     arrays = array_module(device)
 
     def prepare(a: Any, b: Any) -> tuple[Any, ...]:

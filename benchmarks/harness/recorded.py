@@ -72,7 +72,7 @@ def timed_rows(rows: Sequence[Row], **values: object) -> list[Row]:
 
 
 def fastest(rows: Iterable[Row], *key: str) -> dict[tuple[object, ...], Row]:
-    """Of rows with the same key the one of least time."""
+    """The row of least time for each key."""
     best: dict[tuple[object, ...], Row] = {}
     for row in rows:
         of = tuple(row[name] for name in key)
@@ -88,7 +88,7 @@ def beside(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def slowest_placement(rows: Sequence[Row]) -> dict[int, Row]:
-    """Of each number of qubits that a gate acts on the row that takes longest, wherever these lie.
+    """For each number of targets the row that takes longest, wherever the targets lie.
 
     The rows are of single gates by `benchmarks.gates`, named gate-28q-<qubits>-<placement>.
     """

@@ -55,6 +55,6 @@ def shown(rows: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any
 
 
 def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    """Of a call on the current stream, ``repeats`` of them queued after a first."""
+    """Median time of a call on the current stream, ``repeats`` of them queued after a first."""
     call()
     return float(np.median(queued_seconds([call], repeats)))

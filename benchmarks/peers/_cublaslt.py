@@ -23,7 +23,7 @@ CUBLASLT_MATMUL_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSB = 3, 4
 # cublasLt.h: cublasLtMatrixLayoutAttribute_t; an int32 and two int64.
 CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5
 CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6
-"""Of planar matrices in real elements."""
+"""Distance of the planes of planar matrices, in real elements."""
 CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET = 7
 """In bytes, from the real plane to the imaginary one."""
 # cublasLt.h: cublasLtMatmulPreferenceAttributes_t (a uint64).

@@ -69,7 +69,7 @@ def _algorithm(_: str = "fp32") -> str:
 
 
 def _prepared(qubits: int, gates: Sequence[Gate], device: Device) -> list[Candidate]:
-    """Of circuits: a gate by itself would be the way to Aer and back."""
+    """Candidates for circuits: of a gate by itself the copies to Aer and back would be timed."""
     if len(gates) == 1:
         return []
 

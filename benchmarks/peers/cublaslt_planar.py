@@ -48,7 +48,7 @@ def candidates() -> list[Candidate]:
 
 
 def rounding(precision: str) -> Precision:
-    """Of planes that were rounded as they are."""
+    """The precision of planes that were rounded as they are."""
     return unscaled(PRECISIONS[precision])
 
 
@@ -96,7 +96,7 @@ class Stored:
 
     @property
     def address(self) -> int:
-        """Of the real plane."""
+        """Address of the real plane."""
         return int(self.buffer.data.ptr)
 
     @property

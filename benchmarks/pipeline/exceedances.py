@@ -33,7 +33,7 @@ from workflow.workloads.base import Workload
 
 Parameters = dict[str, Any]
 _TASKS = 32
-"""Of a kind: each process takes one after another, so that none waits long for the last."""
+"""Tasks of a kind: each process takes one after another, so that none waits long for the last."""
 
 
 def _size(rng: np.random.Generator, largest: int) -> int:

@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _plans(precision: Precision) -> dict[Method, list[Plan]]:
-    """Of each method the best with copies of either width, and what has a member new to its kind.
+    """For each method the best plan with copies of either width, and those with a new member.
 
     Members count up to three.
     """

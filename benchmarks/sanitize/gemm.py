@@ -56,7 +56,7 @@ SPILL_INTERVAL = 8
 """Stages between accumulator spills, for `gemm.sm90_plan.SPILL_INTERVAL`: the least that all tiles
 allow, so that accumulators of these shapes are spilled."""
 THROTTLE = (4, 1)
-"""Of the CTA throttle, in place of `find_throttle`: stages between its waits, and the maximum lead,
+"""Stages between waits of the CTA throttle and its maximum lead, in place of `find_throttle`'s,
 so that blocks wait wherever they may."""
 _REPORT_SECONDS = 10
 _ALPHA, _BETA = 2 - 1j, 0.5j
@@ -213,7 +213,7 @@ def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
 
 
 def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> list[GemmChoice]:
-    """Of each storage, role and split-K the largest tile of the wgmma family."""
+    """For each storage, role and split-K the largest tile of the wgmma family."""
     import cupy
 
     arch = gpu(cupy.cuda.Device().id).require_arch()

@@ -70,7 +70,7 @@ class Precision:
     unscaled: str | None = None
 
     def __hash__(self) -> int:
-        """By name: rows are looked up at every call, and few differ in more."""
+        """Return the hash of the name: rows are looked up at every call, and few differ in more."""
         return hash(self.name)
 
     @property

@@ -84,7 +84,7 @@ def test_gemm_takes_every_kind_of_operand(tmp_path: Path) -> None:
 
 
 def test_rows_name_the_kernels_that_ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of the call with these operands; a stand-in launches what a GPU would."""
+    """The kernels of the call with these operands; a stand-in launches what a GPU would."""
     original = gemm_ours.gemm
 
     def named(a: Any, b: Any, **how: Any) -> Any:

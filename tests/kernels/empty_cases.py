@@ -12,4 +12,4 @@ PRODUCTS = [
 """Leading axes, m, n, k."""
 ROWS = [(0, 5), (3, 0, 4), (0, 0, 3), (0, 1)]
 LENGTHS = (1, 5, 31, 1009, 4096, 100_003)
-"""Of transforms by every method."""
+"""Lengths that take every method."""

@@ -23,7 +23,7 @@ def cut_to(x: Array, spacing: Array) -> Array:
 
 
 def exponents(x: Array) -> Array:
-    """Of each number; far below all others for 0."""
+    """The exponent of each number; far below all others for 0."""
     return np.where(x == 0, -900, np.frexp(x)[1] - 1)
 
 

@@ -81,7 +81,7 @@ def is_caught(tree: Path, mutation: Mutation, run: str) -> bool:
 def verdicts(
     tree: Path, mutations: Sequence[Mutation], *, both: bool
 ) -> Iterator[tuple[Mutation, dict[str, bool]]]:
-    """Of each mutation which runs catch it.
+    """Which runs catch each mutation.
 
     The exhaustive run has every test of the short one, so without ``both`` it is asked only about
     what the short one misses.

@@ -1,4 +1,4 @@
-"""Data of examples: fetched from a repository by commit and path, held to their SHA-256."""
+"""Data of examples: fetched from a repository by commit and path, checked against their SHA-256."""
 
 from __future__ import annotations
 

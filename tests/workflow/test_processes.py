@@ -129,5 +129,5 @@ print(faults())
 
 
 def test_memory_that_is_freed_is_kept(tmp_path: Path, root: Path) -> None:
-    """Of 20 arrays of 8 MiB no page is new, where malloc is glibc's."""
+    """For 20 arrays of 8 MiB no page is new, where malloc is glibc's."""
     assert int(run_python(KEPT, tmp_path, root).stdout) < 100

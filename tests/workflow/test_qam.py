@@ -47,7 +47,7 @@ def test_soft_bits_have_the_signs_of_hard_bits(order, rng):
 
 
 def test_soft_bits_of_four_symbols_are_exact_and_carry_what_theory_has(rng):
-    """Of 4-QAM the ratio of a bit is 2 sqrt(2) x / noise, and its channel is a binary one."""
+    """In 4-QAM the ratio of a bit is 2 sqrt(2) x / noise, and its channel is a binary one."""
     numbers, noise = rng.integers(0, 4, 1 << 16), 0.5
     values = rng.standard_normal((1 << 16, 2)).view(complex)[:, 0] * (noise / 2) ** 0.5
     near = qam.modulated(numbers, 4) + values

@@ -27,7 +27,7 @@ def test_places_are_those_of_the_tables() -> None:
 def test_the_interval_holds_the_median_as_often_as_it_says(
     count: int, rng: np.random.Generator
 ) -> None:
-    """Of a skewed distribution, whose median is log 2; 4 sigma of the count of 2000 trials."""
+    """A skewed distribution, whose median is log 2; 4 sigma of the count of 2000 trials."""
     trials = 2000
     found = [spread_of(list(rng.exponential(size=count))) for _ in range(trials)]
     inside = sum((one.low or 0) <= np.log(2) <= (one.high or 0) for one in found)

@@ -20,7 +20,7 @@ def _milliseconds(text: str) -> str:
 def _table(file: str, *own: Column) -> Callable[[Path], str]:
     """Every row of a file, in the columns of all whole calls and these."""
     columns: Sequence[Column] = (
-        Column("implementation", "who"),
+        Column("implementation", "implementation"),
         Column("precision", "precision"),
         Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
         *own,
@@ -32,7 +32,7 @@ def _readout(file: str) -> Callable[[Path], str]:
     """Every row of the benchmark of readout, which has no precisions."""
     columns = (
         Column("call", "what"),
-        Column("implementation", "who"),
+        Column("implementation", "implementation"),
         Column("time_us_p50", "time (ms)", _milliseconds, numeric=True),
         Column("passes", "passes", _number, numeric=True),
         Column("speedup", "× NumPy's lines", _number, numeric=True),
@@ -111,4 +111,4 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("rel_frobenius", "error", _number, numeric=True),
     ),
 }
-"""By the names that pages call them."""
+"""Tables by the names that pages call them."""

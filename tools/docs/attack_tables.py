@@ -67,7 +67,7 @@ def _parts(text: str) -> list[str]:
 
 
 def attack_table(data: Path) -> str:
-    """Of each attack of `benchmarks.attack` how often it was tried, and how often Argand held."""
+    """How often each attack of `benchmarks.attack` was tried, and how often Argand held."""
     rows = plain_rows(data / "attack.csv")
     columns = [Column("attack", "attack"), Column("what", "what")]
     columns += [Column(name, name, numeric=True) for name in ("tries", "held", "slipped")]

@@ -21,7 +21,7 @@ def _number(text: str) -> str:
 _COLUMNS = (
     Column("shape", "m x n x k"),
     Column("operands", "operands"),
-    Column("implementation", "who"),
+    Column("implementation", "implementation"),
     Column("precision", "precision"),
     Column("idle_ms", "after idle (ms)", _number, numeric=True),
     Column("idle_tflops", "TFLOP/s", _number, numeric=True),
@@ -106,4 +106,4 @@ EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-exact-drawn": exact_table(DRAWN),
     "h200-exact-gemmul8": gemmul8_table,
 }
-"""By the names that pages call them."""
+"""Tables by the names that pages call them."""

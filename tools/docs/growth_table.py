@@ -52,6 +52,6 @@ def growth(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def _slope(errors: dict[float, float]) -> float:
-    """Of log(error) over log(k), by least squares."""
+    """The slope of log(error) over log(k), by least squares."""
     ks, found = map(math.log, errors), map(math.log, errors.values())
     return linear_regression(list(ks), list(found)).slope

@@ -58,4 +58,4 @@ def _lines(card: str, sweep: str, path: Path) -> Iterator[dict[str, str]]:
 
 
 SWEEP_TABLES: dict[str, Callable[[Path], str]] = {"sweeps": sweep_table}
-"""By the name that pages call it."""
+"""Tables by the names that pages call them."""

@@ -97,7 +97,7 @@ def _powers(length: int) -> str:
 
 
 def plan_kind(row: Row) -> str:
-    """By which kernels: of "4093, butterfly: rader(...)", or without the 4093, "butterfly"."""
+    """The kernels' names: of "4093, butterfly: rader(...)", or without the 4093, "butterfly"."""
     return str(row["algorithm"]).split(":")[0].split(", ")[-1]
 
 

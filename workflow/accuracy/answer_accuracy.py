@@ -112,7 +112,7 @@ def _of_marginals(
 
 def _of_shots(reference: AnswerReference, got: Array, checks: Checks) -> tuple[float, float | None]:
     states = np.clip(got, 0, 2**reference.qubits - 1).astype(np.int64)
-    checks.require(bool((states == got).all()), "a shot is no basis state")
+    checks.require(bool((states == got).all()), "a shot is not a basis state")
     checks.require(bool((np.diff(states) >= 0).all()), "shots are not in ascending order")
     ends = reference.values / reference.values[-1]
     last = ends[states]

@@ -33,7 +33,7 @@ _BLOCK = 4096
 _PEAKS = 8
 """Brightest local maxima of an image whose places are compared."""
 _FAINTEST = 0.1
-"""Of the brightest direction: local maxima below are no peaks to compare."""
+"""Fraction of the brightest direction below which local maxima are not compared."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from workflow.accuracy.bounds import (
 from workflow.accuracy.underflow import underflow
 
 _ROWS_OF_A_THREAD = 4
-"""Of a panel's cosines and sines, whose products with the weights one thread adds."""
+"""Rows of a panel's cosines and sines whose products with the weights one thread adds."""
 _THREADS = 12
 """Additions of the threads, warps and splits that share a direction, rounded up."""
 

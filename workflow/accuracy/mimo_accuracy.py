@@ -45,7 +45,7 @@ Array = npt.NDArray[Any]
 _SOFT = 1 << 16
 """Symbols at most, evenly chosen, whose soft bits are measured."""
 _LEAST = 2.0**-38
-"""Of a line's largest component: what a scaled precision may lose of smaller ones."""
+"""Fraction of a line's largest component that a scaled precision may lose of smaller ones."""
 
 
 @dataclass(frozen=True)

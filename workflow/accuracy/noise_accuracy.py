@@ -26,7 +26,7 @@ from workflow.accuracy.measures import measured
 from workflow.accuracy.vector_accuracy import StateBounds
 
 _ROUNDINGS = 16
-"""Of a channel in each number, at most: a sum of squares, a root, two products."""
+"""Roundings of a channel in each number, at most: a sum of squares, a root, two products."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ EXP_ROUNDINGS = 4
 EXP_DEVIATION = 2
 """Error of exp almost everywhere, in u: an ulp."""
 ARGUMENT_ROUNDINGS = 3
-"""Of an exponent x - m: the difference, the product with log2(e), and log2(e) itself."""
+"""Roundings of an exponent x - m: the difference, the product with log2(e), and log2(e) itself."""
 TILE_ROUNDINGS = 3
 """Roundings of joining a tile beside two exponentials: two products and a sum."""
 _LONGEST_CHAIN = 128

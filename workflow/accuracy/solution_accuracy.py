@@ -35,7 +35,7 @@ MEASURES = (
 )  # fmt: skip
 _U = UNIT_ROUNDOFF["complex128"]
 _ROWS = 512
-"""Of the product of a matrix and its inverse, held at a time."""
+"""Rows of the product of a matrix and its inverse, held at a time."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def spectra_reference(
     total, peak, given = np.zeros((3, len(rows), problem.groups))
 
     def sums(block: tuple[int, int, int]) -> tuple[Array, Array, Array, Array]:
-        """Of whole groups of segments, or of a part of one."""
+        """Sums over whole groups of segments, or over a part of one."""
         from scipy import fft, signal
 
         row, first, count = block

@@ -137,7 +137,7 @@ def butterfly_bound(plan: FastPlan) -> float:
 
 
 def radices_of(plan: FastPlan) -> tuple[tuple[int, ...], int]:
-    """Of a transform's stages, and how many table entries are made of others beyond them."""
+    """Radices of a transform's stages, and how many table entries are products of others."""
     if isinstance(plan, SingleCtaPlan):
         powers = (plan.radix - 1).bit_length()
         return (plan.radix, plan.radix, plan.last_radix), 2 * (powers - 1)
@@ -151,12 +151,12 @@ def _prime_bound(prime: int, u: float) -> float:
 
 
 def _twiddle(u: float) -> float:
-    """Of a product with a rounded complex number of a table."""
+    """Relative error of a product with a rounded complex number of a table."""
     return roundings(1, u) + math.sqrt(2) * gamma(2, u)
 
 
 def _whole(method: Method, inner: float, u: float) -> float:
-    """Of what is in a method, with its norm and the fp64 reference."""
+    """Relative error of a method with its norm and the fp64 reference."""
     levels = 3 * (math.log2(max(1, method.length)) + 3)
     reference = gamma(7 * levels, PRECISIONS["fp64"].u)
     return amplification(method, worst=True) * (inner + (1 + inner) * roundings(4, u)) + reference

@@ -46,11 +46,11 @@ MEASURES = (
     ),
 )  # fmt: skip
 _MOST_STAGES = 2 * (STAGES + 2)
-"""Of any plan: a convolution in passes has two of columns and those of a line, there and back."""
+"""Stages of any plan: three kernels have two of columns and those of a line, there and back."""
 _BLOCK_VALUES = 1 << 16
 """Complex values compared at a time: what is made of them stays in a core's cache."""
 _AMPLITUDES = 1 << 18
-"""Of a state: more, since little is done with each, and threads hand the interpreter around."""
+"""Amplitudes of a block: many, as little is done with each and threads share the interpreter."""
 
 
 def assess_spectrum(

@@ -127,7 +127,7 @@ def _groups(sides: Sides) -> list[slice]:
 def _of_group(
     sides: Sides, result: Array, group: slice, rng: np.random.Generator
 ) -> tuple[_Squares, float]:
-    """Of some products, and ||C^||^2 of them."""
+    """Squares of the error of some products, and ||C^||^2 of them."""
     reference, span = sides.reference, (group.start, group.stop)
     count = group.stop - group.start
     x = rng.standard_normal((count, sides.columns, 2 * VECTORS)).view(complex) / np.sqrt(2)

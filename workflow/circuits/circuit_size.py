@@ -30,7 +30,7 @@ _COMPLEX_BYTES = 16
 _SMALL_BYTES = 256 << 20
 """Up to here it is not worth while to know how many fused gates there will be."""
 _PLANNED_GATES = 1000
-"""As many are fused to tell how many passes a circuit needs: a twentieth of a second."""
+"""Gates that are fused to estimate how many passes a circuit needs: a twentieth of a second."""
 
 
 @dataclass(frozen=True)

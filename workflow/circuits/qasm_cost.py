@@ -30,7 +30,7 @@ _MOST_DEEP = 64
 _MOST_SIGNS = 256
 """Signs and powers of the parameters of one call: the parser calls itself for them too."""
 _MOST_DIGITS = 18
-"""Of an index or a version, which Qiskit reads into 64 bits."""
+"""Digits of an index or a version, which Qiskit reads into 64 bits."""
 _PARAMETER_TOKENS = 16
 """As many tokens of parameters as are worked out in the time that a gate takes."""
 

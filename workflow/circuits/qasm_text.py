@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST_TOKENS = 3_000_000
-"""Of a text, 30 for each gate that a circuit may have; they take two seconds."""
+"""Tokens of a text, 30 for each gate that a circuit may have; they take two seconds."""
 _MOST_TOKENS_TOGETHER = 20_000
-"""Of a statement: a barrier on thousands of qubits is shorter."""
+"""Tokens of a statement: a barrier on thousands of qubits is shorter."""
 _TOKEN = re.compile(
     r"[ \t\r]*(?:"
     r"(?P<line>\n)|(?P<comment>//[^\n]*)|"

@@ -16,10 +16,10 @@ from workflow.storage.memory import in_words
 MAGIC = b"QISKIT"
 """The first bytes of a QPY file; the next one is the version of the format."""
 OLDEST_VERSION = 13
-"""Of Qiskit 1.3. Expressions in older files are text for Python's eval or a symengine archive, by
-which a file may run what it holds (CVE-2025-2000); they are not read, whatever Qiskit is here."""
+"""That of Qiskit 1.3. Expressions in older files are text for Python's eval or a symengine archive,
+by which a file may run code (CVE-2025-2000); they are not read, whatever Qiskit is here."""
 _LONGEST_S = 300
-"""Of the clock, on a machine under load; `qpy_reader` has its own limit on processor time."""
+"""Wall-clock seconds on a machine under load; `qpy_reader` limits processor time itself."""
 
 
 @lru_cache(maxsize=4)

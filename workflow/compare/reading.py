@@ -15,7 +15,7 @@ from workflow.storage.checked_json import read_object
 from workflow.storage.files import is_file, sha256_of
 
 LARGEST_BYTES = 64 << 20
-"""Of a table: a hundred thousand rows."""
+"""Bytes of a table: a hundred thousand rows."""
 SIZES = ("kind", "batch", "m", "n", "k", "rows", "columns", "shards", "chunks")
 """Columns that say how large the work of a row is."""
 NEEDED = (
@@ -24,7 +24,7 @@ NEEDED = (
 )  # fmt: skip
 MANIFEST = "manifest.json"
 TABLES = ("performance.csv", "shards.csv")
-"""Of a results folder, in ``tables/``; only a study with shards has the second."""
+"""Tables of a results folder, in ``tables/``; only a study with shards has the second."""
 
 Key = tuple[str, str, str, str]
 """Workload, implementation, precision, shard: what two rows are matched by."""
@@ -99,7 +99,7 @@ def read_rows(path: Path) -> dict[Key, Row]:
     for file in files:
         for line, row in _rows(file):
             if row.key in found:
-                raise TableError(file, f"line {line}: {_name(row)} stands twice")
+                raise TableError(file, f"line {line}: {_name(row)} appears twice")
             found[row.key] = row
     if not found:
         raise TableError(files[0], "the table has no rows")
@@ -130,7 +130,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
         if missing := [name for name in NEEDED if name not in header]:
             raise TableError(path, f"no performance table: it has no columns {', '.join(missing)}")
         if len(set(header)) < len(header):
-            raise TableError(path, "no performance table: a column stands twice")
+            raise TableError(path, "no performance table: a column appears twice")
         for values in reader:
             if len(values) != len(header):
                 raise TableError(

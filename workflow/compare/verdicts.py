@@ -14,7 +14,7 @@ OURS = "argand"
 NOT_COMPARABLE = "not comparable"
 UNKNOWN_TIMES = "times not comparable"
 _LEAST_ERROR = 2.0**-53
-"""Errors below the unit roundoff of fp64 are those of the reference as much."""
+"""Errors below the unit roundoff of fp64 may be those of the reference."""
 _VERSIONS = {
     "numpy": "", "scipy": "", "driver": "", "cupy-cuda12x": "", "cupy-cuda13x": "",
     "torch": "torch", "triton": "triton",
@@ -26,7 +26,7 @@ FACTORS = ("device", "size", "seed", "input", "versions")
 
 @dataclass(frozen=True)
 class Margins:
-    """What a ratio must leave behind before it counts, and the factors that may differ.
+    """How far from 1 a ratio must be to count, and the factors that may differ.
 
     ``time`` and ``error`` are fractions: 0.05 for 5 %.
     """
@@ -54,7 +54,7 @@ class Compared:
 
     @property
     def is_compared(self) -> bool:
-        """Whether the rows could be held against each other."""
+        """Whether the rows could be compared."""
         return not self.verdict.startswith((NOT_COMPARABLE, "only in"))
 
 
@@ -112,7 +112,7 @@ def _other_versions(before: Row, after: Row) -> list[str]:
 
 
 def _unverified(key: Key, before: Row, after: Row) -> Compared:
-    """At least one of the two results is none."""
+    """Compare two rows of which at least one is not verified."""
     if before.verified:
         lost, why = "no longer verified", after.reason
         return Compared(key, lost, why, None, None, before, after, key[1] == OURS)

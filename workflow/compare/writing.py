@@ -19,7 +19,7 @@ COLUMNS = (
     "time_a_us", "time_b_us", "time_ratio", "time_ratio_low", "time_ratio_high",
     "error_a", "error_b", "error_ratio",
 )  # fmt: skip
-"""Of the CSV. Ratios are B over A; the interval has a confidence of 95 %."""
+"""Columns of the CSV. Ratios are B over A; the interval has a confidence of 95 %."""
 
 
 def _scientific(value: Any) -> str:

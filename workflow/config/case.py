@@ -18,7 +18,7 @@ from pydantic import (
 from workflow.config.model import Model
 
 MOST_SHARDS = 4096
-"""Of one workload: each is several jobs, and Snakemake holds every job in memory."""
+"""Shards of one workload: each is several jobs, and Snakemake holds every job in memory."""
 
 BINARY_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 MemorySize = Annotated[

@@ -147,7 +147,7 @@ def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> li
 
 
 def _only_models(name: str, case: Case) -> list[str]:
-    """Of a workload on the CPU: auto has nothing to take (`workflow.steps.delivery.choose`)."""
+    """Mistakes of auto on the CPU, which has nothing to take (`workflow.steps.delivery.choose`)."""
     measured = case.precisions or ()
     if case.precision != "auto" or any(any_precision(one).exact_operands for one in measured):
         return []

@@ -13,7 +13,7 @@ CircuitName = Literal["qft", "ghz", "random"]
 MOST_QUBITS = 34
 """2^34 amplitudes are 128 GiB in complex64."""
 MOST_GATES = 100_000
-"""Of a circuit, before fusion: a file of them is read and checked in two seconds."""
+"""Gates of a circuit, before fusion: a file of them is read and checked in two seconds."""
 MOST_UPDATES = 1 << 46
 """Gates of a circuit times amplitudes of its state: 4096 gates on 34 qubits, all on 29."""
 

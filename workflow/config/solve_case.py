@@ -18,8 +18,8 @@ class SolveInput(FileInput):
     b: DatasetRef
     expected: DatasetRef | None = Field(
         None,
-        description="Path of solutions that are known otherwise, as by a series; they are compared "
-        "with, and nothing is computed from them.",
+        description="Path of known solutions, as by a series: results are compared with them, and "
+        "nothing is computed from them.",
     )
 
 
@@ -46,7 +46,7 @@ class SolveCase(Case):
         None,
         gt=0,
         le=1e5,
-        description="Of the cylinder, wavenumber times radius; n = 8 ka resolves it.",
+        description="Wavenumber times radius of the cylinder; n = 8 ka resolves it.",
     )
     input: SolveInput | None = Field(None, description="Systems from a file instead.")
 

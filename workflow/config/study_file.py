@@ -20,7 +20,7 @@ _YAML = "tag:yaml.org,2002:"
 _MOST_BYTES = 1 << 20
 _MOST_DEPTH = 32
 _MOST_VALUES = 100_000
-"""Of a config with its aliases written out; a study of a thousand workloads has a tenth of them."""
+"""Values of a config with aliases written out; a study of a thousand workloads has a tenth."""
 _MOST_DIGITS = 400
 """Python takes the square of the digits to read a whole number; the largest double has 309."""
 
@@ -95,7 +95,7 @@ class _Loader(yaml.SafeLoader):
             if key.tag not in (f"{_YAML}str", f"{_YAML}merge"):
                 self._refuse(line, f"a key must be text, got {key.value!r:.60}")
             if key.value in seen:
-                self._refuse(line, f"{key.value!r:.60} stands in line {seen[key.value]} too")
+                self._refuse(line, f"{key.value!r:.60} is in line {seen[key.value]} too")
             seen[key.value] = line
         return super().construct_mapping(node, deep)
 

@@ -22,7 +22,7 @@ from workflow.config.mistakes import StudyError, show
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence)
 _SCALARS = (int, float, str, bool)
 MOST_CASES = 10_000
-"""Of a study; sweeps multiply, and Snakemake holds every job in memory."""
+"""Cases of a study; sweeps multiply, and Snakemake holds every job in memory."""
 
 
 @dataclass(frozen=True)

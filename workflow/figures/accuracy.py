@@ -14,7 +14,7 @@ from workflow.records import Record
 from workflow.tables.ranking import OURS, ordered
 
 _APART = 0.1
-"""Of one precision from the next, where workloads are 1 apart."""
+"""Distance of one precision from the next, where workloads are 1 apart."""
 
 
 def draw_accuracy(path: Path, records: Sequence[Record]) -> None:

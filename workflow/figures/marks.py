@@ -17,7 +17,7 @@ from workflow.records import Record
 from workflow.tables.ranking import OURS
 
 MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-"""Of the peers; ours is a circle."""
+"""Markers of the peers; ours is a circle."""
 EXACT = 1e-17
 """Where an error of 0 stands on a log axis: below half a unit in the last place of fp64."""
 

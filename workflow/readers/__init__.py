@@ -19,7 +19,7 @@ READERS: dict[str, type[Reader]] = {
     "uvh5": Uvh5, "guppi": Guppi, "dada": Dada, "vdif": Vdif, "touchstone": Touchstone,
     "csi": ChannelState,
 }  # fmt: skip
-"""By the format of an input."""
+"""Readers by the format of an input."""
 
 
 def reader_of(name: str, path: Path) -> Reader:

@@ -155,7 +155,7 @@ class ChannelState(Reader):
             length = int.from_bytes(head[:2], "big")
             if len(head) < 3 or length < 1 or place + 2 + length > end:
                 raise InputError(
-                    f"input.file: {self.path} ends within a record, or is no log of the CSI Tool: "
+                    f"input.file: {self.path} ends within a record, or is not a CSI Tool log: "
                     f"the record at byte {place} is said to have {length} bytes, "
                     f"{max(0, end - place - 2)} are left"
                 )

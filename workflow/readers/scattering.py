@@ -17,7 +17,7 @@ from workflow.storage.input_operand import InputError
 from workflow.storage.memory import in_words
 
 MOST_BYTES = 64 << 20
-"""Of a file: it is text, and read whole."""
+"""Bytes of a file: it is text, and read whole."""
 _MODULE = "skrf.io.touchstone"
 _DAMAGE = (
     OSError,

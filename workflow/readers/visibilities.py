@@ -35,7 +35,7 @@ SECONDS_OF_DAY = 86400.0
 DATA = "Data/visdata"
 _MOST_ANTENNAS = 1 << 16
 _COPIES = 16
-"""Of a header's values, while rows are sorted by times and baselines."""
+"""Copies of a header's values while rows are sorted by times and baselines."""
 
 
 class Uvh5(Reader):

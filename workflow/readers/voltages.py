@@ -33,7 +33,7 @@ class Voltages(Reader):
 
     names: ClassVar[tuple[str, ...]] = ("voltages",)
     module: ClassVar[str]
-    """Of baseband."""
+    """Operands of baseband files."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)

@@ -102,7 +102,7 @@ def _sizes_of(study: Study, name: str) -> Sizes:
 
 @cache
 def _sizes(chain: tuple[str, ...]) -> Sizes:
-    """By what `Study.chain` says: a sweep's cases are checked once."""
+    """Bytes by what `Study.chain` says: a sweep's cases are checked once."""
     workload, outline = outlined(chain)
     precisions = _precisions(workload)
     results = [_result_bytes(workload, outline, precision) for precision in precisions]

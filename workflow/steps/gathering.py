@@ -19,7 +19,7 @@ from workflow.storage.staged import read_staged_shape
 from workflow.workloads.base import Workload
 
 DETAILS = ("time_us_p50", "end_to_end_us", *CERTIFICATE_KEYS)
-"""Of each shard, in the certificate of the whole."""
+"""Attributes of each shard in the certificate of the whole."""
 
 
 def gather(

@@ -92,7 +92,7 @@ def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
 
 
 def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> list[list[int]]:
-    """By the type of the result; one by one where all have the same."""
+    """Groups by the type of the result; one by one where all have the same."""
     by_type: dict[str, list[int]] = {}
     for place, one in zip(places, implementations, strict=True):
         by_type.setdefault(one.precision.output, []).append(place)

@@ -62,7 +62,7 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
 
     def say(line: str) -> None:
         log.warning("%s", line)
-        sys.stderr.write(f"{job}: {line}\n")  # for who watches: the log is read afterwards
+        sys.stderr.write(f"{job}: {line}\n")  # for a person who watches: the log is read afterwards
         sys.stderr.flush()
 
     with lease(gpus, job, say=say) as held, logged(held, job, log):

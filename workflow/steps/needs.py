@@ -61,7 +61,7 @@ _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
 """Operations and bytes a second of the slowest precision: on two cores, and on a GPU with the way
 of the data to it."""
 MOST_URGENT = 9
-"""Of `urgency`: below the steps whose end frees the disk."""
+"""Largest `urgency`: below the steps whose end frees the disk."""
 _CALLS = 6
 """How often each implementation computes: first, warm-up, timed, and once for its result."""
 _PEERS = 4
@@ -81,7 +81,7 @@ class Needs:
 
 
 FIXED = Needs(2 * _BASE_MB + _CUDA_MB, 30)
-"""Of the job that no workload sizes: growth of errors (80 MiB)."""
+"""Needs of the job that no workload sizes: growth of errors (80 MiB)."""
 
 
 def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: int = 1) -> Needs:

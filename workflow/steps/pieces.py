@@ -17,8 +17,8 @@ from workflow.storage.staged import StagedFile
 from workflow.workloads.base import Workload
 
 MOST_BYTES = 256 << 20
-"""Of a piece, as `sizes` counts. What it shares with all others comes on top, and a piece is at
-least as large as that: else the work on what is shared would be most of it."""
+"""Bytes of a piece, as `sizes` counts. What it shares with all others comes on top, and a piece is
+at least as large as that: else the work on what is shared would be most of it."""
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def verify(
 
 
 Assessed = list[dict[str, Accuracy]]
-"""Of each result, the accuracy of each piece by the piece's name; none where it has no data."""
+"""For each result the accuracy of each piece by the piece's name; none where it has no data."""
 Opened = Callable[[], AbstractContextManager[tuple[StagedFile, RunFile]]]
 
 

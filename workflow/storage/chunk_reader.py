@@ -1,4 +1,4 @@
-"""Chunks of our files, read past HDF5 and held to their checksums.
+"""Chunks of our files, read past HDF5 and checked against their checksums.
 
 HDF5 lets in one thread at a time. So it tells once where each chunk lies, and threads read there.
 """

@@ -2,7 +2,7 @@
 
 Chunks are contiguous pieces of a C-ordered array, so they can be handed to HDF5 ready-made, with
 the checksum that its own filter would have computed (`checksum`), for other readers. We ourselves
-hold them to the CRC-32 that is kept beside (`chunk_sums`) as they are read back.
+check them against the CRC-32 that is kept beside (`chunk_sums`) as they are read back.
 """
 
 from __future__ import annotations

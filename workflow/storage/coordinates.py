@@ -37,7 +37,7 @@ ENDINGS = {
 }  # fmt: skip
 """Units that the end of a dataset's name may tell."""
 OFF_STEP = 1e-3
-"""Of a step, how far from equal steps an entry may be: at the highest frequency it then is
+"""Fraction of a step that an entry may be off equal steps: at the highest frequency it then is
 wrong by at most pi times as much of itself, 0.3 %."""
 
 
@@ -50,7 +50,7 @@ def coordinates_of(
     With ``check`` long ones are without their values (`blank`). ``wrong`` are the operands in which
     something is wrong, beside those ``found``: coordinates of axes that the latter lack are then
     held to nothing of an axis, and left out. Raises InputError for an axis that no operand
-    has, another number of values than the file's axis has entries, values that are no finite
+    has, another number of values than the file's axis has entries, values that are not finite
     numbers, that differ between operands, or that have no unit where there must be one.
     """
     makers: dict[str, Any] = {SYNONYMS.get(k, k): v for k, v in source.coordinates.items()}

@@ -1,9 +1,9 @@
 """One array over the product files of several shards: an HDF5 virtual dataset, its sources checked.
 
 HDF5 reads fill values, silently, where a source of a virtual dataset is missing or too short. So
-our readers do not read through it: they take each source by itself, hold it to the SHA-256 that the
-certificate has, and check every chunk. Other readers see one dataset, and NaN where a source is
-missing. Sources are named relative to the file, so that a results folder may be moved.
+our readers do not read through it: they take each source by itself, check it against the
+certificate's SHA-256, and check every chunk. Other readers see one dataset, and NaN where a source
+is missing. Sources are named relative to the file, so that a results folder may be moved.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def read_virtual(
 
 
 def _checked(path: Path, source: Source) -> Path:
-    """Where a source is, once it is known to be the one that was gathered."""
+    """Return a source's path once it is known to be the one that was gathered."""
     relative = PurePosixPath(source.file)
     if relative.is_absolute() or ".." in relative.parts:
         raise DataError(f"{path}: a source must lie beside it, got {source.file!r}")
@@ -110,7 +110,7 @@ def _checked(path: Path, source: Source) -> Path:
         ) from error
     if found != source.sha256:
         raise DataError(
-            f"{path}: its source {where} was changed after they were joined (its SHA-256 is "
+            f"{path}: its source {where} was changed after it was gathered (its SHA-256 is "
             f"{found}, the certificate has {source.sha256}); delete the source and run again"
         )
     return where

@@ -11,7 +11,7 @@ Array = npt.NDArray[Any]
 Init = Literal["normal", "uniform", "integer", "lognormal"]
 
 LARGEST_INTEGER = 8
-"""Of ``integer``: exact in every precision, as are sums of 2 k products for k up to 2^17."""
+"""Largest ``integer``: exact in every precision, as are sums of 2 k products for k up to 2^17."""
 
 
 def complex_normal(rng: np.random.Generator, shape: tuple[int, ...], power: float = 1.0) -> Array:

@@ -22,7 +22,7 @@ from workflow.storage.products import read_product
 from workflow.storage.selections import Picked, SelectionError, pick
 
 STRETCH_BYTES = 64 << 20
-"""Of a product, in memory at a time; at least one entry of the axis with the smallest."""
+"""Bytes of a product in memory at a time; at least one entry of the axis with the smallest."""
 
 
 def with_given(product: Product, source: FileInput, operand: str) -> Product:

@@ -32,7 +32,7 @@ from workflow.storage.product_arrays import check_product, read_arrays, read_who
 from workflow.storage.slabs import SlabWriter
 
 _SAID = ("precision", "device", "rel_frobenius", "error_limit", "verdict", "timestamp")
-"""Of the certificate, attributes of the file: what xarray shows beside the data."""
+"""Certificate keys that are attributes of the file: what xarray shows beside the data."""
 
 
 @dataclass(frozen=True)

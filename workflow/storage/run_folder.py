@@ -153,7 +153,7 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def remove_leftovers(folder: Path | None = None) -> None:
-    """Remove the temporary files of earlier runs' jobs; only for who holds the folder.
+    """Remove the temporary files of earlier runs' jobs; only for the holder of the folder.
 
     A job that still writes one could not give it its name any more. Raises FolderHeldError where
     one cannot be removed.

@@ -1,8 +1,8 @@
 """A seal at the end of an HDF5 file: what the chunks' own checksums do not cover, it does.
 
-A chunk is held to its CRC-32 (`chunk_sums`) when it is read, but a flipped byte in a header can be
-read as another shape, or keep HDF5 searching for ever. The seal is a SHA-256 of everything outside
-the summed chunks, their CRC-32 and what tells where they lie among it. It stands behind the end of
+A chunk is checked against its CRC-32 (`chunk_sums`) when it is read, but a flipped byte in a
+header can be read as another shape, or keep HDF5 searching for ever. The seal is a SHA-256 of
+everything outside the summed chunks, of their CRC-32 and of what says where they lie. It follows
 the HDF5 data, where HDF5 readers do not look, costs no pass over the data, and is checked before
 HDF5 opens the file.
 """
@@ -75,7 +75,7 @@ def sealed_digest(path: Path) -> str:
 
 
 def _sealed_note(file: BinaryIO) -> tuple[bytes, int]:
-    """The text of the seal, held to its own SHA-256, and where it starts."""
+    """The text of the seal, checked against its own SHA-256, and where it starts."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))
     tail = file.read()

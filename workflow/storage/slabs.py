@@ -29,8 +29,8 @@ Array = npt.NDArray[Any]
 _MOST_THREADS = 8
 """Reading or summing up at once; memory is as fast as a few of them."""
 _CHUNK_BYTES = 4 << 20
-"""Of a chunk that is written. Each is a call of HDF5, for which the writing thread waits in turn
-with all others that read and sum: with fewer it waits less."""
+"""Bytes of a chunk that is written. Each is a call of HDF5, for which the writing thread waits in
+turn with all others that read and sum: with fewer it waits less."""
 _AHEAD = 8
 """Chunks that are summed up before the one that is written."""
 _SYNC_EVERY = 16

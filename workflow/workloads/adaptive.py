@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 AXES = ("frequency", "polarization", "beam", "antenna")
-"""Of the weights, given and found."""
+"""Axes of the weights, given and found."""
 OPERANDS = (COVARIANCES, Operand("weights", AXES))
 
 

@@ -39,7 +39,7 @@ AXES: Mapping[Form, tuple[str, ...]] = {
     "full": ("frequency", "integration", "input", "conjugated_input"),
     "triangle": ("frequency", "integration", "pair"),
 }
-"""Of the result. An input is an antenna in a polarization, all antennas of one after another."""
+"""Axes of the result. An input is an antenna in a polarization, antenna after antenna of each."""
 
 
 @register

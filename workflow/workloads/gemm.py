@@ -86,7 +86,7 @@ class GemmCase(ProductCase):
 
 
 AXES = frozenset(("batch", "m", "n"))
-"""Of the result; what stands along k is gone."""
+"""Axes of the result; k is summed over."""
 
 
 @register

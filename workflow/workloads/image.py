@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 AXES = ("time", "polarization", "m", "l")
-"""Of the image."""
+"""Axes of the image."""
 FAINTEST_DB = 30
 """Range of a picture's colours."""
 

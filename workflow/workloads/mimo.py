@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CHANNEL = Operand("channel", ("time", "frequency", "receiver", "transmitter"))
 RECEIVED = ("snr", "time", "frequency", "receiver", "symbol")
 AXES = ("snr", "time", "frequency", "transmitter", "symbol")
-"""Of the symbols."""
+"""Axes of the symbols."""
 SOFT_AXES = (*AXES, "bit")
 SENT = ("time", "frequency", "transmitter", "symbol")
 
@@ -159,7 +159,7 @@ class Mimo(Workload):
         return int(16 * np.prod(y[:3], dtype=object) * h[3] ** 2)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """Of each system 8 n^2 k of products, 4/3 n^3, 8 n k and 8 n^2 a column."""
+        """For each system 8 n^2 k of products, 4/3 n^3, 8 n k and 8 n^2 a column."""
         h, y = (staged.operands[name] for name in ("channel", "received"))
         k, n = h.shape[2:]
         systems, columns = int(np.prod(y.shape[:3])), y.shape[-1]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LOGITS = Operand("x", ("axis_0", "axis_1", "row", "column"), real=True, free=True)
 OPERATIONS = 5
-"""Of an element: maximum, difference, exponential, sum, quotient."""
+"""Operations of an element: maximum, difference, exponential, sum, quotient."""
 CURVES = 8
 """Rows that a picture shows."""
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 AXES = ("batch", "unknown", "rhs")
-"""Of the solution."""
+"""Axes of the solution."""
 OPERANDS = (
     Operand("a", ("batch", "equation", "unknown")),
     Operand("b", ("batch", "equation", "rhs")),

@@ -118,7 +118,7 @@ class Statevector(Workload):
         return None if self.case.fuse == "auto" else self.case.fuse
 
     def _gates(self, circuit: QuantumCircuit) -> list[TargetedGate]:
-        """As they are staged: fused to the case's width, or one by one."""
+        """Gates as they are staged: fused to the case's width, or one by one."""
         from workflow.circuits import qiskit_circuits as circuits
 
         if self.case.fuse == "auto":
@@ -179,7 +179,7 @@ class Statevector(Workload):
         return dict(found.operands), dict(found.drawn), dict(found.attributes)
 
     def as_computed(self, staged: Staged, plan_words: str) -> Staged:
-        """With the passes that an implementation fused the gates to.
+        """Return the operands with the passes that an implementation fused the gates to.
 
         ``passes`` is (passes, 3): width, terms and times of each (`Applied`).
         """

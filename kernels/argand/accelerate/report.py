@@ -14,7 +14,7 @@ class RoutedForm:
         library: torch or cupy.
         form: types and shapes, in words.
         calls: how many there were.
-        by_argand: whether they are made by argand.
+        by_argand: whether argand computes them.
         reason: why, or why not.
         library_seconds, argand_seconds: of a call in a row, measured before the first; None where
             nothing was measured.
@@ -31,14 +31,14 @@ class RoutedForm:
 
 @dataclass
 class Report:
-    """The forms that were met, in order; its text is a table of them."""
+    """The forms of a run in order; its text is a table of them."""
 
     accuracy: str
     forms: list[RoutedForm] = field(default_factory=list)
 
     @property
     def routed_calls(self) -> int:
-        """Calls that argand made."""
+        """Calls that argand computed."""
         return sum(row.calls for row in self.forms if row.by_argand)
 
     @property
@@ -54,7 +54,7 @@ class Report:
         """Return a line of all calls and a line of each form."""
         calls = sum(row.calls for row in self.forms)
         head = (
-            f"argand made {self.routed_calls} of {calls} complex products {self.accuracy}, "
+            f"argand computed {self.routed_calls} of {calls} complex products {self.accuracy}, "
             f"{1e3 * self.saved_seconds:.3g} ms less than the libraries"
         )
         return "\n".join([head, *self._lines()])

@@ -51,7 +51,7 @@ class BeamPowerPlan:
         group: samples that lanes sum before shared memory, a power of two that divides a bin.
         warps: of a block, of which ``warp_rows`` lie along beams and the others along time.
         row_tiles: tiles of 16 beams of a warp.
-        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+        blocks: least blocks per multiprocessor, which limits a thread's registers.
         stages: of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
     """

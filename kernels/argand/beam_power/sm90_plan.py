@@ -40,7 +40,7 @@ class WgmmaBeamPowerPlan:
         group: samples that a warp sums before shared memory, a power of two that divides a bin.
         beams: of a block; all of its warpgroups have them.
         warpgroups: of a block, each with tiles of its own; two take turns at the tensor cores.
-        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+        blocks: least blocks per multiprocessor, which limits a thread's registers.
         stages: of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
         polarizations: 2 for Stokes parameters, else 1.

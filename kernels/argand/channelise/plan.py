@@ -63,7 +63,7 @@ class ChannelisePlan:
         batch: spectra in shared memory at a time.
         threads: of a group.
         groups: of a block, each with spectra of its own.
-        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+        blocks: least blocks per multiprocessor, which limits a thread's registers.
     """
 
     points: int

@@ -38,8 +38,8 @@ def contract(
 
     Args:
         subscripts: labels of the axes of a, of b and, behind ``->``, of the result:
-            ``"bij,bjk->bik"``. A label that stands twice in an operand takes its diagonal; one that
-            stands in one operand alone is summed over before.
+            ``"bij,bjk->bik"``. A label that appears twice in an operand takes its diagonal; one
+            that appears in one operand alone is summed over before.
         a, b: arrays of one library, as of `argand.gemm`, of any strides. Axes are put in order and
             merged by views; where strides do not allow that, the operand is copied.
         conj_a, conj_b: conjugate the operand, which costs nothing.

@@ -55,7 +55,7 @@ def parse(subscripts: str) -> Subscripts:
     """Return the labels of ``"bij,bjk->bik"``; without an arrow the result's are those of einsum.
 
     Raises ValueError for anything else than two operands of letters, and for a label of the result
-    that stands there twice or in no operand.
+    that appears there twice or in no operand.
     """
     operands, arrow, result = subscripts.replace(" ", "").partition("->")
     a, comma, b = operands.partition(",")
@@ -69,7 +69,7 @@ def parse(subscripts: str) -> Subscripts:
     for label in result:
         if result.count(label) > 1 or label not in a + b:
             raise ValueError(
-                f"labels of the result must stand there once and in an operand, got {label!r} in "
+                f"labels of the result must appear there once and in an operand, got {label!r} in "
                 f"{subscripts!r}"
             )
     return Subscripts(a, b, result)

@@ -63,7 +63,7 @@ class DensePlan:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.groups * self.warps * WARP
 
     @property
@@ -126,7 +126,7 @@ class TwoFactorPlan:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.groups * self.warps * WARP
 
     def table_bytes(self, precision: Precision) -> int:

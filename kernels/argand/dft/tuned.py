@@ -21,7 +21,7 @@ from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
 _FILLED = 1 << 24
-"""From so many numbers on the number of transforms makes no difference: they fill any GPU."""
+"""From this size on the number of transforms makes no difference: they fill any GPU."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class SequenceCosts(NamedTuple):
     each: float
 
     def copies(self, gates: int) -> float:
-        """Of a pass with so many gates."""
+        """Seconds of the copies of a pass with ``gates`` gates."""
         return max(self.least, self.first + self.each * gates)
 
 
@@ -115,7 +115,7 @@ _DEFAULT: Mapping[str, Widths] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""Of a state of 26 qubits on an H200, by `benchmarks.gates.costs`."""
+"""Costs for a state of 26 qubits on an H200, by `benchmarks.gates.costs`."""
 _CPU: Widths = tuple(
     (3 + 0.6 * 2.0**width, 3 + 0.6 * 2.0**width) for width in range(1, MOST_WIDTH + 1)
 )
@@ -184,7 +184,7 @@ def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
         or not min(rate, *(min(both) for both in widths)) > 0
         or (shared and not min(shared.least, shared.each) > 0)
     ):
-        raise ValueError(f"{row} are no costs of gates")
+        raise ValueError(f"{row} are not costs of gates")
     return GateCosts(rate, widths, call, measured=True, sequence=shared)
 
 

@@ -25,7 +25,7 @@ _FEW_ROWS = 8
 _SINGLE_WEIGHT = 0.25
 """Weight of a gate on one qubit beside one on two: it can join almost any pass."""
 _LIGHT_WEIGHT = 0.02
-"""Of a gate that needs one of its qubits: many are applied at once."""
+"""Weight of a gate that needs one of its qubits: many are applied at once."""
 
 Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
@@ -60,7 +60,7 @@ class Growing:
     def with_one(
         self, number: int, dependencies: Dependencies, weights: Sequence[float]
     ) -> Growing:
-        """With one gate that can be taken, and no other."""
+        """Return the pass with one gate that can be taken, and no other."""
         alone = Growing(0, [], self.waiting, [number], 0.0)
         mask = dependencies.masks[number]
         others = [other for other in self.ready if other != number]
@@ -75,7 +75,7 @@ class Growing:
         weights: Sequence[float],
         most: int | None = None,
     ) -> Growing:
-        """With every gate that can be taken on these further qubits, or so many of them."""
+        """Return it with the gates that can be taken on these further qubits, ``most`` at most."""
         mask |= self.mask
         taken, waiting, weight = list(self.taken), dict(self.waiting), self.weight
         ready: list[int] = []

@@ -22,7 +22,7 @@ for states smaller than a tile."""
 CHUNK = 16
 """Bytes that a thread copies at a time."""
 _BANK_PLACES = 3
-"""Bits of a number among the chunks of 128 bytes: all banks."""
+"""Bits of the number of a chunk in 128 bytes, which are all banks."""
 _NEAR, _FAR = 7, 10
 """Columns are qubits below the first, then from the second on: on an H200 a tile of kilobytes that
 lie eight kilobytes apart is copied faster than a contiguous one."""
@@ -214,9 +214,9 @@ def plane_offsets(tile: Tile) -> dict[int, int]:
     rows, columns, inside = tile.rows, tile.columns, tile.inside
     slow = columns[3:5] if inside else (columns[0], columns[4])
     offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}
-    steps = rows[1:-2] if inside else rows[:-3]
+    core_rows = rows[1:-2] if inside else rows[:-3]
     each = core_row_bytes(len(rows), inside)
-    offsets |= {place: each << bit for bit, place in enumerate(steps)}
+    offsets |= {place: each << bit for bit, place in enumerate(core_rows)}
     return offsets
 
 

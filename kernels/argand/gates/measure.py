@@ -180,7 +180,7 @@ def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm])
 
 
 def _seconds(call: Callable[[], object], device: Device, settle: float) -> float:
-    """Of one call: the median of some runs of several, after those that are not counted."""
+    """Seconds of one call: the median of some runs of several, after those that are not counted."""
 
     def calls() -> None:
         for _ in range(_CALLS):

@@ -67,7 +67,7 @@ class GatePlan:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return 2 * self.copy_threads if self.warp_specialized else self.copy_threads
 
     @property
@@ -77,7 +77,7 @@ class GatePlan:
 
     @property
     def tile_bytes(self) -> int:
-        """Of a tile in shared memory."""
+        """Bytes of a tile in shared memory."""
         return self.item * (self.columns << self.width)
 
     @property

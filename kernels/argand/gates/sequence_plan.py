@@ -67,7 +67,7 @@ class SequencePlan:
 
     @property
     def tile_bytes(self) -> int:
-        """Of a tile in shared memory."""
+        """Bytes of a tile in shared memory."""
         return ITEM << TILE_QUBITS
 
     def shared_bytes(self, gates: int) -> int:

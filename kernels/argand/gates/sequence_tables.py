@@ -203,7 +203,7 @@ def tables(
             phases.append(table)
     if len(matrices) > MOST_GATES:
         raise PlanError(
-            f"a sequence must have at most {MOST_GATES} gates that are no phases, "
+            f"a sequence must have at most {MOST_GATES} gates that are not phases, "
             f"got {len(matrices)}"
         )
     found = np.zeros(len(gates), GATE)

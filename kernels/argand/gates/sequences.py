@@ -30,7 +30,7 @@ _KEPT_TILES, _KEPT_GATES = 32, 16
 _MOST_WORK = 16_000
 """Largest product of the gates of a circuit and the beginnings of its tiles."""
 _PHASE_WEIGHT = 0.1
-"""Of a phase beside a gate that needs a product."""
+"""Weight of a phase beside a gate that needs a product."""
 _UNITARY = 1e-3
 """How far U^H U may be from the identity: a tile's scale leaves room for more."""
 
@@ -80,7 +80,7 @@ def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[G
 
 
 def _parts(ordered: Sequence[Pass], lights: Collection[int]) -> list[list[Pass]]:
-    """Fused gates in parts of at most `MOST_GATES` that are no phases."""
+    """Fused gates in parts of at most `MOST_GATES` that are not phases."""
     found: list[list[Pass]] = [[]]
     products = 0
     for one in ordered:

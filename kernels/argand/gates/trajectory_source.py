@@ -12,7 +12,7 @@ from argand.gates.gate import Gate
 from argand.runtime.arguments import Fields, size_check
 
 THREADS, _BLOCKS = 256, 2
-"""Threads of a block, and fewest blocks of a multiprocessor: more leave too few registers."""
+"""Threads of a block, and least blocks per multiprocessor: more leave too few registers."""
 MOST_WIDTH = 3
 """Targets of a gate whose columns a thread holds in registers."""
 ARGUMENTS: Fields = (

@@ -59,7 +59,7 @@ class Pairs:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the complex numbers: without the last axis."""
+        """Shape of the array of complex numbers: without the last axis."""
         return tuple(self.array.shape[:-1])
 
     @property

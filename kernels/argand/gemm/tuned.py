@@ -86,7 +86,7 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
     )  # fmt: skip
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
     if choice not in _candidates(precision, arch, bool(half_output), a, b):
-        raise ValueError(f"{row} is no candidate plan of {name}")
+        raise ValueError(f"{row} is not a candidate plan of {name}")
     return choice
 
 

@@ -38,7 +38,7 @@ class ImagePlan:
 
     Attributes:
         directions: directions of a block, a multiple of 32; a warp makes the weights of 8 of them.
-        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+        blocks: least blocks per multiprocessor, which limits a thread's registers.
     """
 
     directions: int = 64

@@ -1,4 +1,4 @@
-"""A call of `argand.image` as one value, without its data, and what its weights are off by."""
+"""A call of `argand.image` as one value, without its data, and the error of its weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argand.precision import Precision
 SPEED_OF_LIGHT = 299_792_458.0
 """In m/s, exactly (SI)."""
 MOST_TURNS = 2.0**20
-"""Wavelengths from the array's centre to an antenna, at most.
+"""Largest distance from the array's centre to an antenna, in wavelengths.
 
 The kernel takes the phase from the low bits of a sum in fp64 that begins at 1.5 2^52, in units of
 `TURN` of a turn: it stays in that binade where the phase is below 2^21 turns.
@@ -21,8 +21,8 @@ HERMITIAN = 2.0**-6
 """Largest |R_ab - conj(R_ba)| of a covariance, over the largest modulus of its entries.
 
 Two entries that products of bf16 operands made are each off by at most 2 u = 2^-7 of what they sum.
-What is within it is rounding, and the power is that of the Hermitian part, which is exact: the rest
-contributes to the imaginary part of w^H R w alone. What is beyond is no covariance.
+A smaller difference is rounding, and the power is that of the Hermitian part, which is exact: the
+rest contributes to the imaginary part of w^H R w alone. A larger one is not a covariance.
 """
 
 

@@ -17,7 +17,7 @@ UNIT_BITS = 61
 
 
 _MOST_EXPONENT = 900
-"""Of the norm's square: scales of weights stay within fp64."""
+"""Largest exponent of the norm's square: scales of weights stay within fp64."""
 
 
 def probabilities_of(amplitudes: Any) -> Any:

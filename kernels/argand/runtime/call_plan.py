@@ -134,8 +134,8 @@ class CallPlan:
 
         A tuned plan in the file becomes that of the process, for problems of about that size.
         Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError
-        for one that is no plan of this operation, was tuned on another card, driver or version, or
-        is for other arrays.
+        for one that is not a plan of this operation, was tuned on another card, driver or version,
+        or is for other arrays.
         """
         content = read_plan(Path(path), cls.operation)
         try:

@@ -65,7 +65,7 @@ class Ceilings:
                 {str(name): float(rate) for name, rate in found["tflops"].items()},
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"these are no measured ceilings: {error!r}") from error
+            raise ValueError(f"these are not measured ceilings: {error!r}") from error
 
 
 def operand_formats() -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 UNIT_ROUNDOFF: Mapping[str, float] = MappingProxyType(
     {"complex64": 2.0**-24, "complex128": 2.0**-53}
 )
-"""By a result's type."""
+"""Complex types by a result's type."""
 PREFIX: Mapping[str, str] = MappingProxyType({"complex64": "c", "complex128": "z"})
 """The first letter of LAPACK's and BLAS's routines for a type."""
 

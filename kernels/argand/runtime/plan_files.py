@@ -27,7 +27,7 @@ def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict
     """Return the content of a file of `write_plan`.
 
     Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError for
-    one that is no plan of the operation or larger than plans are.
+    one that is not a plan of the operation or larger than plans are.
     """
     text = read_own(path.absolute())
     if len(text) > most_bytes:
@@ -35,9 +35,9 @@ def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no plan: {error}") from error
+        raise ValueError(f"{path} is not a plan: {error}") from error
     if not isinstance(content, dict) or content.get("argand plan") != _VERSION:
-        raise ValueError(f"{path} is no plan of version {_VERSION}")
+        raise ValueError(f"{path} is not a plan of version {_VERSION}")
     if content.get("operation") != operation:
         raise ValueError(f"{path} is a plan of {content.get('operation')!r}, not of {operation!r}")
     return content

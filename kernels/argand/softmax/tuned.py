@@ -35,7 +35,7 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> SoftmaxCandidate:
     """The candidate of an entry. Raises ValueError where it is not among the candidates."""
     candidate = SoftmaxCandidate(**row)
     if candidate not in CANDIDATES:
-        raise ValueError(f"{row} is no candidate plan of {name} on {arch.target}")
+        raise ValueError(f"{row} is not a candidate plan of {name} on {arch.target}")
     return CANDIDATES[CANDIDATES.index(candidate)]
 
 

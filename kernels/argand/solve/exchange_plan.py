@@ -18,7 +18,7 @@ _ELEMENTS = {"complex64": "ulonglong1", "complex128": "ulonglong2"}
 ITEM: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 16})
 """Bytes of an element."""
 _MOVED_BYTES = 72 << 10
-"""Of a block that moves rows: three of them share a multiprocessor of Hopper, so that one reads
+"""Bytes of a block that moves rows: three of them share a multiprocessor of Hopper, so one reads
 while another writes."""
 _SEGMENT = 128
 """Largest bytes of a row that a block moves: a line of L2."""

@@ -74,7 +74,7 @@ def test_the_report_is_made_at_the_end_also_of_a_program_that_fails() -> None:
     with pytest.raises(KeyError), accelerate(tolerance=1e-6, report=said.append):
         raise KeyError
     (text,) = said
-    assert text.startswith("argand made 0 of 0 complex products within 1e-06")
+    assert text.startswith("argand computed 0 of 0 complex products within 1e-06")
     with pytest.raises(ValueError, match="give a precision or a tolerance"), \
             accelerate(tolerance=1e-6, precision="fp32"):  # fmt: skip
         pass

@@ -40,7 +40,7 @@ def test_contractions(cp: Any, rng: np.random.Generator, subscripts: str, precis
 def test_a_bias_of_large_products_is_repeated_by_strides(
     cp: Any, rng: np.random.Generator, precision: str
 ) -> None:
-    """Of products by wgmma: its rows are one row in memory, or its columns one column."""
+    """A bias of products by wgmma: its rows are one row in memory, or its columns one column."""
     a, b = (cp.asarray(drawn(rng, *shape), "complex64") for shape in ((300, 260), (260, 520)))
     row, column = cp.asarray(drawn(rng, 520)), cp.asarray(drawn(rng, 300, 1))
     plain = a.astype("complex128") @ b.astype("complex128")

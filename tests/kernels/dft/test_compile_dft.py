@@ -45,7 +45,7 @@ OF_EACH_KIND = [
 
 
 def kernels() -> Iterator[Candidate]:
-    """Of each kind of kernel the best plan, a middling one and that with most sums in registers.
+    """For each kind of kernel the best plan, a middling one and that with most sums in registers.
 
     The default precision at every length, the others at some of each kind: compiling takes long.
     """

@@ -77,7 +77,7 @@ def test_the_longest_is_far_below_what_is_allowed() -> None:
 
 
 def test_an_mma_truncates_by_the_bias(rng: np.random.Generator) -> None:
-    """Of sums that are large beside what is added, of every mantissa, all bits as likely."""
+    """Sums that are large beside what is added, of every mantissa, all bits as likely."""
     sums = np.exp2(rng.uniform(0, 1, (1, 1 << 16))).astype(np.float32).astype(float)
     small = np.ldexp(rng.integers(-(2**14), 2**14, (16, 1 << 16)), -30).astype(float)
     exact = sums + small.sum(axis=0)

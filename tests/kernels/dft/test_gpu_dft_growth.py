@@ -22,7 +22,7 @@ SAMPLES = 6000
 
 @pytest.fixture(scope="module")
 def errors(gpu: Device) -> dict[int, tuple[float, float]]:
-    """Of the GPU and of the model, of the same numbers."""
+    """Errors of the GPU and of the model, for the same numbers."""
     import cupy
     from argand.dft.gpu import PLAN_OVERRIDE
 

@@ -34,7 +34,7 @@ def normal(rng: np.random.Generator, *shape: int) -> Array:
 
 
 def plans(gpu: Device, length: int, kind: str, most: int) -> list[Plan]:
-    """The best plan of a kind and some that are as good as any, compiled."""
+    """The best plan of a kind and an even choice of the others, compiled."""
     arch = gpu.require_arch()
     every = candidates(method_for(length), ROW, arch, wide=False)
     found = sorted((plan for plan in every if plan.kind == kind), key=estimate)
@@ -69,7 +69,7 @@ def test_convolutions_of_composite_lengths(
 
 
 @pytest.mark.parametrize("length", KERNELS)
-def test_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
+def test_three_kernels(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> None:
     for plan in plans(gpu, length, "three_kernel", 4):
         x = normal(rng, 5, length)
         x[0, 1:] = 0
@@ -78,7 +78,7 @@ def test_passes(cp: Any, gpu: Device, rng: np.random.Generator, length: int) -> 
             check(cp, x[:2], plan, inverse=True, norm=norm)
 
 
-def test_passes_in_pieces_in_place_and_of_strides(
+def test_three_kernels_in_pieces_in_place_and_of_strides(
     cp: Any, gpu: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from argand.dft import gpu_three_kernel as cuda_three_kernel
@@ -105,7 +105,9 @@ def test_passes_in_pieces_in_place_and_of_strides(
     assert not np.isfinite(found[[2, 5]]).any()
 
 
-def test_passes_have_the_range_of_fp32(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
+def test_three_kernels_have_the_range_of_fp32(
+    cp: Any, gpu: Device, rng: np.random.Generator
+) -> None:
     """Powers of two change nothing while what is between stays within it."""
     length = 14_009
     (plan,) = plans(gpu, length, "three_kernel", 1)
@@ -119,7 +121,7 @@ def test_passes_have_the_range_of_fp32(cp: Any, gpu: Device, rng: np.random.Gene
 
 
 def test_any_length(cp: Any, gpu: Device, rng: np.random.Generator) -> None:
-    """As the choice has it, of lengths that nobody picked."""
+    """Random lengths, by the plan that is chosen."""
     lengths = [*map(int, rng.integers(129, 40_000, 30)), *map(int, rng.integers(129, 2000, 10))]
     arch, jobs = gpu.require_arch(), []
     for length in lengths:

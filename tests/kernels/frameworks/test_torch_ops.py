@@ -64,7 +64,7 @@ MAPPED = {
 
 @pytest.mark.parametrize("name", MAPPED)
 def test_vmap(name: str) -> None:
-    """Of the first operand, and of all."""
+    """Over the first operand, and over all."""
     ours, theirs, shapes = MAPPED[name]
     many = [drawn(6, *shape) for shape in shapes]
     single = [many[0], *(x[1] for x in many[1:])]

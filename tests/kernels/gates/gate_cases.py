@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 
 
 def random_unitary(rng: np.random.Generator, width: int) -> Array:
-    """Of so many qubits, by Haar's measure (Mezzadri 2007) but for phases of columns."""
+    """A unitary matrix on ``width`` qubits by Haar's measure (Mezzadri 2007) but for phases."""
     order = 2**width
     normal = rng.standard_normal((order, order)) + 1j * rng.standard_normal((order, order))
     return np.asarray(np.linalg.qr(normal)[0])

@@ -28,7 +28,7 @@ def check(cp: Any, state: Any, matrix: Any, targets: Sequence[int]) -> None:
 def test_the_bits_are_those_of_the_same_matrix_on_the_host(
     cp: Any, rng: np.random.Generator, precision: str, width: int
 ) -> None:
-    """Of a matrix without zeros, whose form has nothing to find; targets in any order."""
+    """A matrix without zeros, whose form has nothing to find; targets in any order."""
     kind = PRECISIONS[precision].output
     for number, scale in enumerate((1.0, 3e4, 1e-30)):
         targets = [int(x) for x in rng.permutation(QUBITS)[: width + 1]]

@@ -47,7 +47,7 @@ class Folded:
 
 
 def folded(plan: Plan) -> Folded:
-    """Of a plan that works by one product, or of the first row copy of a Hankel plan."""
+    """The folded product of a plan with one, or of the first row copy of a Hankel plan."""
     return _hankel(plan) if isinstance(plan, HankelPlan) else _dense(plan)
 
 

@@ -132,7 +132,7 @@ def assert_contained(found: Array) -> None:
 
 
 LONG = (64, 256, 1024, 4096, 16384)
-"""Of k, over which the error of promoted sums must not grow."""
+"""Values of k over which the error of promoted sums must not grow."""
 
 
 def long_operands(rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:

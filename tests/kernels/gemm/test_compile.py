@@ -254,7 +254,7 @@ def test_every_rounding_on_hopper(precision: str, rounding: str, what: str) -> N
 
 
 def packings() -> Iterator[Candidate]:
-    """Of one operand of any layout, or of both; of 16 bits, or of fp32, or one of each."""
+    """Packings of one operand of any layout, or of both; of 16 bits, of fp32, or one of each."""
     for precision, k, vector in product(TENSOR, (64, 4096), (1, 2)):
         row = PRECISIONS[precision]
         halves = (False, True) if precision in SINGLE_HALF else (False,)

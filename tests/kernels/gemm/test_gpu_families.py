@@ -228,7 +228,7 @@ def test_nan_of_any_bits_and_either_part(
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("k", [7, 40])
 def test_rows_further_apart_than_32_bits_count(cp: Any, rng: np.random.Generator, k: int) -> None:
-    """Of A and of the result, by mma.sync and by fma; it takes 35 GB."""
+    """Rows of A and of the result, by mma.sync and by fma; it takes 35 GB."""
     distance = 2**31 + 3
     a, b = normal(rng, 2, k), normal(rng, k, 35)
     far, out = (

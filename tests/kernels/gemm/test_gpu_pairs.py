@@ -137,7 +137,7 @@ def test_small_integers_are_exact(
 def test_complex_half(
     cp: Any, rng: np.random.Generator, format: str, how: dict[str, Any], shape: tuple[int, ...]
 ) -> None:
-    """Of a sum that is off by the summation's slack, rounded once."""
+    """A sum that is off by the summation's slack is rounded once."""
     m, n, k = shape
     a, b, c = (random_pairs(rng, format, *dims) for dims in ((m, k), (k, n), (m, n)))
     wide = [x.to_complex64() for x in (a, b, c)]

@@ -33,7 +33,7 @@ BATCH, M, N, K = (2, 2), 38, 44, 50
 
 
 def scaled(factor: float, rng: np.random.Generator, *shape: int) -> Array:
-    """Of one size, with some lines along either axis and some elements zero."""
+    """Numbers of one size, with some lines along either axis and some elements zero."""
     x = normal(rng, *shape) * np.float32(factor)
     x[..., 3, :], x[..., :, 5] = 0, 0
     x[rng.random(shape) < 0.1] = 0

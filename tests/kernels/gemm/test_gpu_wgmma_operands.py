@@ -90,7 +90,7 @@ def test_accumulators_that_spill(
     precision: str,
     shape: tuple[int, int, int],
 ) -> None:
-    """Of whole tiles in one wave or two, of partial tiles and of split-K slices.
+    """Accumulators of whole tiles in one wave or two, of partial tiles and of split-K slices.
 
     They spill to a result of any layout, or beside a C that the result replaces.
     """

@@ -104,7 +104,7 @@ def test_pieces_cover_the_batch_and_the_columns(limit: int) -> None:
 
 @pytest.mark.parametrize("count", [6, 7, 8])
 def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> None:
-    """But for small ones, which may take twice as much, and tiny ones."""
+    """Small calls may take twice as much, tiny ones more."""
     for sizes in ((9, 9, 9), (2048, 2048, 2048), (8192, 700, 8192), (9000, 20_000, 16_384)):
         one = problem(*sizes, count=count)
         limit = workspace_limit(one)

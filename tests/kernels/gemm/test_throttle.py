@@ -11,7 +11,7 @@ from argand.gemm.sm90_throttle import MIN_WAVES, find_throttle
 from tests.kernels.precisions import SPLIT
 
 BLOCKS, CACHE = 132, 50 << 20
-"""Of an H200."""
+"""Multiprocessors and bytes of L2 of an H200."""
 
 
 def throttle(

@@ -21,7 +21,7 @@ from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
 SIZES = range(1, LARGEST_N + 1) if EXHAUSTIVE else (15, 32, 127)
-"""Of each group of threads one, whole and ragged ones."""
+"""A size for each group of threads, whole and ragged ones."""
 HOPPER = ARCHITECTURES[3]
 
 

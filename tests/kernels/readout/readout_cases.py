@@ -24,5 +24,5 @@ def random_strings(rng: np.random.Generator, qubits: int, count: int) -> list[st
 
 
 def sum_bound(state: Any, terms: int) -> float:
-    """Of a sum of ``terms`` products in fp64, each of a few roundings, added in any order."""
+    """Bound of a sum of ``terms`` products in fp64, each of a few roundings, added in any order."""
     return float((terms + 4) * 2.0**-53 * np.linalg.norm(state) ** 2)

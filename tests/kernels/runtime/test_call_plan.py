@@ -111,8 +111,8 @@ def change(**values: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "no plan": (lambda content: [1], "is no plan of version"),
-    "another version": (change(**{"argand plan": 2}), "is no plan of version"),
+    "no plan": (lambda content: [1], "is not a plan of version"),
+    "another version": (change(**{"argand plan": 2}), "is not a plan of version"),
     "another operation": (change(operation="gemm"), "is a plan of 'gemm', not of 'dft'"),
     "other arrays": (change(forms=[["complex64", [6, 11]]]), "is for arrays"),
     "no forms": (lambda content: {"argand plan": 1, "operation": "dft"}, "is damaged"),
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_refused(name: str, tmp_path: Path) -> None:
 
 def test_text_and_large_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    for text, message in (("{" * 100_000, "is no plan"), (" " * (1 << 21), "has 2097152 bytes")):
+    for text, message in (("{" * 100_000, "is not a plan"), (" " * (1 << 21), "has 2097152 bytes")):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             DftPlan.load(path, draw(6, 10))

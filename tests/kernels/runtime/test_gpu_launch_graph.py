@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call"
 def test_graphs_give_the_bits_of_single_launches(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str
 ) -> None:
-    """Of every role and storage, with and without split-K; what the arrays hold changes."""
+    """Every role and storage, with and without split-K; what the arrays hold changes."""
     m, n, k = SHAPE
     pairs = operands(cp, rng)
     before = graphs()
@@ -105,7 +105,7 @@ def test_what_is_captured_is_the_kernels(
 def test_there_are_not_too_many_graphs(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one form on a stream, of one form on many streams, and in all."""
+    """Limits of graphs of one form on a stream, of one form on many streams, and in all."""
     from argand.runtime import graph as cuda_graph
 
     (pair,) = operands(cp, rng, 1)

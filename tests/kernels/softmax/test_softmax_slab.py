@@ -43,7 +43,7 @@ def form_of(
 
 
 def slabs() -> Iterator[Candidate]:
-    """Those that calls take, by both ways to copy."""
+    """The slabs that calls take, by either kind of copy."""
     for arch, operation, (precision, kind, output), columns, unit in product(
         ARCHS.values(), OPERATIONS, PAIRS, COLUMNS, (False, True)
     ):
@@ -83,7 +83,7 @@ def test_a_slab(arch: Arch, kind: str, threads: int, columns: int) -> None:
     ("kind", "longest"), [("fp32", 56), ("fp16", 8192), ("bf16", 8192), ("complex64", 2048)]
 )
 def test_widths_that_no_access_divides_take_slabs(kind: str, longest: int) -> None:
-    """From the shortest rows on none takes another plan, so there is no cliff between."""
+    """No width between takes another plan, so there is no cliff."""
     output = "fp32" if kind == "complex64" else kind
     most = vector_for(kind, output)
     for columns in (*range(1, 600), *range(601, longest, 53)):
@@ -101,7 +101,7 @@ def test_widths_that_no_access_divides_take_slabs(kind: str, longest: int) -> No
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16", "complex64"])
 def test_rows_fill_the_registers_that_they_take(kind: str) -> None:
-    """From some accesses on, whatever the length."""
+    """At least three quarters of them, from 128 columns on."""
     output = "fp32" if kind == "complex64" else kind
     for columns in (*range(128, 1024, 8), *range(1025, 32768, 97)):
         form = form_of("softmax", kind, output, columns)

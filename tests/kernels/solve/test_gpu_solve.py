@@ -81,7 +81,7 @@ def test_more_moduli_where_refinement_fails(cp: Any, rng: np.random.Generator) -
 def test_exchanges_are_those_of_the_pivots(
     cp: Any, rng: np.random.Generator, rows: int, columns: int, dtype: str
 ) -> None:
-    """Of panels that fit shared memory, of ones whose rows do not, and ones whose moves do not."""
+    """Panels that fit shared memory, ones whose rows do not, and ones whose moves do not."""
     from argand.solve.exchange_launch import order_launch
     from argand.solve.gpu import GpuLibrary
 

@@ -62,7 +62,7 @@ def test_the_rounding_of_a_sum_that_one_late_term_decides(rng: np.random.Generat
 
 @pytest.mark.parametrize("name", ["6xint8", "8xint8", "10xint8", "16xint8"])
 def test_one_wrong_element_is_seen(rng: np.random.Generator, name: str) -> None:
-    """Of three times what the whole result may be off by, so also of one wrong residue."""
+    """Three times what the whole result may be off by is seen, so also one wrong residue."""
     row = any_precision(name)
     a, b, _ = operands(rng, row, SHAPES[0], spread=0.0)
     reference = product_reference(a, b, seed=3)

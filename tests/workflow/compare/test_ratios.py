@@ -51,7 +51,7 @@ def test_more_calls_make_it_narrower() -> None:
 
 
 def test_an_interval_that_the_run_recorded_is_used() -> None:
-    """Of two equal normal intervals of the logarithm, that of the ratio is sqrt(2) as wide."""
+    """Two equal normal intervals of the logarithm make one of the ratio that is sqrt(2) as wide."""
     times = Times(p20=1, p50=10, p80=100, low=10 / 1.1, high=11, iterations=20)
     ratio = time_ratio(times, times, KEY)
     assert ratio.low == pytest.approx(1.1 ** -(2**0.5), rel=0.02)

@@ -1,4 +1,4 @@
-"""Tables of a comparison are read from files that nobody vouches for."""
+"""Tables of a comparison are read from untrusted files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_shards_of_a_folder_are_rows_of_their_own(tmp_path: Path) -> None:
     assert [key[3] for key in read_rows(tmp_path)] == ["", "1-of-2"]
 
 
-def test_a_folder_is_held_to_its_manifest(tmp_path: Path) -> None:
+def test_a_folder_is_checked_against_its_manifest(tmp_path: Path) -> None:
     table = write_table(tmp_path / "tables" / "performance.csv", [ROW, ROW | {"precision": "fp64"}])
     manifest = tmp_path / "manifest.json"
     write_object(manifest, {"files": {"results/tables/performance.csv": sha256_of(table)}})
@@ -59,7 +59,7 @@ def test_a_table_of_an_earlier_version_has_fewer_columns(tmp_path: Path, root: P
     assert {row.factors["seed"] for row in rows.values()} == {""}
 
 
-def test_what_is_no_table(tmp_path: Path) -> None:
+def test_files_that_are_not_tables(tmp_path: Path) -> None:
     assert "there must be a results folder" in refused(tmp_path / "absent.csv")
     assert "there must be a results folder" in refused(tmp_path).replace("/tables", "")
     os.mkfifo(tmp_path / "pipe.csv")
@@ -72,7 +72,7 @@ def test_what_is_no_table(tmp_path: Path) -> None:
     other.write_text("")
     assert "it has no columns" in refused(other)
     with other.open("wb") as file:
-        file.truncate(1 << 40)  # a hole: nothing of it is read
+        file.truncate(1 << 40)  # a hole, of which nothing is read
     assert "larger than any" in refused(other)
     assert "has no rows" in refused(write_table(tmp_path / "empty.csv", []))
 
@@ -112,8 +112,8 @@ def test_a_cell_that_no_run_writes(change: dict[str, str], message: str, tmp_pat
     assert message in text
 
 
-def test_a_row_that_stands_twice(tmp_path: Path) -> None:
-    assert "line 3: w argand fp32 stands twice" in refused(
+def test_a_row_that_appears_twice(tmp_path: Path) -> None:
+    assert "line 3: w argand fp32 appears twice" in refused(
         write_table(tmp_path / "t.csv", [ROW, ROW])
     )
 

@@ -157,7 +157,7 @@ class TestFiles:
 
     def test_a_key_given_twice(self, tmp_path):
         message = self.error_of(tmp_path, "workloads:\n  a: {kind: toy}\n  a: {kind: toy, m: 2}\n")
-        assert message == f"{tmp_path}/study.yaml, line 3: 'a' stands in line 2 too"
+        assert message == f"{tmp_path}/study.yaml, line 3: 'a' is in line 2 too"
 
     def test_a_key_that_is_no_text(self, tmp_path):
         assert "line 1: a key must be text, got '3'" in self.error_of(tmp_path, "3: {kind: toy}")

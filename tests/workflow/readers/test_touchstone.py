@@ -22,7 +22,7 @@ TEXT = "! two ports\n# GHZ S RI R 50\n" + "".join(
     f"{f / 1e9} " + " ".join(f"{x.real:.17g} {x.imag:.17g}" for x in m.T.ravel()) + "\n"
     for f, m in zip(FREQUENCIES, MATRICES, strict=True)
 )
-"""Of two ports a line has S11, S21, S12, S22."""
+"""A line of two ports has S11, S21, S12, S22."""
 
 
 class Network:

@@ -63,7 +63,7 @@ class Machine:
         (folder / "study.yaml").write_text(STUDY)
 
     def flags(self, *flags: str) -> list[str]:
-        """Of Snakemake on eight cores."""
+        """Flags of Snakemake on eight cores."""
         return [
             "--snakefile", str(self.root / "Snakefile"), "--cores", "8",
             "--config", "study=study.yaml", "out=results", "--directory", ".", *flags,

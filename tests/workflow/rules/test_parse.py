@@ -27,7 +27,7 @@ def normal(name: str) -> str:
 
 
 def locked(root: Path) -> set[str]:
-    """Of the lock; Snakemake imports every plugin that is installed, so also those of Slurm's."""
+    """The lock's packages; Snakemake imports every plugin that is installed, so also Slurm's."""
     text = "".join((root / "envs" / f"{name}.txt").read_text() for name in ("cpu", "slurm"))
     return {normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*\])?==", text, re.M)}
 

@@ -1,4 +1,4 @@
-"""The profiles: each has what the default one has, and names rules that there are."""
+"""The profiles: each repeats the default one, and names existing rules."""
 
 from __future__ import annotations
 

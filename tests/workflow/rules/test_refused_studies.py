@@ -35,7 +35,7 @@ MISTAKES = [
     (TINY.replace("kind: gemm", "kind: gem"), "did you mean 'gemm'"),
     (TINY.replace("3xtf32", "fp7"), "fp7"),
 ]
-"""Of the whole study, of a key and of the file; then more that the tests of the check have too."""
+"""Mistakes of the whole study, of a key and of the file; then some that tests of the check have."""
 
 
 @pytest.mark.parametrize(("study", "message"), MISTAKES if EXHAUSTIVE else MISTAKES[:3])

@@ -39,7 +39,7 @@ class Part:
             folder / name for name in ("staged.h5", "run.h5", "times/w.json")
         )
         self.timed: list[int] = []
-        """Of each timing call how many it timed."""
+        """Wrap the timing calls, and count how many calls each timed."""
         self.measured = 0
         """Calls that measured the ceilings."""
         self.device = replace(cpu(), cache_bytes=0)

@@ -147,7 +147,7 @@ def test_chunks_that_changed_places(
 
 
 def test_flips_anywhere(kind: Any, path: Path, rng: np.random.Generator) -> None:
-    """Of bits of the whole file, the checksums and the seal too, and files cut anywhere."""
+    """Bits of the whole file, of the checksums and the seal too, and files cut anywhere."""
     write, read = kind
     write(path, rng.standard_normal((9, 8)))
     good = path.read_bytes()

@@ -111,7 +111,7 @@ def test_a_source_that_was_changed(gathered: Gathered) -> None:
     """Even to a whole, sealed product of the same shape."""
     other = product_of(gathered.whole.data[3:5] * 2, 3)
     write_product(gathered.files[1], other, CERTIFICATE, workload="w", kind="beamforming")
-    with pytest.raises(DataError, match=r"2-of-3\.h5 was changed after they were joined"):
+    with pytest.raises(DataError, match=r"2-of-3\.h5 was changed after it was gathered"):
         read_product(gathered.path)
 
 

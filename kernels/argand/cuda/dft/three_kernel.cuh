@@ -38,7 +38,7 @@ struct ThreeKernelPlan {
     constexpr int threads() const { return tile_warps * kWarp; }
     constexpr int num_tiles() const { return line_length() / tile_width; }
     constexpr int tile_bytes() const { return lines() * tile_width * 8; }
-    // Numbers of a butterfly of A that are not padding.
+    // Inputs of a butterfly of A that are not padding.
     constexpr int inputs_per_butterfly() const {
         const int each = column_radices[1] * line_length();
         return (length + each - 1) / each;
@@ -177,7 +177,7 @@ __device__ __forceinline__ void dft_three_kernel_convolve_lines(const ThreeKerne
     });
 }
 
-// The line kernel left conjugated numbers.
+// Its input is conjugated: the line kernel left it so.
 template <ThreeKernelPlan plan>
 __device__ __forceinline__ void dft_three_kernel_inverse_columns(const ThreeKernelArguments& args) {
     constexpr int A = plan.column_radices[0], B = plan.column_radices[1],

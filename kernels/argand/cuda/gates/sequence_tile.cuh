@@ -31,10 +31,10 @@ struct PhaseTable {
 
 // Of GateArguments `chunk_offset` and `chunk_mask` have an entry for each bit of a chunk's number.
 struct SequenceArguments : GateArguments {
-    const SequenceGate* gates;  // `matrix` has those that are no phases, one after another
+    const SequenceGate* gates;  // `matrix` has those that are not phases, one after another
     const PhaseTable* phases;
     int64 count;
-    int64 products;  // gates that are no phases
+    int64 products;  // gates that are not phases
 };
 
 __device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
