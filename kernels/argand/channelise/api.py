@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from argand.channelise.cpu import channelise_in_blocks
 from argand.channelise.problem import ChanneliseProblem, check_sizes, oversampling_of
 from argand.channelise.prototype import prototype
+from argand.channelise.signal import check_signal, check_written, is_real, written_array
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.runtime.checks import check_out
 
 
 def channelise(
@@ -83,28 +81,18 @@ def channelise(
     row = get_precision(precision)
     check_sizes(channels, taps)
     channels, taps = int(channels), int(taps)
-    if not isinstance(x, Pairs) and x.dtype.kind not in "fciu":
-        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
-    if not x.ndim:
-        raise ValueError("x must have at least one axis, time, got shape ()")
-    gpu = on_gpu(x)
-    if out is not None and on_gpu(out) != gpu:
-        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
-    real = not isinstance(x, Pairs) and x.dtype.kind != "c"
+    real = is_real(x)
+    check_signal(x, out)
     fraction = oversampling_of(oversampling, channels)
     *leading, samples = x.shape
     problem = ChanneliseProblem(tuple(leading), samples, channels, taps, fraction, real, row)
-    check_out(out, problem.shape, problem.dtype)
-    if out is not None and not out.flags.c_contiguous:
-        raise ValueError("out must be C-contiguous")
+    check_written(out, problem.shape, problem.dtype)
     coefficients = prototype(window, channels, taps)
-    if gpu:
+    if on_gpu(x):
         from argand.channelise.gpu import channelise as on_gpus
 
         return on_gpus(problem, x, coefficients, out)
-    found = np.empty(problem.shape, problem.dtype) if out is None else out
+    found = written_array(x, out, problem.shape, problem.dtype)
     if found.size:
-        if np.may_share_memory(found, x.array if isinstance(x, Pairs) else x):
-            raise ValueError("out must not overlap x")
         channelise_in_blocks(problem, x, coefficients, found)
     return found

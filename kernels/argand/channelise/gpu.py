@@ -24,6 +24,7 @@ from argand.channelise.plan import (
     without_spills,
 )
 from argand.channelise.problem import ChanneliseProblem
+from argand.channelise.signal import written_array
 from argand.channelise.sm90_plan import (
     SpecializedPlan,
     check_specialized_plan,
@@ -70,9 +71,7 @@ def channelise(
     """
     array = x.array if isinstance(x, Pairs) else x
     with device_of(array):
-        if out is not None and cupy.may_share_memory(array, out):
-            raise ValueError("out must not overlap x")
-        target = cupy.empty(problem.shape, problem.dtype) if out is None else out
+        target = written_array(x, out, problem.shape, problem.dtype)
         if target.size:
             device = gpu(cupy.cuda.Device().id)
             plan = _plan(problem, device)

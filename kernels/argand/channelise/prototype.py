@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import is_cuda_array
+from argand.channelise.signal import given_coefficients, is_named
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -24,25 +24,11 @@ def prototype(window: Any, channels: int, taps: int) -> Array:
 
     Raises:
         ValueError: an unknown window, another number of coefficients, or one that is not finite.
-        TypeError: coefficients that are no real numbers.
+        TypeError: coefficients that are not real numbers.
     """
-    named = isinstance(window, str) or (
-        isinstance(window, tuple) and bool(window) and isinstance(window[0], str)
-    )
-    if named:
+    if is_named(window):
         return _designed(window, channels, taps)
-    found = window.get() if is_cuda_array(window) else np.asarray(window)
-    if found.dtype.kind not in "fiu":
-        raise TypeError(f"coefficients must be real numbers, got {found.dtype}")
-    if found.shape != (channels * taps,):
-        raise ValueError(
-            f"window must be a name or {channels * taps} coefficients, taps times channels, got "
-            f"shape {found.shape}"
-        )
-    found = found.astype(np.float64)
-    if not np.isfinite(found).all():
-        raise ValueError("coefficients must be finite")
-    return found
+    return given_coefficients(window, channels * taps, "taps times channels")
 
 
 @lru_cache(maxsize=16)

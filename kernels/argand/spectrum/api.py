@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from argand.channelise.signal import check_signal, check_written, is_real, written_array
 from argand.gemm.operands import as_operand, on_gpu
-from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.runtime.checks import check_out
 from argand.spectrum.cpu import spectrum_in_blocks
 from argand.spectrum.problem import spectrum_problem
 from argand.spectrum.window import scaled_window
@@ -78,29 +75,19 @@ def spectrum(
     """
     row = get_precision(precision)
     x = as_operand(x)
-    if not isinstance(x, Pairs) and x.dtype.kind not in "fciu":
-        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
-    if not x.ndim:
-        raise ValueError("x must have at least one axis, time, got shape ()")
-    gpu = on_gpu(x)
-    if out is not None and on_gpu(out) != gpu:
-        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
-    real = not isinstance(x, Pairs) and x.dtype.kind != "c"
+    real = is_real(x)
+    check_signal(x, out)
     problem = spectrum_problem(
         tuple(x.shape), length=length, overlap=overlap, average=average, real=real,
         onesided=onesided, precision=row, detrend=detrend,
     )  # fmt: skip
-    check_out(out, problem.shape, problem.dtype)
-    if out is not None and not out.flags.c_contiguous:
-        raise ValueError("out must be C-contiguous")
+    check_written(out, problem.shape, problem.dtype)
     coefficients = scaled_window(window, problem.length, scaling, sample_rate)
-    if gpu:
+    if on_gpu(x):
         from argand.spectrum.gpu import spectrum as on_gpus
 
         return on_gpus(problem, x, coefficients, out)
-    found = np.empty(problem.shape, problem.dtype) if out is None else out
+    found = written_array(x, out, problem.shape, problem.dtype)
     if found.size:
-        if np.may_share_memory(found, x.array if isinstance(x, Pairs) else x):
-            raise ValueError("out must not overlap x")
         spectrum_in_blocks(problem, x, coefficients, found)
     return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from argand.channelise.gpu import device_twiddles
 from argand.channelise.plan import COMPONENTS, ChannelisePlan
+from argand.channelise.signal import written_array
 from argand.device import Device, gpu
 from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
@@ -58,9 +59,7 @@ def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any
     """
     array = x.array if isinstance(x, Pairs) else x
     with device_of(array):
-        if out is not None and cupy.may_share_memory(array, out):
-            raise ValueError("out must not overlap x")
-        target = cupy.empty(problem.shape, problem.dtype) if out is None else out
+        target = written_array(x, out, problem.shape, problem.dtype)
         if target.size:
             device = gpu(cupy.cuda.Device().id)
             plan = _plan(problem, device)

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argand.device import is_cuda_array
+from argand.channelise.signal import given_coefficients, is_named
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Scaling = Literal["density", "spectrum"]
@@ -31,7 +31,7 @@ def scaled_window(window: Any, length: int, scaling: str, sample_rate: Any) -> A
     Raises:
         ValueError: an unknown window or scaling, another number of coefficients, one that is not
             finite, coefficients whose sum of the scaling is 0, a sample rate that is not positive.
-        TypeError: coefficients that are no real numbers.
+        TypeError: coefficients that are not real numbers.
     """
     if scaling not in SCALINGS:
         raise ValueError(f"scaling must be one of {list(SCALINGS)}, got {scaling!r}")
@@ -51,23 +51,9 @@ def scaled_window(window: Any, length: int, scaling: str, sample_rate: Any) -> A
 
 def window_of(window: Any, length: int) -> Array:
     """Return a window's coefficients; arguments and errors are those of `scaled_window`."""
-    named = isinstance(window, str) or (
-        isinstance(window, tuple) and bool(window) and isinstance(window[0], str)
-    )
-    if named:
+    if is_named(window):
         return _designed(window, length)
-    found = window.get() if is_cuda_array(window) else np.asarray(window)
-    if found.dtype.kind not in "fiu":
-        raise TypeError(f"window must hold real numbers, got {found.dtype}")
-    if found.shape != (length,):
-        raise ValueError(
-            f"window must be a name or {length} coefficients, as a segment has samples, got shape "
-            f"{found.shape}"
-        )
-    found = found.astype(np.float64)
-    if not np.isfinite(found).all():
-        raise ValueError("window must be finite")
-    return found
+    return given_coefficients(window, length, "as many as a segment has samples")
 
 
 @lru_cache(maxsize=16)

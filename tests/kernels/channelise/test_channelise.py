@@ -160,8 +160,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "window": ({"window": "hammng"}, ValueError, "window must be a window of scipy.signal"),
     "parameters": ({"window": ("kaiser",)}, ValueError, "window must be a window of scipy.signal"),
     "few coefficients": ({"window": np.ones(511)}, ValueError, "512 coefficients, taps times"),
-    "infinite": ({"window": np.full(512, np.inf)}, ValueError, "coefficients must be finite"),
-    "complex": ({"window": np.full(512, 1j)}, TypeError, "coefficients must be real numbers"),
+    "infinite": ({"window": np.full(512, np.inf)}, ValueError, "window must be finite"),
+    "complex": ({"window": np.full(512, 1j)}, TypeError, "window must hold real numbers"),
     "precision": ({"precision": "7xint8"}, ValueError, "precision must be one of"),
     "out": ({"out": np.zeros((2, 3, 39, 64), "c8")}, ValueError, "out must have shape"),
 }

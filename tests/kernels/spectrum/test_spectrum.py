@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "every": ({"average": "every"}, ValueError, "average must be an integer, or 'all'"),
     "window": ({"window": "hannig"}, ValueError, "window must be a window of scipy.signal"),
     "parameters": ({"window": ("kaiser",)}, ValueError, "window must be a window of scipy.signal"),
-    "few": ({"window": np.ones(63)}, ValueError, "64 coefficients, as a segment has samples"),
+    "few": ({"window": np.ones(63)}, ValueError, "64 coefficients, as many as a segment"),
     "infinite": ({"window": np.full(64, np.inf)}, ValueError, "window must be finite"),
     "complex": ({"window": np.full(64, 1j)}, TypeError, "window must hold real numbers"),
     "zero": ({"window": np.zeros(64)}, ValueError, "window must not be zero everywhere"),

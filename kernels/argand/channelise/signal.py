@@ -1,0 +1,85 @@
+"""What filter banks and spectral estimates check of their signals, windows and results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argand.device import is_cuda_array
+from argand.gemm.operands import on_gpu
+from argand.gemm.pairs import Pairs
+from argand.runtime.checks import check_out
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def is_real(x: Any) -> bool:
+    """Return whether a signal is real. Raises TypeError for a type that holds no numbers."""
+    if isinstance(x, Pairs):
+        return False
+    if x.dtype.kind not in "fciu":
+        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
+    return bool(x.dtype.kind != "c")
+
+
+def check_signal(x: Any, out: Any) -> None:
+    """Raise ValueError for a signal without a time axis, TypeError where ``out`` is elsewhere."""
+    if not x.ndim:
+        raise ValueError("x must have at least one axis, time, got shape ()")
+    if out is not None and on_gpu(out) != on_gpu(x):
+        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+
+
+def check_written(out: Any, shape: tuple[int, ...], dtype: str) -> None:
+    """Raise ValueError where ``out`` is given and is not C-contiguous, of this shape and type."""
+    check_out(out, shape, dtype)
+    if out is not None and not out.flags.c_contiguous:
+        raise ValueError("out must be C-contiguous")
+
+
+def written_array(x: Any, out: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """Return the array that a call writes: ``out``, or a new one on the current device.
+
+    Raises ValueError where ``out`` overlaps the signal ``x``.
+    """
+    array = x.array if isinstance(x, Pairs) else x
+    if out is None:
+        return _arrays(array).empty(shape, dtype)
+    if out.size and _arrays(array).may_share_memory(array, out):
+        raise ValueError("out must not overlap x")
+    return out
+
+
+def is_named(window: Any) -> bool:
+    """Return whether a window is a name of scipy.signal's, or (name, parameter...)."""
+    return isinstance(window, str) or (
+        isinstance(window, tuple) and bool(window) and isinstance(window[0], str)
+    )
+
+
+def given_coefficients(window: Any, count: int, meaning: str) -> Array:
+    """Return a window that is ``count`` numbers, float64 (count,), from any device.
+
+    ``meaning`` says in messages where their number comes from. Raises TypeError for numbers that
+    are not real, ValueError for another number of them or one that is not finite.
+    """
+    found = window.get() if is_cuda_array(window) else np.asarray(window)
+    if found.dtype.kind not in "fiu":
+        raise TypeError(f"window must hold real numbers, got {found.dtype}")
+    if found.shape != (count,):
+        raise ValueError(
+            f"window must be a name or {count} coefficients, {meaning}, got shape {found.shape}"
+        )
+    found = found.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError("window must be finite")
+    return np.asarray(found)
+
+
+def _arrays(x: Any) -> Any:
+    if not is_cuda_array(x):
+        return np
+    import cupy
+
+    return cupy
