@@ -40,7 +40,7 @@ from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel import BoundKernel, max_active_clusters
 from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
@@ -117,10 +117,11 @@ def _in_one_kernel(
             found = specialized(plan, component, device.require_arch())
         plan = found or without_spills(plan, component, device.target)
     unit = 2 if problem.real else 1
-    chunks, batches = _chunks(problem, plan, device)
+    chunks, batches = _chunks(problem, plan, _resident(plan, component, device))
     items = problem.rows * chunks * problem.phases
     taps = cupy.asarray(coefficients.astype(np.float32))
-    launch = _kernel_launch(plan, component, -(-items // plan.groups), device)
+    blocks = items * _cluster(plan) if plan.groups == 1 else -(-items // plan.groups)
+    launch = _kernel_launch(plan, component, blocks, device)
     launch({
         "x": given.data.ptr, "out": target.data.ptr, "coefficients": taps.data.ptr,
         "twiddles": device_twiddles(plan, device.index).data.ptr,
@@ -152,12 +153,31 @@ def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
     return (x if x.data.ptr % COMPONENTS[component][1] == 0 else x.copy()), component
 
 
-def _chunks(problem: ChanneliseProblem, plan: ChannelisePlan, device: Device) -> tuple[int, int]:
-    """Into how many chunks the spectra of a row and phase are cut, and the batches of each."""
+def _cluster(plan: ChannelisePlan) -> int:
+    """Blocks that share a chunk."""
+    return plan.cluster if isinstance(plan, SpecializedPlan) else 1
+
+
+@lru_cache(maxsize=64)
+def _resident(plan: ChannelisePlan, component: str, device: Device) -> int:
+    """Return how many chunks of spectra the device works on at a time."""
+    cluster = _cluster(plan)
+    if cluster == 1:
+        return device.sm_count * plan.blocks * plan.groups
+    source, name = _kernel_of(plan, component)
+    kernel = load(source, device.target, name, plan.shared_bytes)
+    found = max_active_clusters(kernel.ptr, cluster, plan.block_threads, plan.shared_bytes)
+    return found or max(1, device.sm_count * plan.blocks // cluster)
+
+
+def _chunks(problem: ChanneliseProblem, plan: ChannelisePlan, resident: int) -> tuple[int, int]:
+    """Into how many chunks the spectra of a row and phase are cut, and the batches of each.
+
+    ``resident`` chunks are worked on at a time.
+    """
     each = -(-problem.spectra // problem.phases)
     batches = -(-each // plan.batch)
     apart = problem.rows * problem.phases
-    resident = device.sm_count * plan.blocks * plan.groups
     target_blocks = max(1, resident if apart == 1 else -(-WAVES * resident // apart))
     most = max(1, _MOST_FRAMES // (plan.batch * plan.frames))
     of_chunk = min(max(1, -(-batches // target_blocks)), most)

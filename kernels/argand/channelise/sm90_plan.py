@@ -28,7 +28,14 @@ _MOST_DEPTH = 8
 _RING_BYTES = 32 << 10
 """Largest ring of frames: what is copied ahead hides the latency of memory."""
 _ROLES = {128: (1, 176, 80), 256: (3, 144, 64)}
-"""Groups of transform warps, and registers of filter and transform warps, by columns."""
+"""Groups of transform warps, and registers of filter and transform warps, by columns of a block."""
+_LONG_ROLES = {256: (2, 144, 112)}
+"""The same where a stage has a radix above 16, whose butterfly takes twice the registers."""
+_SHORT_RADIX = 16
+_SLOT_NUMBERS = 4096
+"""Numbers of a batch in a cluster: butterflies enough for a group."""
+LARGEST_CLUSTER = 8
+"""Largest portable cluster size."""
 _LONGEST_TURN = 16
 """Spectra of a loop without branches."""
 _RESERVED = 1024
@@ -50,6 +57,7 @@ class SpecializedPlan(ChannelisePlan):
         filter_registers, transform_registers: of a thread.
         arrive_per_lane: every lane arrives at mbarriers, so that compute-sanitizer's racecheck
             follows their order.
+        cluster: blocks that share the columns.
     """
 
     unit_bytes: int = 8
@@ -59,6 +67,12 @@ class SpecializedPlan(ChannelisePlan):
     filter_registers: int = 144
     transform_registers: int = 64
     arrive_per_lane: bool = False
+    cluster: int = 1
+
+    @property
+    def block_columns(self) -> int:
+        """Filter threads of a block."""
+        return self.columns // self.cluster
 
     @property
     def turn(self) -> int:
@@ -68,12 +82,13 @@ class SpecializedPlan(ChannelisePlan):
     @property
     def block_threads(self) -> int:
         """Threads of a block."""
-        return self.columns + self.transform_groups * self.threads
+        return self.block_columns + self.transform_groups * self.threads
 
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: both rings."""
-        return self.slots * super().shared_bytes + self.depth * self.points * self.unit_bytes
+        frame = self.points // self.cluster * self.unit_bytes
+        return self.slots * super().shared_bytes + self.depth * frame
 
 
 def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
@@ -83,21 +98,27 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
         raise PlanError(f"specialised warps need {TARGET}, got {arch.target}")
     if plan.real or plan.phases != 1 or plan.groups != 1:
         raise PlanError(f"specialised warps take critically sampled complex samples, got {plan!r}")
-    if plan.columns % _WARPGROUP or plan.threads % _WARPGROUP:
+    if not 1 <= plan.cluster <= LARGEST_CLUSTER or plan.columns % plan.cluster:
+        raise PlanError(f"a cluster of up to {LARGEST_CLUSTER} blocks must divide {plan.columns}")
+    if plan.block_columns % _WARPGROUP or plan.threads % _WARPGROUP:
         raise PlanError(f"roles must be whole warpgroups of {_WARPGROUP} threads, got {plan!r}")
     if plan.turn > _LONGEST_TURN or plan.slots <= plan.transform_groups:
         raise PlanError(
             f"taps and batch must divide a number up to {_LONGEST_TURN}, and slots exceed groups, "
             f"got {plan!r}"
         )
+    if plan.cluster > 1 and plan.slots % plan.transform_groups:
+        # A group may tell a slot's mbarrier of bytes only after its own batch there before.
+        raise PlanError(f"in a cluster a slot must have one group, got {plan!r}")
     if plan.depth < 2 or plan.turn % plan.depth:
         raise PlanError(f"depth must be 2 or more and divide {plan.turn}, got {plan.depth}")
-    taken = plan.blocks * (plan.shared_bytes + 2 * 8 * plan.slots + _RESERVED)
+    barriers = 8 * (1 + plan.cluster) * plan.slots
+    taken = plan.blocks * (plan.shared_bytes + barriers + _RESERVED)
     if taken > arch.shared_bytes + _RESERVED:
         raise PlanError(f"rings and barriers take {taken} bytes of shared memory")
     held = _REGISTERS // plan.blocks // plan.block_threads // 8 * 8 * plan.block_threads
     needed = (
-        plan.columns * plan.filter_registers
+        plan.block_columns * plan.filter_registers
         + plan.transform_groups * plan.threads * plan.transform_registers
     )
     if needed > held:
@@ -113,22 +134,29 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     batch has as many butterflies of a stage as columns, or less, but not less than half of them.
     """
     first, second, last = plan.radices
-    if plan.columns not in _ROLES or second == 1:
+    cluster = max(1, plan.columns // max(_ROLES))
+    columns = plan.columns // cluster
+    roles = _ROLES if max(second, last) <= _SHORT_RADIX else _LONG_ROLES
+    if columns not in roles or plan.columns % columns or second == 1:
         return None
     if component != "float32" and plan.taps <= _FEW_TAPS:
         return None
-    groups = _ROLES[plan.columns][0]
-    longest = max(1, plan.columns // (first * max(second, last)))
+    groups = roles[columns][0]
+    longest = max(1, columns // (first * max(second, last)))
+    if cluster > 1:
+        longest = max(1, _SLOT_NUMBERS // plan.points)
     sizes = range(longest, (longest - 1) // 2, -1)
     batch = next((size for size in sizes if lcm(plan.taps, size) <= _LONGEST_TURN), 0)
-    blocks = 2 * _WARPGROUP // plan.columns
+    blocks = 2 * _WARPGROUP // columns
+    slots = max(3, groups + _SPARE_SLOTS) if cluster == 1 else 2 * groups
     turn = lcm(plan.taps, batch) if batch else 0
     unit = COMPONENTS[component][1]
-    most = min(_MOST_DEPTH, _RING_BYTES // (plan.points * unit))
+    most = min(_MOST_DEPTH, _RING_BYTES * cluster // (plan.points * unit))
     depth = max((size for size in range(2, most + 1) if turn % size == 0), default=0)
     found = SpecializedPlan(
         plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, batch,
-        _WARPGROUP, 1, blocks, unit, depth, max(3, groups + _SPARE_SLOTS), *_ROLES[plan.columns],
+        _WARPGROUP, 1, blocks, unit, depth, slots, *roles[columns],
+        cluster=cluster,
     )  # fmt: skip
     try:
         check_specialized_plan(found, arch)
@@ -147,8 +175,9 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
     roles = (
         f"{plan.turn}, {plan.depth}, {plan.slots}, {plan.transform_groups}, "
         f"{plan.filter_registers}, {plan.transform_registers}, "
-        f"{str(plan.arrive_per_lane).lower()}"
+        f"{str(plan.arrive_per_lane).lower()}, {plan.cluster}"
     )
+    clustered = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
     kernel = f"SpecializedKernel<kPlan, kRoles, Component::{COMPONENTS[component][0]}>"
     return (
         '#include "channelise/sm90_kernel.cuh"\n'
@@ -158,7 +187,8 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
         f"using Kernel = {kernel};\n"
         f"static_assert(Kernel::kThreads == {plan.block_threads} &&\n"
         f"              Kernel::kSharedBytes == {plan.shared_bytes});\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
+        f'extern "C" __global__ void {clustered}'
+        f"__launch_bounds__({plan.block_threads}, {plan.blocks})\n"
         f"{specialized_name(plan, component)}("
         "const __grid_constant__ ChanneliseArguments args) {\n"
         "    Kernel::run(args);\n"

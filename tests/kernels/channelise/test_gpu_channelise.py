@@ -13,6 +13,7 @@ from argand.channelise.sm90_plan import specialized
 from argand.device import gpu
 
 from tests.kernels.channelise.banks import Bank, bank
+from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
 
 pytestmark = pytest.mark.gpu
 BANKS = {
@@ -134,6 +135,39 @@ def test_specialised_warps_turn_their_ring_many_times(
         spectra = channelised(cp, one, "fp32")
     assert all(name.startswith("sm90_channelise") for name in names)
     assert one.excess(spectra, "fp32", "cuda", "kernel") <= 1
+
+
+@pytest.mark.parametrize("kind", ["complex64", "int8 pairs"])
+@pytest.mark.parametrize(
+    ("channels", "taps", "spectra", "changes"),
+    [
+        (2048, 8, 301, {}), (2048, 4, 130, {}), (3072, 8, 150, {}), (4096, 8, 200, {}),
+        (4096, 8, 3, {}), (4096, 5, 90, {}), (2048, 8, 90, {"transform_groups": 1, "slots": 2}),
+        (4096, 8, 90, {"batch": 2, "transform_groups": 1, "slots": 2}),
+    ],
+)  # fmt: skip
+def test_clusters_share_the_columns_of_long_banks(
+    cp: Any, channels: int, taps: int, spectra: int, changes: dict[str, int], kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    from argand.channelise import gpu as on_gpus
+
+    one = bank(channels, taps, spectra, kind=kind, leading=(2,), seed=33)
+    arch = gpu(0).require_arch()
+    plan = plan_of(problem_of(one, "fp32"), arch)
+    assert plan is not None
+    found = specialized(plan, "float32", arch)
+    if found is None:
+        pytest.skip("clusters are Hopper's")
+    assert found.cluster > 1
+    monkeypatch.setattr(on_gpus, "_chunks", lambda _, plan, __: (1, -(-spectra // plan.batch)))
+    found = replace(found, unit_bytes={"complex64": 8, "int8 pairs": 2}[kind], **changes)
+    options = one.options | {"precision": "fp32"}
+    with on_gpus.PLAN_OVERRIDE.use(found):
+        given = channelise(one.operand(cp), **options).get()
+    truth = channelise_reference(one.samples, one.coefficients, channels, one.oversampling)
+    assessed = assess_channelise(truth, given, PRECISIONS["fp32"], backend="cuda", ran="kernel")
+    assert assessed.verified, assessed.reason
 
 
 @pytest.mark.parametrize("waves", [1, 3, 40])

@@ -37,8 +37,7 @@ struct ChanneliseKernel {
         __device__ __forceinline__ int valid() const { return left < B ? left : B; }
     };
 
-    static __device__ __forceinline__ Item item_of(const ChanneliseArguments& args, int group) {
-        int64 index = static_cast<int64>(blockIdx.x) * plan.groups + group;
+    static __device__ __forceinline__ Item item_of(const ChanneliseArguments& args, int64 index) {
         if (index >= args.items) return {nullptr, nullptr, 0, 0};
         const int64 phase = index % plan.phases;
         index /= plan.phases;
@@ -179,7 +178,7 @@ struct ChanneliseKernel {
         extern __shared__ __align__(128) unsigned char shared[];
         const int group = threadIdx.x / plan.threads, thread = threadIdx.x % plan.threads;
         float2* const tile = reinterpret_cast<float2*>(shared + group * plan.group_bytes());
-        Item item = item_of(args, group);
+        Item item = item_of(args, static_cast<int64>(blockIdx.x) * plan.groups + group);
 #pragma unroll 1
         for (int batch = static_cast<int>(args.batches); batch > 0; --batch) {
             if (plan.groups == 1 && item.left <= 0) return;

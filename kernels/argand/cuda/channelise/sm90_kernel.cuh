@@ -5,21 +5,13 @@
 // to shared memory ahead. Groups of transform warps take batches of spectra from a ring in shared
 // memory in turn, run the stages of R1 and R2 and write the result. So copies, sums and transforms of
 // different spectra overlap without a barrier for all.
+//
+// Columns of a long transform are divided among the blocks of a cluster. Each batch is transformed by
+// one block, the next batch by the next one: filter warps of all blocks write to its ring.
 #pragma once
-#include "device/mbarrier.cuh"
 #include "device/warpgroup.cuh"
 #include "kernel.cuh"
-
-// How warps are specialised. `plan.threads` are those of a transform group.
-struct Specialization {
-    int turn;    // spectra of whole windows of taps and whole batches
-    int depth;   // frames of a filter warp in shared memory
-    int slots;   // batches of the ring
-    int groups;  // of transform warps
-    int filter_registers;
-    int transform_registers;
-    bool arrive_per_lane;  // each lane arrives at mbarriers, not one of a warp
-};
+#include "sm90_ring.cuh"
 
 template <bool Value>
 struct Constant {
@@ -32,50 +24,24 @@ struct SpecializedKernel {
     using Item = typename Whole::Item;
     using Samples = Unit<Of>;
     using Stages = TransformStages<plan>;
+    using Ring = BatchRing<plan, roles>;
+    using Line = BatchLine<roles.cluster>;
     static constexpr int M = plan.points, T = plan.taps, B = plan.batch;
     static constexpr int R0 = plan.radices[0], R1 = plan.radices[1], R2 = plan.radices[2];
     static constexpr int P = plan.columns(), kTurn = roles.turn, kWarp = 32;
-    static constexpr int kThreads = P + roles.groups * plan.threads;
+    static constexpr int C = roles.cluster, kColumns = P / C;  // of a block
+    static constexpr int kThreads = kColumns + roles.groups * plan.threads;
     static constexpr int kSharedBytes =
-        roles.slots * plan.group_bytes() + roles.depth * M * Samples::kBytes;
+        roles.slots * plan.group_bytes() + roles.depth * (M / C) * Samples::kBytes;
     static_assert(plan.phases == 1 && plan.frames == 1 && !plan.real && plan.groups == 1, "banks");
     static_assert(kTurn % T == 0 && kTurn % B == 0, "a turn has whole windows and whole batches");
     static_assert(kTurn % roles.depth == 0 && roles.depth > 1, "a turn has whole rings of frames");
-    static_assert(P % 128 == 0 && plan.threads % 128 == 0, "roles are whole warpgroups");
-    static_assert(P * roles.filter_registers +
+    static_assert(P % C == 0 && kColumns % 128 == 0 && plan.threads % 128 == 0,
+                  "roles are whole warpgroups");
+    static_assert(kColumns * roles.filter_registers +
                           roles.groups * plan.threads * roles.transform_registers <=
                       kThreads * (65536 / kThreads / 8 * 8),
                   "setmaxnreg must not claim more registers than the block has");
-
-    // The ring of batches, and what says that one is full or empty.
-    struct Ring {
-        float2* tiles;
-        uint32 full, empty;  // mbarriers, of 8 bytes each
-        int slot = 0;
-        uint32 parity = 0;
-
-        __device__ __forceinline__ float2* tile() const {
-            return tiles + slot * (plan.group_bytes() / 8);
-        }
-        __device__ __forceinline__ uint32 is_full() const { return full + slot * 8; }
-        __device__ __forceinline__ uint32 is_empty() const { return empty + slot * 8; }
-
-        __device__ __forceinline__ void advance(int by) {
-            slot += by;
-            if (slot >= roles.slots) {
-                slot -= roles.slots;
-                parity ^= 1;
-            }
-        }
-    };
-
-    // Arrives for a warp, after what its lanes have read or written. One lane arrives after
-    // __syncwarp; compute-sanitizer does not follow that order, so for it every lane arrives.
-    static constexpr int kArrivals = roles.arrive_per_lane ? kWarp : 1;
-    static __device__ __forceinline__ void arrive(uint32 mbarrier) {
-        if constexpr (!roles.arrive_per_lane) __syncwarp();
-        if (roles.arrive_per_lane || threadIdx.x % kWarp == 0) mbarrier_arrive(mbarrier);
-    }
 
     // The samples of a warp's columns, frame by frame: a ring in shared memory that no other warp reads.
     // Copies of 16 bytes need frames at multiples of 16 bytes.
@@ -87,8 +53,9 @@ struct SpecializedKernel {
         uint32 to;                  // the lane's first copy there
         int left;                   // frames that the lane is to copy
 
-        __device__ __forceinline__ Frames(const Item& item, unsigned char* ring, int warp, int lane)
-            : from(item.x + warp * kRun + place(lane)),
+        __device__ __forceinline__ Frames(const Item& item, unsigned char* ring, int first,
+                                          int warp, int lane)
+            : from(item.x + first * Samples::kBytes + warp * kRun + place(lane)),
               own(ring + warp * (roles.depth * kBytes) + lane * Samples::kBytes),
               to(shared_address(ring + warp * (roles.depth * kBytes) + lane * 16)),
               left(lane < kCopies ? item.frames() : 0) {}
@@ -130,10 +97,11 @@ struct SpecializedKernel {
     static __device__ __forceinline__ void filter(const ChanneliseArguments& args,
                                                   const Item& item, unsigned char* frames_ring,
                                                   Ring ring) {
-        const int column = threadIdx.x;
+        const int first = C == 1 ? 0 : cluster_rank() * kColumns;
+        const int column = first + threadIdx.x;
         float h[T][R0];
         float2 twiddles[R0 > 1 ? R0 - 1 : 1];
-        Frames frames(item, frames_ring, column / kWarp, column % kWarp);
+        Frames frames(item, frames_ring, first, threadIdx.x / kWarp, threadIdx.x % kWarp);
 #pragma unroll
         for (int f = 0; f < roles.depth - 1; ++f) frames.next(f);
 #pragma unroll
@@ -147,7 +115,8 @@ struct SpecializedKernel {
         float2 x[T][R0];  // by the frame modulo T
 #pragma unroll
         for (int f = 0; f < T - 1; ++f) frames.load(f % roles.depth, x[f]);
-        float2* line = nullptr;
+        const int place = column + column / R2 * (plan.group_pitch() - R2);  // in a line
+        Line line;
         // The spectra of a turn; `whole` says that there are all of them.
         const auto turn = [&](auto whole, int left) {
 #pragma unroll
@@ -167,16 +136,16 @@ struct SpecializedKernel {
                 if constexpr (R0 > 1) butterfly<R0>(z);
                 if (s % B == 0) {
                     mbarrier_wait(ring.is_empty(), ring.parity ^ 1);
-                    line = ring.tile() + column + column / R2 * (plan.group_pitch() - R2);
+                    line = Line(ring, place);
                 }
-                float2* const to = line + s % B * plan.spectrum_pitch();
-                to[0] = z[0];
+                line.store(s % B * plan.spectrum_pitch(), z[0]);
 #pragma unroll
                 for (int k = 1; k < R0; ++k)
-                    to[k * plan.line_pitch()] = complex_product(z[k], twiddles[k - 1]);
+                    line.store(s % B * plan.spectrum_pitch() + k * plan.line_pitch(),
+                               complex_product(z[k], twiddles[k - 1]));
                 if (s % B == B - 1 || (!whole.value && s + 1 == left)) {
-                    arrive(ring.is_full());
-                    ring.advance(1);
+                    ring.fill();
+                    ring.advance_rank();
                 }
             }
         };
@@ -187,54 +156,66 @@ struct SpecializedKernel {
         cp_async_wait<0>();
     }
 
-    // Every `roles.groups`-th batch.
+    // Every `roles.groups`-th batch of those of the block.
     static __device__ __forceinline__ void transform(const ChanneliseArguments& args, Item item,
                                                      Ring ring, int group, int thread) {
         ring.advance(group);
-        item.left -= group * B;
-        item.out += static_cast<int64>(group) * B * M;
+        const int before = (group * C + ring.rank) * B;
+        item.left -= before;
+        item.out += static_cast<int64>(before) * M;
 #pragma unroll 1
         while (item.left > 0) {
-            mbarrier_wait(ring.is_full(), ring.parity);
+            ring.wait_full(item.valid() * (M * 8), thread);
             if constexpr (R1 > 1) {
                 Stages::middle_stage(args.twiddles, ring.tile(), thread);
                 asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(plan.threads) : "memory");
             }
             Whole::last_stage(item, ring.tile(), thread);
-            arrive(ring.is_empty());
+            ring.release();
             ring.advance(roles.groups);
-            item.left -= roles.groups * B;
-            item.out += static_cast<int64>(roles.groups) * B * M;
+            item.left -= roles.groups * C * B;
+            item.out += static_cast<int64>(roles.groups) * C * B * M;
+        }
+    }
+
+    static __device__ __forceinline__ void meet() {
+        if constexpr (C == 1) {
+            __syncthreads();
+        } else {
+            cluster_arrive();
+            cluster_wait();
         }
     }
 
     static __device__ __forceinline__ void run(const ChanneliseArguments& args) {
         extern __shared__ __align__(128) unsigned char shared[];
-        __shared__ __align__(8) uint64 barriers[2 * roles.slots];
-        const uint32 full = shared_address(barriers);
+        __shared__ __align__(8) uint64 barriers[(1 + C) * roles.slots];
+        const uint32 full = shared_address(barriers), empty = full + roles.slots * 8;
         if (threadIdx.x == 0) {
-            for (int i = 0; i < roles.slots; ++i) {
-                mbarrier_init(full + i * 8, P / kWarp * kArrivals);
-                mbarrier_init(full + (roles.slots + i) * 8, plan.threads / kWarp * kArrivals);
-            }
+            for (int i = 0; i < roles.slots; ++i)
+                mbarrier_init(full + i * 8, C == 1 ? P / kWarp * Ring::kArrivals : 1);
+            for (int i = 0; i < C * roles.slots; ++i)
+                mbarrier_init(empty + i * 8, plan.threads / kWarp * Ring::kArrivals);
             mbarrier_init_fence();
         }
-        __syncthreads();
-        const Ring ring = {reinterpret_cast<float2*>(shared), full, full + roles.slots * 8};
+        meet();
+        Ring ring = {reinterpret_cast<float2*>(shared), full, empty, 0};
         unsigned char* const frames = shared + roles.slots * plan.group_bytes();
-        const Item item = Whole::item_of(args, 0);
-        if (item.left <= 0) return;
+        const Item item = Whole::item_of(args, blockIdx.x / C);
+        if (item.left <= 0) return;  // so do all blocks of the cluster
         // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole
         // warpgroups on one branch.
-        const int role = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / P, 0);
+        const int role = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / kColumns, 0);
         if (role == 0) {
             warpgroup_reg_alloc<roles.filter_registers>();
             filter(args, item, frames, ring);
         } else {
             warpgroup_reg_dealloc<roles.transform_registers>();
-            const int thread = threadIdx.x - P;
+            const int thread = threadIdx.x - kColumns;
+            if constexpr (C > 1) ring.rank = cluster_rank();
             transform(args, item, ring, __shfl_sync(~0u, thread / plan.threads, 0),
                       thread % plan.threads);
         }
+        if constexpr (C > 1) meet();  // no block ends while others write to it
     }
 };

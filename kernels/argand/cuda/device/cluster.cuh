@@ -23,6 +23,12 @@ __device__ __forceinline__ uint32 map_shared_rank(const void* pointer, int rank)
         : "r"(static_cast<uint32>(__cvta_generic_to_shared(pointer))), "r"(rank));
     return address;
 }
+// The same of an address in shared memory.
+__device__ __forceinline__ uint32 map_shared_rank(uint32 own, int rank) {
+    uint32 address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
+    return address;
+}
 __device__ __forceinline__ void store_cluster_shared(uint32 address, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }
@@ -30,4 +36,19 @@ __device__ __forceinline__ void store_cluster_shared(uint32 address, float4 x) {
     asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x),
                  "f"(x.y), "f"(x.z), "f"(x.w)
                  : "memory");
+}
+
+// Stores 8 bytes to a block of the cluster, and counts them at an mbarrier of that block, which waits
+// for bytes as for those of TMA. Needs no fence: who has waited there sees them.
+__device__ __forceinline__ void store_cluster_async(uint32 address, float2 x, uint32 mbarrier) {
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(
+            address),
+        "f"(x.x), "f"(x.y), "r"(mbarrier)
+        : "memory");
+}
+
+// Arrives at an mbarrier of any block of the cluster, after what this thread has read.
+__device__ __forceinline__ void mbarrier_arrive_cluster(uint32 address) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address) : "memory");
 }
