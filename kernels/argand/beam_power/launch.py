@@ -197,7 +197,7 @@ def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
     found = None
     # Of two polarizations and few beams mma.sync has smaller blocks.
     many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS
-    if many and form.precision.terms == 1 and arch.target == TARGET:
+    if many and arch.target == TARGET:
         tiles = time_tiles(WGMMA_TIMES, problem.integrate, samples, LARGEST_WGMMA_GROUP)
         found = choose_wgmma_plan(
             form.precision, samples, tiles.group, problem.beams, problem.antennas, True, arch,
@@ -214,7 +214,7 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
     if isinstance(plan, WgmmaBeamPowerPlan):
         check_wgmma_plan(plan, precision, antennas, arch)
         rows = rows_of_k(antennas, form.samples, precision)
-        fragments = rows * 2 * ROW_TILE * WEIGHT_ROW_BYTES
+        fragments = rows * 2 * precision.terms * ROW_TILE * WEIGHT_ROW_BYTES
         # Weights are copied to shared memory at the rate of a tile's samples.
         weights = fragments // ROW_TILE * plan.beams
         samples = antennas * plan.times * SAMPLE_BYTES[form.samples]

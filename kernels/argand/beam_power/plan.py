@@ -201,7 +201,7 @@ def pack_source(precision: Precision) -> str:
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
         f"{pack_name(precision)}(const __grid_constant__ WeightArguments args) {{\n"
-        f"    pack_weights<{_form(precision)}>(args);\n"
+        f"    pack_weights<{operand_form(precision)}>(args);\n"
         "}\n"
     )
 
@@ -210,9 +210,9 @@ def beam_power_source(plan: BeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
     scaled, aligned = (str(x).lower() for x in (precision.scaled, plan.aligned))
     kernel = (
-        f"BeamPowerKernel<{_form(precision)}, Samples::{plan.samples}, {plan.polarizations}, "
-        f"{plan.warps}, {plan.warp_rows}, {plan.row_tiles}, {plan.stages}, {plan.group}, {scaled}, "
-        f"{aligned}>"
+        f"BeamPowerKernel<{operand_form(precision)}, Samples::{plan.samples}, "
+        f"{plan.polarizations}, {plan.warps}, {plan.warp_rows}, {plan.row_tiles}, {plan.stages}, "
+        f"{plan.group}, {scaled}, {aligned}>"
     )
     return (
         '#include "beam_power/sm80_kernel.cuh"\n'
@@ -227,7 +227,8 @@ def beam_power_source(plan: BeamPowerPlan, precision: Precision) -> str:
     )
 
 
-def _form(precision: Precision) -> str:
+def operand_form(precision: Precision) -> str:
+    """Return the arguments of templates that say how operands are rounded, in CUDA C++."""
     first, second = (precision.roundings * 2)[:2]
     return (
         f"Operand::{precision.operand.name}, {precision.terms}, Rounding::{first}, "

@@ -13,6 +13,7 @@ from argand.beam_power.plan import (
     WEIGHT_ARGUMENTS,
     Samples,
     check_operands,
+    operand_form,
 )
 from argand.device import Arch
 from argand.precision import Precision
@@ -25,6 +26,8 @@ LARGEST_WGMMA_GROUP = 16
 WGMMA_TIMES = 64
 """Samples of a tile."""
 _WARPGROUP = 128
+PROMOTED_ANTENNAS = 64
+"""Antennas of a partial sum of two terms (`kPromotedStages` of both kernels)."""
 WEIGHT_ROW_BYTES = 128
 """Bytes of a row of a beam's weights in shared memory (`kWeightRowBytes`)."""
 _BLOCK_BYTES = 1024
@@ -38,12 +41,13 @@ class WgmmaBeamPowerPlan:
     Attributes:
         samples: how samples lie in memory.
         group: samples that a warp sums before shared memory, a power of two that divides a bin.
-        beams: of a block; all of its warpgroups have them.
+        beams: of a block, 32, 64 or 128; all of its warpgroups have them.
         warpgroups: of a block, each with tiles of its own; two take turns at the tensor cores.
         blocks: least blocks per multiprocessor, which limits a thread's registers.
         stages: of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
         polarizations: 2 for Stokes parameters, else 1.
+        promoted: whether sums of `PROMOTED_ANTENNAS` are added in registers, as two terms need.
     """
 
     samples: Samples
@@ -54,6 +58,7 @@ class WgmmaBeamPowerPlan:
     stages: int = 4
     aligned: bool = True
     polarizations: int = 1
+    promoted: bool = False
 
     @property
     def times(self) -> int:
@@ -74,7 +79,8 @@ class WgmmaBeamPowerPlan:
         """Dynamic shared memory of a block: alignment, weights, rings, and sums of groups."""
         row = self.times * SAMPLE_BYTES[self.samples] + PADDING
         ring = self.stages * DEPTH[self.samples] * row
-        weights = rows_of_k(antennas, self.samples, precision) * 2 * self.beams * WEIGHT_ROW_BYTES
+        rows = rows_of_k(antennas, self.samples, precision) * 2 * precision.terms
+        weights = rows * self.beams * WEIGHT_ROW_BYTES
         outputs = 4 if self.polarizations == 2 else 1
         sums = outputs * self.beams * (self.times // self.group) * 4
         return 1024 + self.polarizations * weights + self.warpgroups * (ring + sums)
@@ -92,12 +98,20 @@ def check_wgmma_plan(
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     require_precision(precision, arch)
     check_operands(plan.samples, precision)
-    if arch.target != TARGET or precision.terms != 1:
-        raise PlanError(f"wgmma has one term on {TARGET}, got {precision.name} on {arch.target}")
-    if plan.beams not in (64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:
-        raise PlanError(f"beams must be 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}")
-    if plan.polarizations not in (1, 2) or plan.polarizations * plan.beams > 128:
-        raise PlanError(f"polarizations must be 1 or 2, with 64 beams at 2, got {plan}")
+    if arch.target != TARGET:
+        raise PlanError(f"wgmma needs {TARGET}, got {arch.target}")
+    if plan.beams not in (32, 64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:
+        raise PlanError(
+            f"beams must be 32, 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}"
+        )
+    # Two terms take as many registers again: rows of both, and sums that are promoted.
+    most = 128 // precision.terms
+    if plan.polarizations not in (1, 2) or plan.polarizations * plan.beams > most:
+        raise PlanError(f"beams of all polarizations must be at most {most}, got {plan}")
+    if precision.terms > 1 and not plan.pipelined:
+        raise PlanError(f"two terms take the registers of 384 threads at most, got {plan}")
+    if plan.promoted != (precision.terms > 1 and antennas > PROMOTED_ANTENNAS):
+        raise PlanError(f"sums of two terms are promoted above {PROMOTED_ANTENNAS}, got {plan}")
     if plan.group not in (1, 2, 4, 8, 16):
         raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
     needed = plan.blocks * (plan.shared_bytes(antennas, precision) + _BLOCK_BYTES)
@@ -113,30 +127,40 @@ def choose_wgmma_plan(
 
     Blocks of a multiprocessor multiply while others round and detect. More than 64 beams are two
     warpgroups' that share the weights, so that samples are read half as often; so are 64 beams of
-    two polarizations, which have as many accumulators.
+    two polarizations, which have as many accumulators, and weights of two terms that leave room
+    for one block.
     """
-    one, two = ((128, 2, 1), (64, 1, 4)), ((64, 2, 1),)
-    for width, warpgroups, most in one if polarizations == 1 else two:
-        if width > 64 and beams <= 64:
+    promoted = precision.terms > 1 and antennas > PROMOTED_ANTENNAS
+    for width, warpgroups, blocks in _shapes(precision.terms, polarizations):
+        if width > 64 // precision.terms and beams <= width // 2:
             continue
-        for blocks in range(most, min(most, 2) - 1, -1):
-            for stages in (4, 3, 2):
-                plan = WgmmaBeamPowerPlan(
-                    samples, group, width, warpgroups, blocks, stages, aligned, polarizations
-                )
-                try:
-                    check_wgmma_plan(plan, precision, antennas, arch)
-                except PlanError:
-                    continue
-                return plan
+        for stages in (4, 3, 2):
+            plan = WgmmaBeamPowerPlan(
+                samples, group, width, warpgroups, blocks, stages, aligned, polarizations, promoted
+            )
+            try:
+                check_wgmma_plan(plan, precision, antennas, arch)
+            except PlanError:
+                continue
+            return plan
     return None
+
+
+def _shapes(terms: int, polarizations: int) -> tuple[tuple[int, int, int], ...]:
+    """Beams and warpgroups of a block, and blocks of a multiprocessor, the best first."""
+    if terms == 1 and polarizations == 1:
+        return ((128, 2, 1), (64, 1, 4), (64, 1, 3), (64, 1, 2), (64, 2, 1), (32, 2, 1))
+    if terms == 1:
+        return ((64, 2, 1), (32, 2, 1))
+    narrow = ((32, 1, 2), (32, 2, 1))
+    return narrow if polarizations == 2 else ((64, 1, 2), (64, 2, 1), *narrow)
 
 
 def wgmma_kernel_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the name of the kernel that computes the power."""
     return (
         f"sm90_beam_power_{precision.symbol}_{plan.samples}_{plan.beams}x{plan.times}"
-        f"_p{plan.polarizations}_g{plan.group}_s{plan.stages}_b{plan.blocks}"
+        f"_w{plan.warpgroups}_p{plan.polarizations}_g{plan.group}_s{plan.stages}_b{plan.blocks}"
         f"{'' if plan.aligned else '_unaligned'}"
     )
 
@@ -148,7 +172,7 @@ def wgmma_pack_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
 
 def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that packs weights."""
-    form = f"Operand::{precision.operand.name}, Rounding::{precision.roundings[0]}, {plan.beams}"
+    form = f"{operand_form(precision)}, {plan.beams}"
     return (
         '#include "beam_power/sm90_weights.cuh"\n'
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
@@ -161,14 +185,13 @@ def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
 
 def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
-    scaled, aligned, pipelined = (
-        str(x).lower() for x in (precision.scaled, plan.aligned, plan.pipelined)
+    scaled, aligned, pipelined, promoted = (
+        str(x).lower() for x in (precision.scaled, plan.aligned, plan.pipelined, plan.promoted)
     )
     kernel = (
-        f"WgmmaBeamPowerKernel<Operand::{precision.operand.name}, "
-        f"Rounding::{precision.roundings[0]}, Samples::{plan.samples}, {plan.polarizations}, "
-        f"{plan.beams}, {plan.warpgroups}, {plan.stages}, {plan.group}, {scaled}, {aligned}, "
-        f"{pipelined}>"
+        f"WgmmaBeamPowerKernel<{operand_form(precision)}, Samples::{plan.samples}, "
+        f"{plan.polarizations}, {plan.beams}, {plan.warpgroups}, {plan.stages}, {plan.group}, "
+        f"{scaled}, {aligned}, {pipelined}, {promoted}>"
     )
     return (
         '#include "device/warpgroup.cuh"\n'

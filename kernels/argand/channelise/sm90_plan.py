@@ -93,13 +93,13 @@ class SpecializedPlan(ChannelisePlan):
 
 def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    if not 1 <= plan.cluster <= LARGEST_CLUSTER or plan.columns % plan.cluster:
+        raise PlanError(f"a cluster of up to {LARGEST_CLUSTER} blocks must divide {plan.columns}")
     check_plan(plan, arch)
     if arch.target != TARGET:
         raise PlanError(f"specialised warps need {TARGET}, got {arch.target}")
     if plan.real or plan.phases != 1 or plan.groups != 1:
         raise PlanError(f"specialised warps take critically sampled complex samples, got {plan!r}")
-    if not 1 <= plan.cluster <= LARGEST_CLUSTER or plan.columns % plan.cluster:
-        raise PlanError(f"a cluster of up to {LARGEST_CLUSTER} blocks must divide {plan.columns}")
     if plan.block_columns % _WARPGROUP or plan.threads % _WARPGROUP:
         raise PlanError(f"roles must be whole warpgroups of {_WARPGROUP} threads, got {plan!r}")
     if plan.turn > _LONGEST_TURN or plan.slots <= plan.transform_groups:

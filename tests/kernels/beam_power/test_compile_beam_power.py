@@ -103,13 +103,36 @@ def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int
 
 
 @pytest.mark.parametrize(
+    ("beams", "antennas", "polarizations", "expected"),
+    [
+        (64, 128, 1, (64, 2, True)), (64, 64, 1, (64, 1, False)), (1000, 256, 1, (32, 2, True)),
+        (20, 64, 1, (32, 1, False)), (64, 64, 2, (32, 1, False)), (64, 100, 2, (32, 2, True)),
+    ],
+)  # fmt: skip
+def test_kernels_of_two_terms_by_wgmma_compile(
+    beams: int, antennas: int, polarizations: int, expected: tuple[int, int, bool]
+) -> None:
+    arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+    row = PRECISIONS["3xtf32"]
+    plan = choose_wgmma_plan(row, "complex64", 16, beams, antennas, True, arch, polarizations)
+    assert plan is not None
+    assert (plan.beams, plan.warpgroups, plan.promoted) == expected
+    if EXHAUSTIVE or (beams, antennas, polarizations) == (64, 128, 1):  # of the most registers
+        assert_clean(wgmma_power_source(plan, row), arch.target, wgmma_kernel_name(plan, row))
+        assert_clean(wgmma_pack_source(plan, row), arch.target, wgmma_pack_name(plan, row))
+    assert choose_wgmma_plan(row, "complex64", 16, beams, 600, True, arch, polarizations) is None
+
+
+@pytest.mark.parametrize(
     ("changed", "name", "said"),
     [
-        ({"beams": 32}, "fp16", "beams must be 64 or 128"),
-        ({"polarizations": 2, "beams": 128, "blocks": 1}, "fp16", "with 64 beams at 2"),
+        ({"beams": 48}, "fp16", "beams must be 32, 64 or 128"),
+        ({"polarizations": 2, "beams": 128, "blocks": 1}, "fp16", "polarizations must be at most"),
+        ({"samples": "complex64", "beams": 128, "blocks": 2}, "3xtf32", "must be at most 64"),
+        ({"promoted": True}, "fp16", "sums of two terms are promoted above 64"),
         ({"group": 32}, "fp16", "group must be a power of two up to 16"),
         ({"blocks": 8}, "fp16", "too many registers"),
-        ({"samples": "complex64"}, "3xtf32", "wgmma has one term"),
+        ({"samples": "complex64"}, "3xtf32", "the registers of 384 threads"),
         ({}, "tf32", "tf32 has no operands of int8"),
     ],
 )
@@ -118,7 +141,7 @@ def test_other_plans_of_wgmma_are_refused(changed: dict[str, Any], name: str, sa
     plan = replace(WgmmaBeamPowerPlan("int8", 16), **changed)
     with pytest.raises(PlanError, match=said):
         check_wgmma_plan(plan, PRECISIONS[name], 64, arch)
-    with pytest.raises(PlanError, match="wgmma has one term on sm_90a, got fp16 on sm_80"):
+    with pytest.raises(PlanError, match="wgmma needs sm_90a, got sm_80"):
         check_wgmma_plan(WgmmaBeamPowerPlan("int8", 16), PRECISIONS["fp16"], 64, ARCHITECTURES[0])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, beam_power, launched
 from argand.beam_power.plan import choose_plan
-from argand.beam_power.sm90_plan import WgmmaBeamPowerPlan
+from argand.beam_power.sm90_plan import PROMOTED_ANTENNAS, WgmmaBeamPowerPlan
 from argand.runtime.plan import TARGET
 
 from tests.kernels.beam_power.beams import Beams, beams
@@ -24,6 +24,8 @@ CASES = {
     "a bin of parts": beams(3, 5, 18000, 9000, seed=19),
     "long bins": beams(130, 9, 1000, 333, leading=(2,), seed=6),
     "many antennas": beams(40, 300, 500, 20, seed=7),
+    "promoted": beams(70, 90, 450, 9, seed=20),
+    "promoted once": beams(33, 65, 450, 9, seed=21),
     "stokes": beams(20, 33, 1300, 8, detect="stokes", leading=(3,), seed=8),
     "stokes of shared weights": beams(4, 5, 640, 3, detect="stokes", shared=True, seed=9),
     "long stokes": beams(65, 70, 450, 150, detect="stokes", seed=10),
@@ -69,7 +71,7 @@ def test_our_kernel_computes_it(cp: Any, precision: str) -> None:
         assert any("beam_power" in one and ("int8" in one) == own for one in names), names
 
 
-@pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
+@pytest.mark.parametrize("precision", ["tf32", "3xtf32", "fp16", "bf16"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_kernel_of_every_card_computes_it(cp: Any, name: str, precision: str) -> None:
     """By mma.sync, also where the card at hand has wgmma."""
@@ -107,6 +109,29 @@ def test_every_plan_of_wgmma_computes_the_same(
                 found = detected(cp, one, precision)
             assert any("sm90" in kernel for kernel in names)
             assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda")), name
+
+
+@pytest.mark.parametrize(
+    ("beams_of_block", "warpgroups", "blocks"), [(64, 1, 2), (64, 2, 1), (32, 1, 2), (32, 2, 1)]
+)
+def test_every_plan_of_two_terms_computes_the_same(
+    cp: Any, beams_of_block: int, warpgroups: int, blocks: int
+) -> None:
+    from argand.beam_power.gpu import PLAN_OVERRIDE
+    from argand.device import gpu
+
+    if gpu(0).target != TARGET:
+        pytest.skip("wgmma is Hopper's")
+    for name in ("a tile", "long bins", "odd", "no sums", "promoted", "promoted once"):
+        one = CASES[name]
+        promoted = one.problem("3xtf32").antennas > PROMOTED_ANTENNAS
+        plan = WgmmaBeamPowerPlan(
+            "complex64", 1, beams_of_block, warpgroups, blocks, 2, promoted=promoted
+        )
+        with PLAN_OVERRIDE.use(plan), launched() as names:
+            found = detected(cp, one, "3xtf32")
+        assert any("sm90" in kernel for kernel in names)
+        assert np.all(np.abs(found - one.power()) <= one.allowed("3xtf32", "cuda")), name
 
 
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])

@@ -23,7 +23,10 @@ from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
-BANKS = [(1024, 8), (512, 5), (256, 16), (1024, 1), (512, 16), (1024, 3), (512, 4)]
+BANKS = [
+    (1024, 8), (4096, 8), (512, 5), (256, 16), (1024, 1), (512, 16), (1024, 3), (512, 4), (2048, 8),
+    (3072, 8), (2048, 4),
+]  # fmt: skip
 
 
 def found(
@@ -38,7 +41,7 @@ def found(
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-@pytest.mark.parametrize("bank", BANKS if EXHAUSTIVE else BANKS[:1], ids=str)
+@pytest.mark.parametrize("bank", BANKS if EXHAUSTIVE else BANKS[:2], ids=str)
 def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
     if not EXHAUSTIVE and component != "int8":
         return  # the one that converts
@@ -53,14 +56,33 @@ def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
     [
         {"oversampling": 2},
         {"real": True},
-        {"channels": 2048, "taps": 4},
+        {"channels": 2560, "taps": 8},
         {"channels": 512, "taps": 13},
         {"taps": 4, "component": "int8"},
     ],
 )
 def test_others_have_no_plan(one: dict[str, Any]) -> None:
-    """Oversampled, real, too many columns, a long turn, and few taps of integers."""
+    """Oversampled, real, columns that are no blocks, a long turn, and few taps of integers."""
     assert found(**({"channels": 1024, "taps": 8} | one)) is None
+
+
+def test_clusters_share_columns() -> None:
+    assert [found(channels, 8).cluster for channels in (1024, 2048, 3072, 4096)] == [1, 2, 3, 4]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cluster": 3}, "must divide 1024"),
+        ({"cluster": 16}, "up to 8 blocks"),
+        ({"slots": 3}, "a slot must have one group"),
+    ],
+)
+def test_other_clusters_are_refused(changes: dict[str, Any], said: str) -> None:
+    plan = found(4096, 8)
+    assert plan is not None
+    with pytest.raises(PlanError, match=said):
+        check_specialized_plan(replace(plan, **changes), HOPPER)
 
 
 @pytest.mark.parametrize(

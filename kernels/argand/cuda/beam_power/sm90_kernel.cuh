@@ -13,8 +13,9 @@
 
 constexpr int kWarpgroupThreads = 4 * kWarp, kWarpTimes = 16;
 
-template <Operand operand, Rounding rounding, Samples samples, int Polarizations, int Beams,
-          int Warpgroups, int Stages, int Group, bool Scaled, bool Aligned, bool Pipelined>
+template <Operand operand, int Terms, Rounding first_rounding, Rounding second_rounding,
+          Samples samples, int Polarizations, int Beams, int Warpgroups, int Stages, int Group,
+          bool Scaled, bool Aligned, bool Pipelined, bool Promoted>
 struct WgmmaBeamPowerKernel {
     static constexpr int kThreads = Warpgroups * kWarpgroupThreads;
     static constexpr int kTileTimes = 4 * kWarpTimes;
@@ -22,6 +23,10 @@ struct WgmmaBeamPowerKernel {
     static constexpr int kRowMmas = kRowAntennas<operand> / kMmaK<operand>;
     static constexpr int kRowSums = kTileTimes / Group;
     static constexpr int kPartBytes = Beams * kWeightRowBytes;
+    // Two terms wait for promotions as well, so their warpgroups take no turns.
+    static constexpr bool kTurns = Warpgroups == 2 && Terms == 1;
+    static constexpr int kPromotedStages = 64 / kDepth<samples>;
+    static_assert(!Promoted || (Pipelined && kPromotedStages % 2 == 0), "stages come in pairs");
     static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
     static constexpr int kOutputSums = Beams * kRowSums, kSumsBytes = kOutputs * kOutputSums * 4;
     using Copied = Stage<samples, kTileTimes>;
@@ -34,7 +39,8 @@ struct WgmmaBeamPowerKernel {
 
     // The antennas of a stage as row fragments, by MMA.
     struct Rows {
-        RowFragments<samples, operand, rounding, kTileTimes> mmas[kMmas];
+        RowFragments<samples, operand, Terms, first_rounding, second_rounding, kTileTimes>
+            mmas[kMmas];
 
         __device__ __forceinline__ void load(uint32 address) {
 #pragma unroll
@@ -43,23 +49,34 @@ struct WgmmaBeamPowerKernel {
         }
     };
 
-    // Begins to multiply a stage, as one group of MMAs.
+    // Begins to multiply a stage, as one group of MMAs. Of two terms the smallest products come first;
+    // the last is that of both high-order terms.
     __device__ __forceinline__ static void multiply(const Rows& rows, uint32 weights, int chunk,
                                                     float (&re)[Beams / 2],
                                                     float (&im)[Beams / 2]) {
         constexpr uint64 kHigh = make_matrix_descriptor<kWeightRowBytes>(0) >> 32 << 32;
+        const bool later = Promoted ? chunk % kPromotedStages > 0 : chunk > 0;
         wgmma_fence();
 #pragma unroll
         for (int mma_index = 0; mma_index < kMmas; ++mma_index) {
             const int at = chunk * kMmas + mma_index;
-            const uint32 from = weights + at / kRowMmas * 2 * kPartBytes + at % kRowMmas * 32;
-            const uint64 columns =
-                kHigh | uint32(make_matrix_descriptor<kWeightRowBytes>(from));
-            const uint64 imaginary = columns + (kPartBytes >> 4);
-            wgmma<1>(re, rows.mmas[mma_index].parts[0], columns, at > 0);
-            wgmma<1>(im, rows.mmas[mma_index].parts[0], imaginary, at > 0);
-            wgmma<-1>(re, rows.mmas[mma_index].parts[1], imaginary, 1);
-            wgmma<1>(im, rows.mmas[mma_index].parts[1], columns, 1);
+            const uint32 from =
+                weights + at / kRowMmas * (2 * Terms) * kPartBytes + at % kRowMmas * 32;
+#pragma unroll
+            for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
+                const int left = Terms == 2 && product == 0, right = Terms == 2 && product == 1;
+                const uint64 columns =
+                    kHigh | uint32(make_matrix_descriptor<kWeightRowBytes>(
+                                from + left * 2 * kPartBytes));
+                const uint64 imaginary = columns + (kPartBytes >> 4);
+                const uint32(&x)[4] = rows.mmas[mma_index].parts[0][right];
+                const uint32(&y)[4] = rows.mmas[mma_index].parts[1][right];
+                const bool keep = mma_index > 0 || product > 0 || later;
+                wgmma<1>(re, x, columns, keep);
+                wgmma<1>(im, x, imaginary, keep);
+                wgmma<-1>(re, y, imaginary, 1);
+                wgmma<1>(im, y, columns, 1);
+            }
         }
         wgmma_commit();
     }
@@ -86,6 +103,20 @@ struct WgmmaBeamPowerKernel {
         }
     };
 
+    // Adds the sums of the stages since the last promotion, whose MMAs it waits for.
+    __device__ __forceinline__ static void promote(WarpgroupBeams<1, Beams>& part,
+                                                   float (&re)[Beams / 2],
+                                                   float (&im)[Beams / 2]) {
+        wgmma_wait<0>();
+        wgmma_fence_operand(part.re[0]);
+        wgmma_fence_operand(part.im[0]);
+#pragma unroll
+        for (int i = 0; i < Beams / 2; ++i) {
+            re[i] += part.re[0][i];
+            im[i] += part.im[0][i];
+        }
+    }
+
     // The beams of a tile. Where Pipelined the rows of a stage are loaded while the MMAs of the one before
     // it run; of two warpgroups, `waits` and `tells` are whether the other has a tile before and after.
     // The weights of a polarization follow those of the other one, `weight_bytes` further on.
@@ -93,14 +124,17 @@ struct WgmmaBeamPowerKernel {
                                                          Reader& reader, uint32 weights,
                                                          int weight_bytes, bool waits, bool tells,
                                                          Accumulators& beams) {
-        static_assert(Pipelined || Warpgroups == 1, "warpgroups that take turns are pipelined");
+        static_assert(Pipelined || !kTurns, "warpgroups that take turns are pipelined");
         Rows rows[Pipelined ? 2 : 1];
         if constexpr (Pipelined) reader.load(args, rows[0]);
-        if (Warpgroups == 2 && waits) ping_pong_wait(reader.warpgroup);
+        if (kTurns && waits) ping_pong_wait(reader.warpgroup);
+        WarpgroupBeams<1, Beams> part;
+        if constexpr (Promoted) beams.clear();
 #pragma unroll
         for (int p = 0; p < Polarizations; ++p) {
             const uint32 own = weights + p * weight_bytes;
-            float(&re)[Beams / 2] = beams.re[p], (&im)[Beams / 2] = beams.im[p];
+            float(&re)[Beams / 2] = Promoted ? part.re[0] : beams.re[p];
+            float(&im)[Beams / 2] = Promoted ? part.im[0] : beams.im[p];
             if constexpr (!Pipelined) {
 #pragma unroll 1
                 for (int chunk = 0; chunk < args.chunks; ++chunk) {
@@ -115,6 +149,8 @@ struct WgmmaBeamPowerKernel {
                 }
 #pragma unroll 1
                 for (int chunk = 0; chunk < args.chunks; chunk += 2) {
+                    if (Promoted && chunk > 0 && chunk % kPromotedStages == 0)
+                        promote(part, beams.re[p], beams.im[p]);
                     multiply(rows[0], own, chunk, re, im);
                     wgmma_wait<1>();
                     if (chunk + 1 < args.chunks) {
@@ -124,9 +160,10 @@ struct WgmmaBeamPowerKernel {
                     }
                     if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
                 }
+                if constexpr (Promoted) promote(part, beams.re[p], beams.im[p]);
             }
         }
-        if (Warpgroups == 2 && tells) ping_pong_arrive(reader.warpgroup);
+        if (kTurns && tells) ping_pong_arrive(reader.warpgroup);
         wgmma_wait<0>();
 #pragma unroll
         for (int p = 0; p < Polarizations; ++p) {
@@ -149,7 +186,7 @@ struct WgmmaBeamPowerKernel {
         extern __shared__ unsigned char memory[];
         const uint32 start = shared_address(memory), weights = (start + 1023u) & ~1023u;
         const int rows_of_k = (args.chunks * kMmas + kRowMmas - 1) / kRowMmas;
-        const int weight_bytes = rows_of_k * 2 * kPartBytes;
+        const int weight_bytes = rows_of_k * (2 * Terms) * kPartBytes;
         const int warpgroup = __shfl_sync(~0u, threadIdx.x / kWarpgroupThreads, 0);
         const int thread = threadIdx.x % kWarpgroupThreads;
         const int lane = thread % kWarp, first_time = thread / kWarp * kWarpTimes;

@@ -3,11 +3,11 @@
 #pragma once
 #include "detect.cuh"
 
-// The row fragments of an MMA: a lane has samples 2 (lane / 4) and the next of the warp's 16.
-template <Samples samples, Operand operand, Rounding rounding, int Times>
+// The row fragments of an MMA, one a term: a lane has samples 2 (lane / 4) and the next of the warp's 16.
+template <Samples samples, Operand operand, int Terms, Rounding first, Rounding second, int Times>
 struct RowFragments {
     static constexpr int kPitch = Stage<samples, Times>::kPitch;
-    uint32 parts[2][4];
+    uint32 parts[2][Terms][4];
 
     // `address` is the lane's first antenna and time in the stage.
     __device__ __forceinline__ void load(uint32 address) {
@@ -23,8 +23,9 @@ struct RowFragments {
                 }
 #pragma unroll
                 for (int time = 0; time < 2; ++time) {
-                    split<operand, 1, rounding, rounding>(re[time], &parts[0][2 * slot + time]);
-                    split<operand, 1, rounding, rounding>(im[time], &parts[1][2 * slot + time]);
+                    const int at = 2 * slot + time;
+                    split<operand, Terms, first, second>(re[time], &parts[0][0][at], 4);
+                    split<operand, Terms, first, second>(im[time], &parts[1][0][at], 4);
                 }
             }
         } else if constexpr (samples == Samples::half) {
@@ -53,13 +54,13 @@ struct RowFragments {
     }
 
     __device__ __forceinline__ void take_half(int at, uint32 a, uint32 b) {
-        parts[0][at] = bytes_of_two<0x5410u>(a, b);
-        parts[1][at] = bytes_of_two<0x7632u>(a, b);
+        parts[0][0][at] = bytes_of_two<0x5410u>(a, b);
+        parts[1][0][at] = bytes_of_two<0x7632u>(a, b);
     }
 
     __device__ __forceinline__ void take_int8(int at, uint32 both) {
-        parts[0][at] = from_int8<operand, 0>(both);
-        parts[1][at] = from_int8<operand, 1>(both);
+        parts[0][0][at] = from_int8<operand, 0>(both);
+        parts[1][0][at] = from_int8<operand, 1>(both);
     }
 };
 
@@ -94,6 +95,14 @@ struct WarpgroupBeams {
     float re[Polarizations][Beams / 2], im[Polarizations][Beams / 2];
 
     __device__ __forceinline__ static int place(int i) { return 4 * (i / 2) + i % 2; }
+
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (int p = 0; p < Polarizations; ++p) {
+#pragma unroll
+            for (int i = 0; i < Beams / 2; ++i) re[p][i] = im[p][i] = 0.0f;
+        }
+    }
 
     // Scales the beams of each polarization back; `descales` are those of the block's first beam.
     __device__ __forceinline__ void descale(const float* const (&descales)[Polarizations],

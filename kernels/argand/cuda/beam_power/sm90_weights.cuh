@@ -1,5 +1,5 @@
 // Weights of the wgmma family as they lie in shared memory: the column operand, k-major in rows of
-// 128 bytes with TMA's swizzle. A block of beams is [row of k][real, imaginary][beam][128 bytes].
+// 128 bytes with TMA's swizzle. A block of beams is [row of k][term][real, imaginary][beam][128 bytes].
 //
 // A lane of a row fragment holds neighbours in k; samples of antennas that are four apart meet no bank
 // conflict (samples.cuh). So the k of an MMA stand in the order in which lanes read antennas.
@@ -19,7 +19,7 @@ __device__ __forceinline__ int antenna_at(int k) {
 }
 
 // One block for a matrix and 16 beams, `args.row_tiles` of them; `args.fragments_k` are rows of k.
-template <Operand operand, Rounding rounding, int Beams>
+template <Operand operand, int Terms, Rounding first, Rounding second, int Beams>
 __device__ __forceinline__ void pack_columns(const WeightArguments& args) {
     constexpr int kThreads = 256, kThreadsPerRow = kThreads / kRowTile;
     constexpr int kNumbers = 16 / bytes_of(operand);  // of 16 bytes
@@ -33,13 +33,13 @@ __device__ __forceinline__ void pack_columns(const WeightArguments& args) {
     constexpr int kBlocks = Beams / kRowTile;  // of 16 beams, in a block of beams
     unsigned char* to =
         reinterpret_cast<unsigned char*>(args.fragments) +
-        (matrix * (args.row_tiles / kBlocks) + tile / kBlocks) * args.fragments_k * 2 * Beams *
+        (matrix * (args.row_tiles / kBlocks) + tile / kBlocks) * args.fragments_k * (2 * Terms) * Beams *
             kWeightRowBytes;
     for (int i = threadIdx.x; i < args.fragments_k * 2 * kRowTile * 8; i += kThreads) {
         const int at = i % 8, row = i / 8 % kRowTile, part = i / (8 * kRowTile) % 2,
                   row_of_k = i / (16 * kRowTile);
         const int beam = tile * kRowTile + row, within = tile % kBlocks * kRowTile + row;
-        uint32 words[4];
+        uint32 words[Terms][4];
 #pragma unroll
         for (int word = 0; word < 4; ++word) {
             float x[kNumbersPerRegister<operand>];
@@ -56,10 +56,13 @@ __device__ __forceinline__ void pack_columns(const WeightArguments& args) {
                     if constexpr (is_scaled(operand)) x[n] *= power_of_two(exponents[row]);
                 }
             }
-            split<operand, 1, rounding, rounding>(x, &words[word]);
+            split<operand, Terms, first, second>(x, &words[0][word], 4);
         }
-        const int64 line = (int64(row_of_k) * 2 + part) * Beams + within;
-        *reinterpret_cast<uint4*>(to + line * kWeightRowBytes + (at ^ within % 8) * 16) = {
-            words[0], words[1], words[2], words[3]};
+#pragma unroll
+        for (int term = 0; term < Terms; ++term) {
+            const int64 line = ((int64(row_of_k) * Terms + term) * 2 + part) * Beams + within;
+            *reinterpret_cast<uint4*>(to + line * kWeightRowBytes + (at ^ within % 8) * 16) = {
+                words[term][0], words[term][1], words[term][2], words[term][3]};
+        }
     }
 }
