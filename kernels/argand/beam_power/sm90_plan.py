@@ -127,8 +127,7 @@ def choose_wgmma_plan(
 
     Blocks of a multiprocessor multiply while others round and detect. More than 64 beams are two
     warpgroups' that share the weights, so that samples are read half as often; so are 64 beams of
-    two polarizations, which have as many accumulators, and weights of two terms that leave room
-    for one block.
+    two polarizations, which have as many accumulators, and two terms.
     """
     promoted = precision.terms > 1 and antennas > PROMOTED_ANTENNAS
     for width, warpgroups, blocks in _shapes(precision.terms, polarizations):
@@ -149,11 +148,10 @@ def choose_wgmma_plan(
 def _shapes(terms: int, polarizations: int) -> tuple[tuple[int, int, int], ...]:
     """Beams and warpgroups of a block, and blocks of a multiprocessor, the best first."""
     if terms == 1 and polarizations == 1:
-        return ((128, 2, 1), (64, 1, 4), (64, 1, 3), (64, 1, 2), (64, 2, 1), (32, 2, 1))
+        return ((128, 2, 1), (64, 1, 4), (64, 1, 3), (64, 1, 2), (64, 2, 1))
     if terms == 1:
-        return ((64, 2, 1), (32, 2, 1))
-    narrow = ((32, 1, 2), (32, 2, 1))
-    return narrow if polarizations == 2 else ((64, 1, 2), (64, 2, 1), *narrow)
+        return ((64, 2, 1),)
+    return ((32, 2, 1),) if polarizations == 2 else ((64, 2, 1), (32, 2, 1))
 
 
 def wgmma_kernel_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:

@@ -105,8 +105,8 @@ def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int
 @pytest.mark.parametrize(
     ("beams", "antennas", "polarizations", "expected"),
     [
-        (64, 128, 1, (64, 2, True)), (64, 64, 1, (64, 1, False)), (1000, 256, 1, (32, 2, True)),
-        (20, 64, 1, (32, 1, False)), (64, 64, 2, (32, 1, False)), (64, 100, 2, (32, 2, True)),
+        (64, 128, 1, (64, 2, True)), (64, 64, 1, (64, 2, False)), (1000, 256, 1, (32, 2, True)),
+        (20, 64, 1, (32, 2, False)), (64, 64, 2, (32, 2, False)), (64, 100, 2, (32, 2, True)),
     ],
 )  # fmt: skip
 def test_kernels_of_two_terms_by_wgmma_compile(
