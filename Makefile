@@ -6,7 +6,7 @@ STUDY ?=
 OUT ?=
 PROFILE ?=
 # A profile for a cluster names the executor that submits jobs, whose lock is installed too.
-EXECUTOR = $(if $(PROFILE),$(shell sed -nE 's/^executor: *([a-z0-9-]+).*/\1/p' $(PROFILE)/config.yaml))
+EXECUTOR = $(if $(PROFILE),$(shell $(PYTHON) -I workflow/executor.py $(PROFILE)))
 ARGAND = .venv/bin/python -m argand
 GIVEN = $(if $(OUT),--out '$(OUT)') $(if $(PROFILE),--profile $(PROFILE),--cores $(CORES)) $(STUDY)
 # A worker more than there are cores, because one waits for Slurm and for jobs most of the time. Each

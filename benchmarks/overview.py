@@ -8,7 +8,6 @@ of several peers the fastest. Where time is bound by memory the dotted line is t
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from benchmarks.harness.figures import data_and_svg
 from benchmarks.harness.recorded import (
     Row,
     beside,
@@ -50,11 +50,7 @@ _LEAST_ROWS = 512
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw the figure."""
-    found = argparse.ArgumentParser(description=__doc__)
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("data", type=Path, help="the folder of the CSVs")
-    found.add_argument("svg", type=Path)
-    arguments = found.parse_args(argv)
+    arguments = data_and_svg(__doc__, argv)
     rows: dict[str, list[Row]] = {name: [] for name in FILES}
     for name, files in FILES.items():
         read = exact_rows if name == "exact products" else read_rows

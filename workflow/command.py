@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,11 +16,11 @@ from workflow.compare.__main__ import main as compare
 from workflow.config.check import main as check
 from workflow.config.file_names import folder_of, named_folder
 from workflow.config.mistakes import StudyError
+from workflow.executor import executor_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
 MISTAKE = 2
-_EXECUTOR = re.compile(r"^executor: *([a-z0-9-]+)", re.MULTILINE)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -73,9 +72,7 @@ def _snakemake(given: argparse.Namespace, folder: Path) -> list[str]:
 
 def _submits(profile: Path | None) -> bool:
     """Whether the profile names an executor, which has other machines compute."""
-    if profile is None:
-        return False
-    return _EXECUTOR.search((profile / "config.yaml").read_text(encoding="utf-8")) is not None
+    return profile is not None and executor_of(profile) != ""
 
 
 def _divided(words: Sequence[str]) -> tuple[list[str], list[str]]:

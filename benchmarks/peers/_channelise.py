@@ -11,10 +11,10 @@ import numpy as np
 from argand import PRECISIONS
 from argand.channelise.problem import spectra_of
 
-from benchmarks.peers._peer import Backend, Candidate, Peer
+from benchmarks.peers._peer import Backend, Peer
+from benchmarks.peers._signals import SIGNAL_PRECISIONS, signal_candidates
 
 ALGORITHM = "filter, then a transform"
-_PRECISIONS = ("fp64", "fp32")
 Filter = Callable[[Any, Any, int, int], Any]
 """From samples, coefficients (taps, channels), the hop and the spectra: the filtered samples."""
 
@@ -47,26 +47,7 @@ def channelise_peer(name: str, backend: Backend, filtered: Filter) -> Peer:
         return channelise_by(arrays, filtered, precision, x, coefficients, channels, oversampling)
 
     return Peer(
-        name=name, operation="channelise", backends=(backend,), precisions=_PRECISIONS,
+        name=name, operation="channelise", backends=(backend,), precisions=SIGNAL_PRECISIONS,
         algorithm=lambda precision: ALGORITHM, modules=(name,), compute=compute,
-        prepared=lambda: _candidates(name, compute),
+        prepared=lambda: signal_candidates(name, ALGORITHM, compute, power=False),
     )  # fmt: skip
-
-
-def _candidates(name: str, compute: Callable[..., Any]) -> list[Candidate]:
-    """The candidates of a benchmark: samples in the precision's type."""
-
-    def at(precision: str) -> Candidate:
-        row = PRECISIONS[precision]
-
-        def prepare(x: Any, *how: Any) -> tuple[Any, ...]:
-            return x.astype(row.output if x.dtype.kind == "c" else row.real_output), *how
-
-        def computed(*given: Any) -> Any:
-            return compute(precision, *given)
-
-        return Candidate(
-            name, row, ALGORITHM, prepare, computed, input=row.output, output=row.output
-        )
-
-    return [at(precision) for precision in _PRECISIONS]

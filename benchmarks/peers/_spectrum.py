@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS
 
-from benchmarks.peers._peer import Backend, Candidate, Peer
-
-_PRECISIONS = ("fp64", "fp32")
+from benchmarks.peers._peer import Backend, Peer
+from benchmarks.peers._signals import SIGNAL_PRECISIONS, signal_candidates
 
 
 def spectrum_peer(name: str, backend: Backend, algorithm: str, compute: Callable[..., Any]) -> Peer:
@@ -19,9 +17,9 @@ def spectrum_peer(name: str, backend: Backend, algorithm: str, compute: Callable
     ``compute`` is as `Peer` says of spectra.
     """
     return Peer(
-        name=name, operation="spectrum", backends=(backend,), precisions=_PRECISIONS,
+        name=name, operation="spectrum", backends=(backend,), precisions=SIGNAL_PRECISIONS,
         algorithm=lambda precision: algorithm, modules=(name,), compute=compute,
-        prepared=lambda: _candidates(name, algorithm, compute),
+        prepared=lambda: signal_candidates(name, algorithm, compute, power=True),
     )  # fmt: skip
 
 
@@ -33,22 +31,3 @@ def group_means(power: Any, average: int, like: Any) -> Any:
         return power
     shaped = power[..., : groups * average, :].reshape(*leading, groups, average, bins)
     return shaped.mean(axis=-2).astype(np.dtype(like.dtype).type(0).real.dtype, copy=False)
-
-
-def _candidates(name: str, algorithm: str, compute: Callable[..., Any]) -> list[Candidate]:
-    """The candidates of a benchmark: samples in the precision's type."""
-
-    def at(precision: str) -> Candidate:
-        row = PRECISIONS[precision]
-
-        def prepare(x: Any, *how: Any) -> tuple[Any, ...]:
-            return x.astype(row.output if x.dtype.kind == "c" else row.real_output), *how
-
-        def computed(*given: Any) -> Any:
-            return compute(precision, *given)
-
-        return Candidate(
-            name, row, algorithm, prepare, computed, input=row.output, output=row.real_output
-        )
-
-    return [at(precision) for precision in _PRECISIONS]

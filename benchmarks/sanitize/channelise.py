@@ -23,6 +23,7 @@ from argand.device import gpu
 from scipy.signal import firwin
 
 from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.signals import KINDS, REAL_KINDS, drawn_signal
 from benchmarks.sanitize.verdicts import bounded_program
 from workflow.accuracy.channelise_accuracy import channelise_reference
 from workflow.accuracy.channelise_bounds import channelise_bound
@@ -32,7 +33,6 @@ BANKS = (
     (37, 3, "1", 5), (4096, 8, "1", 3),
 )  # fmt: skip
 """Channels, taps, oversampling and spectra."""
-KINDS = ("complex64", "int8 pairs", "float32", "int8")
 _SEED = 1
 
 
@@ -46,14 +46,9 @@ def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
         fraction, h = Fraction(oversampling), firwin(channels * taps, 1 / channels)
         samples = channels * taps + (spectra - 1) * int(channels / fraction)
         for kind in KINDS:
-            parts = rng.integers(-128, 128, (2, samples, 2)).astype(np.int8)
-            exact = parts[..., 0] + 1j * parts[..., 1].astype(float)
-            given: Any = {
-                "complex64": exact.astype(np.complex64), "int8 pairs": parts,
-                "float32": exact.real.astype(np.float32), "int8": parts[..., 0].copy(),
-            }[kind]  # fmt: skip
+            given, exact = drawn_signal(rng, kind, samples)
             x = arrays.asarray(given)
-            real = kind in ("float32", "int8")
+            real = kind in REAL_KINDS
             problem = ChanneliseProblem(
                 (2,), samples, channels, taps, fraction, real, PRECISIONS[precision]
             )
@@ -62,7 +57,7 @@ def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                     pairs(x) if "pairs" in kind else x, channels, taps, window=h,
                     oversampling=fraction, precision=precision,
                 )  # fmt: skip
-            truth = channelise_reference(exact.real if real else exact, h, channels, fraction)
+            truth = channelise_reference(exact, h, channels, fraction)
             ran = ""
             if arrays is not np:
                 from argand.channelise.gpu import algorithm

@@ -18,6 +18,7 @@ from argand.spectrum.problem import DETRENDS, spectrum_problem
 from argand.spectrum.window import window_of
 
 from benchmarks.harness.samples import on_host
+from benchmarks.sanitize.signals import KINDS, REAL_KINDS, drawn_signal
 from benchmarks.sanitize.verdicts import bounded_program
 from workflow.accuracy.spectra_accuracy import spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS, spectra_bound
@@ -27,7 +28,6 @@ CASES: tuple[tuple[int, int, int | str, int], ...] = (
     (37, 11, 4, 9), (2048, 1024, 1, 3), (100, 51, "all", 33),
 )  # fmt: skip
 """Length, overlap, segments of a group, and segments."""
-KINDS = ("complex64", "int8 pairs", "float32", "int8")
 _SEED = 1
 
 
@@ -42,13 +42,8 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
         detrend = (None, *DETRENDS)[number % 3]
         samples = length + (segments - 1) * (length - overlap)
         for kind in KINDS:
-            parts = rng.integers(-128, 128, (2, samples, 2)).astype(np.int8)
-            exact = parts[..., 0] + 1j * parts[..., 1].astype(float)
-            given: Any = {
-                "complex64": exact.astype(np.complex64), "int8 pairs": parts,
-                "float32": exact.real.astype(np.float32), "int8": parts[..., 0].copy(),
-            }[kind]  # fmt: skip
-            real = kind in ("float32", "int8")
+            given, exact = drawn_signal(rng, kind, samples)
+            real = kind in REAL_KINDS
             problem = spectrum_problem(
                 (2, samples), length=length, overlap=overlap, average=average, real=real,
                 onesided=None, precision=row, detrend=detrend,
@@ -59,7 +54,7 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 precision=precision, detrend=detrend,
             )  # fmt: skip
             truth = spectra_reference(
-                exact.real if real else exact, window_of("hann", length), problem,
+                exact, window_of("hann", length), problem,
                 scaling="density", sample_rate=1.0,
             )  # fmt: skip
             ran = BLOCKS

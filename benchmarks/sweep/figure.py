@@ -7,7 +7,6 @@ A panel for each sweep; of gates, which have no library in the run, the time of 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.harness.figures import data_and_svg
 from benchmarks.harness.recorded import plain_rows
 from benchmarks.sweep.quantiles import SLOWER
 from benchmarks.sweep.recorded import RECORDED, sweep_files
@@ -31,11 +31,7 @@ _TITLES = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw the figure."""
-    found = argparse.ArgumentParser(description=__doc__)
-    found.formatter_class = argparse.RawDescriptionHelpFormatter
-    found.add_argument("data", type=Path, help="the folder of the CSVs")
-    found.add_argument("svg", type=Path)
-    arguments = found.parse_args(argv)
+    arguments = data_and_svg(__doc__, argv)
     files = list(sweep_files(arguments.data))
     if not files:
         print(f"no sweep is recorded in {arguments.data}", file=sys.stderr)
