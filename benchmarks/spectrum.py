@@ -167,7 +167,7 @@ class _Case:
         with by_threads(available_cores()):
             return spectra_reference(x, self.window, part, scaling="density", sample_rate=1.0)
 
-    def ways(self) -> Iterator[tuple[str, str, _Call]]:
+    def calls(self) -> Iterator[tuple[str, str, _Call]]:
         """Name, precision and call of each implementation."""
         problem = self.problem("fp32")
         if not self.arguments.no_peer:
@@ -215,7 +215,7 @@ class _Case:
 def _rows(case: _Case, copy: float, watch: Monitor) -> Iterator[SpectrumRow]:
     reference = case.reference()
     peer: float | None = None
-    for name, precision, call in case.ways():
+    for name, precision, call in case.calls():
         found = call()
         accuracy = case.assess(found, reference, name, precision)
         moved = float(case.x.nbytes + found.nbytes)

@@ -25,7 +25,7 @@ def rings_table(data: Path) -> str:
     best: dict[tuple[str, str], dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: float(row["time_us"])):
         best.setdefault((row["kind"], row["columns"]), row)
-    names = ("kind", "rows x columns", "threads x blocks", "values", "held", "time (µs)", "GB/s",
+    names = ("kind", "rows x columns", "threads x blocks", "values", "plan", "time (µs)", "GB/s",
              "of copy (%)")  # fmt: skip
     numeric = names[5:]
     return markdown_table(
@@ -35,15 +35,15 @@ def rings_table(data: Path) -> str:
 
 
 def _plan_row(row: dict[str, str]) -> dict[str, str]:
-    whole = "whole, staged" if row["staged"] == "True" else "whole"
+    plan = "staged" if row["staged"] == "True" else "resident"
     if int(row.get("stages", 0)) > 0:
-        whole = f"ring, lag {row['lag']}"
+        plan = f"ring, lag {row['lag']}"
     return {
         "kind": row["kind"],
         "rows x columns": f"{row['rows']}x{row['columns']}",
         "threads x blocks": f"{row['row_threads']} x {row['cluster']}",
         "values": row["values"],
-        "held": whole if row["resident"] == "True" else "its last tile",
+        "plan": plan if row["resident"] == "True" else "streamed",
         "time (µs)": number(float(row["time_us"])),
         "GB/s": number(float(row["gbytes_per_s"])),
         "of copy (%)": number(100 * float(row["of_copy"])),

@@ -67,15 +67,15 @@ def _function(name: str, function: Any, imports: dict[str, set[str]]) -> list[st
     returned = str(signature.return_annotation)
     first = _operands(function)[0]
     if returned != "Any":
-        ways = [("Operand", returned)]
+        overloads = [("Operand", returned)]
     else:
-        ways = [("NDArray[Any]", "NDArray[Any]"), ("ArrayT", "ArrayT"), ("Operand", "Any")]
+        overloads = [("NDArray[Any]", "NDArray[Any]"), ("ArrayT", "ArrayT"), ("Operand", "Any")]
     texts = []
-    for operand, result in ways:
-        words = _words(parameters, first, operand, closed=len(ways) > 1 and result != "Any")
+    for operand, result in overloads:
+        words = _words(parameters, first, operand, closed=len(overloads) > 1 and result != "Any")
         for text in (*words, returned):
             _note(text, function, imports)
-        head = "@overload\n" if len(ways) > 1 else ""
+        head = "@overload\n" if len(overloads) > 1 else ""
         listed = "".join(f"    {word},\n" for word in words)
         texts.append(f"{head}def {name}(\n{listed}) -> {result}: ...\n")
     return texts

@@ -119,7 +119,7 @@ def butterfly_bound(plan: FastPlan) -> float:
     |x|, which is sqrt(2 P) gamma relative to |X| = sqrt(P) |x|; a butterfly of 2 is one addition.
     There is a twiddle at most before each prime. Where a kernel multiplies table entries to make
     one, each counts as a twiddle of its own: up to log2 R of a whole transform's powers, two
-    between the columns and the lines of clusters and passes.
+    between the columns and the lines of cluster and three-kernel plans.
 
     A convolution passes each prime of its length there and back; the spectrum and a chirp before
     and after are such products too. Scales are powers of two, and fp32's range is wider than what a

@@ -58,7 +58,7 @@ def test_long_circuits_lose_no_more_than_fp32(
     plan = plan_circuit(qubits, gates, precision=precision, width=width, costs=FLAT)
     record = run_circuit(state, plan, reference=truth)
     assert float(cp.linalg.norm(state - truth)) <= 2 * float(cp.linalg.norm(fp32 - truth))
-    # A cut that is not given back is 2^-24 or more a gate, always in the same direction.
+    # Truncation bias without compensation is 2^-24 or more a gate, always in the same direction.
     assert record.norm_drift <= count * 2.0**-24 / 4
 
 

@@ -147,14 +147,14 @@ def promoted_error(k: int, plan: WgmmaPlan, precision: Precision) -> float:
     Of normal numbers, in units of u = 2^-24. A slice adds large products n times, each time to 1/n
     more of them (small ones come before, and lose nothing in comparison). Each sum is cut by at
     most 2 u, on average u: that shrinks the slice by (1/n + 2/n + ... + 1) u = (n + 1) / 2 u, the
-    same in all of them. What varies is independent, so squares add up: of the cuts around their
-    average, at most uniform in 2 u, (n + 1) / 2 / 3; of partial sums around what their end makes
-    one expect, n steps of a random walk, (n^2 - 1) / 12; of operands and of the product that is
-    dropped, both of 2^-12 / sqrt 3 squared, 1. Slices are added to totals of many at most, those
-    of three halves of a `SPILL_INTERVAL`, then accumulators spill exactly but for their end:
-    rounded to nearest each time, uniform in u, 1/3, of totals that are half as large on average,
-    1/2, and lie anywhere between two powers of two, the average square of the lower one over
-    theirs being 3 / (8 log 2).
+    same in all of them. What varies is independent, so squares add up: of the truncations around
+    their average, at most uniform in 2 u, (n + 1) / 2 / 3; of partial sums around what their end
+    makes one expect, n steps of a random walk, (n^2 - 1) / 12; of operands and of the product that
+    is dropped, both of 2^-12 / sqrt 3 squared, 1. Slices are added to accumulators of many at most,
+    those of three halves of a `SPILL_INTERVAL`, then accumulators spill exactly but for their end:
+    rounded to nearest each time, uniform in u, 1/3, of accumulators that are half as large on
+    average, 1/2, and lie anywhere between two powers of two, the average square of the lower one
+    over theirs being 3 / (8 log 2).
     """
     n = 2 * plan.depth // MMA_DEPTH[precision.operand.name]
     slices = min(k / plan.depth, 3 / 2 * SPILL_INTERVAL)

@@ -121,8 +121,8 @@ def test_the_error_of_a_split_does_not_grow_with_k(
 ) -> None:
     """Promotion: unpromoted, the truncating tensor core is off by 3e-5 or more at k = 4096.
 
-    mma.sync keeps what rounding loses of a total for the next slice: the error is that of a slice
-    at every k, but for what varies with the operands, of which there are 2^14 results. Tiles
+    mma.sync keeps what rounding loses of an accumulator for the next slice: the error is that of a
+    slice at every k, but for what varies with the operands, of which there are 2^14 results. Tiles
     promote after different k, so one takes all.
     """
     errors = []
