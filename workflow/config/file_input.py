@@ -34,6 +34,16 @@ class DatasetSource(Model):
     )
 
 
+class PackedSource(Model):
+    """A dataset of bytes, each a complex number of two 4-bit integers in two's complement."""
+
+    int4x2: str = Field(
+        min_length=1,
+        description="Path of a dataset of bytes, each a complex number: the upper 4 bits are the "
+        "real part, the lower 4 the imaginary part, integers from -8 to 7.",
+    )
+
+
 class WorkloadInput(Model):
     """Data of another workload's product."""
 
@@ -41,10 +51,11 @@ class WorkloadInput(Model):
 
 
 DatasetRef = Annotated[
-    Annotated[str, StringConstraints(min_length=1)] | DatasetSource | WorkloadInput,
+    Annotated[str, StringConstraints(min_length=1)] | DatasetSource | PackedSource | WorkloadInput,
     Field(
-        description="Path of a dataset, {real: path, imag: path} for separate parts, or "
-        "{workload: name} for another workload's product."
+        description="Path of a dataset, {real: path, imag: path} for separate parts, "
+        "{int4x2: path} for two 4-bit integers in a byte, or {workload: name} for another "
+        "workload's product."
     ),
 ]
 """Where an operand is. A kind's input has one field of this type for each operand."""

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.axis_names import PAIR
-from workflow.config.file_input import DatasetSource, FileInput, WorkloadInput
+from workflow.config.file_input import DatasetSource, FileInput, PackedSource, WorkloadInput
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.links import DatasetError, find_dataset
+from workflow.storage.packed_integers import PACKED_TYPES, unpacked
 from workflow.storage.selections import Picked, SelectionError, pick
 
 Array = npt.NDArray[Any]
@@ -97,6 +98,9 @@ class InputOperand:
         self.datasets = open_datasets(file, source, paths, self.key)
         self.only_real = isinstance(where, DatasetSource) and len(paths) == 1
         self.separate = len(paths) > 1 or self.only_real
+        self.packed = isinstance(where, PackedSource)
+        if self.real and self.packed:
+            raise InputError(f"{self.key} is real: it must be one dataset of numbers, got int4x2")
         self.name = " and ".join(str(dataset.name) for dataset in self.datasets)
         shapes = [dataset.shape for dataset in self.datasets]
         if shapes[0] != shapes[-1]:
@@ -113,7 +117,7 @@ class InputOperand:
             raise InputError(str(error)) from None
         except SelectionError as error:
             raise InputError(f"input.select.{name}: {self.name} {error}") from None
-        if self.pair is not None and (self.real or self.separate):
+        if self.pair is not None and (self.real or self.separate or self.packed):
             raise InputError(
                 f"input.axes.{name}: an axis {PAIR!r} holds both parts of a complex operand in one "
                 f"dataset, but {self.key} {'is real' if self.real else 'names its parts'}"
@@ -159,27 +163,32 @@ class InputOperand:
                 f"{self.key}: {dataset.name} must be {self._allowed()}, got a type that NumPy has "
                 f"not ({error})"
             ) from error
-        one_real = self.real or self.separate or self.pair is not None
+        if self.packed and dtype.name in PACKED_TYPES and h5py.check_enum_dtype(dtype) is None:
+            return f"int4x2 in {dtype.name}", "int8"
+        one_real = self.packed or self.real or self.separate or self.pair is not None
         if dtype.kind == "c" and not one_real and dtype.itemsize in (8, 16):
             return dtype.name, dtype.name
         if (fields := complex_fields(dtype)) and not one_real:
             part = dtype[fields[0]]
             if _is_number(part) and dtype[fields[1]] == part:
                 return f"{{{fields[0]}, {fields[1]}}} of {part.name}", part.name
-        if dtype.names is None and one_real and _is_number(dtype):
+        if dtype.names is None and one_real and not self.packed and _is_number(dtype):
             return dtype.name, dtype.name
         raise InputError(
             f"{self.key}: {dataset.name} must be {self._allowed()}, got {_said(dtype)}"
         )
 
     def _allowed(self) -> str:
+        if self.packed:
+            return f"bytes, one of {list(PACKED_TYPES)}"
         types = f"one of {list(COMPONENT_TYPES)}"
         if self.real or self.separate or self.pair is not None:
             return f"real, {types}"
         return (
             f"complex64, complex128 or a compound {{r, i}} of {types} "
-            "(for separate parts give {real: path, imag: path}, for real data {real: path}, for an "
-            f"axis of both parts its name {PAIR!r} in input.axes)"
+            "(for separate parts give {real: path, imag: path}, for real data {real: path}, for "
+            f"4-bit integers {{int4x2: path}}, for an axis of both parts its name {PAIR!r} in "
+            "input.axes)"
         )
 
     def memory(self, header: OperandHeader) -> int:
@@ -211,7 +220,10 @@ class InputOperand:
     def read(self, dtype: str, picked: Picked) -> Array:
         """Selected data as ``dtype``, its axes those of the selection."""
         data = picked.read(self.datasets[0])
-        if self.pair is not None:
+        parts: Sequence[Array]
+        if self.packed:
+            parts = unpacked(data)
+        elif self.pair is not None:
             parts = [data[..., 0], data[..., 1]]
         elif fields := complex_fields(data.dtype):
             parts = [data[field] for field in fields]
@@ -239,12 +251,12 @@ def open_datasets(
     return datasets
 
 
-def dataset_paths(where: str | DatasetSource | WorkloadInput | None) -> list[str]:
+def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | None) -> list[str]:
     """The one dataset of an operand, or those of its real and its imaginary part, if any."""
     if where is None or isinstance(where, WorkloadInput):
         return []
-    if isinstance(where, str):
-        return [where]
+    if isinstance(where, str | PackedSource):
+        return [where if isinstance(where, str) else where.int4x2]
     return [where.real] if where.imag is None else [where.real, where.imag]
 
 
