@@ -93,6 +93,7 @@ SWEEPS = list(study.sweeps)
 SHARDED = [name for name in WORKLOADS if study.shards(name)]
 PARTS = [part for name in WORKLOADS for part in study.parts(name)]
 SHARDS = [part for name in SHARDED for part in study.parts(name)]
+UVH5 = [name for name in WORKLOADS if getattr(study.workloads[name], "uvh5", None)]
 
 # How many GPUs jobs may use at once; 0 where the study is computed on the CPU. Snakemake knows no
 # machine's number and sets no device: the cap is set here, the devices by workflow/steps/gpu_lease.py.
@@ -157,6 +158,7 @@ include: "workflow/rules/run.smk"
 include: "workflow/rules/verify.smk"
 include: "workflow/rules/deliver.smk"
 include: "workflow/rules/shards.smk"
+include: "workflow/rules/export.smk"
 include: "workflow/rules/tabulate.smk"
 
 
@@ -185,6 +187,7 @@ rule all:
         rules.tabulate_shards.output if SHARDED else [],
         expand(PRODUCT, workload=WORKLOADS),
         expand(rules.deliver.output.product, part=PARTS),  # also those that shards are joined from
+        expand(rules.write_uvh5.output, workload=UVH5),
         expand(rules.draw.output, workload=WORKLOADS),
 
 

@@ -68,3 +68,13 @@ def coordinates_of(
             values = np.asarray(one.values)[places["antenna"]]
             found[name] = Coordinate(values, one.units, one.long_name, ("input",))
     return found
+
+
+def lacking_for_uvh5(coordinates: Mapping[str, Coordinate]) -> list[str]:
+    """Return what the coordinates of voltages lack for a UVH5 file, in words."""
+    wanted = {"frequency": "Hz", "time": "s", "east": "m", "north": "m"}
+    return [
+        f"{name} in {units}"
+        for name, units in wanted.items()
+        if name not in coordinates or coordinates[name].units != units
+    ]

@@ -26,8 +26,8 @@ MemorySize = Annotated[
 ]
 """A size of memory: a number, a space and a binary unit."""
 
-DELIVERY_KEYS = ("precision", "tolerance", "allow_unproven")
-"""Keys of a workload that choose among its results."""
+DELIVERY_KEYS = ("precision", "tolerance", "allow_unproven", "uvh5")
+"""Keys of a workload that choose among its results, or what is written of them."""
 
 PRODUCT_PRECISIONS = (*PRECISIONS, *EXACT_PRECISIONS)
 """The precisions of workloads that are matrix products."""

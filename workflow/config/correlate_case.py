@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
+from workflow.config.uvh5_site import Uvh5Site
 from workflow.storage import operands
 
 
@@ -38,6 +39,9 @@ class CorrelateCase(ProductCase):
         description="Matrices of all inputs by all inputs, or the lower triangle alone: each pair "
         "once, (i, j) at i (i + 1) / 2 + j.",
     )
+    uvh5: Uvh5Site | None = Field(
+        None, description="Where and when it was; then the product is written as UVH5 too."
+    )
     array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
     sources: tuple[Source, ...] = Field(
@@ -53,6 +57,8 @@ class CorrelateCase(ProductCase):
             self, ("antennas", "samples", "channels", "polarizations"),
             ("array", "frequencies", "sources", "noise"),
         )  # fmt: skip
+        if self.uvh5 is not None and self.form != "full":
+            raise ValueError(f"uvh5 must be given beside form: full, got {self.form!r}")
         if self.samples is not None:
             integrated(self.samples, self.integrate)
         return self

@@ -64,8 +64,18 @@ def east_north_up(relative: Array, latitude: float, longitude: float) -> Array:
             relative to the centre.
         latitude, longitude: of the centre, in degrees.
     """
+    return np.asarray(relative @ _horizon(latitude, longitude).T)
+
+
+def geocentric(places: Array, latitude: float, longitude: float) -> Array:
+    """(antennas, 3) positions as `east_north_up` takes them, of those that it returns."""
+    return np.asarray(places @ _horizon(latitude, longitude))
+
+
+def _horizon(latitude: float, longitude: float) -> Array:
+    """Directions to the east, the north and the zenith, in the rows."""
     phi, lam = np.deg2rad((latitude, longitude))
     to_east = (-np.sin(lam), np.cos(lam), 0.0)
     to_north = (-np.sin(phi) * np.cos(lam), -np.sin(phi) * np.sin(lam), np.cos(phi))
     to_zenith = (np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi))
-    return np.asarray(relative @ np.array([to_east, to_north, to_zenith]).T)
+    return np.array([to_east, to_north, to_zenith])

@@ -186,6 +186,7 @@ rule manifest:
             *rules.tabulate.output,
             *(rules.tabulate_shards.output if SHARDED else []),
             *expand(PRODUCT, workload=WORKLOADS),
+            *expand(rules.write_uvh5.output, workload=UVH5),
             *expand(rules.deliver.output.product, part=SHARDS),
         ],
     output:

@@ -22,6 +22,7 @@ from workflow.arrays import antennas, visibilities
 from workflow.arrays.plane_waves import Wave, received
 from workflow.arrays.steering import places
 from workflow.config.correlate_case import CorrelateCase, integrated
+from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -85,6 +86,21 @@ class Correlate(Workload):
         if self.case.input is not None:
             found = operands.headers(self.case.input, (VOLTAGES,), upstream)
             self._integrations(found["voltages"].shape[-1])
+        if self.case.uvh5 is not None:
+            self._check_uvh5(self.case.uvh5, self.outline(upstream))
+
+    def _check_uvh5(self, site: Uvh5Site, outline: Staged) -> None:
+        """Raise InputError where something is missing that a UVH5 file has to say."""
+        channels, polarizations, _, samples = outline.operands["voltages"].shape
+        missing = visibilities.lacking_for_uvh5(outline.coordinates)
+        if missing:
+            raise InputError(f"uvh5: the voltages have no coordinates {', '.join(missing)}")
+        if polarizations > 2:
+            raise InputError(f"uvh5: there must be at most 2 polarizations, got {polarizations}")
+        if samples < 2:
+            raise InputError("uvh5: one sample has no length")
+        if channels == 1 and site.channel_width_hz is None:
+            raise InputError("uvh5.channel_width_hz: must be given for one channel")
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Operand voltages; complex64 when drawn."""
@@ -221,6 +237,12 @@ class Correlate(Workload):
             middle = time.values.reshape(count, each).mean(axis=1)
             name = "middle of the integration"
             found["integration"] = Coordinate(middle, time.units, name)
+            if samples > 1:
+                length = each * float(time.values[-1] - time.values[0]) / (samples - 1)
+                found["integration_time"] = Coordinate(
+                    np.full(count, length), time.units, "length of the integration",
+                    ("integration",),
+                )  # fmt: skip
         found |= visibilities.coordinates_of(
             self.case.form, polarizations, elements, staged.coordinates
         )

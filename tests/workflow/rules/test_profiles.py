@@ -45,6 +45,8 @@ def test_every_rule_that_is_submitted_says_what_it_needs(rules: str, root: Path)
     assert local is not None
     bodies = dict(re.findall(r"^rule (\w+):\n((?:(?!^rule ).)*)", rules, re.M | re.S))
     submitted = set(bodies) - set(re.findall(r"\w+", local[1]))
-    assert submitted == GPU_RULES | {"stage", "verify", "deliver", "gather", "draw", "manifest"}
+    assert submitted == GPU_RULES | {
+        "stage", "verify", "deliver", "gather", "write_uvh5", "draw", "manifest",
+    }  # fmt: skip
     for name in submitted:
         assert "**asks(" in bodies[name], name

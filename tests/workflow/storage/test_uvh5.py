@@ -1,0 +1,122 @@
+"""Visibilities written as UVH5: what our reader, and where it is there pyuvdata, finds in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.check import check_study
+from workflow.config.mistakes import StudyError
+from workflow.config.uvh5_site import Uvh5Site
+from workflow.data import Product
+from workflow.readers.visibilities import Uvh5
+from workflow.storage.products import read_product
+from workflow.storage.uvh5 import write_uvh5
+
+SITE = {"latitude_deg": -26.7, "longitude_deg": 116.67, "julian_date": 2461000.5}
+VISIBILITIES: dict[str, Any] = {
+    "kind": "correlate", "channels": 3, "polarizations": 2, "antennas": 5, "samples": 24,
+    "integrate": 8, "uvh5": SITE,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Product, Path]:
+    folder = tmp_path_factory.mktemp("uvh5")
+    study = study_of({"v": VISIBILITIES})
+    check_study(study)
+    product = run(study, folder)["v"]
+    (path,) = folder.rglob("products/w.h5")
+    site = Uvh5Site.model_validate(SITE)
+    assert write_uvh5(path, folder / "v.uvh5", site) == 15
+    return product, folder / "v.uvh5"
+
+
+def test_our_reader_finds_the_product(written: tuple[Product, Path]) -> None:
+    product, path = written
+    reader = Uvh5(path)
+    outline = reader.outline("covariance")
+    found = reader.read("covariance", [slice(n) for n in outline.data.shape])
+    square = product.data.reshape(3, 3, 2, 5, 2, 5)
+    names = outline.coordinates["polarization"].values.tolist()
+    assert names == ["xx", "yy", "xy", "yx"]
+    for place, (one, other) in enumerate([(0, 0), (1, 1)]):
+        expected = square[:, :, one, :, other].swapaxes(0, 1)
+        np.testing.assert_array_equal(found[:, :, place], expected)
+    lines = reader.outline("visibilities")
+    rows = reader.read("visibilities", [slice(n) for n in lines.data.shape])
+    first, second = (lines.coordinates[f"antenna_{n}"].values for n in (1, 2))
+    for place, (one, other) in enumerate([(0, 0), (1, 1), (0, 1), (1, 0)]):
+        expected = square[:, :, one, first, other, second]
+        np.testing.assert_array_equal(rows[..., place], expected.transpose(1, 2, 0))
+
+
+def test_coordinates_come_back(written: tuple[Product, Path]) -> None:
+    product, path = written
+    found = Uvh5(path).outline("covariance").coordinates
+    known = product.coordinates
+    np.testing.assert_array_equal(found["frequency"].values, known["frequency"].values)
+    for name in ("east", "north"):
+        # Turned to the Earth's centre and back: a few roundings of metres.
+        np.testing.assert_allclose(found[name].values, known[name].values[:5], atol=1e-12)
+    np.testing.assert_allclose(found["up"].values, 0, atol=1e-12)
+    # A Julian date of fp64 knows 4e-5 s.
+    since = known["integration"].values - known["integration"].values[0]
+    np.testing.assert_allclose(found["time"].values, since, atol=1e-4)
+
+
+def test_what_pyuvdata_finds(written: tuple[Product, Path]) -> None:
+    pyuvdata = pytest.importorskip("pyuvdata")
+    product, path = written
+    uv = pyuvdata.UVData.from_file(str(path))
+    square = product.data.reshape(3, 3, 2, 5, 2, 5)
+    np.testing.assert_array_equal(uv.get_data(1, 3, "xy"), square[:, :, 0, 1, 1, 3].T)
+    step = 1 / product.coordinates["integration_time"].values[0] * 8
+    np.testing.assert_allclose(uv.channel_width, step, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"form": "triangle"}, "uvh5 must be given beside form: full, got 'triangle'"),
+        ({"polarizations": 3}, "uvh5: there must be at most 2 polarizations, got 3"),
+        ({"channels": 1}, "uvh5.channel_width_hz: must be given for one channel"),
+        ({"uvh5": {**SITE, "latitude_deg": 91}}, "uvh5.latitude_deg: must be at least -90 and"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_it_cannot_be(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(StudyError, match=said.replace(".", r"\.")):
+        check_study(study_of({"v": {**VISIBILITIES, **changed}}))
+
+
+def test_voltages_of_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((3, 2, 5, 24), np.complex64)
+    source = {"file": str(path), "voltages": "v", "sample_rate_hz": 10.0}
+    case = {"kind": "correlate", "integrate": 8, "uvh5": SITE, "input": source}
+    said = "uvh5: the voltages have no coordinates frequency in Hz, east in m, north in m"
+    with pytest.raises(StudyError, match=said):
+        check_study(study_of({"v": case}))
+
+
+def test_a_damaged_product_leaves_no_file(written: tuple[Product, Path], tmp_path: Path) -> None:
+    (path,) = written[1].parent.rglob("products/w.h5")
+    copy = tmp_path / "p.h5"
+    data = bytearray(path.read_bytes())
+    with h5py.File(path) as file:
+        dataset = file["entry/data/visibilities"]
+        place = dataset.id.get_chunk_info(0).byte_offset
+    data[place + 3] ^= 1
+    copy.write_bytes(data)
+    with pytest.raises(RuntimeError, match=r"p\.h5"):
+        write_uvh5(copy, tmp_path / "v.uvh5", Uvh5Site.model_validate(SITE))
+    assert not list(tmp_path.glob("*uvh5*"))
+    assert read_product(path).data.size

@@ -1,0 +1,25 @@
+"""What a UVH5 file says of an observation beside its visibilities."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from workflow.config.model import Model
+
+
+class Uvh5Site(Model):
+    """Where and when the voltages were taken."""
+
+    telescope: str = Field("argand", min_length=1, max_length=64, description="Its name.")
+    latitude_deg: float = Field(ge=-90, le=90, description="Of the array's centre, geodetic.")
+    longitude_deg: float = Field(ge=-180, le=360, description="Of the array's centre, to the east.")
+    altitude_m: float = Field(
+        0.0, ge=-1e4, le=1e5, description="Of the array's centre above the ellipsoid."
+    )
+    julian_date: float = Field(
+        ge=0, le=1e7, description="Of the time 0 of the samples, in days, UTC."
+    )
+    channel_width_hz: float | None = Field(
+        None, gt=0,
+        description="Of each channel; their least distance where not given, so needed for one.",
+    )  # fmt: skip
