@@ -8,9 +8,9 @@ from argand.operand_format import Format
 def wgmma_function(
     operand: Format, n: int, arrays: int = 1, *, rows_in_shared: bool = False
 ) -> str:
-    """Return the device function ``wgmma<sign>(sums, rows, columns, keep)`` of a format and width.
+    """Return the device function ``wgmma<sign>(d, rows, columns, keep)`` of a format and width.
 
-    It computes sums = keep sums + sign rows columns^T asynchronously. sums are the fp32
+    It computes d = keep d + sign rows columns^T asynchronously. d are the fp32
     accumulators, 64 x n over the warpgroup, in ``arrays`` of equal width. Columns are in shared
     memory, given by a descriptor; rows are in registers, or in shared memory with
     ``rows_in_shared``. The instruction names every register, so its text is generated here and is
@@ -18,7 +18,7 @@ def wgmma_function(
     """
     registers = n // 2
     shape, kind = f"m64n{n}k{operand.mma_k}", operand.ptx
-    sums = ", ".join(f"%{i}" for i in range(registers))
+    d = ", ".join(f"%{i}" for i in range(registers))
     words = 1 if rows_in_shared else 4
     rows = ", ".join(f"%{registers + i}" for i in range(words))
     rows = rows if rows_in_shared else f"{{{rows}}}"
@@ -26,7 +26,7 @@ def wgmma_function(
     # Only 16-bit formats can be read transposed.
     transposes = "" if operand.bytes != 2 else ", 0, 0" if rows_in_shared else ", 0"
     each = registers // arrays
-    names = [f"sums{array or ''}" for array in range(arrays)]
+    names = [f"d{array or ''}" for array in range(arrays)]
     parameters = ", ".join(f"float (&{name})[{each}]" for name in names)
     outputs = ", ".join(f'"+f"({name}[{i}])' for name in names for i in range(each))
     rows_parameter = "uint64 rows" if rows_in_shared else "const uint32 (&rows)[4]"
@@ -38,7 +38,7 @@ def wgmma_function(
         '    asm volatile("{\\n.reg .pred p;\\n"\n'
         f'                 "setp.ne.b32 p, %{next_operand + 1}, 0;\\n"\n'
         f'                 "wgmma.mma_async.sync.aligned.{shape}.f32.{kind}.{kind} "\n'
-        f'                 "{{{sums}}}, {rows}, %{next_operand}, p, %{next_operand + 2}, 1'
+        f'                 "{{{d}}}, {rows}, %{next_operand}, p, %{next_operand + 2}, 1'
         f'{transposes};\\n}}\\n"\n'
         f"                 : {outputs}\n"
         f'                 : {inputs}, "l"(columns), "r"(keep), "n"(sign));\n'
@@ -47,16 +47,16 @@ def wgmma_function(
 
 
 def wgmma_pair_function(operand: Format, n: int, *, rows_in_shared: bool = False) -> str:
-    """Return ``wgmma_pair<sign>(sums, rows, columns, keep, more_rows, more_columns)``.
+    """Return ``wgmma_pair<sign>(d, rows, columns, keep, more_rows, more_columns)``.
 
-    It computes sums = keep sums + rows columns^T + sign more_rows more_columns^T, with arguments as
+    It computes d = keep d + rows columns^T + sign more_rows more_columns^T, with arguments as
     `wgmma_function` has them. The instructions are those of two calls of that function; one
     statement in place of two halves the operands that the compiler carries through its passes.
     """
     registers, words = n // 2, 1 if rows_in_shared else 4
     instruction = f"wgmma.mma_async.sync.aligned.m64n{n}k{operand.mma_k}.f32"
     instruction += f".{operand.ptx}.{operand.ptx}"
-    sums = ", ".join(f"%{i}" for i in range(registers))
+    d = ", ".join(f"%{i}" for i in range(registers))
     # Only 16-bit formats can be read transposed.
     transposes = "" if operand.bytes != 2 else ", 0, 0" if rows_in_shared else ", 0"
 
@@ -67,21 +67,21 @@ def wgmma_pair_function(operand: Format, n: int, *, rows_in_shared: bool = False
 
     second = registers + words + 1
     keep = second + words + 1
-    outputs = ", ".join(f'"+f"(sums[{i}])' for i in range(registers))
+    outputs = ", ".join(f'"+f"(d[{i}])' for i in range(registers))
     of = "uint64 {0}" if rows_in_shared else "const uint32 (&{0})[4]"
     held = '"l"({0})' if rows_in_shared else ", ".join(f'"r"({{0}}[{i}])' for i in range(4))
     first_rows, more_rows = of.format("rows"), of.format("more_rows")
     return (
         "template <int sign>\n"
-        f"__device__ __forceinline__ void wgmma_pair(float (&sums)[{registers}], {first_rows},\n"
+        f"__device__ __forceinline__ void wgmma_pair(float (&d)[{registers}], {first_rows},\n"
         f"                                           uint64 columns, int keep, {more_rows},\n"
         "                                           uint64 more_columns) {\n"
         '    asm volatile("{\\n.reg .pred p, q;\\n"\n'
         f'                 "setp.ne.b32 p, %{keep}, 0;\\n"\n'
-        f'                 "{instruction} {{{sums}}}, {rows(registers)}, %{second - 1}, "\n'
+        f'                 "{instruction} {{{d}}}, {rows(registers)}, %{second - 1}, "\n'
         f'                 "p, 1, 1{transposes};\\n"\n'
         f'                 "setp.ne.b32 q, %{keep + 1}, 0;\\n"\n'
-        f'                 "{instruction} {{{sums}}}, {rows(second)}, %{keep - 1}, "\n'
+        f'                 "{instruction} {{{d}}}, {rows(second)}, %{keep - 1}, "\n'
         f'                 "q, %{keep + 2}, 1{transposes};\\n}}\\n"\n'
         f"                 : {outputs}\n"
         f'                 : {held.format("rows")}, "l"(columns), {held.format("more_rows")},\n'
@@ -91,20 +91,21 @@ def wgmma_pair_function(operand: Format, n: int, *, rows_in_shared: bool = False
 
 
 def wgmma_s8_function(n: int) -> str:
-    """Return the device function ``wgmma_s8(sums, rows, columns)``: sums += rows columns^T in s32.
+    """Return the device function ``wgmma_s8(d, rows, columns)``: d += rows columns^T in s32.
 
-    sums are 64 x n over the warpgroup; both operands are in shared memory, given by descriptors.
+    d are the accumulators, 64 x n over the warpgroup; both operands are in shared memory, given by
+    descriptors.
     """
     registers = n // 2
-    sums = ", ".join(f"%{i}" for i in range(registers))
-    outputs = ", ".join(f'"+r"(sums[{i}])' for i in range(registers))
+    d = ", ".join(f"%{i}" for i in range(registers))
+    outputs = ", ".join(f'"+r"(d[{i}])' for i in range(registers))
     return (
-        f"__device__ __forceinline__ void wgmma_s8(int (&sums)[{registers}], uint64 rows,\n"
+        f"__device__ __forceinline__ void wgmma_s8(int (&d)[{registers}], uint64 rows,\n"
         "                                         uint64 columns) {\n"
         '    asm volatile("{\\n.reg .pred p;\\n"\n'
         f'                 "setp.ne.b32 p, %{registers + 2}, 0;\\n"\n'
         f'                 "wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8 "\n'
-        f'                 "{{{sums}}}, %{registers}, %{registers + 1}, p;\\n}}\\n"\n'
+        f'                 "{{{d}}}, %{registers}, %{registers + 1}, p;\\n}}\\n"\n'
         f"                 : {outputs}\n"
         '                 : "l"(rows), "l"(columns), "r"(1));\n'
         "}\n"

@@ -40,8 +40,8 @@ struct BeamPowerKernel {
             for (int n = 0; n < kNumbers; ++n) at(n) = 0.0f;
         }
 
-        // Adds `other` and clears it.
-        __device__ __forceinline__ void take(Accumulators& other) {
+        // Promotion: adds `other` and clears it.
+        __device__ __forceinline__ void promote(Accumulators& other) {
 #pragma unroll
             for (int n = 0; n < kNumbers; ++n) at(n) += other.at(n);
             other.clear();
@@ -51,7 +51,7 @@ struct BeamPowerKernel {
     // Multiplies one stage. `weights` is the fragment of the warp's first row tile and the stage's
     // first MMA, `row_tile` the distance between row tiles, in fragments.
     __device__ __forceinline__ static void multiply(const uint4* weights, int row_tile,
-                                                    uint32 address, Accumulators& sums) {
+                                                    uint32 address, Accumulators& accumulators) {
         constexpr uint32 kSigns = operand == Operand::tf32 ? 0x80000000u : 0x80008000u;
 #pragma unroll kUnrolled
         for (int mma_index = 0; mma_index < kMmas; ++mma_index) {
@@ -72,15 +72,18 @@ struct BeamPowerKernel {
                     // Eight MMAs apart, so that none waits for the one before it.
 #pragma unroll
                     for (int j = 0; j < 4; ++j) {
-                        mma<operand>(sums.parts[0][i][j], re_upper, re_lower, b.parts[0][j][right]);
-                        mma<operand>(sums.parts[1][i][j], re_upper, re_lower, b.parts[1][j][right]);
+                        mma<operand>(accumulators.parts[0][i][j], re_upper, re_lower,
+                                     b.parts[0][j][right]);
+                        mma<operand>(accumulators.parts[1][i][j], re_upper, re_lower,
+                                     b.parts[1][j][right]);
                     }
 #pragma unroll
                     for (int j = 0; j < 4; ++j) {
                         const uint32(&y)[2] = b.parts[1][j][right];
                         const uint32 minus[2] = {y[0] ^ kSigns, y[1] ^ kSigns};
-                        mma<operand>(sums.parts[0][i][j], im_upper, im_lower, minus);
-                        mma<operand>(sums.parts[1][i][j], im_upper, im_lower, b.parts[0][j][right]);
+                        mma<operand>(accumulators.parts[0][i][j], im_upper, im_lower, minus);
+                        mma<operand>(accumulators.parts[1][i][j], im_upper, im_lower,
+                                     b.parts[0][j][right]);
                     }
                 }
             }
@@ -185,7 +188,7 @@ struct BeamPowerKernel {
                     } else {
                         multiply(at, row_tile, address, part);
                         if ((chunk + 1) % kPromotedStages == 0 || chunk + 1 == args.chunks)
-                            beams[p].take(part);
+                            beams[p].promote(part);
                     }
                 }
             }

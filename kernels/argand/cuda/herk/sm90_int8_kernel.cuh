@@ -11,7 +11,7 @@
 // warpgroup overlaps the mainloop of the other.
 // The epilogue stores a tile and, of a full result, its conjugate transpose.
 //
-// `wgmma_s8(sums, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
+// `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
 #pragma once
 #include "device/complex.cuh"
 #include "device/tma.cuh"
@@ -92,8 +92,8 @@ __device__ __forceinline__ void produce_int8(const TensorMap& x_map, const Tenso
     }
 }
 
-// The sums of a consumer warpgroup. They are named arrays, because registers cannot be indexed.
-struct Int8Sums {
+// The accumulators of a consumer warpgroup, in named arrays, because registers cannot be indexed.
+struct Int8Accumulators {
     int re[kTile / 2], xi_yr[kTile / 2], xr_yi[kTile / 2];
 
     template <typename Visit>
@@ -104,13 +104,13 @@ struct Int8Sums {
     }
 };
 
-// Computes the sums of 64 rows of a tile, releases its stages and, as soon as its MMAs are issued,
-// gives the turn to the other warpgroup.
-__device__ __forceinline__ void multiply_int8(Int8Sums& sums, Int8Ring& ring, int k_tiles,
-                                              int lane, int half) {
+// Computes the accumulators of 64 rows of a tile, releases its stages and, as soon as its MMAs are
+// issued, signals the other warpgroup.
+__device__ __forceinline__ void multiply_int8(Int8Accumulators& accumulators, Int8Ring& ring,
+                                              int k_tiles, int lane, int half) {
     // Only the low word of a descriptor holds the address.
     constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
-    sums.each([](auto& x) {
+    accumulators.each([](auto& x) {
 #pragma unroll
         for (int i = 0; i < kTile / 2; ++i) x[i] = 0;
     });
@@ -128,10 +128,10 @@ __device__ __forceinline__ void multiply_int8(Int8Sums& sums, Int8Ring& ring, in
             const uint64 xr = kHigh | x + 2 * step, yr = kHigh | y + 2 * step;
             const uint64 xi = kHigh | x + 2 * step + (kXPlaneBytes >> 4);
             const uint64 yi = kHigh | y + 2 * step + (kYPlaneBytes >> 4);
-            wgmma_s8(sums.re, xr, yr);
-            wgmma_s8(sums.xi_yr, xi, yr);
-            wgmma_s8(sums.xr_yi, xr, yi);
-            wgmma_s8(sums.re, xi, yi);
+            wgmma_s8(accumulators.re, xr, yr);
+            wgmma_s8(accumulators.xi_yr, xi, yr);
+            wgmma_s8(accumulators.xr_yi, xr, yi);
+            wgmma_s8(accumulators.re, xi, yi);
         }
         wgmma_commit();
         wgmma_wait<1>();
@@ -142,14 +142,15 @@ __device__ __forceinline__ void multiply_int8(Int8Sums& sums, Int8Ring& ring, in
     ping_pong_arrive(half);
     wgmma_wait<0>();
     if (lane == 0) mbarrier_arrive(previous);
-    sums.each([](auto& x) { wgmma_fence_operand(x); });
+    accumulators.each([](auto& x) { wgmma_fence_operand(x); });
 }
 
 // Stores the 16 rows of a warp, and with `full` what mirrors them. Of each eight columns a lane
 // holds columns 2 (lane % 4) and the next, of rows lane / 4 and lane / 4 + 8.
 template <typename Real, bool full>
-__device__ __forceinline__ void store_int8(const Int8Arguments& args, const Int8Sums& sums,
-                                           int batch, int row0, int column0, int lane) {
+__device__ __forceinline__ void store_int8(const Int8Arguments& args,
+                                           const Int8Accumulators& accumulators, int batch,
+                                           int row0, int column0, int lane) {
     using Number = Complex<Real>;
     Number* out = static_cast<Number*>(args.out) + batch * args.out_stride_batch;
     const Number* c = static_cast<const Number*>(args.c) + batch * args.c_stride_batch;
@@ -170,8 +171,8 @@ __device__ __forceinline__ void store_int8(const Int8Arguments& args, const Int8
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int i = 4 * j + 2 * h + e;
-                const int im = sums.xi_yr[i] - sums.xr_yi[i];
-                z[e] = {Real(sums.re[i]) * alpha, Real(args.conjugate ? -im : im) * alpha};
+                const int im = accumulators.xi_yr[i] - accumulators.xr_yi[i];
+                z[e] = {Real(accumulators.re[i]) * alpha, Real(args.conjugate ? -im : im) * alpha};
                 if (args.c && column + e <= row) {
                     const Number addend = c[c_row + (column + e) * args.c_stride_n];
                     z[e].x += beta * addend.x;
@@ -202,7 +203,7 @@ template <typename Real, bool full>
 __device__ __forceinline__ void consume_int8(const Int8Arguments& args, uint32 base, int half) {
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     Int8Ring ring(base, 0);
-    Int8Sums sums;
+    Int8Accumulators accumulators;
     if (half == 1) ping_pong_arrive(1);  // the first turn is that of the first half
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
         const Int8Tile tile = int8_tile_at(args, index);
@@ -215,9 +216,9 @@ __device__ __forceinline__ void consume_int8(const Int8Arguments& args, uint32 b
                 continue;
             }
         }
-        multiply_int8(sums, ring, args.k_tiles, lane, half);
-        store_int8<Real, full>(args, sums, tile.batch, tile.m0 + half * kHalf + warp * 16, tile.n0,
-                               lane);
+        multiply_int8(accumulators, ring, args.k_tiles, lane, half);
+        store_int8<Real, full>(args, accumulators, tile.batch, tile.m0 + half * kHalf + warp * 16,
+                               tile.n0, lane);
         if (half == 0 && two) ring.advance(args.k_tiles);
     }
 }

@@ -32,7 +32,7 @@ struct ImageKernel {
 
     __device__ __forceinline__ static void multiply(
         const Unit& unit, int mma_index, const uint32 (&b)[kWarpGroups][Terms][2],
-        float (&sums)[kWarpGroups][4]) {
+        float (&accumulators)[kWarpGroups][4]) {
         // Smallest products first; the last is that of both high-order terms.
 #pragma unroll
         for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
@@ -42,13 +42,13 @@ struct ImageKernel {
             const uint32 upper[2] = {a.x, a.z}, lower[2] = {a.y, a.w};
 #pragma unroll
             for (int group = 0; group < kWarpGroups; ++group)
-                mma<operand>(sums[group], upper, lower, b[group][right]);
+                mma<operand>(accumulators[group], upper, lower, b[group][right]);
         }
     }
 
-    // Adds z^T L z of one row tile's sums to the power of each direction.
+    // Adds z^T L z of one row tile's accumulators to the power of each direction.
     __device__ __forceinline__ static void reduce(uint32 rows, int tile, int first_group, int lane,
-                                                  const float (&sums)[kWarpGroups][4],
+                                                  const float (&accumulators)[kWarpGroups][4],
                                                   float (&power)[kWarpGroups][2]) {
 #pragma unroll
         for (int group = 0; group < kWarpGroups; ++group) {
@@ -56,7 +56,7 @@ struct ImageKernel {
             for (int i = 0; i < 4; ++i) {
                 const int row = tile * kTile + lane / 4 + i / 2 * 8;
                 const int direction = (first_group + group) * 8 + lane % 4 * 2 + i % 2;
-                power[group][i % 2] += sums[group][i] * Panel::value(rows, row, direction);
+                power[group][i % 2] += accumulators[group][i] * Panel::value(rows, row, direction);
             }
         }
     }
@@ -76,7 +76,7 @@ struct ImageKernel {
             const int row_tile = row_panel * kPanelTiles + tile;
             const int units = row_panel == k_panel ? tile + 1 : kPanelTiles;
             const int64 first_unit = unit_of(row_tile, k_panel * kPanelTiles);
-            float sums[kWarpGroups][4] = {};
+            float accumulators[kWarpGroups][4] = {};
             const auto multiply_unit = [&](const Unit& unit, int k) {
 #pragma unroll
                 for (int mma_index = 0; mma_index < kUnitMmas<operand>; ++mma_index) {
@@ -85,7 +85,7 @@ struct ImageKernel {
                     for (int group = 0; group < kWarpGroups; ++group)
                         Panel::load(columns, k * kUnitMmas<operand> + mma_index, first_group + group,
                                     lane, b[group]);
-                    multiply(unit, mma_index, b, sums);
+                    multiply(unit, mma_index, b, accumulators);
                 }
             };
             Unit even, odd;  // one is loaded while the other is multiplied
@@ -98,7 +98,7 @@ struct ImageKernel {
                 if (k + 2 < units) load_unit(matrix, first_unit + k + 2, lane, even);
                 multiply_unit(odd, k + 1);
             }
-            reduce(rows, tile, first_group, lane, sums, power);
+            reduce(rows, tile, first_group, lane, accumulators, power);
         }
     }
 
