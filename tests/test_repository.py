@@ -75,6 +75,6 @@ def test_files_of_code_have_at_most_300_lines(root: Path) -> None:
 
 
 def test_files_of_tests_have_names_of_their_own(root: Path) -> None:
-    """In folders that are no packages, pytest takes one of two for the other."""
+    """In folders that are not packages, pytest takes one of two for the other."""
     names = [path.name for path in (root / "tests").rglob("test_*.py")]
     assert sorted(names) == sorted(set(names))

@@ -1,1 +1,1 @@
-"""Generators of documents about the project, which are no part of it."""
+"""Generators of documents about the project, which are not part of it."""

@@ -30,7 +30,7 @@ _KEPT_BYTES, _LARGEST_BYTES = 256 << 20, 32 << 20
 def shared_out(
     work: Callable[[Sequence[Block]], Iterator[Found]], blocks: Sequence[Block], processes: int
 ) -> Iterator[Found]:
-    """Yield the results of some work on each block, in order, by so many processes.
+    """Yield the results of some work on each block, in order, by ``processes`` processes.
 
     Each has every so-manieth block, and is a copy of this process as it is now; with one it is this
     process. An error of any is raised here, RuntimeError where one is killed; the others end then,

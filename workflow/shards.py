@@ -36,7 +36,7 @@ class Shard:
 
 
 def shards(count: int) -> tuple[Shard, ...]:
-    """All of so many shards."""
+    """All of ``count`` shards."""
     return tuple(Shard(index, count) for index in range(count))
 
 

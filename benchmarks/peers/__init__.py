@@ -2,7 +2,7 @@
 
 To add one, add a file here with a `Peer` called ``PEER``: the pipeline, the benchmarks, the check
 of a study and the figures find it. ``python -m benchmarks.peers`` lists what there is and what is
-missing. Modules with an underscore are no peers: the protocol, the registry, and what a peer keeps
+missing. Modules with an underscore are not peers: the protocol, the registry, and what a peer keeps
 apart, such as a library's bindings or a kernel in Triton.
 
 A peer's file imports its library in functions only, because every job of a study imports all files

@@ -117,9 +117,9 @@ class Peer:
         modules: of Python that it needs; the first one's version is its own.
         benchmarked: whether benchmarks measure it, which studies do with or without.
         precision: how operands are rounded at a precision's name.
-        lacks: what else is missing, of libraries that are no modules; empty where nothing is.
+        lacks: what else is missing, of libraries that are not modules; empty where nothing is.
         hint: how to install it, behind the message that it is missing.
-        version: of libraries that are no modules, the name and version.
+        version: of libraries that are not modules, the name and version.
 
     Raises ValueError where it has neither ``compute`` nor ``prepared``, or an operation that is no
     package of argand.

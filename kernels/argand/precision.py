@@ -218,7 +218,7 @@ type."""
 
 
 def _exact(moduli: int) -> Precision:
-    """The row of products by exact integers modulo so many numbers.
+    """The row of products by exact integers modulo ``moduli`` numbers.
 
     The type and the peers are those whose errors it has: cuBLAS's fp32 errs more than 7 moduli, its
     fp64 more than 15 (docs/tables/products-exact.md).

@@ -36,7 +36,7 @@ def test_current_is_that_of_the_mie_series(precision: str | None) -> None:
 
 
 def test_too_few_points_are_seen() -> None:
-    """The discretization error of ten points less than ka needs is no rounding error."""
+    """The discretization error of ten points less than ka needs is not rounding error."""
     a, b = matrix(KA, COARSE), incident(KA, COARSE, ANGLES)
     exact = mie_series(KA, COARSE, ANGLES)
     assert np.abs(solve(a, b) - exact).max() > 1e3 * allowed(a, exact)

@@ -73,6 +73,6 @@ class Nvml:
 
 
 def test_what_holds_a_clock_down_is_said_in_words() -> None:
-    assert read_gpu_clock(Nvml(0x1), None) == (1980.0, ())  # idle is no reason
+    assert read_gpu_clock(Nvml(0x1), None) == (1980.0, ())  # idle is not a reason
     assert read_gpu_clock(Nvml(0x24), None) == (1980.0, ("power cap", "thermal, by software"))
     assert read_gpu_clock(Nvml(None), None) == (1980.0, ())

@@ -38,7 +38,7 @@ def gate_costs_table(data: Path) -> str:
 
 
 def settling_table(data: Path) -> str:
-    """Passes after so many seconds of them, in copies of the state: without qubit 0 / with it."""
+    """Passes after some seconds of them, in copies of the state: without qubit 0 / with it."""
     return _by_width(plain_rows(data / SETTLING), "precision", "settle_s", _copies)
 
 

@@ -84,7 +84,7 @@ def _function(name: str, function: Any, imports: dict[str, set[str]]) -> list[st
 def _words(
     parameters: list[inspect.Parameter], first: str, operand: str, *, closed: bool
 ) -> list[str]:
-    """The parameters; ``closed`` leaves out results that are no array of the operand's library."""
+    """Parameters; ``closed`` leaves out results that are not arrays of the operand's library."""
     words = []
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in words:

@@ -27,7 +27,7 @@ from workflow.accuracy.bounds import (
 
 
 def gate_bound(precision: Precision, width: int, backend: str) -> float:
-    """Relative 2-norm error of a state after one gate on so many qubits, k = 2^width.
+    """Relative 2-norm error of a state after one gate on ``width`` qubits, k = 2^width.
 
     `stage_bound`, which holds for a peer's product at the precision as for ours, but at the split
     precisions, which only ours has:

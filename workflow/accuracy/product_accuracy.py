@@ -60,7 +60,7 @@ def assess_product(
     element NaN or infinite it must not be finite, and only there. The whole result must pass
     `freivalds`. Its error must not exceed `relative_bounds`, as an estimate where rows are sampled.
     Where the precision scales its operands, the lines that spread wider than it holds
-    to its unit roundoff are counted; that is no failure, because `_lost` has them in the bound.
+    to its unit roundoff are counted; that is not a failure, because `_lost` has them in the bound.
 
     Args:
         precision: as the implementation rounds: a peer that truncates its operands needs

@@ -68,7 +68,7 @@ def relative_bounds(
     )
     own = (summed.deviation + exact.deviation) * whole.partial_sums + ends
     probable += length_within(summed.mean * whole.partial_sums, own, elements)
-    # What overflows is no bound, and a NaN would be one that nothing is within.
+    # What overflows is not a bound, and a NaN would be one that nothing is within.
     worst = worst if worst == worst else math.inf
     return Bounds(worst / size, probable / size)
 

@@ -265,7 +265,7 @@ class StateReference:
 def state_reference(final_state_fp64: Array) -> StateReference:
     """The reference for a state vector (2^n,) that was evolved in complex128.
 
-    Raises ValueError for another type: a rounded state is no truth.
+    Raises ValueError for another type: a rounded state is not the truth.
     """
     values = np.asarray(final_state_fp64)
     if values.dtype != np.complex128:

@@ -12,7 +12,7 @@ from workflow.data import Staged
 from workflow.storage.inputs import InputError
 
 CROSSED = ("xy", "yx", "rl", "lr")
-"""Polarizations whose visibilities are no power."""
+"""Polarizations whose visibilities are not power."""
 
 
 def placed(found: Staged) -> Staged:
@@ -54,7 +54,7 @@ def check_inputs(outline: Staged) -> None:
 
 
 def check_covariances(outline: Staged) -> None:
-    """Raise InputError where the operand is no covariance of antennas whose places are known."""
+    """Raise InputError where the operand is not a covariance of antennas whose places are known."""
     shape, there = outline.operands["covariances"].shape, outline.coordinates
     check_inputs(outline)
     if shape[3] != shape[4]:

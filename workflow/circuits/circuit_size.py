@@ -148,7 +148,7 @@ def _widths(circuit: QuantumCircuit, width: int, known: set[str]) -> Iterator[in
 
 
 def _check_matrix(operation: Instruction, known: set[str]) -> None:
-    """Raise CircuitError for a gate that nobody defined, or at a parameter that is no number.
+    """Raise CircuitError for a gate that nobody defined, or at a parameter that is not a number.
 
     Gates of Qiskit's library have a matrix by themselves, those of a file by their definition,
     which is read once.

@@ -92,7 +92,7 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _indexed(tokens: list[str], single: set[str]) -> list[str]:
-    """A statement in which a qubit or bit that is no register is the one of a register."""
+    """A statement in which a qubit or bit that is not a register is the one of a register."""
     if tokens[0] in ("qubit", "bit") and len(tokens) > 2 and tokens[1] != "[":
         single.add(tokens[1])
         return tokens

@@ -43,7 +43,7 @@ def statements(text: str) -> Iterator[Statement]:
     """The statements of a text; raises QasmError for what no token begins with, and for too many.
 
     The first one must be the version. So an error about what follows, which quotes it, says
-    nothing of a file that is no circuit.
+    nothing of a file that is not a circuit.
     """
     tokens: list[str] = []
     line = first = 1

@@ -32,7 +32,7 @@ def main(most_bytes: int) -> int:
         sys.stdout.write(qasm2.dumps(programs[0]))
         sys.stdout.flush()
     except BaseException as error:  # a panic in Rust is no Exception
-        # Colours and frames that the reader draws around what it says are no part of that.
+        # Colours and frames that the reader draws around what it says are not part of that.
         said = re.sub("\x1b\\[[0-9;]*m|[\u2500-\u257f]", "", str(next(iter(error.args), "")))
         sys.stderr.write(f"\n{' '.join(said.split()) or type(error).__name__:.200}\n")
         return FAILED

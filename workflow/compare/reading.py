@@ -87,8 +87,8 @@ def printable(text: str) -> str:
 def read_rows(path: Path) -> dict[Key, Row]:
     """The rows of a results folder (its performance and shards tables) or of one CSV file.
 
-    Raises TableError that names the file where one is missing, is no table, is cut short within a
-    row, or holds what cannot be a measurement.
+    Raises TableError that names the file where one is missing, is not a table, is cut short within
+    a row, or holds what cannot be a measurement.
     """
     files = [path]
     if path.is_dir():

@@ -20,7 +20,7 @@ from workflow.tables.ranking import OURS, ordered
 Points = Mapping[str, Mapping[str, Any]]
 """The cases of a sweep by name, each with the value of every swept key."""
 _WIDE = 8
-"""An axis whose largest value is so many times its smallest is logarithmic."""
+"""Largest value over smallest from which an axis is logarithmic."""
 _MOST = 3
 """Panels beside each other: values of the other keys of a sweep over several."""
 

@@ -85,7 +85,7 @@ def lease_log() -> Path:
 
 
 def _of_cuda(error: Exception) -> bool:
-    """Whether CUDA or one of its libraries failed; memory that is full is no failure of theirs."""
+    """Whether CUDA or one of its libraries failed; full memory is not a failure of theirs."""
     module = type(error).__module__.partition(".")[0]
     return module in ("cupy", "cupy_backends") and not isinstance(error, MemoryError)
 

@@ -27,7 +27,7 @@ _TAKEN = 1 << 20
 
 
 class ChunkError(ValueError):
-    """Stored bytes that are no chunk of their dataset."""
+    """Stored bytes that are not chunks of their dataset."""
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ def _read_coordinate(dataset: h5py.Dataset, where: slice) -> Coordinate:
 
 
 def _read_beside(dataset: h5py.Dataset, stretches: Mapping[str, slice]) -> Coordinate:
-    """A coordinate that is no axis: those of the stretches that it has are cut."""
+    """A coordinate that is not an axis: those of the stretches that it has are cut."""
     axes = tuple(_text(one) for one in dataset.attrs["argand_axes"])
     part = [stretches.get(a, slice(n)) for a, n in zip(axes, dataset.shape, strict=True)]
     units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))

@@ -99,7 +99,7 @@ def _create_data(file: h5py.File, header: _Header, dtype: np.dtype[Any]) -> h5py
     inner = (len(header.frequency), len(_pairs(header.polarizations)))
     shape = (len(header.seconds) * len(header.first), *inner)
     chunks = (max(1, min(len(header.first), _CHUNK_VALUES // (inner[0] * inner[1]))), *inner)
-    # What verified is no radio interference: every sample counts once, none is flagged.
+    # What verified is not radio interference: every sample counts once, none is flagged.
     file.create_dataset("Data/flags", shape, bool, fillvalue=False, chunks=chunks)
     file.create_dataset("Data/nsamples", shape, "f4", fillvalue=1.0, chunks=chunks)
     return file.create_dataset(DATA, shape, dtype, chunks=chunks, fletcher32=True)

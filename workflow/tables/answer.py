@@ -30,7 +30,7 @@ class Answer:
         precision: of the product; empty where nothing is delivered.
         time_us: median of the whole call, in microseconds.
         speedup: the best peer's time over it, with the interval of both medians; None where there
-            is no peer.
+            is not a peer.
         peer: the implementation and precision compared with.
         measures: what the kind of workload measures of it, in the units of its field.
         error, bound: relative Frobenius error against fp64, and what it is held to.

@@ -236,7 +236,7 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
 
 
 def _block_tiles(tiles: int, rows: int, slots: int, start: float) -> int:
-    """Return how many tiles a block takes so that ``rows`` of them end soonest in so many slots."""
+    """Return the tiles of a block by which ``rows`` rows of them end soonest in ``slots``."""
 
     def seconds(block_tiles: int) -> float:
         waves = -(-rows * -(-tiles // block_tiles) // slots)

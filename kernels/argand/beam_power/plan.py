@@ -122,7 +122,7 @@ def choose_plan(
     precision: Precision, samples: Samples, polarizations: int, group: int, beams: int,
     aligned: bool, arch: Arch,
 ) -> BeamPowerPlan:  # fmt: skip
-    """Return the plan for a precision, samples, and so many beams.
+    """Return the plan for a precision, samples, and a number of beams.
 
     Three blocks of a multiprocessor hide each other's waiting. The accumulators of two
     polarizations, or of two terms with what they are promoted to, take the registers of more beams.

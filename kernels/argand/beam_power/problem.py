@@ -103,7 +103,7 @@ def beam_power_problem(
 ) -> BeamPowerProblem:
     """Return the problem of operands of these shapes.
 
-    Raises ValueError for an unknown detect, an ``integrate`` that is no positive integer, shapes
+    Raises ValueError for an unknown detect, an ``integrate`` that is not a positive integer, shapes
     that do not make a product, and Stokes parameters without two polarizations.
     """
     if detect not in DETECTIONS:

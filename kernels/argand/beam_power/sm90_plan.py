@@ -123,7 +123,7 @@ def choose_wgmma_plan(
     precision: Precision, samples: Samples, group: int, beams: int, antennas: int, aligned: bool,
     arch: Arch, polarizations: int = 1,
 ) -> WgmmaBeamPowerPlan | None:  # fmt: skip
-    """Return the plan for a precision, samples, and so many beams and antennas; None without one.
+    """Return the plan for a precision, samples, beams and antennas; None without one.
 
     Blocks of a multiprocessor multiply while others round and detect. More than 64 beams are two
     warpgroups' that share the weights, so that samples are read half as often; so are 64 beams of

@@ -83,7 +83,7 @@ class ChanneliseProblem:
 
 
 def spectra_of(samples: int, length: int, hop: int) -> int:
-    """Return how many windows of a length, a hop apart, lie in so many samples."""
+    """Return how many windows of a length, a hop apart, lie in ``samples`` samples."""
     return max(0, (samples - length) // hop + 1)
 
 
@@ -111,7 +111,7 @@ def oversampling_of(given: Any, channels: int) -> Fraction:
 
 
 def check_sizes(channels: Any, taps: Any) -> None:
-    """Raise ValueError for channels or taps that are no integers or out of range."""
+    """Raise ValueError for channels or taps that are not integers or out of range."""
     for name, value, least in (("channels", channels, 2), ("taps", taps, 1)):
         if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
             raise ValueError(f"{name} must be an integer from {least} on, got {value!r}")

@@ -43,7 +43,7 @@ class HankelPlan:
     Attributes:
         length: L, an odd prime.
         row_copies: 1, or 2 or 4 for tiles of 16 or 8 transforms in place of 32: each transform
-            takes so many times the rows of a product with so many times fewer columns.
+            takes that many times the rows of a product with as many times fewer columns.
         warpgroups: that share the columns of a tile.
         groups: tiles that a block works on at a time.
         buffers: of tiles in shared memory, for all groups together. Wide copies relay them from

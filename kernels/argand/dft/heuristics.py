@@ -32,7 +32,7 @@ DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
 times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
 _WARPS = ((160, 2), (224, 4), (264, 2), (LARGEST_DENSE, 4))
-"""Without wgmma: up to which dense length so many warps share a tile, measured at 131, 191, 251 and
+"""Without wgmma: (longest dense length, warps that share a tile), measured at 131, 191, 251 and
 257, 383 and 509."""
 _ENOUGH_WARPS = 8
 """Warps of a multiprocessor that hide each other's latencies."""
@@ -96,7 +96,7 @@ def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | None:
 
 
 def with_few_rows(choice: Choice, method: Method, rows: int, sm_count: int) -> Choice:
-    """The choice for so many rows on so many multiprocessors: cuFFT where they fill too few."""
+    """Return the choice for ``rows`` rows: cuFFT where they fill too few multiprocessors."""
     single = method.kind == "dense" or len(prime_factors(method.length)) == 1
     if choice.plan is None or not single or rows * method.length >= FEW_NUMBERS * sm_count:
         return choice

@@ -37,7 +37,7 @@ def call_with_gradients(
 
 
 _BEFORE_ARRAYS = 6
-"""Arguments of the function below that are no arrays."""
+"""Arguments of the function below that are not arrays."""
 
 
 class _WithGradients(torch.autograd.Function):

@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 _KEPT = 1024
 _KEPT_WIDTH = 4
-"""Up to so many qubits forms are kept: wider matrices are as fast to analyse again."""
+"""Qubits up to which forms are kept: wider matrices are as fast to analyse again."""
 
 
 class GatePlace(NamedTuple):
@@ -120,7 +120,7 @@ def check_matrix_form(found: Any, targets: Sequence[int]) -> None:
 def gate_form(
     qubits: int, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
 ) -> GateForm:
-    """A gate on a state of so many qubits in its cheapest form.
+    """A gate on a state of ``qubits`` qubits in its cheapest form.
 
     Targets are sorted. A target that acts as a control becomes one, and a target on which the
     matrix is the identity is dropped: a CNOT is a NOT under a control.

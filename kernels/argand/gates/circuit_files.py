@@ -45,7 +45,7 @@ def load_circuit(path: str | Path) -> CircuitPlan:
     """Return the plan in a file of `save_circuit`.
 
     Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError for
-    one that is no planned circuit, or damaged.
+    one that is not a planned circuit, or damaged.
     """
     content = read_plan(Path(path), _OPERATION, _MOST_BYTES)
     try:

@@ -129,7 +129,7 @@ _CALL_SECONDS = 5e-6
 
 
 def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
-    """Costs for states of so many qubits: those measured on the nearest size, or the table's."""
+    """Costs for states of ``qubits`` qubits: those measured on the nearest size, or the table's."""
     found = kept_costs(precision, device)
     if found:
         return found[min(found, key=lambda size: (abs(size - qubits), size))]

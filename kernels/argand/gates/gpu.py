@@ -161,7 +161,7 @@ def _launch_for(
 def plan_for(
     qubits: int, form: GateForm | GatePlace, precision: Precision, device: Device
 ) -> GatePlan | None:
-    """The plan for a gate on a state of so many qubits; None where `gemm` applies it."""
+    """The plan for a gate on a state of ``qubits`` qubits; None where `gemm` applies it."""
     item = 16 if precision.output == "complex128" else 8
     free = tile_columns(qubits, form.targets, form.controls, item)
     return plan_gate(

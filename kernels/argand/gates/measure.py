@@ -39,7 +39,7 @@ _LEAST_COPIES = 1e-3
 
 
 def measured_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
-    """Costs for states of so many qubits, on a GPU measured there and kept when first asked for.
+    """Costs for states of ``qubits`` qubits, on a GPU measured there and kept when first asked for.
 
     That compiles the kernels of all widths. The table's, or those of another size, where the GPU
     has no memory left for it, and on a CPU, where `measure_gate_costs` has to be asked.
@@ -69,7 +69,7 @@ def measure_gate_costs(
     qubits: int = _MOST_QUBITS,
     settle: float = SETTLE_SECONDS,
 ) -> GateCosts:
-    """Time random gates of each width on a state of so many qubits, and keep the costs.
+    """Time random gates of each width on a state of ``qubits`` qubits, and keep the costs.
 
     Plans for states of about that size use them from then on, in later processes too, until the
     device, its driver or the kernels change. On a GPU a plan measures by itself where nothing was.

@@ -72,7 +72,7 @@ class PreparedCircuit:
         """Return the circuit in a file of `save`, prepared for a state; nothing is fused again.
 
         Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError
-        for one that is no planned circuit, is damaged, or is for another state.
+        for one that is not a planned circuit, is damaged, or is for another state.
         """
         return cls(load_circuit(path), state)
 

@@ -52,7 +52,7 @@ def gemm(
         alpha, beta: complex scalars.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS``, a row of it or a dtype; or ``6xint8`` to ``17xint8``,
-            which multiply integers exactly modulo so many numbers: operands are rounded once, the
+            which multiply integers exactly modulo that many numbers: operands are rounded once, the
             result once, in between nothing is (docs/kernels/modular.md); or, for Pairs of int8,
             int16 and fp16, ``exact``: as few moduli as leave operands unrounded. By default that of
             the data: of a packed operand its own; fp64 where ``out``, or without one an operand,

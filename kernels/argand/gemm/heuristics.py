@@ -69,7 +69,7 @@ _OPERAND_BYTES = 4096
 _TILE_BYTES = 69
 """Bytes of tiles that a multiprocessor loads in a clock."""
 _UNALIGNED = 3.1
-"""Factor of loading an operand whose lines are no multiples of 32 bytes, the sectors of L2."""
+"""Factor of loading an operand whose lines are not multiples of 32 bytes, the sectors of L2."""
 _ROUNDED_ROWS = 3.6
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock."""
 _FITTED_RATE = 4.917e12

@@ -56,7 +56,7 @@ class PackPlan:
         return TILE // self.rows
 
     def panels(self, rows: int, batches: int) -> int:
-        """Return how many panels ``batches`` matrices of so many rows have."""
+        """Return how many panels ``batches`` matrices of ``rows`` rows have."""
         return batches * -(-rows // self.rows)
 
     def panel_blocks(self, pitch: int) -> int:

@@ -99,7 +99,7 @@ def in_grids(
     values: dict[str, Any],
     shared_bytes: int = 0,
 ) -> LaunchSequence:
-    """Return the launches of a batch of products of so many ``blocks``: one where a grid holds all.
+    """Return the launches of a batch of products of ``blocks`` blocks; one where a grid holds all.
 
     Their addresses are those of a, b, c, out and two of row absmax.
     """

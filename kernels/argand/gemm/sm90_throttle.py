@@ -19,7 +19,7 @@ def find_throttle(
     plan: WgmmaPlan, precision: Precision, tiles: Tiles, division: TileDivision, k: int,
     cache_bytes: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Return the throttle's interval and maximum lead in k-tiles; (0, 0) is no throttle.
+    """Return the throttle's interval and maximum lead in k-tiles; (0, 0) is not a throttle.
 
     Blocks wait where waves are many and the operands of one wave exceed an L2 of ``cache_bytes``:
     blocks that drift apart read from memory what others have read before. One-term precisions lose

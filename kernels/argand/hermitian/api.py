@@ -36,7 +36,7 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
 
     Raises:
         ValueError: shapes that do not fit, n above 128, a wrong out or info.
-        TypeError: operands that are no numbers or do not fit complex128, or of which some are on a
+        TypeError: operands that are not numbers or do not fit complex128, or of which some are on a
             GPU and others are not.
         numpy.linalg.LinAlgError: on the CPU without ``info``, a matrix that is not positive
             definite or not finite, with its index and the row of the pivot.

@@ -98,7 +98,7 @@ def check_plan(plan: HermitianPlan, dtype: str, arch: Arch) -> None:
 
 
 def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
-    """Return the plan for matrices of n rows and so many right-hand sides."""
+    """Return the plan for matrices of n rows and ``columns`` right-hand sides."""
     side = 2
     while -(-n // side) > _MOST_PARTS and side < _LARGEST_SIDE:
         side *= 2

@@ -97,7 +97,7 @@ def choose_plan(precision: Precision, arch: Arch) -> ImagePlan:
 
 
 def panels_of(antennas: int) -> int:
-    """Return how many panels hold so many antennas."""
+    """Return how many panels hold ``antennas`` antennas."""
     return -(-antennas // PANEL)
 
 

@@ -43,8 +43,8 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
         Outcomes and counts, as arrays of the state's kind.
 
     Raises:
-        ValueError: a state that is no contiguous vector of 2^n amplitudes or whose norm is zero or
-            not finite, qubits that are not different ones of it, shots or a seed out of range.
+        ValueError: a state that is not a contiguous vector of 2^n amplitudes or whose norm is zero
+            or not finite, qubits that are not different ones of it, shots or a seed out of range.
         TypeError: a state of another type.
 
     Example:

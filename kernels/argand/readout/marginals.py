@@ -75,7 +75,7 @@ class MarginalPlan:
 
 
 def plan_marginals(qubits: int, item: int, chosen: Sequence[int], blocks: int) -> MarginalPlan:
-    """Return the plan for a state of so many qubits on a device that holds so many blocks."""
+    """Return the plan for a state of ``qubits`` qubits on a device that holds ``blocks`` blocks."""
     width = (THREADS * MARGINAL_CHUNKS * CHUNK // item).bit_length() - 1
     whole = MarginalPlan(qubits, width, tuple(chosen), 1)
     shares = max(1, min(whole.tiles, blocks >> len(whole.high)))

@@ -35,8 +35,8 @@ class Pauli:
 def state_qubits(state: Any) -> int:
     """Return the number of qubits of a state.
 
-    Raises TypeError for what is no array of complex64 or complex128, ValueError for no contiguous
-    vector of 2^n amplitudes.
+    Raises TypeError for what is not an array of complex64 or complex128, ValueError for what is not
+    a contiguous vector of 2^n amplitudes.
     """
     if not isinstance(state, np.ndarray) and not is_cuda_array(state):
         raise TypeError(f"state must be a NumPy or a CuPy array, got {type(state).__name__}")

@@ -89,7 +89,7 @@ class LaunchSequence:
     """Kernels that are launched one after another, with arguments from the addresses of a call.
 
     ``updates``, called with the addresses of the first call, says how the arguments follow from
-    them. One kernel alone is no graph, which takes the card some tenths of a microsecond longer,
+    them. One kernel alone is not a graph, which takes the card some tenths of a microsecond longer,
     before `expect_repeats`; cooperative launches never are. ``after`` is that of `LaunchGraph`:
     kernels that do not wait for each other fill the card together.
     """

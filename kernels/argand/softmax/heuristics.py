@@ -91,7 +91,7 @@ _FULL = 0.8
 """From here on a row fills its registers well enough."""
 _STREAMED_THREADS = 256
 _RING_COLUMNS = {4: 32768, 2: 131072}
-"""By bytes of an element of x, the longest rows that are no rings: registers of a block or of a
+"""By bytes of an element of x, the longest rows that are not rings: registers of a block or of a
 cluster of two hold them."""
 _RING_STAGES = 5
 """Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are

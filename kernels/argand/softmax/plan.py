@@ -167,7 +167,7 @@ def stage_bytes(form: SoftmaxForm, columns: int) -> int:
 
 
 def slab_bytes(form: SoftmaxForm, values: int) -> int:
-    """Bytes of a stage for a slab of so many values."""
+    """Bytes of a stage for a slab of ``values`` values."""
     return values * form.element_bytes + _GRAIN_BYTES
 
 

@@ -70,7 +70,7 @@ def solve(
     Raises:
         ValueError: shapes that do not fit, NaN or infinity, an unknown precision, a block or panel
             below 1.
-        TypeError: operands that are no numbers, or of which one alone is on a GPU.
+        TypeError: operands that are not numbers, or of which one alone is on a GPU.
         DeviceError: the device does not have the kernels.
         numpy.linalg.LinAlgError: a column without a pivot, or a backward error that stays above
             4 sqrt(n) unit roundoffs after 5 steps of refinement.

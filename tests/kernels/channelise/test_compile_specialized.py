@@ -62,7 +62,7 @@ def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
     ],
 )
 def test_others_have_no_plan(one: dict[str, Any]) -> None:
-    """Oversampled, real, columns that are no blocks, a long turn, and few taps of integers."""
+    """Oversampled, real, columns that are not blocks, a long turn, and few taps of integers."""
     assert found(**({"channels": 1024, "taps": 8} | one)) is None
 
 

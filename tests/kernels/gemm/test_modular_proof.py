@@ -111,7 +111,7 @@ def test_residues_give_the_integers_times_x(rng: np.random.Generator, count: int
         for part in range(2)
     ]
     assert list(found) == expected
-    # The last bit of one residue changes C' by a multiple of P / p, which is no multiple of q.
+    # The last bit of one residue changes C' by a multiple of P / p, which is not a multiple of q.
     plane = int(rng.integers(2 * count))
     residues[3][plane // 2][plane % 2] ^= 1
     assert sums_of_a_row(residues, words, count) != found

@@ -168,7 +168,7 @@ def damaged(path: Path, damage: str) -> None:
             "a field too many": lambda: found | {
                 "choices": {name: entry | {"plan": entry["plan"] | {"warps": 4}}}
             },
-            "a plan that is no candidate": lambda: found | {
+            "a plan that is not a candidate": lambda: found | {
                 "choices": {name: entry | {"plan": entry["plan"] | {"stages": 9}}}
             },
             "text for a number": lambda: found | {
@@ -187,7 +187,7 @@ def damaged(path: Path, damage: str) -> None:
     [
         "truncated", "empty", "bytes", "a list", "no choices", "choices in a list", "another card",
         "a key of words", "a key of another precision", "no plan", "a field too many",
-        "a plan that is no candidate", "text for a number", "slices that none has",
+        "a plan that is not a candidate", "text for a number", "slices that none has",
     ],
 )  # fmt: skip
 def test_a_damaged_table_is_named_once_and_passed_over(damage: str) -> None:

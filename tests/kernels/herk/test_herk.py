@@ -74,7 +74,7 @@ def test_exact_integers(kind: str, op: Any) -> None:
         else rng.integers(*limits(kind), (2, 9, 30, 2), kind, endpoint=True)
     )  # fmt: skip
     if kind != "fp16":
-        parts[0] = np.iinfo(kind).min  # its negative is no number of the type
+        parts[0] = np.iinfo(kind).min  # its negative is not a number of the type
     a = pairs(parts)
     wide = oriented(parts[..., 0] + 1j * parts[..., 1].astype(np.float64), op)
     value = wide @ wide.conj().swapaxes(-1, -2)

@@ -23,7 +23,7 @@ WIDE = (727, 2807, 25_640, 69_363, 300_001)
 
 
 def rows_of(columns: int) -> int:
-    """Rows that end within a block of any plan, and are no multiple of the rows of a block."""
+    """Rows that end within a block of any plan, and are not multiples of the rows of a block."""
     return 67 if columns < 1000 else 5
 
 

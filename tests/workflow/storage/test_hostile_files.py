@@ -1,4 +1,4 @@
-"""HDF5 files that reach for memory, or hold what is no array of numbers."""
+"""HDF5 files that reach for memory, or hold what is not an array of numbers."""
 
 from __future__ import annotations
 

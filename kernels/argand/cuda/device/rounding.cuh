@@ -5,7 +5,7 @@
 #pragma once
 #include "types.cuh"
 
-// `exact` is no format of tensor cores: values that are not rounded (softmax).
+// `exact` is not a format of tensor cores: values that are not rounded (softmax).
 enum class Operand { tf32, fp16, bf16, exact };
 enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
 

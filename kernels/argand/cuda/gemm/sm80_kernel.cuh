@@ -10,7 +10,7 @@
 #include "sm80_slices.cuh"
 #include "triangle.cuh"
 
-// Rasterization: tiles run in groups of so many tile rows, so that concurrent tiles share columns
+// Rasterization: tiles run in groups of `kRasterGroupM` tile rows, so that concurrent tiles share columns
 // of B in L2.
 constexpr uint32 kRasterGroupM = 8;
 

@@ -53,7 +53,7 @@ struct VectorSum {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             found[i] = sum[i];
-            // The error of an infinite sum is no number.
+            // The error of an infinite sum is not a number.
             if constexpr (plan.terms > 1) found[i] += is_finite(sum[i]) ? error[i] : 0.0f;
         }
         return {found[0], found[1], found[2], found[3]};

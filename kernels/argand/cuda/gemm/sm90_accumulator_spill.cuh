@@ -16,7 +16,7 @@
 
 constexpr uint32 kUpperMask = 0xfffff000u;  // sign, exponent and 11 bits after the point
 
-// Whether the accumulators of so many k-tiles spill.
+// Whether the accumulators of `num_k_tiles` k-tiles spill.
 template <WgmmaPlan plan>
 __device__ __forceinline__ bool accumulators_spill(int num_k_tiles) {
     return plan.terms > 1 && num_k_tiles > plan.spill_interval * 3 / 2;

@@ -128,7 +128,7 @@ struct JointMainloop {
         }
     }
 
-    // Runs so many k-tiles for the first (0), the second (1) or all columns, and releases their
+    // Runs `num_k_tiles` k-tiles for the first (0), the second (1) or all columns, and releases their
     // stages.
     template <int columns>
     __device__ __forceinline__ void accumulate(Ring<plan>& ring, const XTileReader<plan>& reader,

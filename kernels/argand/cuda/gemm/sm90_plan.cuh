@@ -16,7 +16,7 @@ constexpr int kWgmmaM = 64;         // m of one wgmma instruction
 constexpr int kSwizzleBytes = 128;  // a row of an interleaved X tile in shared memory
 constexpr int kStoreBoxSide = 16;   // rows and columns of a TMA store box of complex64
 constexpr int kStoreBoxBytes = kStoreBoxSide * kSwizzleBytes;
-// Rasterization: tiles run column by column in groups of so many tile rows, because the tiles of a
+// Rasterization: tiles run column by column in groups of these tile rows, because the tiles of a
 // wave then share X rows and Y rows in L2. A result of few tile columns runs row by row.
 constexpr int kRasterGroupM = 16, kFewTileColumns = 4;
 

@@ -28,7 +28,7 @@ struct PauliArguments {
     int64 register_mask[kRegisterBits];
     int64 lane_mask[kLaneBits];
     int64 signs[kMostStrings];
-    int64 run_mask[kMostRuns];  // of a tile's number, to the bits that are no coordinate's
+    int64 run_mask[kMostRuns];  // of a tile's number, to the bits of no coordinate
     int run_shift[kMostRuns];
     int runs;
     uint32 pattern[kMostStrings];  // bit (register, place in the chunk): the sign there
