@@ -26,6 +26,6 @@ class Array(Protocol):
 ArrayT = TypeVar("ArrayT", bound=Array)
 """The library's own type of an array: a result has that of the first operand."""
 Operand: TypeAlias = npt.ArrayLike | Array | Pairs | Packed
-"""What a product multiplies; other operations take no `Packed`."""
+"""Operands of a product; other operations take no `Packed`."""
 PrecisionLike: TypeAlias = str | Precision | npt.DTypeLike | None
 """A name, a row of `PRECISIONS`, a dtype, or None for that of the data."""

@@ -1,4 +1,4 @@
-"""What filter banks and spectral estimates check of their signals, windows and results."""
+"""Checks of signals, windows and results, for filter banks and spectral estimates."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Widths = tuple[tuple[float, float], ...]
 
 
 class SequenceCosts(NamedTuple):
-    """What a pass that gates of four qubits share takes, in copies of the state.
+    """Cost of a pass that gates of four qubits share, in copies of the state.
 
     It is ``least`` where memory bounds it, and else ``first`` and ``each`` for every gate.
     """

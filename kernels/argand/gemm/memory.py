@@ -14,7 +14,7 @@ MAX_WORKSPACE = 2
 """Largest workspace of a call, as a multiple of its operands' bytes, k rounded up to the pitch."""
 
 SLICES_WORKSPACE = 1 / 4
-"""What split-K slices may take beside planes that fill all of that, as a multiple of the same.
+"""Workspace of split-K slices beside planes that fill all of that, as a multiple of the same.
 
 Two terms of tf32 do, and without slices few tiles of a long k leave most multiprocessors idle.
 """

@@ -1,4 +1,4 @@
-"""What kernels of the wgmma family do with their results (``Epilogue`` of gemm/sm90_plan.cuh)."""
+"""Epilogues of the wgmma family's kernels (``Epilogue`` of gemm/sm90_plan.cuh)."""
 
 from __future__ import annotations
 

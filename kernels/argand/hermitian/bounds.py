@@ -1,4 +1,4 @@
-"""What the residual of a small Hermitian system is at most: surely, and but once in 1e9.
+"""Bounds of the residual of a small Hermitian system: worst case, and exceeded once in 1e9.
 
 Both backends compute R = L D L^H, with or without square roots of D, then L y = b and D L^H x = y.
 Derivations: docs/kernels/hermitian.md.

@@ -38,7 +38,7 @@ class MarginalPlan:
 
     @property
     def items(self) -> int:
-        """What blocks take one after another."""
+        """Shares of all tiles, which blocks take one after another."""
         return self.shares << len(self.high)
 
     @property

@@ -43,7 +43,7 @@ class CallPlan:
     names: ClassVar[tuple[str, ...]]
     """Those of the operands."""
     kind: ClassVar[Operation]
-    """What it is to `argand.defaults`."""
+    """Its name in `argand.defaults`."""
 
     def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         for name, x in zip(self.names, arrays, strict=True):

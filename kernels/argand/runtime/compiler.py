@@ -39,7 +39,7 @@ class CompileError(RuntimeError):
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel uses, as ptxas reports it: registers a thread, the rest in bytes."""
+    """Resources of one kernel, as ptxas reports them: registers a thread, the rest in bytes."""
 
     registers: int
     spill_stores: int

@@ -1,4 +1,4 @@
-"""What a cubin, an ELF file, says itself of the registers and the stack of its kernels."""
+"""Registers and stack of the kernels of a cubin, read from the ELF file itself."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from argand.runtime.compiler import Compiled, compile_cubin
 _DYNAMIC_SHARED_BYTES = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
 _begun: dict[tuple[str, str], Future[Compiled] | None] = {}
-"""What `compile_later` began, by source and target; None once it was loaded."""
+"""Compilations that `compile_later` began, by source and target; None once it was loaded."""
 _lock = Lock()
 _at_once = BoundedSemaphore(max(4, os.cpu_count() or 1))
 """Compilers that run at once: each takes a core and some hundred megabytes. One call needs no more

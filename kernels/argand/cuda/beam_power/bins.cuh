@@ -1,4 +1,4 @@
-// What the kernels of both families do after detection: sums of groups in shared memory become bins.
+// The end of both beam power kernels: sums of groups in shared memory become bins of the result.
 #pragma once
 #include "plan.cuh"
 

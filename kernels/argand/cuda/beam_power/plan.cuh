@@ -1,4 +1,4 @@
-// What the kernels of beam power share: packed weights, arguments, and how tiles lie along time.
+// Packed weights, arguments and tiles along time, for all kernels of beam power.
 //
 // A block forms beams of kBeams rows of weights and the samples of one tile after another, detects
 // them in its accumulators and stores sums. Weights come as A fragments of mma.sync

@@ -49,7 +49,7 @@ struct SampleRing {
         stage = stage + 1 == Stages ? 0 : stage + 1;
     }
 
-    // What a product's first stage needs: of the tile, or of its second polarization.
+    // Addresses for the first stage of a product: of the tile, or of its second polarization.
     __device__ __forceinline__ void begin_product(const BeamPowerArguments& args) {
         if (tile >= last) return;
         const TimeTile here(args, tile);

@@ -90,7 +90,7 @@ struct BeamPowerKernel {
         }
     }
 
-    // What scales a lane's rows back.
+    // Descale factors of a lane's rows.
     __device__ __forceinline__ static void load_descales(const BeamPowerArguments& args,
                                                          int64 first_tile, int lane,
                                                          float (&descales)[RowTiles][2]) {

@@ -1,5 +1,5 @@
-// What a warpgroup of the wgmma family has in registers: samples as row fragments, and the squares of
-// its beams, summed over time among the lanes of a warp.
+// Registers of a warpgroup of the wgmma family: samples as row fragments, and the squares of its
+// beams, summed over time among the lanes of a warp.
 #pragma once
 #include "detect.cuh"
 

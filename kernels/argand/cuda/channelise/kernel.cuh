@@ -25,7 +25,7 @@ struct ChanneliseKernel {
     using Samples = Unit<Of>;
     using Stages = TransformStages<plan>;
 
-    // What a group works on: spectra of a phase one after another, a batch at a time.
+    // Work of a group: spectra of a phase one after another, a batch at a time.
     struct Item {
         const unsigned char* x;  // of the first unit of the batch's first spectrum
         float2* out;             // of that spectrum

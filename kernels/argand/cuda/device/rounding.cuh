@@ -133,7 +133,7 @@ struct OperandFormat<Operand::bf16> {
     }
 };
 
-// What the next term of x has to represent; 0 after a term that is not finite.
+// The remainder, which the next term of x has to represent; 0 after a term that is not finite.
 __device__ __forceinline__ float remainder_after(float term, float x) {
     return is_finite(term) ? x - term : 0.0f;
 }

@@ -33,7 +33,7 @@ struct HankelFragment {
     }
 };
 
-// What a lane folds of a k-tile: elements of its transform and their mirror images.
+// Elements of a k-tile that a lane folds, and their mirror images.
 struct MirroredPairs {
     float2 x[4], y[4];
 

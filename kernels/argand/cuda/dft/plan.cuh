@@ -1,5 +1,5 @@
-// What the DFT kernels share: the precision of products with tables, layouts in shared and global
-// memory, and the kernel arguments. Each kernel's own plan stands in its file; argand/dft/plan.py
+// Common to the DFT kernels: the precision of products with tables, layouts in shared and global
+// memory, and the kernel arguments. Each kernel's own plan is in its file; argand/dft/plan.py
 // writes it as a template argument.
 #pragma once
 #include "device/complex.cuh"

@@ -32,7 +32,7 @@ enum class Storage {
     planar  // planes as Y has them
 };
 
-// What the epilogue does with a result x, and how it stores it. Each kernel has the code of one:
+// Operation of the epilogue on a result x, and its store. Each kernel has the code of one epilogue:
 // the most general takes the compiler as long as all else, and its instructions would not be in the
 // instruction cache when a tile ends.
 enum class Epilogue {

@@ -1,5 +1,5 @@
-// What a Hermitian product still needs once the tiles of its lower triangle are computed: the upper
-// triangle of a full result, or the lower one row by row, and a diagonal that is real.
+// The last kernels of a Hermitian product, after the tiles of its lower triangle: they write the
+// upper triangle of a full result, or gather the lower one row by row, and make the diagonal real.
 #pragma once
 #include "device/triangle.cuh"
 

@@ -1,4 +1,4 @@
-// What the kernels of an image share: the order of a covariance's real form, and its fragments.
+// The order of a covariance's real form, and its fragments, for all kernels of an image.
 //
 // With R = X + i Y and w = c + i s the power w^H R w is z^T M z, z = [c; s], M = [[X, -Y], [Y, X]],
 // all real and M symmetric. So it is z^T L z with L the lower triangle of M, doubled off the

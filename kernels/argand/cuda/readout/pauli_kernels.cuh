@@ -18,7 +18,7 @@ constexpr int kLaneFlips = 2;  // the highest bits of a lane's number
 constexpr int kMostStrings = 16;
 constexpr int kMostRuns = 17;
 
-// What a string's flips are: none, the place in a chunk, a bit of a register's number, of a lane.
+// Kinds of a string's flips: none, the place in a chunk, a bit of a register's number, of a lane.
 constexpr int kPairs = 2 + kRegisterBits + kLaneFlips;
 
 struct PauliArguments {
