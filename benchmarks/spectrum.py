@@ -225,12 +225,13 @@ def _rows(case: _Case, copy: float, watch: Monitor) -> Iterator[SpectrumRow]:
         time_us = columns["time_us_p50"]
         release(case.device)
         rate = 1e6 * moved / time_us
+        floor = accuracy.measures.get("noise_floor_db")
         yield SpectrumRow(
             length=case.length, overlap=case.overlap, average=case.average,
             samples=int(case.x.shape[0] * case.x.shape[1]), implementation=name,
             precision=precision, input=case.kind, gbytes_per_s=rate / 1e9, of_copy=rate / copy,
             speedup=peer / time_us if peer else None, rel_frobenius=accuracy.rel_frobenius,
-            bound=accuracy.bound, noise_floor_db=accuracy.measures.get("noise_floor_db"),
+            bound=accuracy.bound, noise_floor_db=floor if isinstance(floor, float) else None,
             verdict=accuracy.verdict, **columns,
         )  # fmt: skip
         if peer is None and name not in _OURS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from workflow.accuracy.measures import every_measure, measured
+from workflow.accuracy.measures import Value, every_measure, measured
 from workflow.storage.checked_json import read_lines, write_lines
 
 
@@ -110,7 +110,7 @@ class Record:
     componentwise_re: float | None = None
     componentwise_im: float | None = None
     max_row_error: float | None = None
-    measures: Mapping[str, float] = field(default_factory=dict)
+    measures: Mapping[str, Value] = field(default_factory=dict)
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

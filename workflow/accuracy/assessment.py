@@ -11,7 +11,7 @@ import numpy.typing as npt
 from argand import Precision
 from argand.precision import FP64
 
-from workflow.accuracy.measures import of_parts
+from workflow.accuracy.measures import Value, of_parts
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +59,7 @@ class Accuracy:
     componentwise_re: float | None = None
     componentwise_im: float | None = None
     max_row_error: float | None = None
-    measures: Mapping[str, float] = field(default_factory=dict)
+    measures: Mapping[str, Value] = field(default_factory=dict)
     bound: float | None = None
     worst_bound: float | None = None
     ratio: float | None = None

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+Value = float | str
+"""Of a measure."""
 
 
 def _itself(value: float) -> float:
@@ -31,6 +35,7 @@ class Measure:
         scientific: whether tables for people write it with an exponent, as they do errors.
         together: of the values of the parts of a result, that of the whole.
         shown: what tables for people show of a value.
+        text: whether values are text, which tables for people leave out.
     """
 
     column: str
@@ -38,8 +43,9 @@ class Measure:
     what: str
     unit: str = ""
     scientific: bool = False
-    together: Callable[[Iterable[float]], float] = max
+    together: Callable[[Iterable[Any]], Any] = max
     shown: Callable[[float], float] = _itself
+    text: bool = False
 
     @property
     def heading(self) -> str:
@@ -64,18 +70,18 @@ def every_measure() -> Mapping[str, Measure]:
     return found
 
 
-def measured(**values: float | None) -> dict[str, float]:
+def measured(**values: Value | None) -> dict[str, Value]:
     """The values that there are: what does not apply, None here, has no value."""
     return {column: value for column, value in values.items() if value is not None}
 
 
-def of_parts(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def of_parts(parts: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """The measures of a whole from those of its parts; one that a part lacks has no value.
 
     Raises ValueError for a measure that no kind declares.
     """
     first, *others = parts
-    known, found = every_measure(), {}
+    known, found = every_measure(), dict[str, Value]()
     for column in first:
         if column not in known:
             raise ValueError(f"a measure must be one of {list(known)}, got {column!r}")

@@ -20,7 +20,8 @@ from argand.runtime.complex_types import UNIT_ROUNDOFF
 from workflow import qam
 from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.bounds import product_bound
-from workflow.accuracy.measures import Measure, measured
+from workflow.accuracy.measures import Measure, Value, measured
+from workflow.error_counts import counts_text, summed_counts
 
 MEASURES = (
     Measure(
@@ -40,6 +41,10 @@ MEASURES = (
         column="bits_changed", caption="bits changed", scientific=True,
         what="Bits that differ from those of symbols in fp64, at any SNR, over all.",
     ),
+    Measure(
+        column="bit_errors", caption="bit errors", text=True, together=summed_counts,
+        what="At each SNR in dB the bits that are wrong, over all.",
+    ),
 )  # fmt: skip
 Array = npt.NDArray[Any]
 _SOFT = 1 << 16
@@ -58,6 +63,7 @@ class MimoReference:
         g: (snr, time, frequency, n, n); b: (snr, time, frequency, n, symbol).
         x: as b; NaN where G is not positive definite.
         least: (snr, time, frequency), the least eigenvalue of G.
+        ratios: (snr,) in dB.
         sent: (time, frequency, n, symbol), numbers of the symbols; ``order`` of the constellation.
         load: (snr,), s.
     """
@@ -68,13 +74,14 @@ class MimoReference:
     b: Array
     x: Array
     least: Array
+    ratios: Array
     sent: Array
     order: int
     load: Array
 
 
 def mimo_reference(
-    channel: Array, received: Array, sent: Array, load: Array, order: int
+    channel: Array, received: Array, sent: Array, load: Array, order: int, ratios: Array
 ) -> MimoReference:
     """The symbols by LAPACK's zpotrf and zpotrs through SciPy."""
     from scipy import linalg
@@ -92,7 +99,7 @@ def mimo_reference(
         except linalg.LinAlgError:
             continue
         least[index] = max(0.0, float(np.linalg.eigvalsh(g[index])[0]))
-    return MimoReference(h, y, g, b, x, least, sent, order, load)
+    return MimoReference(h, y, g, b, x, least, ratios, sent, order, load)
 
 
 def assess_mimo(
@@ -161,7 +168,7 @@ def _residual_bound(
     return np.asarray((solver + of_g)[..., None] * norm + of_b)
 
 
-def _measures(reference: MimoReference, result: Array) -> dict[str, float]:
+def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
     """EVM, bit errors and information at the highest SNR, and bits that differ from fp64's."""
     order, sent = reference.order, reference.sent
     if not sent.size:
@@ -170,8 +177,9 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, float]:
     error = np.square(np.abs(found - symbols))
     off = float(error.mean() / np.square(np.abs(symbols)).mean())
     bits = qam.bits_of(order)
-    wrong = qam.bit_errors(sent, qam.hard_bits(found, order)).mean() / bits
     ours, exact = (qam.hard_bits(x, order) for x in (result, reference.x))
+    wrong = qam.bit_errors(sent, ours).reshape(len(ours), -1).sum(axis=1, dtype=int)
+    total = sent.size * bits
     noise = np.broadcast_to(error.mean(axis=(0, 1, 3), keepdims=True), error.shape)
     some = slice(None, None, -(-sent.size // _SOFT))
     information = None
@@ -181,7 +189,8 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, float]:
         information = qam.information(numbers, ratios, order)
     return measured(
         evm_db=10 * math.log10(off) if 0 < off < math.inf else None,
-        bit_error_rate=float(wrong),
+        bit_error_rate=float(wrong[-1] / total),
+        bit_errors=counts_text(reference.ratios.tolist(), wrong.tolist(), total),
         information_bits=information,
         bits_changed=float(qam.bit_errors(ours, exact).mean() / bits),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from logging import Logger
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from argand.gemm.modular.moduli import moduli
 from argand.precision import any_precision
 
 from workflow.config.case import Case
-from workflow.data import Array, Staged
+from workflow.data import Array, Coordinate, Product, Staged
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of
@@ -173,6 +174,11 @@ def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[s
     return certificate
 
 
+def with_coordinates(product: Product, more: Mapping[str, Coordinate]) -> Product:
+    """The product with further coordinates."""
+    return replace(product, coordinates={**product.coordinates, **more})
+
+
 def _state(record: Record) -> str:
     if not record.verified:
         return f"not verified, {record.reason}"
@@ -205,7 +211,8 @@ def deliver(
         if outline is None:
             raise DeliveryError(f"{workload.name}: {precision} has no result in {run_path}")
         certificate = certificate_of(workload, chosen, staged)
-        product = workload.product(staged, outline)
+        beside = workload.beside(records)
+        product = with_coordinates(workload.product(staged, outline), beside)
         pieces = pieces_of(workload, staged)
 
         def slabs() -> Iterator[tuple[int, Array]]:
@@ -215,7 +222,7 @@ def deliver(
 
         name, kind = workload.name, workload.kind
         if pieces.axis is None:
-            product = workload.product(staged, run.read(result))
+            product = with_coordinates(workload.product(staged, run.read(result)), beside)
             write_product(product_path, product, certificate, workload=name, kind=kind)
         else:
             along = Slabs(pieces.axis, pieces.step, slabs)

@@ -11,7 +11,7 @@ from typing import Any
 from workflow.data import blank
 from workflow.records import Record
 from workflow.shards import Shard, choose_axis
-from workflow.steps.delivery import DeliveryError, certificate_of, choose
+from workflow.steps.delivery import DeliveryError, certificate_of, choose, with_coordinates
 from workflow.storage.certificates import CERTIFICATE_KEYS, read_certificate
 from workflow.storage.gathered import source_of
 from workflow.storage.products import read_outline, write_gathered
@@ -57,7 +57,9 @@ def gather(
     first = read_outline(next(iter(files.values())))
     shape = list(first.data.shape)
     shape[first.axes.index(axis)] = lengths[axis]
-    product = workload.product(staged, blank(tuple(shape), first.data.dtype))
+    product = with_coordinates(
+        workload.product(staged, blank(tuple(shape), first.data.dtype)), workload.beside(records)
+    )
     write_gathered(
         product_path, product, certificate, sources, workload=workload.name, kind=workload.kind
     )

@@ -96,7 +96,7 @@ def _measured(record: Record) -> str:
     return ", ".join(
         f"{one.caption} {number(one.shown(value), scientific=one.scientific)} {one.unit}".rstrip()
         for column, one in every_measure().items()
-        if (value := record.measures.get(column)) is not None
+        if not isinstance(value := record.measures.get(column), str | None)
     )
 
 

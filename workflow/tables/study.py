@@ -202,7 +202,8 @@ def _write_hdf5(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         group.attrs["columns"] = list(Record.columns_in_order())
         scale = group.create_dataset("row", data=np.arange(len(rows)))
         scale.make_scale("row")
-        types = {field.name: str(field.type) for field in fields(Record)}
+        types = {name: "str" for name, one in every_measure().items() if one.text}
+        types |= {field.name: str(field.type) for field in fields(Record)}
         units = UNITS | {name: one.unit for name, one in every_measure().items() if one.unit}
         for name in Record.columns_in_order():
             values = [row[name] for row in rows]

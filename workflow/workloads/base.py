@@ -8,7 +8,7 @@ schema, the tables, the tests of all kinds and the benchmarks find it by themsel
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,13 +18,14 @@ from argand import Device, Precision
 
 from workflow.config.case import Case as Case
 from workflow.config.file_input import products_in
-from workflow.data import Array, Implementation, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.storage.products import read_outline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from workflow.accuracy import Accuracy
+    from workflow.records import Record
 
 
 NOTHING: Mapping[str, Any] = {}
@@ -166,6 +167,10 @@ class Workload(ABC):
     @abstractmethod
     def product(self, staged: Staged, result: Array) -> Product:
         """The answer with its axes."""
+
+    def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
+        """Coordinates of the product that say what the records of all precisions found."""
+        return {}
 
     @abstractmethod
     def picture(self, product: Product, axes: Axes) -> None:

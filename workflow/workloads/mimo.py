@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,8 @@ from workflow.accuracy.mimo_accuracy import MimoReference, assess_mimo, mimo_ref
 from workflow.config.case import Case
 from workflow.config.mimo_case import MimoCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.error_counts import RATE, rates_of
+from workflow.figures.symbol_pictures import draw_symbols
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import complex_normal
@@ -28,6 +30,8 @@ from workflow.workloads.baselines import implementations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from workflow.records import Record
 
 CHANNEL = Operand("channel", ("time", "frequency", "receiver", "transmitter"))
 RECEIVED = ("snr", "time", "frequency", "receiver", "symbol")
@@ -43,7 +47,8 @@ class Mimo(Workload):
 
     kind: ClassVar[str] = "mimo"
     seen: ClassVar[str] = (
-        "Bit error rate over the signal-to-noise ratio, and of symbols the error vector magnitude. "
+        "Bit error rate over the signal-to-noise ratio at each precision, and of symbols the error "
+        "vector magnitude. "
         "Where no bit is wrong the rate is drawn at half an error. A curve that becomes flat is "
         "limited by the channel's condition or by the arithmetic, not by noise."
     )
@@ -213,8 +218,9 @@ class Mimo(Workload):
         given = staged.operands
         sent = np.asarray(staged.coordinates["sent"].values)
         return mimo_reference(
-            given["channel"], given["received"], sent, self._load(staged), self.case.qam
-        )
+            given["channel"], given["received"], sent, self._load(staged), self.case.qam,
+            np.asarray(self.case.snr_db),
+        )  # fmt: skip
 
     def assess(
         self,
@@ -238,6 +244,17 @@ class Mimo(Workload):
         title = f"{self.name}: equalised symbols"
         return Product("symbols", result, AXES, kept, title)
 
+    def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
+        """The bit error rate along the signal-to-noise ratios, of each precision of ours."""
+        found = {}
+        for record in records:
+            counts = record.measures.get("bit_errors")
+            if record.implementation == "argand" and record.verified and isinstance(counts, str):
+                name = f"bit error rate at {record.precision}"
+                values = rates_of(counts)[1]
+                found[RATE + record.precision] = Coordinate(values, "", name, ("snr",))
+        return found
+
     def _soft_bits(self, staged: Staged, result: Array) -> Array:
         order = self.case.qam
         if not any(result.strides):  # an outline
@@ -247,25 +264,9 @@ class Mimo(Workload):
         return qam.soft_bits(found, order, noise).astype(np.float32)
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Bit error rate and EVM over the signal-to-noise ratio."""
-        order, sent = self.case.qam, product.coordinates["sent"].values
-        symbols = qam.modulated(sent, order)
-        rates, off = [], []
-        for found in product.data:
-            soft = self.case.soft_bits
-            numbers = qam.bits_decided(found) if soft else qam.hard_bits(found, order)
-            wrong = qam.bit_errors(sent, numbers).sum()
-            rates.append(max(float(wrong), 0.5) / (sent.size * qam.bits_of(order)))
-            if not soft:
-                off.append(float(np.sqrt(np.square(np.abs(found - symbols)).mean())))
-        ratios = product.coordinates["snr"].values
-        axes.semilogy(ratios, rates, marker="o", label="bit error rate")
-        if off:
-            axes.semilogy(ratios, off, marker="s", ls="--", label="EVM (rms, of the symbols' rms)")
-        axes.set_xlabel("signal-to-noise ratio of a receiver (dB)")
-        axes.set_ylabel(f"{order}-QAM, {self.case.equaliser}")
-        axes.grid(alpha=0.3, which="both")
-        axes.legend()
+        """Bit error rate of each precision, and EVM, over the signal-to-noise ratio."""
+        draw_symbols(product, self.case.qam, self.case.soft_bits, axes)
+        axes.set_ylabel(f"{self.case.qam}-QAM, {self.case.equaliser}")
 
 
 def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
