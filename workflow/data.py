@@ -13,6 +13,8 @@ from argand import Precision
 from workflow.storage.drawn import Drawn, Stretched
 
 Array = npt.NDArray[Any]
+PLACES = ("east", "north", "up")
+"""Coordinates that say where antennas are."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.arrays.steering import lacking_places
-from workflow.arrays.visibilities import PLACES
-from workflow.data import Staged
+from workflow.data import PLACES, Staged
 from workflow.storage.inputs import InputError
 
 CROSSED = ("xy", "yx", "rl", "lr")

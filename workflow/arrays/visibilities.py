@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from argand.herk.problem import Form, triangle_side
 
-from workflow.data import Coordinate
+from workflow.data import PLACES, Coordinate
 
 Array = npt.NDArray[Any]
-PLACES = ("east", "north", "up")
-"""Coordinates that say where antennas are."""
 
 
 def in_form(form: Form, full: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
-from workflow.data import Array, Coordinate, Product, blank
+from workflow.data import PLACES, Array, Coordinate, Product, blank
 from workflow.readers.base import Reader
 from workflow.readers.covariance import Pairs, east_north_up, pairs_of
 from workflow.storage.chunk_filters import ChunkError
@@ -152,7 +152,7 @@ class Uvh5(Reader):
         metres = east_north_up(chosen, float(latitude[0]), float(longitude[0]))
         return {
             name: Coordinate(metres[:, axis], "m", f"{name} of the array's centre", ("antenna",))
-            for axis, name in enumerate(("east", "north", "up"))
+            for axis, name in enumerate(PLACES)
         }
 
     def read(self, name: str, part: Sequence[slice]) -> Array:

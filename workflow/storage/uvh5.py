@@ -16,9 +16,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.arrays.visibilities import PLACES
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import Array, Product
+from workflow.data import PLACES, Array, Product
 from workflow.readers.covariance import geocentric
 from workflow.readers.visibilities import DATA, POLARIZATIONS, SECONDS_OF_DAY
 from workflow.storage.failures import writing, writing_named

@@ -23,7 +23,7 @@ from workflow.arrays.plane_waves import Wave, received
 from workflow.arrays.steering import places
 from workflow.config.correlate_case import CorrelateCase, integrated
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import PLACES, Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
@@ -228,7 +228,7 @@ class Correlate(Workload):
         found = {
             name: one for name, one in staged.coordinates.items()
             if "time" not in one.of(name) and "antenna" not in one.of(name)[1:]
-            and name not in ("antenna", "polarization", *visibilities.PLACES)
+            and name not in ("antenna", "polarization", *PLACES)
         }  # fmt: skip
         _, polarizations, elements, samples = staged.operands["voltages"].shape
         count, each = self._integrations(samples)

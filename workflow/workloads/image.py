@@ -19,7 +19,7 @@ from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import places
 from workflow.config.case import Case
 from workflow.config.image_case import ImageCase
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import PLACES, Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.operands import Operand
@@ -172,8 +172,7 @@ class Image(Workload):
         """Positions (antenna, 3) about their centre in m, and frequencies in Hz."""
         there, antennas = staged.coordinates, staged.operands["covariances"].shape[3]
         east, north, up = (
-            there[name].values if name in there else np.zeros(antennas)
-            for name in ("east", "north", "up")
+            there[name].values if name in there else np.zeros(antennas) for name in PLACES
         )
         where = np.stack([east, north, up], axis=-1).astype(float)
         if len(where):
