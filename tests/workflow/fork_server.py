@@ -138,6 +138,8 @@ def _become(request: Mapping[str, Any], files: Sequence[int], path: str) -> None
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     sys.pycache_prefix = os.environ.get("PYTHONPYCACHEPREFIX")
     argv, is_script = request["argv"], request["run"] == "script"
+    rule = argv[0].split(".")[-2] if is_script else "snakemake"
+    Path("/proc/self/comm").write_text(rule)  # as ``ps`` and `rule_jobs` name this process
     first = str(Path(argv[0]).absolute().parent) if is_script else request["folder"]
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [first, *filter(None, given)]

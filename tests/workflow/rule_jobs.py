@@ -1,29 +1,81 @@
-"""Jobs of a running Snakemake, found to be ended in the middle."""
+"""Jobs of a running Snakemake, held in the middle and found to be ended there."""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
+from shared_runs import QUICK
+
+T = TypeVar("T")
+HELD = f"""{QUICK}
+import os, time
+from workflow.steps import execute, staging, verification
+
+def held(rule, function):
+    def wait(*given, **named):
+        while os.path.exists(f"hold-{{rule}}"):
+            time.sleep(0.02)
+        return function(*given, **named)
+    return wait
+
+execute.execute = held("run", execute.execute)
+staging.stage = held("stage", staging.stage)
+verification.verify = held("verify", verification.verify)
+"""
+"""For ``sitecustomize``: a job waits where it has begun, as long as there is a file of its rule."""
 
 
-def running_job(folder: Path, rule: str, seconds: float = 120) -> int:
+def held_environ(folder: Path) -> dict[str, str]:
+    """The environment of a run in a folder whose jobs can be held there, by `hold`."""
+    (folder / "sitecustomize.py").write_text(HELD)
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+@contextmanager
+def held_run(folder: Path, run: Callable[[], T], *rules: str) -> Iterator[Future[T]]:
+    """Runs Snakemake beside the block with the jobs of some rules held; it has ended afterwards.
+
+    The block calls `release` for each rule, but the last ones, which its end releases.
+    """
+    for rule in rules:
+        (folder / f"hold-{rule}").touch()
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            yield pool.submit(run)
+        finally:
+            for rule in rules:
+                release(folder, rule)
+
+
+def release(folder: Path, rule: str) -> None:
+    """Let the jobs of a rule go on."""
+    (folder / f"hold-{rule}").unlink(missing_ok=True)
+
+
+def running_job(folder: Path, rule: str, seconds: float = 120) -> psutil.Process:
     """The process of a job of a rule in a folder, as soon as there is one."""
     deadline = time.monotonic() + seconds
-    while not (found := _jobs(folder, rule)) and time.monotonic() < deadline:
+    while not (found := processes_of(folder, rule)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert found, f"no job of {rule} within {seconds:g} s"
     return found[0]
 
 
-def _jobs(folder: Path, rule: str) -> list[int]:
-    """The processes that run a rule's script in a folder."""
+def processes_of(folder: Path, name: str) -> list[psutil.Process]:
+    """The processes in a folder that a `fork_server` named after a rule, or ``snakemake``."""
     found = []
     for process in psutil.process_iter():
         try:
-            ours = process.cwd() == str(folder) and f".{rule}.py" in " ".join(process.cmdline())
+            ours = process.name() == name and process.cwd() == str(folder)
         except psutil.Error:
             continue  # it ended meanwhile, or is not ours to look at
-        found += [process.pid] if ours else []
+        found += [process] if ours else []
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -10,12 +9,10 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
-from rule_jobs import running_job
+from rule_jobs import held_environ, held_run, processes_of, release, running_job
 from shared_runs import TABLES, TINY, failed, measured_as, repeatable
 
 from tests.workflow.rules.tiny_project import TARGETS, Project
@@ -67,15 +64,15 @@ def results_of(project: Project) -> list[dict[str, str]]:
 
 
 def end_jobs(project: Project, *jobs: tuple[str, signal.Signals]) -> str:
-    """Run, end a job of each rule when there is one, and wait for Snakemake: what it says."""
-    with subprocess.Popen(
-        project.command(*TARGETS), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as process:
+    """Run, end a job of each rule in the middle, and wait for Snakemake: what it says."""
+    folder, environ = project.folder, held_environ(project.folder)
+    rules = [rule for rule, _ in jobs]
+    with held_run(folder, lambda: project.run(*TARGETS, **environ), *rules) as run:
         for rule, number in jobs:
-            os.kill(running_job(project.folder, rule, 60), number)
-        said = process.communicate()[1]
-    assert process.returncode == 1
-    return said
+            running_job(folder, rule, 60).send_signal(number)
+            release(folder, rule)
+    assert run.result().returncode == 1
+    return run.result().stderr
 
 
 def test_an_ended_job_fails_alone_and_the_same_command_completes(
@@ -87,21 +84,22 @@ def test_an_ended_job_fails_alone_and_the_same_command_completes(
     """
     said = end_jobs(measured, ("stage", signal.SIGTERM), ("run", signal.SIGKILL))
     for rule in ("stage", "run"):
-        assert re.search(rf"\] +{rule} +\w+ .* FAILED\b", said), (
-            said
-        )  # with a reason, if it had begun
+        assert re.search(rf"\] +{rule} +\w+ .* FAILED\b", said), said
     assert sorted(failed(measured.folder / TABLES)) == ["product", "spectrum"]
-    with running(measured) as (first, job):
+    environ = held_environ(measured.folder)
+    with held_run(measured.folder, lambda: measured.run(*TARGETS, **environ), "run") as first:
+        job = running_job(measured.folder, "run", 60)
+        (snakemake,) = processes_of(measured.folder, "snakemake")
         staged = next((measured.folder / "results" / "staged").glob("*.h5"))
         before = staged.stat().st_mtime_ns
         second = measured.run("--forceall")
         assert second.returncode != 0
-        user = psutil.Process(first.pid).username()
-        held = rf"process {first.pid} of {user} on {re.escape(socket.gethostname())}, since 20\S+ "
+        who = f"process {snakemake.pid} of {snakemake.username()}"
+        held = rf"{who} on {re.escape(socket.gethostname())}, since 20\S+ "
         assert re.search(rf"results: another run \({held}\S+\) works here", second.stderr)
         assert job.is_running()
         assert staged.stat().st_mtime_ns == before
-    assert first.returncode == 0, (measured.folder / "said").read_text()
+    assert first.result().returncode == 0, first.result().stderr
     assert results_of(measured) == results_of(finished)
     assert not list((measured.folder / "results").rglob("*.part"))
 
@@ -118,31 +116,15 @@ def test_a_damaged_staged_file_is_an_error_that_names_it(measured: Project) -> N
     assert not (measured.folder / "results" / "products" / "product.h5").exists()
 
 
-@contextlib.contextmanager
-def running(project: Project) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
-    """A run whose job is halted in the middle, and that job; both are let end with the block."""
-    with (project.folder / "said").open("w") as said, subprocess.Popen(
-        project.command(*TARGETS), stderr=said, stdout=said, text=True
-    ) as process:  # fmt: skip
-        job = psutil.Process(running_job(project.folder, "run", 60))
-        job.suspend()
-        try:
-            yield process, job
-        finally:
-            job.resume()
-            try:
-                process.wait(300)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
 @pytest.mark.exhaustive
 def test_a_killed_run_gives_the_folder_back_though_its_job_goes_on(
     measured: Project, finished: Project
 ) -> None:
-    with running(measured) as (first, job):
-        first.kill()
-        first.wait()
+    environ = held_environ(measured.folder)
+    with held_run(measured.folder, lambda: measured.run(*TARGETS, **environ), "run"):
+        job = running_job(measured.folder, "run", 60)
+        (snakemake,) = processes_of(measured.folder, "snakemake")
+        snakemake.kill()
         measured.complete()
         assert job.is_running()
     assert results_of(measured) == results_of(finished)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-import signal
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rule_jobs import running_job
+from rule_jobs import held_environ, held_run, running_job
 from shared_runs import TABLES, made_once, measured_as, repeatable, session_folder
-from snakemake_forks import run_snakemake, snakemake_command
+from snakemake_forks import run_snakemake
 
 from tests.covers import EXHAUSTIVE
 from workflow.storage.datasets import DataError
@@ -60,12 +57,12 @@ class Project:
         return done.stderr
 
     def run_and_kill(self, rule: str) -> None:
-        """Run until a job of a rule is there, kill it, and wait for Snakemake."""
-        with subprocess.Popen(
-            snakemake_command(*self.flags()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
-            os.kill(running_job(self.folder, rule), signal.SIGKILL)
-        assert process.returncode == 1
+        """Run until a job of a rule is there, kill it in the middle, and wait for Snakemake."""
+        environ = held_environ(self.folder)
+        with held_run(self.folder, lambda: run_snakemake(self.flags(), self.folder, environ),
+                      rule) as run:  # fmt: skip
+            running_job(self.folder, rule).kill()
+        assert run.result().returncode == 1
         assert not (self.results / "products" / "beams.h5").exists()
 
     def product(self, name: str) -> np.ndarray:
