@@ -71,7 +71,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def study_of(case: dict[str, Any], **changes: Any) -> Any:
-    precisions = ["fp32", "3xtf32"]
+    precisions = ["fp32", "3xtf32"] if case is CASES["channels"][0] else ["fp32"]
     workload = {**case, "precision": "fp32", **changes}
     return load_study(
         {
@@ -161,8 +161,8 @@ class Pipeline:
 def test_the_product_is_that_of_the_whole(name: str, tmp_path: Path) -> None:
     case, axis = CASES[name]
     whole = Pipeline(tmp_path / "whole", study_of(case).workload("w")).whole()
-    pipeline = Pipeline(tmp_path / "split", study_of(case, shards=4).workload("w"))
-    split, records = pipeline.sharded(4)
+    pipeline = Pipeline(tmp_path / "split", study_of(case, shards=3).workload("w"))
+    split, records = pipeline.sharded(3)
     assert split.axes == whole.axes
     assert split.data.dtype == whole.data.dtype
     # The operands are the same to the bit; libraries may sum shorter matrices in another order.
@@ -171,7 +171,7 @@ def test_the_product_is_that_of_the_whole(name: str, tmp_path: Path) -> None:
     for key, coordinate in whole.coordinates.items():
         np.testing.assert_array_equal(split.coordinates[key].values, coordinate.values)
     assert read_certificate(pipeline.product)["shards"]["axis"] == axis
-    assert all(record.verified and record.shards == 4 for record in records)
+    assert all(record.verified and record.shards == 3 for record in records)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -82,7 +82,7 @@ def test_beam_power_of_another_workload(beams):
     assert one.shape(staged, PRECISIONS["fp32"]).rows == 80
 
 
-@pytest.mark.parametrize("most", [1, 1000, 4000, 10_000])
+@pytest.mark.parametrize("most", [1, 4000, 10_000])
 def test_beam_power_in_stretches_of_the_product(beams, tmp_path, monkeypatch, most):
     """The product of 7680 bytes is read and staged one stretch at a time, with the same values."""
     from workflow.storage import product_operand
