@@ -2,8 +2,8 @@
 assembler's about slow code.
 
 The short run compiles for the oldest target and Hopper. It takes as many plans of an operation as
-hold each kernel and each precision on both, each flag of each kernel, and each size once; the
-exhaustive run takes every plan for every target.
+hold each kernel and each precision on both, each flag of each kernel, and of each size the smallest
+and the largest; the exhaustive run takes every plan for every target.
 """
 
 from __future__ import annotations
@@ -65,6 +65,27 @@ class Candidate:
         return {name: value for name, value in found.items() if name not in self.ignored}
 
 
+def ends_of(rows: Iterable[Mapping[str, Hashable]]) -> dict[str, tuple[int, int]]:
+    """The smallest and the largest of each value that is a size."""
+    sizes = defaultdict(set)
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, int):
+                sizes[name].add(value)
+    return {name: (min(found), max(found)) for name, found in sizes.items()}
+
+
+def at_ends(
+    row: Mapping[str, Hashable], ends: Mapping[str, tuple[int, int]]
+) -> dict[str, Hashable]:
+    """The values without sizes between the ends: what spills there does so at the largest too."""
+    return {
+        name: value
+        for name, value in row.items()
+        if not isinstance(value, int) or value in ends[name]
+    }
+
+
 class Kernels:
     """The kernels of an operation: all candidates, each once, or one cover of them.
 
@@ -78,8 +99,9 @@ class Kernels:
     @cached_property
     def _chosen(self) -> dict[tuple[str, Arch], list[Candidate]]:
         chosen = defaultdict(list)
-        every = dict.fromkeys(self._candidates())
-        for one in covered(every, Candidate.values, strength=1):
+        every = list(dict.fromkeys(self._candidates()))
+        ends = ends_of(one.values() for one in every)
+        for one in covered(every, lambda one: at_ends(one.values(), ends), strength=1):
             chosen[one.precision, one.arch].append(one)
         return chosen
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from argand import PRECISIONS, ChanneliseProblem
+from argand.channelise import plan as plan_module
 from argand.channelise.plan import (
     COMPONENTS,
     ChannelisePlan,
@@ -22,6 +25,7 @@ from argand.channelise.plan import (
     without_spills,
 )
 from argand.device import ARCHITECTURES, Arch
+from argand.runtime.compiler import Resources
 from argand.runtime.plan import PlanError
 
 from tests.covers import EXHAUSTIVE
@@ -57,6 +61,26 @@ def test_kernels_compile(arch: Arch, bank: tuple[Any, ...], component: str) -> N
     assert_clean(source, arch.target, kernel_name(plan, component))
 
 
+@pytest.mark.parametrize(("fewest", "chosen"), [(2, 2), (1, 1), (0, 2)])
+def test_fewer_blocks_are_tried_until_nothing_spills(
+    monkeypatch: pytest.MonkeyPatch, fewest: int, chosen: int
+) -> None:
+    """A compiler that spills with more than the ``fewest`` blocks, or always."""
+    given = replace(PLAN, blocks=2)
+    tried = {kernel_source(replace(given, blocks=blocks), "int16"): blocks for blocks in (1, 2)}
+    assert len(tried) == 2
+
+    def compiled(source: str, target: str) -> Any:
+        spilled = Resources(168, 8 * (tried[source] > fewest), 0, 0, 0)
+        return SimpleNamespace(resources=defaultdict(lambda: spilled))
+
+    monkeypatch.setattr(plan_module, "compiled", compiled)
+    without_spills.cache_clear()
+    assert without_spills(given, "int16", "sm_90a") == replace(given, blocks=chosen)
+    without_spills.cache_clear()
+
+
+@pytest.mark.exhaustive
 def test_a_kernel_that_spills_gets_fewer_blocks() -> None:
     """Eight bytes spill for int16 alone, with the registers that both blocks leave."""
     target = ARCHITECTURES[3].target

@@ -70,7 +70,6 @@ def test_a_ring(kind: str, blocks: int) -> None:
     plan = ring(form, ARCH, 256, blocks, 12_000 * blocks, write_threads=128)
     check_softmax_plan(plan, form, ARCH)
     assert plan.slice_columns * blocks >= 12_000 * blocks + 127 // 4
-    assert_clean(softmax_source(form, plan), ARCH.target, kernel_name(form, plan))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_every_slab(arch: Arch, precision: str) -> None:
         assert_clean(softmax_source(form, plan), arch.target, kernel_name(form, plan))
 
 
-@pytest.mark.each_value
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "threads", "columns"), [("fp32", 2, 55), ("fp16", 64, 1001)])
 def test_a_slab(arch: Arch, kind: str, threads: int, columns: int) -> None:
     form = form_of("softmax", kind, kind, columns)
