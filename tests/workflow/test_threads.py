@@ -75,7 +75,7 @@ import time
 from pathlib import Path
 import numpy as np
 from scipy.linalg.blas import dgemm
-x = np.ones((2000, 2000))
+x = np.ones((1200, 1200))
 if sys.argv[1] == "after":
     hold_blas()
 

@@ -10,7 +10,7 @@ import pytest
 from argand.device import available_cores
 from argand.softmax.cpu import _BLOCK_VALUES
 
-SHAPES = [(4096, 4096), (512, 32_768), (4, 1 << 22)]
+SHAPES = [(2048, 4096), (256, 32_768), (2, 1 << 22)]
 _SMALL = 1 << 20
 """Bytes for the rows' maxima and sums, and for Python's own objects."""
 

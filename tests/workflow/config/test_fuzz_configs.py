@@ -23,7 +23,7 @@ from workflow.workloads import KINDS
 # Derandomized: the same cases every time, so that a failure is the change's own. No deadline: other
 # tests run beside. No database: nothing is kept between runs.
 CASES = settings(
-    derandomize=True, deadline=None, database=None, max_examples=examples(1500),
+    derandomize=True, deadline=None, database=None, max_examples=examples(1000),
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip

@@ -24,8 +24,11 @@ MACHINE = [Gpu(index, f"GPU-{index}{index}{index}{index}") for index in range(4)
 GIVEN = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID")
 
 HOLD = """
-import os, signal, sys, time
+import os, signal, sys, time, types
 from pathlib import Path
+# A lease needs an error and a module of argand's, whose own import takes half a second.
+argand = sys.modules["argand"] = types.ModuleType("argand")
+argand.__path__, argand.DeviceError = [str(Path("kernels", "argand").absolute())], RuntimeError
 from workflow.steps.gpu_devices import Gpu
 from workflow.steps.gpu_lease import lease
 # What a shell starts with & ignores it, and so would its children.
