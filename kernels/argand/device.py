@@ -11,7 +11,7 @@ import platform
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 Backend = Literal["cpu", "cuda"]
 
@@ -235,3 +235,14 @@ def is_cupy_array(x: object) -> bool:
 def is_cuda_array(x: object) -> bool:
     """Whether ``x`` lives on a GPU (CuPy's arrays do), without importing CuPy."""
     return is_cupy_array(x) or hasattr(x, "__cuda_array_interface__")
+
+
+def array_module(x: object) -> Any:
+    """Return the module whose functions take ``x``: CuPy for an array on a GPU, else NumPy."""
+    if is_cuda_array(x):
+        import cupy
+
+        return cupy
+    import numpy as np
+
+    return np

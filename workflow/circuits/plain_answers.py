@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from argand.device import is_cuda_array
+from argand.device import array_module
 
 _BLOCK = 1 << 20
 """Amplitudes at a time."""
@@ -19,7 +19,7 @@ def expectation(
 
     Each is multiplied by its coefficient, 1 where there are none.
     """
-    arrays = _arrays_of(state)
+    arrays = array_module(state)
     found = [_string(state, letters, arrays) for letters in strings]
     factors = coefficients or [1.0] * len(found)
     return arrays.asarray([one * factor for one, factor in zip(found, factors, strict=True)])
@@ -42,7 +42,7 @@ def _string(state: Any, letters: str, arrays: Any) -> float:
 
 def marginals(state: Any, qubits: Sequence[int]) -> Any:
     """|a|^2 summed over all other qubits: bit j of an outcome is that of qubits[j]; float64."""
-    arrays = _arrays_of(state)
+    arrays = array_module(state)
     out = arrays.zeros(1 << len(qubits))
     for numbers, block in _blocks(state, arrays):
         outcomes = sum(
@@ -54,7 +54,7 @@ def marginals(state: Any, qubits: Sequence[int]) -> Any:
 
 def running_sums(state: Any) -> Any:
     """The sums of |a|^2 up to each basis state; float64."""
-    arrays = _arrays_of(state)
+    arrays = array_module(state)
     ends = arrays.empty(state.size)
     before = 0.0
     for numbers, block in _blocks(state, arrays):
@@ -68,7 +68,7 @@ def running_sums(state: Any) -> Any:
 def shots(state: Any, uniforms: Any) -> Any:
     """The basis state at each of ascending numbers in [0, 1) of the running sums; float64."""
     ends = running_sums(state)
-    arrays = _arrays_of(state)
+    arrays = array_module(state)
     found = arrays.searchsorted(ends, arrays.asarray(uniforms) * ends[-1], side="right")
     return arrays.minimum(found, state.size - 1).astype(np.float64)
 
@@ -82,11 +82,3 @@ def _blocks(state: Any, arrays: Any) -> Iterator[tuple[Any, Any]]:
     for start in range(0, state.size, _BLOCK):
         block = state[start : start + _BLOCK]
         yield arrays.arange(start, start + block.size), block
-
-
-def _arrays_of(state: Any) -> Any:
-    if not is_cuda_array(state):
-        return np
-    import cupy
-
-    return cupy

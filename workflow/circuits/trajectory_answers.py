@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from argand.device import is_cuda_array
+from argand.device import array_module
 from argand.readout.problem import parse_pauli
 
 _BLOCK = 1 << 20
@@ -32,7 +32,7 @@ def averaged(states: Callable[[int, int], Any], answer: Answer, count: int, ampl
         share = len(values) / (first + len(values))
         squares = squares + apart + (own - mean) ** 2 * first * share
         mean = mean + (own - mean) * share
-    arrays = _arrays_of(mean)
+    arrays = array_module(mean)
     return arrays.stack([mean, arrays.sqrt(squares / (count * (count - 1)))])
 
 
@@ -40,7 +40,7 @@ def expectation(strings: Sequence[tuple[str, float]]) -> Answer:
     """Coefficient <psi|P|psi> of each Pauli string, the highest qubit's letter first."""
 
     def answer(states: Any) -> Any:
-        arrays = _arrays_of(states)
+        arrays = array_module(states)
         numbers = arrays.arange(states.shape[1])
         found = []
         for one in strings:
@@ -72,7 +72,7 @@ def overlap(state: Any) -> Answer:
     """|<state|psi>|^2, (trajectories, 1)."""
 
     def answer(states: Any) -> Any:
-        bra = _arrays_of(states).asarray(state.conj())
+        bra = array_module(states).asarray(state.conj())
         found = states.astype(np.complex128) @ bra
         return (found.real**2 + found.imag**2)[:, None]
 
@@ -81,18 +81,10 @@ def overlap(state: Any) -> Answer:
 
 def together(answers: Sequence[Answer]) -> Answer:
     """The values of several answers beside each other."""
-    return lambda states: _arrays_of(states).concatenate([one(states) for one in answers], axis=1)
+    return lambda states: array_module(states).concatenate([one(states) for one in answers], axis=1)
 
 
 def _parity(numbers: Any) -> Any:
     for shift in (16, 8, 4, 2, 1):
         numbers = numbers ^ numbers >> shift
     return numbers & 1
-
-
-def _arrays_of(array: Any) -> Any:
-    if not is_cuda_array(array):
-        return np
-    import cupy
-
-    return cupy

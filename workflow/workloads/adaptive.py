@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import Device, Precision, solve_hermitian
-from argand.gemm.operands import on_gpu
+from argand.device import array_module
 from argand.hermitian.plan import LARGEST_N
 from argand.rounding import power_of_two, round_operand, scale_exponents
 
@@ -187,7 +187,7 @@ class Adaptive(Workload):
         diagonal = r.reshape(*r.shape[:2], n * n)[..., :: n + 1]
         diagonal += self.case.loading / n * diagonal.real.sum(axis=-1, keepdims=True)
         c = given["weights"].swapaxes(-1, -2)
-        c = _arrays_of(c).broadcast_to(c, (*r.shape[:2], *c.shape[2:]))
+        c = array_module(c).broadcast_to(c, (*r.shape[:2], *c.shape[2:]))
         x = solve(r, c.conj())
         with np.errstate(all="ignore"):  # NaN, of what is not definite
             w = x / (c * x).sum(axis=-2, keepdims=True)
@@ -258,12 +258,4 @@ def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
 
 def _solved(r: Any, b: Any) -> Any:
     """x, NaN where a covariance is not positive definite, on the CPU as on a GPU."""
-    return solve_hermitian(r, b, info=_arrays_of(r).empty(r.shape[:-2], np.int32))
-
-
-def _arrays_of(x: Any) -> Any:
-    if not on_gpu(x):
-        return np
-    import cupy
-
-    return cupy
+    return solve_hermitian(r, b, info=array_module(r).empty(r.shape[:-2], np.int32))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import Device, Precision, gemm, solve_hermitian
-from argand.gemm.operands import on_gpu
+from argand.device import array_module
 from argand.hermitian.plan import LARGEST_N
 
 from workflow import qam
@@ -207,7 +207,7 @@ class Mimo(Workload):
         given: Mapping[str, Any],
     ) -> Any:  # fmt: skip
         h, y = given["channel"], given["received"]
-        arrays, n = _arrays_of(h), h.shape[-1]
+        arrays, n = array_module(h), h.shape[-1]
         g = arrays.repeat(multiply(h, h)[None], len(load), axis=0)
         diagonal = g.reshape(*g.shape[:-2], n * n)[..., :: n + 1]
         diagonal += arrays.asarray(load.astype(diagonal.real.dtype)).reshape(-1, 1, 1, 1)
@@ -276,12 +276,4 @@ def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
 
 def _solved(g: Any, b: Any) -> Any:
     """x, NaN where a system is not positive definite, on the CPU as on a GPU."""
-    return solve_hermitian(g, b, info=_arrays_of(g).empty(g.shape[:-2], np.int32))
-
-
-def _arrays_of(x: Any) -> Any:
-    if not on_gpu(x):
-        return np
-    import cupy
-
-    return cupy
+    return solve_hermitian(g, b, info=array_module(g).empty(g.shape[:-2], np.int32))

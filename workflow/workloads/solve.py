@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import Device, Precision, solve
-from argand.gemm.operands import on_gpu
+from argand.device import array_module
 
 from workflow import cylinder
 from workflow.accuracy import Accuracy
@@ -271,7 +271,7 @@ def _solved(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
         beside = b.swapaxes(0, 1).reshape(1, b.shape[1], -1)
         found = _solved(function, {"a": a, "b": beside})[0]
         return found.reshape(a.shape[2], len(b), -1).swapaxes(0, 1).copy()
-    out = _arrays_of(a).empty((len(a), a.shape[2], b.shape[2]), a.dtype)
+    out = array_module(a).empty((len(a), a.shape[2], b.shape[2]), a.dtype)
     for index, matrix in enumerate(a):
         try:
             out[index] = function(matrix, b[min(index, len(b) - 1)])
@@ -283,11 +283,3 @@ def _solved(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
                 raise
             raise NoResultError(f"system {index}: {a.dtype} cannot hold it") from None
     return out
-
-
-def _arrays_of(x: Any) -> Any:
-    if not on_gpu(x):
-        return np
-    import cupy
-
-    return cupy

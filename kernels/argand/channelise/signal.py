@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import is_cuda_array
+from argand.device import array_module, is_cuda_array
 from argand.gemm.operands import on_gpu
 from argand.gemm.pairs import Pairs
 from argand.runtime.checks import check_out
@@ -45,8 +45,8 @@ def written_array(x: Any, out: Any, shape: tuple[int, ...], dtype: str) -> Any:
     """
     array = x.array if isinstance(x, Pairs) else x
     if out is None:
-        return _arrays(array).empty(shape, dtype)
-    if out.size and _arrays(array).may_share_memory(array, out):
+        return array_module(array).empty(shape, dtype)
+    if out.size and array_module(array).may_share_memory(array, out):
         raise ValueError("out must not overlap x")
     return out
 
@@ -75,11 +75,3 @@ def given_coefficients(window: Any, count: int, meaning: str) -> Array:
     if not np.isfinite(found).all():
         raise ValueError("window must be finite")
     return np.asarray(found)
-
-
-def _arrays(x: Any) -> Any:
-    if not is_cuda_array(x):
-        return np
-    import cupy
-
-    return cupy

@@ -9,7 +9,7 @@ import numpy as np
 
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
-from argand.device import is_cupy_array
+from argand.device import array_module, is_cupy_array
 from argand.frameworks.foreign import framework_of
 from argand.gemm.api import gemm
 from argand.gemm.operands import Op
@@ -155,11 +155,7 @@ def _namespace(x: Any) -> Any:
         import jax.numpy
 
         return jax.numpy
-    if is_cupy_array(x):
-        import cupy
-
-        return cupy
-    return np
+    return array_module(x)
 
 
 class _Torch:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from argand.device import is_cuda_array
+from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
 from argand.precision import Precision, get_precision
 
@@ -101,15 +99,7 @@ def fitted(x: Any, axis: int, length: int) -> Any:
     kept = (slice(None),) * axis + (slice(0, min(have, length)),)
     if have > length:
         return x[kept]
-    arrays = _module(x)
+    arrays = array_module(x)
     found = arrays.zeros((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
     found[kept] = x
     return found
-
-
-def _module(x: Any) -> Any:
-    if not is_cuda_array(x):
-        return np
-    import cupy
-
-    return cupy

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import is_cuda_array
+from argand.device import array_module, is_cuda_array
 from argand.image.blocks import image_in_blocks, require_hermitian
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
 from argand.precision import Precision, get_precision
@@ -87,7 +87,7 @@ def image(
     channels, antennas = r.shape[-3], r.shape[-1]
     x = _numbers(positions, "positions", antennas, (2, 3), "metres")
     f = _frequencies(frequencies, channels)
-    arrays = _arrays_of(directions) if gpu else np
+    arrays = array_module(directions) if gpu else np
     s = _numbers(directions, "directions", None, (2, 3), "direction cosines", arrays)
     length = (s * s).sum(axis=1)
     if (length > 1 + _BEYOND).any():
@@ -124,14 +124,6 @@ def _numbers(
     if not arrays.isfinite(values).all():
         raise ValueError(f"{name} must be finite {what}")
     return values
-
-
-def _arrays_of(x: Any) -> Any:
-    if not is_cuda_array(x):
-        return np
-    import cupy
-
-    return cupy
 
 
 def _frequencies(given: Any, channels: int) -> np.ndarray[Any, np.dtype[np.float64]]:

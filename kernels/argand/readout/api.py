@@ -8,9 +8,7 @@ from operator import index
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from argand.device import is_cuda_array
+from argand.device import array_module, is_cuda_array
 from argand.readout import cpu
 from argand.readout.problem import MOST_SHOTS, chosen_qubits, parse_pauli, state_qubits
 from argand.readout.uniforms import checked_seed
@@ -55,7 +53,7 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
     if qubits is not None:
         found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
         found.sort()
-    return _counted(found, _arrays_of(state))
+    return _counted(found, array_module(state))
 
 
 def basis_states(state: Any, shots: int, *, seed: int) -> Any:
@@ -121,10 +119,6 @@ def _counted(ascending: Any, arrays: Any) -> Counts:
     edges = arrays.concatenate([arrays.zeros(1, begins.dtype), begins])
     ends = arrays.append(edges[1:], ascending.size)
     return Counts(ascending[edges], ends - edges)
-
-
-def _arrays_of(state: Any) -> Any:
-    return _cuda().cupy if is_cuda_array(state) else np
 
 
 def _on(state: Any) -> ModuleType:
