@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from argand.device import Arch
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.plan import PlanError, require_precision
+from argand.runtime.plan import PlanError, operand_arguments, require_precision
 
 Samples = Literal["complex64", "half", "int8"]
 """How a kernel reads samples: complex64, pairs in the operand's 16-bit format, or of int8."""
@@ -201,7 +201,7 @@ def pack_source(precision: Precision) -> str:
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
         f"{pack_name(precision)}(const __grid_constant__ WeightArguments args) {{\n"
-        f"    pack_weights<{operand_form(precision)}>(args);\n"
+        f"    pack_weights<{operand_arguments(precision)}>(args);\n"
         "}\n"
     )
 
@@ -210,7 +210,7 @@ def beam_power_source(plan: BeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
     scaled, aligned = (str(x).lower() for x in (precision.scaled, plan.aligned))
     kernel = (
-        f"BeamPowerKernel<{operand_form(precision)}, Samples::{plan.samples}, "
+        f"BeamPowerKernel<{operand_arguments(precision)}, Samples::{plan.samples}, "
         f"{plan.polarizations}, {plan.warps}, {plan.warp_rows}, {plan.row_tiles}, {plan.stages}, "
         f"{plan.group}, {scaled}, {aligned}>"
     )
@@ -224,13 +224,4 @@ def beam_power_source(plan: BeamPowerPlan, precision: Precision) -> str:
         f"{kernel_name(plan, precision)}(const __grid_constant__ BeamPowerArguments args) {{\n"
         "    Kernel::run(args);\n"
         "}\n"
-    )
-
-
-def operand_form(precision: Precision) -> str:
-    """Return the arguments of templates that say how operands are rounded, in CUDA C++."""
-    first, second = (precision.roundings * 2)[:2]
-    return (
-        f"Operand::{precision.operand.name}, {precision.terms}, Rounding::{first}, "
-        f"Rounding::{second}"
     )

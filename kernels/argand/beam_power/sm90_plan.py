@@ -13,12 +13,11 @@ from argand.beam_power.plan import (
     WEIGHT_ARGUMENTS,
     Samples,
     check_operands,
-    operand_form,
 )
 from argand.device import Arch
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.plan import TARGET, PlanError, require_precision
+from argand.runtime.plan import TARGET, PlanError, operand_arguments, require_precision
 from argand.runtime.wgmma import wgmma_function
 
 LARGEST_WGMMA_GROUP = 16
@@ -170,7 +169,7 @@ def wgmma_pack_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
 
 def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that packs weights."""
-    form = f"{operand_form(precision)}, {plan.beams}"
+    form = f"{operand_arguments(precision)}, {plan.beams}"
     return (
         '#include "beam_power/sm90_weights.cuh"\n'
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
@@ -187,7 +186,7 @@ def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
         str(x).lower() for x in (precision.scaled, plan.aligned, plan.pipelined, plan.promoted)
     )
     kernel = (
-        f"WgmmaBeamPowerKernel<{operand_form(precision)}, Samples::{plan.samples}, "
+        f"WgmmaBeamPowerKernel<{operand_arguments(precision)}, Samples::{plan.samples}, "
         f"{plan.polarizations}, {plan.beams}, {plan.warpgroups}, {plan.stages}, {plan.group}, "
         f"{scaled}, {aligned}, {pipelined}, {promoted}>"
     )

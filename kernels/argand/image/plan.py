@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from argand.device import Arch
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.plan import PlanError, require_precision
+from argand.runtime.plan import PlanError, operand_arguments, require_precision
 
 PANEL = 64
 """Antennas of a panel (`kPanelAntennas` of cuda/image/plan.cuh)."""
@@ -141,14 +141,14 @@ def pack_source(precision: Precision) -> str:
         f"{size_check('PackArguments', PACK_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
         f"{pack_name(precision)}(const __grid_constant__ PackArguments args) {{\n"
-        f"    pack_covariance<{_form(precision)}>(args);\n"
+        f"    pack_covariance<{operand_arguments(precision)}>(args);\n"
         "}\n"
     )
 
 
 def image_source(plan: ImagePlan, precision: Precision) -> str:
     """Return the CUDA C++ of the kernel that computes the power."""
-    kernel = f"ImageKernel<{_form(precision)}, {plan.directions}>"
+    kernel = f"ImageKernel<{operand_arguments(precision)}, {plan.directions}>"
     return (
         '#include "image/sm80_kernel.cuh"\n'
         f"{size_check('ImageArguments', IMAGE_ARGUMENTS)}"
@@ -157,12 +157,4 @@ def image_source(plan: ImagePlan, precision: Precision) -> str:
         f"{kernel_name(plan, precision)}(const __grid_constant__ ImageArguments args) {{\n"
         f"    {kernel}::run(args);\n"
         "}\n"
-    )
-
-
-def _form(precision: Precision) -> str:
-    first, second = (precision.roundings * 2)[:2]
-    return (
-        f"Operand::{precision.operand.name}, {precision.terms}, Rounding::{first}, "
-        f"Rounding::{second}"
     )

@@ -6,6 +6,7 @@ from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays import antennas
 from workflow.data import power
 from workflow.storage.inputs import InputError
@@ -18,12 +19,6 @@ SIZES = {"beams": 25, "antennas": 16, "samples": 400, "channels": 2, "polarizati
 def beamforming(**parameters):
     case = BeamformingCase.model_validate({"kind": "beamforming", **parameters})
     return Beamforming("b", case, 11)
-
-
-def computed(one, precision="fp32"):
-    staged = one.stage()
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 @pytest.mark.pairwise

@@ -9,13 +9,13 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 from scipy import signal
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
+from tests.workflow.workloads.on_cpu import computed
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.channelise import Channelise, ChanneliseCase
@@ -26,12 +26,6 @@ TONE = {"frequency": 3 / 32, "amplitude": 1.0}
 
 def bank(**parameters: Any) -> Channelise:
     return Channelise("c", ChanneliseCase.model_validate({"kind": "channelise", **parameters}), 11)
-
-
-def computed(one: Channelise, precision: str = "fp64") -> Any:
-    staged = one.stage()
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 def assessed(one: Channelise, precision: str, change: Any = lambda result: result) -> Any:

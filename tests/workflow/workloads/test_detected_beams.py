@@ -13,6 +13,7 @@ from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import computed
 from workflow.accuracy.beam_power_accuracy import assess_beam_power
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.inputs import InputError
@@ -33,12 +34,6 @@ def workload(**parameters: Any) -> DetectedBeams:
     found = kind("b", case, 11)
     assert isinstance(found, DetectedBeams)
     return found
-
-
-def computed(one: DetectedBeams, precision: str = "fp32") -> tuple[Any, Any]:
-    staged = one.stage()
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

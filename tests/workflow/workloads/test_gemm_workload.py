@@ -5,6 +5,7 @@ from argand import PRECISIONS, DeviceError
 from argand.device import cpu
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import computed
 from workflow.storage.inputs import InputError
 from workflow.storage.noise import LARGEST_INTEGER, draw
 from workflow.workloads.gemm import Gemm, GemmCase
@@ -12,12 +13,6 @@ from workflow.workloads.gemm import Gemm, GemmCase
 
 def gemm(**parameters):
     return Gemm("g", GemmCase.model_validate({"kind": "gemm", **parameters}), 3)
-
-
-def computed(one, precision="fp64"):
-    staged = one.stage()
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 @pytest.mark.parametrize("op_a", ["N", "T", "C"])

@@ -4,10 +4,10 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 
+from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays.antennas import SPEED_OF_LIGHT, direction_cosines
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
@@ -19,12 +19,6 @@ DRAWN = {"antennas": 30, "directions": GRID, "radius_m": 12.0, "channels": 2, "n
 
 def imaged(**parameters):
     return Image("i", ImageCase.model_validate({"kind": "image", **parameters}), 11)
-
-
-def computed(one, precision="fp64"):
-    staged = one.stage()
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 def assessed(one, precision, change=lambda result: result):

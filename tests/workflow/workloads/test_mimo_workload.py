@@ -4,11 +4,11 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
 from scipy.special import erfc
 
+from tests.workflow.workloads.on_cpu import computed
 from workflow import qam
 from workflow.steps.pieces import sizes
 from workflow.storage.inputs import InputError
@@ -19,12 +19,6 @@ DRAWN = {"receivers": 8, "transmitters": 3, "subcarriers": 16, "symbols": 40}
 
 def mimo(**parameters):
     return Mimo("m", MimoCase.model_validate({"kind": "mimo", **parameters}), 11)
-
-
-def computed(one, precision="fp64"):
-    staged = one.stage()
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 def assessed(one, staged, result, precision="fp64"):

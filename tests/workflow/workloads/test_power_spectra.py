@@ -17,6 +17,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.streamed_runs import Ran, workload_of
+from tests.workflow.workloads.on_cpu import computed
 from workflow.config.dft_case import DftCase
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
@@ -32,12 +33,6 @@ DRAWN: dict[str, Any] = {
 
 def power(**parameters: Any) -> Dft:
     return Dft("s", DftCase.model_validate({"kind": "dft", **parameters}), 11)
-
-
-def computed(one: Dft, precision: str = "fp64") -> Any:
-    staged = one.stage()
-    implementation = one.argand(staged, PRECISIONS[precision], cpu())
-    return staged, implementation.compute(implementation.prepare(staged.operands))
 
 
 def assessed(one: Dft, precision: str, change: Any = lambda result: result) -> Any:
