@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.sweep import banks, beams, correlations, gates, products, softmaxes, transforms
+from benchmarks.sweep import (
+    banks,
+    beams,
+    circuits,
+    correlations,
+    gates,
+    products,
+    softmaxes,
+    transforms,
+)
 from benchmarks.sweep.case import Case
 
 Sizes = np.ndarray[Any, np.dtype[np.int64]]
@@ -27,6 +36,7 @@ def _small(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
 _DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
     "gemm": products.draw, "softmax": softmaxes.draw, "dft": transforms.draw, "gates": gates.draw,
     "small": _small, "channelise": banks.draw, "beam_power": beams.draw, "herk": correlations.draw,
+    "circuits": circuits.draw,
 }  # fmt: skip
 SWEEPS = tuple(_DRAWS)
 

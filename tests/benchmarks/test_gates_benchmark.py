@@ -18,7 +18,7 @@ from argand.gates.plan import MOST_WIDTH, mma_plans, widest_mma
 from benchmarks.gates import __main__ as gates
 from benchmarks.gates.check import check, evolved, random_state
 from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary
-from benchmarks.peers import Candidate, CannotRunError, aer, candidates, custatevec
+from benchmarks.peers import Candidate, CannotRunError, aer, candidates, custatevec, tensordot
 from benchmarks.sanitize import gates as sanitized_gates
 
 
@@ -95,11 +95,20 @@ def test_aer_is_absent_where_it_is_not_installed_or_would_take_minutes(
     circuit = [Gate(random_unitary(rng, 2), (3, 1))] * 2
     monkeypatch.setitem(sys.modules, "qiskit_aer", None)
     device = Device("cpu", "cpu")
-    (peer,) = candidates("gates", "cpu", qubits=5, gates=circuit, device=device)
+    peer, other = candidates("gates", "cpu", qubits=5, gates=circuit, device=device)
     with pytest.raises(CannotRunError, match="pip install qiskit-aer"):
         peer.prepare(random_state(5, Device("cpu", "cpu"), 1))
     with pytest.raises(CannotRunError, match="at most 24 qubits, got 28"):
         aer.require(28)
+    with pytest.raises(CannotRunError, match="takes at most 26 qubits, got 27"):
+        tensordot.require(27)
+    state = random_state(5, device, 1)
+    found = other.compute(*other.prepare(state))
+    accuracy = check(state, circuit, "cpu", found, other, exact=lambda: evolved(state, circuit))
+    assert accuracy.verified
+    found[7] += 1e-4
+    accuracy = check(state, circuit, "cpu", found, other, exact=lambda: evolved(state, circuit))
+    assert not accuracy.verified
     assert candidates("gates", "cpu", qubits=5, gates=circuit[:1], device=device) == []
 
 

@@ -8,7 +8,6 @@ the transforms.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from argand.channelise.problem import ChanneliseProblem
-from argand.device import available_cores
 from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
+from argand.runtime.threads import on_all_cores
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 1 << 18
@@ -57,14 +56,11 @@ def channelise_in_blocks(
     target = out.reshape(problem.rows, problem.spectra, problem.bins)
     work = partial(_filtered_and_transformed, problem, rows, h, target)
     blocks = list(_blocks(problem))
-    workers = min(available_cores(), len(blocks))
-    if workers < 2 or problem.rows * problem.spectra * problem.channels < _FEW:
+    if problem.rows * problem.spectra * problem.channels < _FEW:
         for block in blocks:
             work(block)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(work, blocks):
-            pass
+    else:
+        on_all_cores(work, blocks)
 
 
 def _blocks(problem: ChanneliseProblem) -> Iterator[_Block]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from argand.device import available_cores
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.threads import on_all_cores
 
 _BATCHED_ROWS = 16
 """Rows up to which steps over a batch take less time than a call of LAPACK a matrix."""
@@ -54,14 +54,7 @@ def _solved(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
             how = _solved_together if together else _solved_apart
             to[some], marks[some] = how(r[some], b[some])
 
-    starts = range(0, len(r), step)
-    if len(starts) > 1 and available_cores() > 1:
-        with ThreadPoolExecutor(available_cores()) as pool:
-            for _ in pool.map(work, starts):
-                pass
-    else:
-        for first in starts:
-            work(first)
+    on_all_cores(work, range(0, len(r), step))
     return x, rows
 
 

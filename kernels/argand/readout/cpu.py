@@ -10,9 +10,12 @@ import numpy as np
 from argand.readout.problem import Pauli, by_flips
 from argand.readout.uniforms import thresholds
 from argand.readout.weights import norm_exponent, probabilities_of, weights_of
+from argand.runtime.threads import on_all_cores
 
 BLOCK_QUBITS = 14
 """Qubits of a block: a quarter of a megabyte of complex128, in a core's cache with its products."""
+_ROW_QUBITS = 7
+"""Qubits of what is read and written in a row where all qubits change their order: a kilobyte."""
 _SIGNED_STRINGS = 32
 """Strings whose signs over a block are held at a time: 8 MiB."""
 
@@ -41,24 +44,70 @@ def sample(state: Any, shots: int, seed: int) -> Any:
 
 def probabilities(state: Any, chosen: Sequence[int]) -> Any:
     """Return the sums of |a|^2 over all other qubits, float64, (2^k,)."""
+    if 1 << len(chosen) == state.size:
+        ascending = all(bit == qubit for bit, qubit in enumerate(chosen))
+        return _in_order(state) if ascending else _permuted(state, chosen)
     inside: list[tuple[int, int]] = []
     outside: list[tuple[int, int]] = []
     width = min(BLOCK_QUBITS, int(state.size).bit_length() - 1)
     for bit, qubit in enumerate(chosen):
         (inside if qubit < width else outside).append((qubit, bit))
     keys = _moved_bits(np.arange(1 << width), inside)
-    outcomes, places = np.unique(keys, return_inverse=True)
     out = np.zeros(1 << len(chosen))
+    outcomes, places = np.unique(keys, return_inverse=True)
     for start, block in _blocks(state):
         high = int(_moved_bits(np.int64(start), outside))
         found = probabilities_of(block)
-        if len(inside) == width:  # each amplitude of the block is another outcome's
+        if len(inside) == width:
             out[keys + high] += found
         elif inside:
             out[outcomes + high] += np.bincount(places, found, len(outcomes))
         else:
             out[high] += found.sum()
     return out
+
+
+def _in_order(state: Any) -> Any:
+    """The probabilities of all qubits, as they lie."""
+    out = np.empty(state.shape)
+
+    def work(numbered: tuple[int, Any]) -> None:
+        start, block = numbered
+        out[start : start + block.size] = probabilities_of(block)
+
+    on_all_cores(work, _blocks(state))
+    return out
+
+
+def _permuted(state: Any, chosen: Sequence[int]) -> Any:
+    """The probabilities of all qubits: bit j of an outcome is that of qubit chosen[j].
+
+    By tiles that have rows of the state and rows of the outcomes, so that both are read and
+    written in a row, and the bits change their order in a core's cache.
+    """
+    qubits = len(chosen)
+    row = min(_ROW_QUBITS, qubits)
+    ends = {qubit: bit for bit, qubit in enumerate(chosen)}
+    lowest = sorted(range(qubits), key=lambda qubit: (qubit >= row and ends[qubit] >= row, qubit))
+    inner = sorted(lowest[: max(BLOCK_QUBITS, 2 * row)])
+    outer = [qubit for qubit in range(qubits) if qubit not in inner]
+    order = sorted(inner, key=lambda qubit: ends[qubit])
+    tile, tiles = np.arange(1 << len(inner)), np.arange(1 << len(outer))
+    rows = tile[: 1 << (len(inner) - row)]
+    places = _moved_bits(tile, [(bit, inner.index(qubit)) for bit, qubit in enumerate(order)])
+    rows_in = _moved_bits(rows, [(bit, qubit - row) for bit, qubit in enumerate(inner[row:])])
+    rows_out = _moved_bits(rows, [(bit, ends[q] - row) for bit, q in enumerate(order[row:])])
+    tiles_in = _moved_bits(tiles, [(bit, qubit - row) for bit, qubit in enumerate(outer)])
+    tiles_out = _moved_bits(tiles, [(bit, ends[qubit] - row) for bit, qubit in enumerate(outer)])
+    out = np.empty((state.size >> row, 1 << row))
+    state = state.reshape(out.shape)
+
+    def work(number: int) -> None:
+        found = probabilities_of(state[rows_in + tiles_in[number]].ravel())
+        out[rows_out + tiles_out[number]] = found[places].reshape(-1, 1 << row)
+
+    on_all_cores(work, range(len(tiles)))
+    return out.ravel()
 
 
 def outcomes_of(basis_states: Any, chosen: Sequence[int]) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.device import available_cores
 from argand.precision import BF16, FP32, FP64
 from argand.rounding import Array, round_operand
+from argand.runtime.threads import on_all_cores
 from argand.softmax.formats import COMPLEX_KINDS, bf16_bits, bf16_values
 
 if TYPE_CHECKING:
@@ -47,13 +46,7 @@ def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
         block = slice(start, start + step)
         _solve(rows[block], results[block], problem)
 
-    if len(starts) > 1 and available_cores() > 1:
-        with ThreadPoolExecutor(available_cores()) as pool:
-            for _ in pool.map(work, starts):
-                pass
-    else:
-        for start in starts:
-            work(start)
+    on_all_cores(work, starts)
     if not direct:
         target[...] = results.reshape(problem.result_shape)
     return target
