@@ -61,7 +61,27 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "logits": ({"kind": "softmax", "rows": 517, "columns": 33, "device_memory": "30 KiB"}, "row"),
     "sides": ({"kind": "solve", "n": 12, "rhs": 461, "device_memory": "40 KiB"}, "rhs"),
+    "filters": (
+        {"kind": "channelise", "channels": 8, "taps": 3, "antennas": 37, "samples": 96,
+         "device_memory": "60 KiB"},
+        "antenna",
+    ),
+    "weights": (
+        {"kind": "adaptive", "channels": 37, "antennas": 12, "beams": 6, "loading": 3.0,
+         "device_memory": "120 KiB"},
+        "frequency",
+    ),
+    "symbols": (
+        {"kind": "mimo", "receivers": 8, "transmitters": 2, "subcarriers": 37, "symbols": 9,
+         "snr_db": [20.0], "device_memory": "40 KiB"},
+        "frequency",
+    ),
 }  # fmt: skip
+
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.exhaustive] * (name in ("filters", "symbols")))
+    for name in CASES
+]
 
 
 def workload_of(case: Mapping[str, Any], *precisions: str) -> Workload:
@@ -95,7 +115,11 @@ def without_bound(case: Mapping[str, Any]) -> dict[str, Any]:
 
 SCALE = 64
 """On a GPU all is larger: tables, and the pieces in which memory is given."""
-LENGTHS = {"frequency": "channels", "time": "samples", "row": "rows"}
+LENGTHS = {
+    "frequency": ("subcarriers", "channels"), "time": ("samples",), "row": ("rows",),
+    "antenna": ("antennas",),
+}  # fmt: skip
+"""Keys that say how long an axis is, the first that a case has."""
 
 
 def sized(name: str, device: Device) -> dict[str, Any]:
@@ -103,7 +127,8 @@ def sized(name: str, device: Device) -> dict[str, Any]:
     case, axis = CASES[name]
     if device.backend == "cpu":
         return case
-    key, (size, unit) = LENGTHS.get(axis, axis), case["device_memory"].split()
+    key = next(key for key in LENGTHS.get(axis, (axis,)) if key in case)
+    size, unit = case["device_memory"].split()
     return case | {key: SCALE // 4 * case[key], "device_memory": f"{SCALE * int(size)} {unit}"}
 
 

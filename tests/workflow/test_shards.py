@@ -65,6 +65,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "rows": ({"kind": "gemm", "m": 23, "n": 7, "k": 8, "op_a": "T", "beta": 0.5}, "m"),
     "spectra": ({"kind": "dft", "length": 24, "batch": 11, "window": "hann"}, "batch"),
     "logits": ({"kind": "softmax", "rows": 9, "columns": 33}, "row"),
+    "weights": (
+        {"kind": "adaptive", "channels": 5, "antennas": 6, "beams": 4, "loading": 3.0},
+        "frequency",
+    ),
     "systems": ({"kind": "solve", "n": 8, "rhs": 2, "batch": 5}, "batch"),
     "sides": ({"kind": "solve", "source": "cylinder", "ka": 3, "n": 26, "rhs": 9}, "rhs"),
 }

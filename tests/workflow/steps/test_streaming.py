@@ -17,6 +17,7 @@ from argand.device import cpu
 from argand.runtime import kernel_trace as launches
 from streamed_runs import (
     CASES,
+    NAMES,
     Ran,
     full_device,
     run_python,
@@ -33,7 +34,7 @@ from workflow.storage.staged import write_staged
 from workflow.workloads import matrix_product
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_results_are_those_of_the_whole_and_verify(
     name: str, device: Device, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

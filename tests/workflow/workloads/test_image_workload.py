@@ -4,9 +4,12 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from argand.device import cpu
 from matplotlib.figure import Figure
 from pydantic import ValidationError
+from test_shards import Pipeline
 
+from tests.workflow.streamed_runs import Ran, workload_of
 from tests.workflow.workloads.on_cpu import computed
 from workflow.arrays.antennas import SPEED_OF_LIGHT, direction_cosines
 from workflow.storage.inputs import InputError
@@ -128,6 +131,20 @@ def test_a_file_of_ones_own_is_imaged_by_time_or_in_all(own):
     trace = np.einsum("tpfaa->tp", r).real[..., None, None]
     np.testing.assert_allclose(computed(without)[1], each - trace, atol=1e-10)
     assert assessed(without, "fp32").verified
+
+
+def test_shards_and_what_streams_are_the_whole(own, tmp_path):
+    case = {"kind": "image", "directions": GRID, "input": source(str(own))}
+    fp32 = {**case, "precision": "fp32", "precisions": ["fp32"]}
+    whole = Pipeline(tmp_path / "whole", workload_of(fp32)).whole()
+    split, records = Pipeline(tmp_path / "split", workload_of({**fp32, "shards": 2})).sharded(2)
+    assert records[0].verified, records[0].reason
+    np.testing.assert_array_equal(split.data, whole.data)
+    for name, one in whole.coordinates.items():
+        np.testing.assert_array_equal(split.coordinates[name].values, one.values)
+    parts = Ran(tmp_path / "parts", workload_of({**fp32, "device_memory": "9 KiB"}), cpu())
+    assert parts.records()[0].chunks == 2
+    np.testing.assert_array_equal(parts.result().data, whole.data)
 
 
 def test_covariances_that_are_none_are_refused(own):
