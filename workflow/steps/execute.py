@@ -18,7 +18,7 @@ from workflow.data import Implementation, NoResultError, Staged
 from workflow.shards import Shard
 from workflow.steps.compiling import compile_kernels
 from workflow.steps.in_turn import Measured, Ready, times_in_turn, with_times
-from workflow.steps.kept_times import MEASURED, KeptTimes
+from workflow.steps.kept_times import KEPT, KeptTimes
 from workflow.steps.resident import free
 from workflow.steps.run_results import (
     blank_result,
@@ -189,7 +189,7 @@ class _Job:
                 result = known
             elif one is not None:
                 result = with_times(result, *next(times))
-            self.writer.amend(result, **{name: getattr(result, name) for name in MEASURED})
+            self.writer.amend(result, **{name: getattr(result, name) for name in KEPT})
             results.append(result)
         if len(new) < len(found):
             known_count = len(found) - len(new)

@@ -9,7 +9,7 @@ at the last each implementation by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from logging import Logger
 from typing import Any
@@ -20,7 +20,7 @@ from argand import Device
 from workflow.data import Array, Implementation
 from workflow.samplers import Timing
 from workflow.steps.resident import free, moves, upload
-from workflow.storage.datasets import Result
+from workflow.storage.datasets import MEASURED, Result
 from workflow.surroundings import Surroundings, watching
 from workflow.timing import REPEATS, measure_in_turn, rotations
 
@@ -75,20 +75,8 @@ def times_in_turn(
 
 def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
     """The result with its times and what the machine did meanwhile."""
-    return replace(
-        result,
-        time_us_p20=timing.time_us_p20,
-        time_us_p50=timing.time_us_p50,
-        time_us_p80=timing.time_us_p80,
-        time_us_low=timing.time_us_low,
-        time_us_high=timing.time_us_high,
-        settled=timing.settled,
-        iterations=timing.iterations,
-        energy_j=timing.energy_j,
-        load=around.load,
-        clock_mhz=around.clock_mhz,
-        throttling=around.throttling,
-    )
+    found = {**asdict(timing), **asdict(around)}
+    return replace(result, **{name: found[name] for name in MEASURED if name in found})
 
 
 def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> list[list[int]]:

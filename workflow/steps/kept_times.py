@@ -23,7 +23,7 @@ from workflow.config.case import DELIVERY_KEYS
 from workflow.data import Implementation
 from workflow.shards import Shard
 from workflow.storage.checked_json import CheckedJsonError, read_object, write_object
-from workflow.storage.datasets import Result
+from workflow.storage.datasets import MEASURED, Result
 from workflow.storage.failures import reading
 from workflow.storage.seal import sealed_digest
 from workflow.versions import versions
@@ -72,12 +72,8 @@ class KeptRow(_Kept):
         return self.implementation, self.precision, self.rounding, self.plan_words
 
 
-MEASURED = tuple(
-    name
-    for name in KeptRow.model_fields
-    if name not in ("implementation", "precision", "rounding", "plan_words", "algorithm")
-)
-"""Fields of `Result` that clocks and sensors decide."""
+KEPT = (*MEASURED, "timestamp")
+"""Fields of `Result` that are kept."""
 
 
 class _File(_Kept):
@@ -177,7 +173,7 @@ class KeptTimes:
             or (kept.time_us_p50 is not None) != timed
         ):
             return None
-        return replace(result, **{name: getattr(kept, name) for name in MEASURED})
+        return replace(result, **{name: getattr(kept, name) for name in KEPT})
 
     def write(self, results: Sequence[Result], ceilings: Ceilings) -> None:
         """Keep the times of a run beside those of rows that it had not."""

@@ -22,7 +22,7 @@ from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
-from workflow.storage.datasets import Result, RunFile, open_run
+from workflow.storage.datasets import MEASURED, Result, RunFile, open_run
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.threads import by_threads
 from workflow.workloads.base import Workload
@@ -195,20 +195,7 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
     if ceilings.device == result.device and not precision.moduli:
         limit = ceilings.limit_time_s(shape.flops, shape.bytes_moved, precision)
     return {
-        "time_us_p20": result.time_us_p20,
-        "time_us_p50": result.time_us_p50,
-        "time_us_p80": result.time_us_p80,
-        "time_us_low": result.time_us_low,
-        "time_us_high": result.time_us_high,
-        "settled": result.settled,
-        "load": result.load,
-        "clock_mhz": result.clock_mhz,
-        "throttling": result.throttling,
-        "end_to_end_us": result.end_to_end_us,
-        "predicted_us": result.predicted_us,
-        "iterations": result.iterations,
-        "chunks": result.chunks,
-        "energy_j": result.energy_j,
+        **{name: getattr(result, name) for name in MEASURED},
         "tflops": shape.flops / seconds / 1e12,
         "gbytes_per_s": shape.bytes_moved / seconds / 1e9,
         "limit_fraction": None if limit is None else limit / seconds,

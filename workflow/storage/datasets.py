@@ -32,23 +32,12 @@ FORMAT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
-    """One implementation's result at one precision, with its times.
+class Measurements:
+    """What clocks and sensors say of a result, by the names of `Record`; None where nothing does.
 
-    ``data`` is None when it could not be computed; ``reason`` then says why. ``rounding`` is that
-    of the precision's terms, which a peer may do in its own way; commas between them. The words
-    of the plan are the implementation's. ``chunks`` is in how many it was streamed, if it was.
+    ``chunks`` is in how many it was streamed, if it was.
     """
 
-    implementation: str
-    precision: str
-    algorithm: str
-    device: str
-    backend: str
-    data: Array | None
-    reason: str = ""
-    rounding: str = ""
-    plan_words: str = ""
     time_us_p20: float | None = None
     time_us_p50: float | None = None
     time_us_p80: float | None = None
@@ -63,6 +52,29 @@ class Result:
     energy_j: float | None = None
     iterations: int | None = None
     chunks: int | None = None
+
+
+MEASURED = tuple(field.name for field in fields(Measurements))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Measurements):
+    """One implementation's result at one precision, with its measurements.
+
+    ``data`` is None when it could not be computed; ``reason`` then says why. ``rounding`` is that
+    of the precision's terms, which a peer may do in its own way; commas between them. The words
+    of the plan are the implementation's.
+    """
+
+    implementation: str
+    precision: str
+    algorithm: str
+    device: str
+    backend: str
+    data: Array | None
+    reason: str = ""
+    rounding: str = ""
+    plan_words: str = ""
     kernel_digest: str = ""
     versions: str = ""
     timestamp: str = ""
