@@ -62,12 +62,9 @@ class _StreamPlan:
         self._on_stream = False
         self._captured = CapturedCalls(self._on_current_stream)
 
-    def __call__(self, x: int, out: int, direction: int, stream: int, repeats: bool) -> None:
-        """Queue the transforms on a stream, which is current and the same at every call.
-
-        ``repeats`` is that of `CapturedCalls.launch`.
-        """
-        if self._captured.launch((x, out, direction), stream, repeats):
+    def __call__(self, x: int, out: int, direction: int, stream: int) -> None:
+        """Queue the transforms on a stream, which is current and the same at every call."""
+        if self._captured.launch((x, out, direction), stream):
             return
         if self._on_stream:
             self._transform(self._plan.handle, x, out, direction)
@@ -94,19 +91,14 @@ class ContiguousTransform:
         self._scale = cublas.zdscal if double else cublas.csscal
         self._size, self._item = problem.length * problem.rows, 16 if double else 8
         self._device = cupy.cuda.Device().id
-        self._repeats = False
 
     def __call__(self, x: int, out: int) -> None:
         """Queue them on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
         plan = _plan(*self._form, self._device, stream, get_ident())
-        plan(x, out, self._direction, stream, self._repeats)
+        plan(x, out, self._direction, stream)
         if self._factor != 1:
             self._scaled(out)
-
-    def expect_repeats(self) -> None:
-        """From now on the host's time counts more than some tenths of a microsecond of the card."""
-        self._repeats = True
 
     def _scaled(self, out: int) -> None:
         """Multiply the results by the norm's factor."""

@@ -64,8 +64,6 @@ def dft(problem: DftProblem, x: Any, axis: int, out: Any, key: Key | None = None
             if run is not None and plain and rows.data.ptr == x.data.ptr:
                 output = problem.precision.output
                 chosen = _chosen(problem, choice.plan, rows, target)
-                repeated: Any = run if choice.plan is None else getattr(run, "launches", None)
-                chosen = chosen._replace(launches=repeated)
                 CALLS.keep(key, run, (x,), out, found.shape, output, nbytes, chosen)
         if out is None or usable:
             return found if out is None else out

@@ -97,12 +97,13 @@ def gemm(
         precision = _named(precision)
     key = on_host = None
     options = (alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels)
-    if is_cupy_array(a) or _holds_cupy(a):
-        key, found = _cuda_calls().repeat((a, b, c), out, options)
+    of_cupy = is_cupy_array(a)
+    if not of_cupy and is_cuda_tensor(a):
+        found = _cuda_calls().repeat_on_tensors((a, b, c), out, options)
         if found is not None:
             return found
-    elif is_cuda_tensor(a):
-        found = _cuda_calls().repeat_on_tensors((a, b, c), out, options)
+    elif of_cupy or _holds_cupy(a):
+        key, found = _cuda_calls().repeat((a, b, c), out, options)
         if found is not None:
             return found
     else:

@@ -239,7 +239,7 @@ def _solve(
             problem.batch, problem.m, problem.n, problem.k, output != "complex64", problem.triangle
         )
         entry = tuning.key(problem.precision, sizes, form_a.traits, form_b.traits)
-        chosen = Chosen(launch.name, launch.choice, entry, launch.sequence)
+        chosen = Chosen(launch.name, launch.choice, entry)
         CALLS.keep(key, run, operands, given[3], problem.shape, output, chosen=chosen)
 
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import cupy
 
-from argand.runtime.graph import RepeatableLaunches
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.tuned_plans import TunedPlans
 
@@ -57,15 +56,11 @@ class NoFormError(TypeError):
 
 
 class Chosen(NamedTuple):
-    """What a call runs: its kernels, their plan, and the entry of its tuned plan in the table.
-
-    ``launches`` is all that a call starts, where it may be a graph.
-    """
+    """What a call runs: its kernels, their plan, and the entry of its tuned plan in the table."""
 
     kernels: str = ""
     plan: Any = None
     entry: str | None = None
-    launches: RepeatableLaunches | None = None
 
 
 _UNKNOWN = Chosen()

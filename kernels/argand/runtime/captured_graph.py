@@ -11,10 +11,9 @@ from threading import get_ident
 from typing import Any
 
 import cupy
-from cuda.bindings import driver
 
 _MOST_SEEN = 8
-"""Addresses that are remembered until they come again; then all are dropped, graphs too."""
+"""Addresses that are kept until they come again; then all are dropped, graphs too."""
 _runtime = cupy.cuda.runtime
 Addresses = tuple[int, ...]
 
@@ -22,25 +21,18 @@ Addresses = tuple[int, ...]
 class CapturedCalls:
     """Graphs of a library's call, for one stream and one thread.
 
-    ``queue``, given addresses, queues the call on CuPy's current stream; it has been called before,
-    so that nothing is loaded within a capture.
+    ``queue``, given addresses, queues the call on CuPy's current stream.
     """
 
     def __init__(self, queue: Callable[..., None]) -> None:
         self._queue = queue
-        self._graphs: dict[Addresses, Any] = {}
-        #: Whether the call is one kernel; None where no graph was captured.
-        self._single: bool | None = None
+        self._graphs: dict[Addresses, Any] = {}  # None where the addresses came once
 
-    def launch(self, addresses: Addresses, stream: int, repeats: bool) -> bool:
+    def launch(self, addresses: Addresses, stream: int) -> bool:
         """Launch the call's graph on a stream; return False, with nothing done, without one.
 
-        Addresses have one from their second call on, of a single kernel only where ``repeats`` says
-        that the host's time counts: a graph of one kernel takes the card some tenths of a
-        microsecond longer.
+        Addresses have one from their second call on; the first also loads what no capture may.
         """
-        if self._single and not repeats:
-            return False
         graphs = self._graphs
         graph = graphs.get(addresses)
         if graph is None and addresses not in graphs:
@@ -52,9 +44,6 @@ class CapturedCalls:
             return False
         if graph is None:
             graph = graphs[addresses] = self._captured(addresses)
-            if self._single and not repeats:
-                graphs.clear()
-                return False
         _runtime.graphLaunch(graph.graphExec, stream)
         return True
 
@@ -67,9 +56,6 @@ class CapturedCalls:
                 self._queue(*addresses)
             finally:
                 graph = stream.end_capture()
-        if self._single is None:
-            error, _, count = driver.cuGraphGetNodes(driver.CUgraph(graph.graph))
-            self._single = not error and count == 1
         return graph
 
 

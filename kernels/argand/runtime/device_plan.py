@@ -59,8 +59,6 @@ class DevicePlan:
         forbidden = cache.forbidden(arrays, forms, result, form)
         self._call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
         self.chosen = self._call.chosen
-        if self.chosen.launches is not None:
-            self.chosen.launches.expect_repeats()
         self._run, self._has_memory = self._call.run, self.memory.nbytes > 0
         self._shape, self._kind, self._empty = self._call.shape, self._call.output, cache.empty
         # By the identities of arrays, of which nothing but the shape can change while they live.

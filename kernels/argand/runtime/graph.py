@@ -1,7 +1,8 @@
-"""Sequences of kernels as CUDA graphs: one graph costs the host less than several launches.
+"""Sequences of kernels as CUDA graphs: one graph costs the host less than any launch of kernels.
 
 From the third call of a form on a stream, calls launch graphs. Each graph holds the addresses of
-one call; where none holds a call's addresses, the least recently used graph gets them.
+one call. Where none holds a call's addresses, the least recently used graph of several kernels gets
+them; a single kernel is launched by itself, until its addresses have come again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 import cupy
 from cuda.bindings import driver
@@ -23,6 +24,8 @@ _GRAPHS_PER_STREAM = 4
 """Graphs of a form on a stream: a loop's arrays alternate between a few addresses."""
 _MOST_MISSED = 8
 """Addresses of a single kernel that are kept until they come again."""
+_MOST_LEFT_OUT = 1024
+"""Launches of a single kernel that no graph had room for; then its graphs are dropped."""
 _MAX_STREAMS = 8
 """Streams on which a form has graphs."""
 _MAX_GRAPHS = 512
@@ -78,20 +81,12 @@ def _made(answer: tuple[Any, ...]) -> Any:
     return answer[1] if len(answer) > 1 else None
 
 
-class RepeatableLaunches(Protocol):
-    """Launches that graphs may make, as those of `LaunchSequence`."""
-
-    def expect_repeats(self) -> None:
-        """From now on launch a single kernel as a graph too, at addresses that come again."""
-
-
 class LaunchSequence:
     """Kernels that are launched one after another, with arguments from the addresses of a call.
 
     ``updates``, called with the addresses of the first call, says how the arguments follow from
-    them. One kernel alone is not a graph, which takes the card some tenths of a microsecond longer,
-    before `expect_repeats`; cooperative launches never are. ``after`` is that of `LaunchGraph`:
-    kernels that do not wait for each other fill the card together.
+    them. Cooperative launches are not graphs. ``after`` is that of `LaunchGraph`: kernels that do
+    not wait for each other fill the card together.
     """
 
     def __init__(
@@ -112,7 +107,8 @@ class LaunchSequence:
         self._calls: dict[int, int] = {}
         self._single = len(kernels) == 1
         self._missed: set[tuple[int, ...]] = set()
-        self._graphable = not self._single and not any(kernel.cooperative for kernel in kernels)
+        self._left_out = 0
+        self._graphable = not any(kernel.cooperative for kernel in kernels)
         self._lock = Lock()  # the driver reads what another thread would write
 
     def __call__(self, addresses: tuple[int, ...], stream: int) -> None:
@@ -121,7 +117,7 @@ class LaunchSequence:
             graphs = self._graphs.get(stream) if self._graphable else None
             if graphs is not None and not _runtime.streamIsCapturing(stream):
                 graph = graphs.pop(addresses, None)
-                if graph is None and self._comes_again(addresses):
+                if graph is None and (not self._single or self._comes_again(graphs, addresses)):
                     graph = self._next_graph(graphs, addresses)
                 if graph is not None:
                     graphs[addresses] = graph
@@ -134,21 +130,21 @@ class LaunchSequence:
             if graphs is None and self._graphable:
                 self._count_call(stream)
 
-    def expect_repeats(self) -> None:
-        """From now on launch a single kernel as a graph too, at addresses that come again.
-
-        Its caller counts the host's time: beside an H100 it takes 1.3 us to launch a graph and
-        3.3 us to launch a kernel.
-        """
-        self._graphable = not any(kernel.cooperative for kernel in self._kernels)
-
-    def _comes_again(self, addresses: tuple[int, ...]) -> bool:
-        """Return whether a graph pays: to make or refill one takes longer than a single launch."""
-        if not self._single or addresses in self._missed:
-            return True
-        if len(self._missed) >= _MOST_MISSED:
-            self._missed.clear()
-        self._missed.add(addresses)
+    def _comes_again(
+        self, graphs: dict[tuple[int, ...], LaunchGraph], addresses: tuple[int, ...]
+    ) -> bool:
+        """Return whether a single kernel gets one more graph, which takes longer than a launch."""
+        if addresses not in self._missed:
+            if len(self._missed) >= _MOST_MISSED:
+                self._missed.clear()
+            self._missed.add(addresses)
+            return False
+        if len(graphs) < _GRAPHS_PER_STREAM:
+            return len(_alive) < _MAX_GRAPHS // 2
+        self._left_out += 1
+        if self._left_out > _MOST_LEFT_OUT:  # the loop's arrays are others now
+            self._left_out = 0
+            graphs.clear()
         return False
 
     def _write(self, addresses: tuple[int, ...]) -> None:
@@ -172,10 +168,13 @@ class LaunchSequence:
         if addresses != self._written:
             self._write(addresses)
         if len(graphs) < _GRAPHS_PER_STREAM and len(_alive) < _MAX_GRAPHS:
-            return LaunchGraph(self._kernels, self._after)
+            return self._new_graph()
         graph = graphs.pop(next(iter(graphs)))
         graph.refill()
         return graph
+
+    def _new_graph(self) -> LaunchGraph:
+        return LaunchGraph(self._kernels, self._after)
 
     def _count_call(self, stream: int) -> None:
         """Count a call on a stream, and make the stream's first graph after enough of them."""
@@ -188,6 +187,7 @@ class LaunchSequence:
         if _runtime.streamIsCapturing(stream):
             return
         try:
-            self._graphs[stream] = {self._written: LaunchGraph(self._kernels, self._after)}
+            graphs = {} if self._single else {self._written: self._new_graph()}
+            self._graphs[stream] = graphs
         except cupy.cuda.driver.CUDADriverError:
             self._calls[stream] = _NEVER  # launched one by one from now on

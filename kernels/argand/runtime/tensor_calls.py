@@ -41,14 +41,18 @@ def repeat_on_tensors(
     forms: list[Form | None] = []
     places: list[Any] = []
     at = -1  # the GPU of the tensors
-    with_gradients = _is_grad_enabled()
     for x in (*operands, out):
         if x is None:
             forms.append(None)
             places.append(None)
         elif type(x) is _Tensor:
             kind, place, index = _KINDS.get(x.dtype), x.data_ptr(), x.get_device()
-            if kind is None or x.is_conj() or x.is_neg() or (with_gradients and x.requires_grad):
+            if (
+                kind is None
+                or x.is_conj()
+                or x.is_neg()
+                or (x.requires_grad and _is_grad_enabled())
+            ):
                 return None
             if index != at:
                 if index < 0 or at >= 0:  # on the CPU, or on two GPUs
@@ -64,7 +68,9 @@ def repeat_on_tensors(
                 return None
             forms.append(form)
             places.append(place)
-    if SEVERAL or _current_stream(at).ptr != _raw_stream(at) or _is_capturing():
+    stream = _raw_stream(at)
+    # Nobody can capture the legacy stream, which is 0.
+    if SEVERAL or _current_stream(at).ptr != stream or (stream and _is_capturing()):
         with on_stream_of(torch.device("cuda", at)):
             return _repeated(cache, forms, places, out, options, at)
     return _repeated(cache, forms, places, out, options, at)

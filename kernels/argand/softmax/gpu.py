@@ -60,7 +60,7 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
             if mine is x and (out is None or usable):
                 entry = softmax_tuning.key(launch.form, problem.rows, problem.columns)
                 name = kernel_name(launch.form, launch.plan)
-                chosen = Chosen(name, launch.plan, entry, launch.launches)
+                chosen = Chosen(name, launch.plan, entry)
                 run, shape, kind = launch.run(), target.shape, problem.result_type
                 CALLS.keep(key, run, (x,), out, shape, kind, chosen=chosen)
         if out is not None and target is not out:
