@@ -14,6 +14,7 @@ from argand.defaults import ON_GPU
 from argand.device import DeviceError, cpu, gpu, resolve
 from argand.precision import PRECISIONS
 from argand.runtime.compiler import cache_folder
+from argand.runtime.cubin_cache import shipped_folder
 
 PACKAGES = (
     "numpy", "scipy", "cupy-cuda12x", "cupy-cuda13x", "torch", "jax", "h5py", "snakemake", "qiskit",
@@ -32,6 +33,7 @@ def report() -> list[tuple[str, str]]:
         *_gpus(),
         *_uses(),
         ("cache", _cache(cache_folder())),
+        ("shipped kernels", _shipped()),
         ("studies", _studies()),
     ]
 
@@ -104,6 +106,14 @@ def _uses() -> Iterator[tuple[str, str]]:
     yield "unnamed", f"{chosen}; fp64 for data of fp64"
     able = [name for name, row in PRECISIONS.items() if row.min_sm <= device.arch.sm]
     yield "precisions", f"{', '.join(able)}, 6xint8 to 17xint8"
+
+
+def _shipped() -> str:
+    """The package of kernels that were compiled elsewhere."""
+    folder = shipped_folder()
+    if folder is None:
+        return f"argand-cubins is {_ABSENT}: first calls compile their kernels"
+    return f"{len(list(folder.glob('*.cubin')))} in {folder}"
 
 
 def _cache(folder: Path) -> str:

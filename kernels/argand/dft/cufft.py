@@ -7,15 +7,17 @@ from threading import get_ident
 from typing import Any
 
 import cupy
-import numpy as np
-from cupy.cuda import cublas, cufft
+from cupy.cuda import cufft
 
+from argand.device import gpu
 from argand.dft.problem import DftProblem
+from argand.dft.scale import SCALE_DTYPE, SCALE_KERNEL, SCALE_THREADS, SCALED_BY_BLOCK, scale_source
+from argand.runtime.arguments import Arguments
 from argand.runtime.captured_graph import CapturedCalls
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import load
 
 _current_stream = cupy.cuda.get_current_stream
-_MOST_SCALED = 2**31 - 1
-"""Numbers that a call of cuBLAS scales."""
 
 
 def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform | None:
@@ -56,65 +58,68 @@ class _StreamPlan:
     CuPy sets the stream at every call; here the first one sets it.
     """
 
-    def __init__(self, length: int, rows: int, kind: int) -> None:
-        self._plan = cufft.Plan1d(length, kind, rows)
-        self._transform = cufft.execZ2Z if kind == cufft.CUFFT_Z2Z else cufft.execC2C
+    def __init__(self, length: int, rows: int, output: str, device: int) -> None:
+        double = output == "complex128"
+        self._plan = cufft.Plan1d(length, cufft.CUFFT_Z2Z if double else cufft.CUFFT_C2C, rows)
+        self._transform = cufft.execZ2Z if double else cufft.execC2C
+        self._results = output, length * rows, device
         self._on_stream = False
         self._captured = CapturedCalls(self._on_current_stream)
 
-    def __call__(self, x: int, out: int, direction: int, stream: int) -> None:
+    def __call__(self, x: int, out: int, direction: int, factor: float, stream: int) -> None:
         """Queue the transforms on a stream, which is current and the same at every call."""
-        if self._captured.launch((x, out, direction), stream):
+        if self._captured.launch((x, out, direction, factor), stream):
             return
         if self._on_stream:
             self._transform(self._plan.handle, x, out, direction)
+            self._scale(out, factor)
         else:
-            self._on_current_stream(x, out, direction)
+            self._on_current_stream(x, out, direction, factor)
             self._on_stream = True
 
-    def _on_current_stream(self, x: int, out: int, direction: int) -> None:
+    def _on_current_stream(self, x: int, out: int, direction: int, factor: float) -> None:
         self._plan.fft(_At(x), _At(out), direction)
         self._on_stream = False  # unless it is the stream of calls
+        self._scale(out, factor)
+
+    def _scale(self, out: int, factor: float) -> None:
+        """Multiply the results by the norm's factor."""
+        if factor != 1:
+            _scale_launch(*self._results, factor)({"x": out})
 
 
 class ContiguousTransform:
     """Transforms of arrays whose rows lie one after another, on the current device."""
 
     def __init__(self, problem: DftProblem) -> None:
-        double = problem.precision.output == "complex128"
-        self._form = (
-            problem.length, problem.rows, cufft.CUFFT_Z2Z if double else cufft.CUFFT_C2C
-        )  # fmt: skip
+        self._device = cupy.cuda.Device().id
+        self._form = problem.length, problem.rows, problem.precision.output, self._device
         self._direction = cufft.CUFFT_INVERSE if problem.inverse else cufft.CUFFT_FORWARD
         self._factor = problem.factor
-        self._on_host = np.array([problem.factor], "float64" if double else "float32")
-        self._scale = cublas.zdscal if double else cublas.csscal
-        self._size, self._item = problem.length * problem.rows, 16 if double else 8
-        self._device = cupy.cuda.Device().id
 
     def __call__(self, x: int, out: int) -> None:
-        """Queue them on the current stream, for arrays at these addresses."""
-        stream = _current_stream(self._device).ptr
-        plan = _plan(*self._form, self._device, stream, get_ident())
-        plan(x, out, self._direction, stream)
-        if self._factor != 1:
-            self._scaled(out)
+        """Queue them on the current stream, for arrays at these addresses.
 
-    def _scaled(self, out: int) -> None:
-        """Multiply the results by the norm's factor."""
-        handle = cupy.cuda.device.get_cublas_handle()
-        mode = cublas.getPointerMode(handle)
-        cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
-        try:
-            for first in range(0, self._size, _MOST_SCALED):
-                count = min(_MOST_SCALED, self._size - first)
-                at = out + self._item * first
-                self._scale(handle, count, self._on_host.ctypes.data, at, 1)
-        finally:
-            cublas.setPointerMode(handle, mode)
+        Raises CompileError where NVRTC, for a factor's kernel, fails.
+        """
+        stream = _current_stream(self._device).ptr
+        plan = _plan(*self._form, stream, get_ident())
+        plan(x, out, self._direction, self._factor, stream)
 
 
 @lru_cache(maxsize=4)
-def _plan(length: int, rows: int, kind: int, device: int, stream: int, thread: int) -> _StreamPlan:
+def _plan(
+    length: int, rows: int, output: str, device: int, stream: int, thread: int
+) -> _StreamPlan:
     """cuFFT's plan. Its workspace, as large as x or larger, is one stream's and one thread's."""
-    return _StreamPlan(length, rows, kind)
+    return _StreamPlan(length, rows, output, device)
+
+
+@lru_cache(maxsize=64)
+def _scale_launch(output: str, count: int, device: int, factor: float) -> BoundKernel:
+    """Return the launch that multiplies so many results of a type by a factor."""
+    kernel = load(scale_source(output), gpu(device).target, SCALE_KERNEL)
+    return BoundKernel(
+        kernel, -(-count // SCALED_BY_BLOCK), SCALE_THREADS,
+        Arguments(SCALE_DTYPE, {"x": 0, "count": count, "factor": factor}),
+    )  # fmt: skip

@@ -15,45 +15,46 @@ import cupy
 _MOST_SEEN = 8
 """Addresses that are kept until they come again; then all are dropped, graphs too."""
 _runtime = cupy.cuda.runtime
-Addresses = tuple[int, ...]
+Arguments = tuple[Any, ...]
+"""A call's addresses, and whatever else decides it."""
 
 
 class CapturedCalls:
     """Graphs of a library's call, for one stream and one thread.
 
-    ``queue``, given addresses, queues the call on CuPy's current stream.
+    ``queue``, given its arguments, queues the call on CuPy's current stream.
     """
 
     def __init__(self, queue: Callable[..., None]) -> None:
         self._queue = queue
-        self._graphs: dict[Addresses, Any] = {}  # None where the addresses came once
+        self._graphs: dict[Arguments, Any] = {}  # None where the addresses came once
 
-    def launch(self, addresses: Addresses, stream: int) -> bool:
+    def launch(self, call: Arguments, stream: int) -> bool:
         """Launch the call's graph on a stream; return False, with nothing done, without one.
 
         Addresses have one from their second call on; the first also loads what no capture may.
         """
         graphs = self._graphs
-        graph = graphs.get(addresses)
-        if graph is None and addresses not in graphs:
+        graph = graphs.get(call)
+        if graph is None and call not in graphs:
             if len(graphs) >= _MOST_SEEN:
                 graphs.clear()
-            graphs[addresses] = None
+            graphs[call] = None
             return False
         if _runtime.streamIsCapturing(stream):
             return False
         if graph is None:
-            graph = graphs[addresses] = self._captured(addresses)
+            graph = graphs[call] = self._captured(call)
         _runtime.graphLaunch(graph.graphExec, stream)
         return True
 
-    def _captured(self, addresses: Addresses) -> Any:
+    def _captured(self, call: Arguments) -> Any:
         stream = _capture_stream(cupy.cuda.Device().id, get_ident())
         with stream:
             # Relaxed: what other threads do meanwhile is none of this capture's.
             stream.begin_capture(_runtime.streamCaptureModeRelaxed)
             try:
-                self._queue(*addresses)
+                self._queue(*call)
             finally:
                 graph = stream.end_capture()
         return graph

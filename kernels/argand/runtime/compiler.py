@@ -6,25 +6,25 @@ NVRTC's version. It is written under a temporary name and renamed, and carries i
 that a damaged one is dropped and compiled again. It runs with the user's rights, so the folder and
 what is read of it must be the user's own (`own_files`), and the bytes that were checked are those
 that are loaded: no path is opened a second time.
+
+Where the package ``argand-cubins`` is installed (`tools.cubins` builds it), what it has of the same
+digest is not compiled either. It is trusted as the rest of what Python imports.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from argand.runtime.cubin import kernel_usage
-from argand.runtime.own_files import NotOwnError, NotOwnFolderError, read_own, write_own
-from argand.runtime.plain_files import NotPlainError
+from argand.runtime.cubin_cache import Resources, read_cached, read_shipped, write_cached
 
 SOURCES = Path(__file__).parents[1] / "cuda"
 """Folder of the kernels and of the headers that they share."""
@@ -35,17 +35,6 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 class CompileError(RuntimeError):
     """NVRTC is missing or rejected a source; the message holds its log."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """Resources of one kernel, as ptxas reports them: registers a thread, the rest in bytes."""
-
-    registers: int
-    spill_stores: int
-    spill_loads: int
-    stack: int
-    shared: int
 
 
 @dataclass(frozen=True)
@@ -114,12 +103,15 @@ def compile_cubin(
     # The folder's own name does not decide the code, so it stays out of the key.
     key = source_digest(with_headers(source, folder), *every[:-1], nvrtc_version())
     path = cache_folder() / f"{key}.cubin"
-    kept = _read_cached(path)
+    kept = read_cached(path)
     if kept is not None:
         return Compiled(path, *kept, cached=True)
+    shipped = read_shipped(key)
+    if shipped is not None:
+        return Compiled(shipped[0], *shipped[1], cached=True)
     cubin, log = _compile(source, every)
     resources, warnings = _of_cubin(cubin) | parse_resources(log), parse_warnings(log)
-    _write_cached(path, cubin, resources, warnings)
+    write_cached(path, cubin, resources, warnings)
     return Compiled(path, cubin, resources, warnings, cached=False)
 
 
@@ -212,38 +204,6 @@ def parse_warnings(log: str) -> tuple[str, ...]:
     They report serialized wgmma, inserted waits, or a ``setmaxnreg`` without effect.
     """
     return tuple(match[0].rstrip() for match in _WARNING.finditer(log))
-
-
-def _read_cached(path: Path) -> tuple[bytes, dict[str, Resources], tuple[str, ...]] | None:
-    """Read what `_write_cached` wrote; None where it is missing, or damaged and then removed."""
-    try:
-        data, cubin = read_own(path.with_suffix(".checked")), read_own(path)
-    except FileNotFoundError:
-        return None
-    except NotOwnFolderError:
-        raise
-    except (NotOwnError, NotPlainError) as error:
-        warnings.warn(f"{error}; not used, compiled again", RuntimeWarning, stacklevel=3)
-        return None
-    head, _, described = data.partition(b"\n")
-    if head.decode(errors="replace") != hashlib.sha256(described + cubin).hexdigest():
-        path.unlink(missing_ok=True)
-        return None
-    found = json.loads(described)
-    if found.keys() != {"kernels", "warnings"} or not found["kernels"]:  # by an older version
-        return None
-    kernels = {name: Resources(**values) for name, values in found["kernels"].items()}
-    return cubin, kernels, tuple(found["warnings"])
-
-
-def _write_cached(
-    path: Path, cubin: bytes, resources: dict[str, Resources], warnings: tuple[str, ...]
-) -> None:
-    kernels = {name: asdict(values) for name, values in resources.items()}
-    described = json.dumps({"kernels": kernels, "warnings": warnings}).encode()
-    digest = hashlib.sha256(described + cubin).hexdigest().encode()
-    write_own(path, cubin)
-    write_own(path.with_suffix(".checked"), digest + b"\n" + described)
 
 
 def compile_all(jobs: Iterable[tuple[str, str]]) -> None:

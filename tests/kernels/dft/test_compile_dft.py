@@ -14,6 +14,7 @@ from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
 from argand.dft.plan import Plan, TwoFactorPlan, dft_source, kernel_names
+from argand.dft.scale import SCALE_KERNEL, scale_source
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import (
@@ -97,6 +98,11 @@ def test_the_plan_of_a_transform(arch: Arch, precision: str, length: int) -> Non
         assert plan.wide_copies == (wide and plan.kind != "butterfly")
         for name in kernel_names(plan, row):
             assert_clean(dft_source(plan, row), arch.target, name)
+
+
+def test_the_factor_of_a_librarys_transforms(arch: Arch) -> None:
+    for output in ("complex64", "complex128"):
+        assert_clean(scale_source(output), arch.target, SCALE_KERNEL)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,25 @@ def complexes(rng: np.random.Generator, *shape: int) -> Any:
     return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+@pytest.mark.parametrize(("rows", "length"), [(1, 7), (3, 683), (2, 1 << 18)])
+def test_inverses_are_multiplied_by_the_factor_of_their_norm(
+    cp: Any, rng: Any, rows: int, length: int, precision: str
+) -> None:
+    """Of counts that fill blocks and that do not, beside an array that is not the result's."""
+    x = cp.asarray(complexes(rng, rows, length)).astype("c8" if precision == "fp32" else "c16")
+    sums = cp.fft.ifft(x, norm="forward")
+    memory = cp.full(rows * length + 1, 7, x.dtype)
+    out = memory[:-1].reshape(rows, length)
+    for norm, factor in (("backward", 1 / length), ("ortho", length**-0.5), ("forward", 1.0)):
+        expected = sums * sums.real.dtype.type(factor)
+        for _ in range(3):
+            out.fill(7)
+            dft(x, inverse=True, norm=norm, precision=precision, out=out)
+            assert bool((out == expected).all())
+    assert memory[-1] == 7
+
+
 @pytest.mark.parametrize("length", [48, 1 << 18])
 def test_graphs_read_and_write_the_arrays_of_their_call(cp: Any, rng: Any, length: int) -> None:
     """More arrays than graphs are kept for, each of them several times."""
@@ -34,13 +53,13 @@ def test_graphs_read_and_write_the_arrays_of_their_call(cp: Any, rng: Any, lengt
 def test_a_program_may_capture_a_transform_that_has_a_graph(cp: Any, rng: Any, length: int) -> None:
     x, y = (cp.asarray(complexes(rng, 2, length)) for _ in range(2))
     out, stream = cp.empty_like(x), cp.cuda.Stream(non_blocking=True)
-    expected = dft(y, precision="fp32")
+    expected = dft(y, precision="fp32", inverse=True)
     cp.cuda.Device().synchronize()
     with stream:
         for _ in range(3):
-            dft(x, precision="fp32", out=out)
+            dft(x, precision="fp32", inverse=True, out=out)
         stream.begin_capture()
-        dft(x, precision="fp32", out=out)
+        dft(x, precision="fp32", inverse=True, out=out)
         graph = stream.end_capture()
         x[...] = y
         out.fill(7)

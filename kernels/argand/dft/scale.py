@@ -1,0 +1,27 @@
+"""The kernel that multiplies a library's transforms by the factor of their norm. Needs no GPU."""
+
+from __future__ import annotations
+
+from argand.runtime.arguments import arguments_dtype, size_check
+
+SCALE_KERNEL = "dft_scale"
+SCALE_THREADS = 256
+SCALED_BY_BLOCK = 4 * SCALE_THREADS
+"""Elements; kScaledByThread of dft/scale.cuh."""
+_ARGUMENTS = (("void*", "x"), ("int64", "count"), ("double", "factor"))
+# ScaleArguments of dft/scale.cuh.
+SCALE_DTYPE = arguments_dtype(_ARGUMENTS)
+
+
+def scale_source(output: str) -> str:
+    """Return the CUDA C++ of the kernel for results of a type, complex64 or complex128."""
+    real = "double" if output == "complex128" else "float"
+    return (
+        '#include "dft/scale.cuh"\n'
+        f"using Arguments = ScaleArguments<{real}2>;\n"
+        f"{size_check('Arguments', _ARGUMENTS)}"
+        f'extern "C" __global__ void __launch_bounds__({SCALE_THREADS})\n'
+        f"{SCALE_KERNEL}(const __grid_constant__ Arguments args) {{\n"
+        f"    scale<{real}>(args);\n"
+        "}\n"
+    )
