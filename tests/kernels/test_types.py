@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +39,9 @@ def held(x: NDArray[np.complex64], t: Tensor, p: argand.Pairs, output: Half) -> 
 '''
 
 
+REFUSED = {number for number, line in enumerate(CALLS.splitlines(), 1) if "# refused" in line}
+
+
 @pytest.mark.exhaustive
 def test_mypy_holds_calls_to_the_stub(tmp_path: Path) -> None:
     """`make lint` holds our own calls to it, in every file; here are those of another project."""
@@ -46,11 +51,26 @@ def test_mypy_holds_calls_to_the_stub(tmp_path: Path) -> None:
         env={"MYPYPATH": str(Path(argand.__file__).parents[1])}, text=True, capture_output=True,
         check=False,
     )  # fmt: skip
-    refused = [number for number, line in enumerate(CALLS.splitlines(), 1) if "# refused" in line]
-    said = {
-        int(number) for number in re.findall(r"^calls\.py:(\d+): error", done.stdout, re.MULTILINE)
-    }
-    assert said == set(refused), done.stdout + done.stderr
+    said = re.findall(r"^calls\.py:(\d+): error", done.stdout, re.MULTILINE)
+    assert set(map(int, said)) == REFUSED, done.stdout + done.stderr
+
+
+@pytest.mark.exhaustive
+def test_pyright_holds_calls_to_the_stub(tmp_path: Path) -> None:
+    """Where it is installed: it is a program of Node.js, which no lock brings."""
+    program = shutil.which("pyright") or shutil.which("basedpyright")
+    if program is None:
+        pytest.skip("pyright is not installed")
+    (tmp_path / "calls.py").write_text(CALLS)
+    settings = {"typeCheckingMode": "standard", "include": ["calls.py"],
+                "extraPaths": [str(Path(argand.__file__).parents[1])]}  # fmt: skip
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [program, "--pythonpath", sys.executable], cwd=tmp_path, text=True, capture_output=True,
+        check=False,
+    )  # fmt: skip
+    said = re.findall(r"calls\.py:(\d+):\d+ - error", done.stdout)
+    assert set(map(int, said)) == REFUSED, done.stdout + done.stderr
 
 
 @pytest.mark.exhaustive

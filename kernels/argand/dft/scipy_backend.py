@@ -12,8 +12,12 @@ import numpy as np
 from argand.device import is_cuda_array
 from argand.dft.api import dft
 
-_SINGLE = ("float16", "float32", "complex64")
-_WIDER = ("longdouble", "clongdouble")
+# By the types, because NumPy puts a name together anew each time, which takes as long as a short
+# transform.
+_SINGLE = frozenset(map(np.dtype, ("float16", "float32", "complex64")))
+_WIDER = frozenset(
+    np.dtype(x) for x in ("longdouble", "clongdouble") if np.finfo(x).nmant > 52
+)  # longdouble, where it is wider than fp64 on this machine
 
 
 @dataclass(eq=False)  # SciPy keeps things of its own in it
@@ -66,20 +70,16 @@ class FftBackend:
         x = x if is_cuda_array(x) else np.asarray(x)
         if workers is not None and not _allowed(workers):
             return NotImplemented
-        if plan is not None or x.dtype.kind not in "biufc" or x.dtype.name in _wider_names():
+        kind = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
+        if plan is not None or kind.kind not in "biufc" or kind in _WIDER:
             return NotImplemented
-        precision = self.single if x.dtype.name in _SINGLE else self.double
+        precision = self.single if kind in _SINGLE else self.double
         return dft(x, axis, n=n, inverse=inverse, norm=norm or "backward", precision=precision)
 
 
 def _allowed(workers: Any) -> bool:
     """Whether SciPy takes it: from 1 on, or so many fewer than there are CPUs."""
     return isinstance(workers, int) and (workers > 0 or -(os.cpu_count() or 1) <= workers < 0)
-
-
-def _wider_names() -> tuple[str, ...]:
-    """longdouble's names on this machine, where it is wider than fp64."""
-    return tuple(np.dtype(x).name for x in _WIDER if np.finfo(x).nmant > 52)
 
 
 fft_backend = FftBackend()
