@@ -41,7 +41,7 @@ class CapturedCalls:
                 graphs.clear()
             graphs[call] = None
             return False
-        if _runtime.streamIsCapturing(stream):
+        if stream and _runtime.streamIsCapturing(stream):  # nobody can capture 0, the legacy stream
             return False
         if graph is None:
             graph = graphs[call] = self._captured(call)

@@ -115,7 +115,8 @@ class LaunchSequence:
         """Launch on a stream. Raises CUDADriverError or CUDARuntimeError where CUDA refuses."""
         with self._lock:
             graphs = self._graphs.get(stream) if self._graphable else None
-            if graphs is not None and not _runtime.streamIsCapturing(stream):
+            # Nobody can capture the legacy stream, which is 0.
+            if graphs is not None and not (stream and _runtime.streamIsCapturing(stream)):
                 graph = graphs.pop(addresses, None)
                 if graph is None and (not self._single or self._comes_again(graphs, addresses)):
                     graph = self._next_graph(graphs, addresses)
