@@ -7,9 +7,10 @@ its stream: nothing is copied and nobody waits. Only calls that have an array of
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ import numpy as np
 
 from argand.frameworks import xla_ffi
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
+from argand.frameworks.streams import cupy_stream
 from argand.frameworks.xla_ffi import Buffer
 
 _TARGET = "argand_call"
@@ -168,20 +170,8 @@ def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | 
 
 
 def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
-    import cupy
-
-    with cupy.cuda.Stream.from_external(_Stream(stream or 0)):
+    with cupy_stream(stream or 0):
         _make(_CALLS[number], [_cupy_array(x) for x in operands], _cupy_array(result))
-
-
-class _Stream:
-    """A stream by CUDA's stream protocol: its version and the address."""
-
-    def __init__(self, address: int) -> None:
-        self._address = address
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self._address
 
 
 def _make(call: _Call, operands: list[Any], result: Any) -> None:
@@ -196,8 +186,7 @@ def _make(call: _Call, operands: list[Any], result: Any) -> None:
 
 
 def _numpy_array(x: Buffer) -> Any:
-    dtype = np.dtype(x.dtype)
-    nbytes = int(np.prod(x.shape, dtype=np.int64)) * dtype.itemsize
+    nbytes, dtype = _extent(x.shape, x.dtype)
     if not nbytes:
         return np.empty(x.shape, dtype)
     return np.ndarray(x.shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(x.address)))
@@ -206,6 +195,13 @@ def _numpy_array(x: Buffer) -> Any:
 def _cupy_array(x: Buffer) -> Any:
     import cupy
 
-    nbytes = int(np.prod(x.shape, dtype=np.int64)) * np.dtype(x.dtype).itemsize
+    nbytes, dtype = _extent(x.shape, x.dtype)
     memory = cupy.cuda.UnownedMemory(x.address, nbytes, None, cupy.cuda.runtime.getDevice())
-    return cupy.ndarray(x.shape, x.dtype, cupy.cuda.MemoryPointer(memory, 0))
+    return cupy.ndarray(x.shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+@lru_cache(maxsize=4096)
+def _extent(shape: tuple[int, ...], name: str) -> tuple[int, np.dtype[Any]]:
+    """Return the bytes of an array and its type."""
+    dtype = np.dtype(name)
+    return math.prod(shape) * dtype.itemsize, dtype

@@ -17,6 +17,7 @@ import torch
 
 from argand.frameworks.foreign import framework_of
 from argand.frameworks.rules import FrameworkRules
+from argand.frameworks.streams import cupy_stream
 
 OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Operators, of arrays and options, by the call that they make; `argand.torch_ops` has them."""
@@ -155,7 +156,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
         return _NOTHING
     stack = ExitStack()
     stack.enter_context(cupy.cuda.Device(device.index))
-    stack.enter_context(_stream(address))
+    stack.enter_context(cupy_stream(address))
     if capturing:
         stack.enter_context(cupy.cuda.using_allocator(_torch_memory()))
     return stack
@@ -167,24 +168,6 @@ def raw_stream(index: int) -> int:
     ``torch.cuda.current_stream`` says the same, and takes longer than a small product.
     """
     return int(torch._C._cuda_getCurrentRawStream(index))
-
-
-@cache
-def _stream(address: int) -> Any:
-    """Return a stream of torch's as CuPy's; addresses are few, because torch pools its streams."""
-    import cupy
-
-    return cupy.cuda.Stream.from_external(_Handle(address))
-
-
-class _Handle:
-    """A stream by CUDA's stream protocol: its version and the address."""
-
-    def __init__(self, address: int) -> None:
-        self._address = address
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self._address
 
 
 @cache
