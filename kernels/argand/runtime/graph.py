@@ -20,12 +20,13 @@ from argand.runtime.workspace import PER_THREAD
 
 _CALLS_BEFORE = 2
 """Calls of a form on a stream before there is a graph, which takes tens of microseconds to make."""
-_GRAPHS_PER_STREAM = 4
+_GRAPHS_PER_STREAM = 8
 """Graphs of a form on a stream: a loop's arrays alternate between a few addresses."""
 _MOST_MISSED = 8
 """Addresses of a single kernel that are kept until they come again."""
-_MOST_LEFT_OUT = 1024
-"""Launches of a single kernel that no graph had room for; then its graphs are dropped."""
+_MOST_LEFT_OUT = 64
+"""Launches of a single kernel, at addresses that came again, that no graph had room for; then its
+graphs are dropped: the loop is another one."""
 _MAX_STREAMS = 8
 """Streams on which a form has graphs."""
 _MAX_GRAPHS = 512
@@ -143,7 +144,7 @@ class LaunchSequence:
         if len(graphs) < _GRAPHS_PER_STREAM:
             return len(_alive) < _MAX_GRAPHS // 2
         self._left_out += 1
-        if self._left_out > _MOST_LEFT_OUT:  # the loop's arrays are others now
+        if self._left_out > _MOST_LEFT_OUT:
             self._left_out = 0
             graphs.clear()
         return False

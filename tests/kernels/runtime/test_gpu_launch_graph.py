@@ -134,3 +134,29 @@ def test_there_are_not_too_many_graphs(
     for _ in range(CALLS):
         assert same(gemm(*other, **HOW), first)
     assert graphs() == before
+
+
+def test_a_single_kernel_has_graphs_where_its_addresses_come_again(
+    cp: Any, rng: np.random.Generator
+) -> None:
+    """Of the arrays of one loop, then of another; with more arrays than graphs it has none."""
+    from argand.runtime import graph as cuda_graph
+
+    a, b = (cp.asarray(rng.normal(size=(40, 40)).astype("complex64")) for _ in range(2))
+    given: dict[str, Any] = {"precision": "tf32", "kernels": "mma.sync"}
+    expected = gemm(a, b, **given)
+    outs = [cp.empty_like(a) for _ in range(3 * cuda_graph._MOST_MISSED)]
+
+    def made(places: list[Any], rounds: int) -> int:
+        before = graphs()
+        for _ in range(rounds):
+            for out in places:
+                out.fill(np.nan)
+                assert same(gemm(a, b, out=out, **given), expected)
+        return graphs() - before
+
+    assert made(outs, 4) == 0
+    most = cuda_graph._GRAPHS_PER_STREAM
+    assert made(outs[:most], 4) == most
+    # The first loop's graphs are dropped once the second's launches have been left out for long.
+    assert made(outs[most : most + 2], cuda_graph._MOST_LEFT_OUT) == 2 - most
