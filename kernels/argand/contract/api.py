@@ -10,7 +10,7 @@ import numpy as np
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import array_module, is_cupy_array
-from argand.frameworks.foreign import framework_of
+from argand.frameworks.framework import framework_of
 from argand.gemm.api import gemm
 from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.frameworks.foreign import framework_of
+from argand.frameworks.framework import framework_of
 
 _CPU_DEVICES = (1, 3)
 """DLPack's kDLCPU and kDLCUDAHost."""

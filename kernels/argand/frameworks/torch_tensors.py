@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from argand.frameworks.foreign import framework_of
+from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import FrameworkRules
 from argand.frameworks.streams import cupy_stream
 

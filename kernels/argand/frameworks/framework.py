@@ -1,0 +1,35 @@
+"""Which library an argument belongs to, by its type, without an import of that library."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+Framework = Literal["torch", "jax", "exchange"]
+"""Torch's tensors, JAX's arrays, and arrays of other libraries that can be exchanged: they have
+``__cuda_array_interface__`` or DLPack's methods."""
+_OWN = ("numpy", "cupy", "builtins", "argand")
+"""Libraries whose objects the calls take as they are."""
+_FRAMEWORKS: dict[type, Framework | None] = {}
+
+
+def framework_of(x: object) -> Framework | None:
+    """Return the framework of an argument; None of NumPy's and CuPy's arrays, lists and ours."""
+    kind = type(x)
+    try:
+        return _FRAMEWORKS[kind]
+    except KeyError:
+        return _FRAMEWORKS.setdefault(kind, _framework_of_type(kind))
+
+
+def _framework_of_type(kind: type) -> Framework | None:
+    library = kind.__module__.partition(".")[0]
+    if library in _OWN or issubclass(kind, np.ndarray):
+        return None
+    if library in ("jax", "jaxlib"):
+        return "jax"
+    if hasattr(kind, "is_conj") and any(base.__module__ == "torch" for base in kind.__mro__):
+        return "torch"
+    exchanged = hasattr(kind, "__cuda_array_interface__") or hasattr(kind, "__dlpack__")
+    return "exchange" if exchanged else None
