@@ -50,7 +50,7 @@ def plan_gemm(
     fitted = []
     for plan in tiles:
         if triangle:
-            if plan.block_m != plan.block_n:
+            if plan.block_m != plan.block_n or plan.fma:
                 continue
             plan = replace(plan, triangle=True)
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
@@ -67,7 +67,7 @@ def plan_gemm(
 def _sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
     """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
     for tile in tiles:
-        for slices in SPLIT_K_SLICES:
+        for slices in SPLIT_K_SLICES[: 1 if tile.fma else None]:
             plan = replace(tile, split_k_slices=slices)
             fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
             fits = fits and holds_accumulators(plan)
@@ -116,6 +116,8 @@ class _Costs:
     wide_copy: float = 0.41
     """Factor of one of two complex numbers."""
     mma: float = 1.0
+    fma: float = 1.2
+    """Cycles of a fused multiply-add of a warp."""
     mma_k: float = 16.8
     """Cycles of a warp for the k of one MMA, whatever it multiplies."""
     promotion: float = 25.4
@@ -192,7 +194,7 @@ def estimate(
     rate = costs.clock * warps / (warps + costs.waiting)
     store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
     store *= costs.scaled_store if precision.scaled else 1.0
-    k_tiles = _k_tiles(plan, k) + 0.0
+    k_tiles = k / plan.block_k if plan.fma else _k_tiles(plan, k) + 0.0
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
@@ -224,6 +226,10 @@ def _occupancy(plan: GemmPlan) -> int:
 
 def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
     """Return the cycles of all warps of a block for one k-tile, to share among four quarters."""
+    if plan.fma:
+        copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32
+        cycles = copies * _COSTS.copy * (_COSTS.wide_copy if plan.vector == 2 else 1.0)
+        return cycles + _COSTS.fma * plan.block_m * plan.block_n * plan.block_k * 4 / 32
     warps, mma_k = plan.threads / 32, precision.operand.mma_k
     rows, columns = plan.block_m / plan.warps_m / 8, plan.block_n / plan.warps_n / 8
     copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32

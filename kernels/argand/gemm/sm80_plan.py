@@ -34,7 +34,8 @@ class GemmPlan:
     that hold all of the k of its slice, whose scales are then its own; else a launch before it
     does. Each of ``split_k_slices`` blocks of a cluster computes a slice of k, and stores a part of
     the sum. ``triangle`` computes the tiles of the lower triangle alone, which are square.
-    ``long_strides`` takes strides that do not fit 32 bits.
+    ``long_strides`` takes strides that do not fit 32 bits. ``fma`` takes fused multiply-adds in
+    fp32 in place of MMAs; the lanes of a warp are then four by eight.
     """
 
     block_m: int
@@ -52,6 +53,7 @@ class GemmPlan:
     split_k_slices: int = 1
     triangle: bool = False
     long_strides: bool = False
+    fma: bool = False
 
     @property
     def threads(self) -> int:
@@ -71,6 +73,7 @@ class GemmPlan:
         """The plan in words, for a record's algorithm column."""
         slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
         triangle = ", lower triangle" if self.triangle else ""
+        triangle += ", by fma" if self.fma else ""
         return (
             f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages{slices}{triangle}"
         )
@@ -91,8 +94,16 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     rules = [
         (plan.block_k % (depth * plan.warps_k) == 0,
          f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
-        (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
-        (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
+        (plan.fma or plan.block_m % (16 * plan.warps_m) == 0,
+         "block_m must be a multiple of 16 warps_m"),
+        (plan.fma or plan.block_n % (8 * plan.warps_n) == 0,
+         "block_n must be a multiple of 8 warps_n"),
+        (not plan.fma or (plan.block_m % (8 * plan.warps_m) == plan.block_n % (16 * plan.warps_n)
+                          == 0 and plan.warps_k == plan.split_k_slices == 1),
+         "a lane of fma has two rows and two columns at least, and all of k"),
+        (not plan.fma or (precision.terms > 1 and not precision.scaled
+                          and "toward_zero" not in precision.roundings),
+         "fma computes split operands that are neither scaled nor cut"),
         (plan.promotion_interval % plan.block_k == 0,
          "promotion_interval must be a multiple of block_k"),
         (not plan.finds_absmax or precision.scaled,
@@ -149,6 +160,7 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
     triangle = "_t" if plan.triangle else ""
     strides = "_long" if plan.long_strides else ""
+    strides += "_fma" if plan.fma else ""
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
     )
@@ -209,8 +221,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
-    if plan.long_strides:
-        fields["long_strides"] = "true"
+    fields |= {x: "true" for x in ("long_strides", "fma") if getattr(plan, x)}
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     slices = plan.split_k_slices
     cluster = f"__cluster_dims__({slices}, 1, 1) " if slices > 1 else ""

@@ -13,7 +13,7 @@ import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.candidates import GemmChoice, GemmSizes
 from argand.gemm.sm80_plan import GemmPlan
-from argand.gemm.sm80_tiles import candidates
+from argand.gemm.sm80_tiles import FMA_TILES, candidates
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
@@ -36,6 +36,7 @@ TILES = [
     for precision in TENSOR
     for tile in candidates(PRECISIONS[precision], ARCHS["sm_80"])
 ]
+TILES += [pytest.param("3xtf32", tile, id=tile.name) for tile in FMA_TILES]
 
 
 @pytest.mark.parametrize(("precision", "tile"), TILES)

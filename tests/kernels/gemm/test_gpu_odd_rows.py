@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
 from argand.gemm.candidates import GemmChoice, GemmSizes
-from argand.gemm.sm80_tiles import candidates
+from argand.gemm.sm80_tiles import FMA_TILES, candidates
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import normal
@@ -66,7 +66,8 @@ def test_rows_of_wgmma(cp: Any, rng: np.random.Generator, precision: str, swappe
 def test_rows_of_mma_sync(cp: Any, rng: np.random.Generator, precision: str) -> None:
     for n in WIDTHS:
         a, b = (cp.asarray(normal(rng, *shape)) for shape in ((M, K), (K, n)))
-        for tile in candidates(PRECISIONS[precision], ARCHS["sm_80"]):
+        fma = FMA_TILES if precision == "3xtf32" else ()
+        for tile in (*candidates(PRECISIONS[precision], ARCHS["sm_80"]), *fma):
             with overridden(GemmChoice(tile=tile)):
                 assert_bits_stay(cp, a, b, n, precision=precision)
 

@@ -7,6 +7,8 @@
 // ones: re += ar br, re += ai (-bi), im += ar bi, im += ai br, for each pair of terms that the
 // precision keeps.
 #pragma once
+#include "device/conditional.cuh"
+#include "sm80_fma.cuh"
 #include "sm80_slices.cuh"
 #include "triangle.cuh"
 
@@ -119,8 +121,10 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         a_absmax = absmax;
         b_absmax = absmax + plan.block_m;
     }
-    int a_exponent[plan.warp_m() / 8] = {};
-    float a_scale[plan.warp_m() / 8] = {}, b_scale[plan.warp_n() / 8] = {};
+    constexpr int kRowEights = plan.fma ? 1 : plan.warp_m() / 8;
+    constexpr int kColumnEights = plan.fma ? 1 : plan.warp_n() / 8;
+    int a_exponent[kRowEights] = {};
+    float a_scale[kRowEights] = {}, b_scale[kColumnEights] = {};
     if constexpr (plan.scaled) {
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {
@@ -140,7 +144,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     // precision would grow with k. Promotion every `promotion_interval` keeps it at that of one
     // interval.
     constexpr bool kPromotes = plan.promotion_interval > 0;
-    Accumulators<plan> mma_accumulators, fp32_accumulators;
+    typename Conditional<plan.fma, FmaAccumulators<plan>, Accumulators<plan>>::Type
+        mma_accumulators, fp32_accumulators;
     mma_accumulators.clear();
     if constexpr (kPromotes) fp32_accumulators.clear();
     int read = 0, filled = plan.stages - 1;
@@ -152,18 +157,29 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         filled = read;
         const float2* stage = stages + read * kStageElements;
         read = read + 1 == plan.stages ? 0 : read + 1;
-        multiply_k_tile<plan>(mma_accumulators, stage, stage + plan.a_tile_elements(), a_row,
-                              b_column, k_group * (plan.block_k / plan.warps_k),
-                              args.k - int64(first_k_tile + k_tile) * plan.block_k, a_scale,
-                              b_scale, b_sign);
+        const float2* b_stage = stage + plan.a_tile_elements();
+        const int64 k_left = args.k - int64(first_k_tile + k_tile) * plan.block_k;
+        if constexpr (plan.fma) {
+            fma_k_tile<plan>(mma_accumulators, stage, b_stage, FmaLane<plan>(), k_left);
+        } else {
+            multiply_k_tile<plan>(mma_accumulators, stage, b_stage, a_row, b_column,
+                                  k_group * (plan.block_k / plan.warps_k), k_left, a_scale,
+                                  b_scale, b_sign);
+        }
         if constexpr (kPromotes) {
             constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
             if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
                 fp32_accumulators.promote(mma_accumulators);
         }
     }
-    Accumulators<plan>& result = kPromotes ? fp32_accumulators : mma_accumulators;
-    if constexpr (plan.sliced()) {
+    auto& result = kPromotes ? fp32_accumulators : mma_accumulators;
+    if constexpr (plan.fma) {
+        const float2* c = args.c + tile.batch * args.c_stride_batch + tile.m0 * args.c_stride_m +
+                          tile.n0 * args.c_stride_n;
+        float2* out = args.out + tile.batch * args.out_stride_batch +
+                      tile.m0 * args.out_stride_m + tile.n0 * args.out_stride_n;
+        store_fma<plan>(args, result, FmaLane<plan>(), c, out, args.m - tile.m0, args.n - tile.n0);
+    } else if constexpr (plan.sliced()) {
         __syncthreads();  // no stage is read any more
         reduce_and_store<plan>(args, result, tile.batch, tile.m0, tile.n0,
                                reinterpret_cast<float4*>(stages),

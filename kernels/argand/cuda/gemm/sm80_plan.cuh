@@ -29,6 +29,7 @@ struct GemmPlan {
     int vector;                 // complex numbers of one cp.async
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
     bool long_strides = false;  // strides do not fit 32 bits
+    bool fma = false;           // fused multiply-adds in fp32 in place of MMAs (sm80_fma.cuh)
 
     // Whether several warps or blocks have sums of the same elements.
     constexpr bool sliced() const { return warps_k * split_k_slices > 1; }
