@@ -8,7 +8,7 @@ from argand.precision import Precision
 # Microseconds on an H200, and cycles of a multiprocessor's quarter for what a warp does, fitted to
 # 18 shapes of k up to 32 (standard deviation 11%).
 _CLOCK = 1755.0
-_LAUNCH = 3.9
+_LAUNCH = 3.7
 _ROUND = {1: 0.5, 8: 0.7}
 """Latency of each further round of loads from memory or L2, by results of a lane."""
 _PER_K = {1: 30.0, 8: 60.0}

@@ -43,7 +43,6 @@ _TWO_TERMS = (
 FMA_TILES = (
     GemmPlan(32, 32, 32, 4, 2, 3, 64, fma=True),
     GemmPlan(64, 32, 32, 4, 2, 3, 64, fma=True),
-    GemmPlan(64, 64, 32, 4, 2, 3, 64, fma=True),
 )
 """By fused multiply-adds, for split operands; 64 of k are summed before they are promoted."""
 
