@@ -46,8 +46,8 @@ def parts_alone(workload: Workload, staged: Path, run: Path, device: Device) -> 
         transfer = transfer_to(device)
         names = list(file.outline.operands)
         readers = {name: SlabReader(file.dataset(name), file.part(name), 0) for name in names}
-        slots = [_views(transfer, readers, plan.step) for _ in range(2)]
-        starts = range(0, plan.length, plan.step)
+        slots = [_views(transfer, readers, plan.entries) for _ in range(2)]
+        starts = range(0, plan.length, plan.entries)
 
         def read() -> None:
             for index, at in enumerate(starts):
@@ -58,8 +58,8 @@ def parts_alone(workload: Workload, staged: Path, run: Path, device: Device) -> 
         inputs = slots[0]
         result = np.asarray(transfer.start(one.compute, inputs).wait()[0])
         if device.backend == "cuda":
-            found["copy"] = _copies(inputs, result, plan.length / plan.step, transfer)
-        found["compute"] = _compute(one.compute, inputs, device) * plan.length / plan.step
+            found["copy"] = _copies(inputs, result, plan.length / plan.entries, transfer)
+        found["compute"] = _compute(one.compute, inputs, device) * plan.length / plan.entries
         blank = blank_result(workload, one, device)
 
         def write() -> None:
@@ -76,11 +76,11 @@ def parts_alone(workload: Workload, staged: Path, run: Path, device: Device) -> 
     return found
 
 
-def _views(transfer: Any, readers: Mapping[str, SlabReader], step: int) -> dict[str, Any]:
+def _views(transfer: Any, readers: Mapping[str, SlabReader], entries: int) -> dict[str, Any]:
     return {
-        name: transfer.empty(int(np.prod(reader.shape(step))) * 8)
+        name: transfer.empty(int(np.prod(reader.shape(entries))) * 8)
         .view(np.complex64)
-        .reshape(reader.shape(step))
+        .reshape(reader.shape(entries))
         for name, reader in readers.items()
     }
 

@@ -164,7 +164,7 @@ WORKFLOW = _in(
      "            while writes:\n                writes.popleft().result()\n        self.busy",
      "        self.busy", ("stream_loop", "streaming_faults")),
     ("pieces: the last piece goes past the end", "steps/pieces.py",
-     "min(start + self.step, self.length)", "start + self.step", ("pieces",)),
+     "min(start + self.entries, self.length)", "start + self.entries", ("pieces",)),
     ("deliver: what was seen counts, not the limit", "steps/delivery.py",
      "record.error_limit <= case.tolerance", "record.rel_frobenius <= case.tolerance",
      ("provable", "products")),

@@ -134,8 +134,8 @@ def _fits(case: Case, record: Record) -> bool:
 
 def _above(error: float) -> float:
     """The next number of two digits that is no smaller."""
-    step = 10.0 ** (math.floor(math.log10(error)) - 1)
-    return math.ceil(error / step) * step
+    unit = 10.0 ** (math.floor(math.log10(error)) - 1)
+    return math.ceil(error / unit) * unit
 
 
 def _hint(case: Case, ours: list[Record]) -> str:
@@ -225,7 +225,7 @@ def deliver(
             product = with_coordinates(workload.product(staged, run.read(result)), beside)
             write_product(product_path, product, certificate, workload=name, kind=kind)
         else:
-            along = Slabs(pieces.axis, pieces.step, slabs)
+            along = Slabs(pieces.axis, pieces.entries, slabs)
             write_product(product_path, product, certificate, along, workload=name, kind=kind)
     proof = "" if chosen.verified else f" NOT PROVED ({chosen.reason})"
     log.info("%s", f"{chosen.precision},{proof} error {chosen.rel_frobenius:.2g}, {product.title}")

@@ -85,7 +85,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Pieces:
-    """``length`` entries of an axis in pieces of ``step``, a power of two unless it is all.
+    """``length`` entries of an axis in pieces of ``entries``, a power of two unless it is all.
 
     ``shared`` are the operands that every piece has whole, ``bytes`` what one piece takes with
     them and ``own`` without. Without an axis the one piece is everything.
@@ -93,17 +93,17 @@ class Pieces:
 
     axis: str | None
     length: int
-    step: int
+    entries: int
     shared: frozenset[str]
     bytes: int
     own: int
 
     def __len__(self) -> int:
-        return -(-self.length // self.step)
+        return -(-self.length // self.entries)
 
     def __iter__(self) -> Iterator[Piece]:
-        for start in range(0, self.length, self.step):
-            yield Piece(self.axis, start, min(start + self.step, self.length))
+        for start in range(0, self.length, self.entries):
+            yield Piece(self.axis, start, min(start + self.entries, self.length))
 
 
 def pieces_of(workload: Workload, outline: Staged, most: int | None = None) -> Pieces:
@@ -133,5 +133,5 @@ def _along(axis: str, outline: Staged, found: Sizes, most: int) -> Pieces | None
     )
     common = sum(found.operands.get(name, 0) for name in shared)
     entry = max(1, (found.volume - common) // length)
-    step = 1 << (max(1, min(length, max(most, common) // entry)).bit_length() - 1)
-    return Pieces(axis, length, step, shared, common + step * entry, step * entry)
+    entries = 1 << (max(1, min(length, max(most, common) // entry)).bit_length() - 1)
+    return Pieces(axis, length, entries, shared, common + entries * entry, entries * entry)

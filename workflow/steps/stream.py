@@ -85,15 +85,15 @@ class Stream:
         self.busy.read = 0.0  # of the run alone
         return result
 
-    def run(self, start: int, length: int, step: int) -> None:
-        """Compute the entries from ``start`` in chunks of ``step``.
+    def run(self, start: int, length: int, entries: int) -> None:
+        """Compute the entries from ``start`` in chunks of ``entries``.
 
         Raises NoRoomError where a chunk does not fit on the device, and what reading, computing or
         writing raise.
         """
         began = time.perf_counter()
-        slots = self._host_memory(step)
-        spans = [range(at, min(at + step, length)) for at in range(start, length, step)]
+        slots = self._host_memory(entries)
+        spans = [range(at, min(at + entries, length)) for at in range(start, length, entries)]
         with _threads() as (reader, writer):
             turns: deque[tuple[range, Turn]] = deque()
             reads: deque[Future[None]] = deque()

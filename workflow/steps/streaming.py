@@ -78,11 +78,11 @@ def exceeds(workload: Workload, outline: Staged, precision: Precision, memory: i
 
 @dataclass(frozen=True)
 class Plan:
-    """Chunks of ``step`` of the ``length`` entries of an axis."""
+    """Chunks of ``entries`` of the ``length`` entries of an axis."""
 
     axis: str
     length: int
-    step: int
+    entries: int
 
 
 def plan_chunks(
@@ -104,16 +104,16 @@ def plan_chunks(
         if kept + entry <= memory:
             room = min(memory - kept, SHARE * MOST_CHUNK_BYTES)
             most = -(-lengths[axis] // LEAST_CHUNKS)
-            step = max(1, min(int(room / entry), most))
-            return Plan(axis, lengths[axis], step // _grain(step) * _grain(step))
+            entries = max(1, min(int(room / entry), most))
+            return Plan(axis, lengths[axis], entries // _grain(entries) * _grain(entries))
         tried.append(f"{in_words(int(kept + entry))} for one of axis {axis}")
     needs = " or ".join(tried) or f"{in_words(int(WORKSPACE * moved))}, and no axis to stream along"
     raise DeviceError(f"does not fit into {in_words(memory)} of device memory: needs {needs}")
 
 
-def _grain(step: int) -> int:
-    """The most entries that a chunk of the file has: a power of two, so that steps are halved."""
-    return 1 << max(0, (step // _GRAINS).bit_length() - 1)
+def _grain(entries: int) -> int:
+    """The most entries that a chunk of the file has: a power of two, so that chunks are halved."""
+    return 1 << max(0, (entries // _GRAINS).bit_length() - 1)
 
 
 def _shared(outline: Staged, axis: str) -> list[str]:
@@ -177,7 +177,7 @@ def stream_result(
         shape = list(result.shape)
         at = axes.index(plan.axis)
         shape[at] = plan.length
-        with writer.slabs(blank, shape, result.dtype, at, _grain(plan.step)) as slabs:
+        with writer.slabs(blank, shape, result.dtype, at, _grain(plan.entries)) as slabs:
             stream.write = slabs.write
             _run(stream, plan, slabs.grain, log)
     busy = stream.busy
@@ -229,9 +229,9 @@ def _first(stream: Stream, plan: Plan, log: Logger) -> tuple[Plan, Any]:
     """The first chunk's result, in chunks that fit; the last one's size is warmed up too."""
     while True:
         try:
-            result = stream.first(plan.step)
-            if plan.length % plan.step:
-                stream.first(plan.length % plan.step)
+            result = stream.first(plan.entries)
+            if plan.length % plan.entries:
+                stream.first(plan.length % plan.entries)
             return plan, result
         except MemoryError as error:
             plan = _halved(stream, plan, 1, error, log)
@@ -242,7 +242,7 @@ def _run(stream: Stream, plan: Plan, grain: int, log: Logger) -> None:
     position = 0
     while position < plan.length:
         try:
-            stream.run(position, plan.length, plan.step)
+            stream.run(position, plan.length, plan.entries)
             return
         except NoRoomError as error:
             position = error.position
@@ -250,14 +250,15 @@ def _run(stream: Stream, plan: Plan, grain: int, log: Logger) -> None:
 
 
 def _halved(stream: Stream, plan: Plan, grain: int, error: MemoryError, log: Logger) -> Plan:
-    if plan.step <= grain:
+    if plan.entries <= grain:
         raise MemoryError(
-            f"not even a chunk of {plan.step} along axis {plan.axis} fits on the device ({error})"
+            f"not even a chunk of {plan.entries} along axis {plan.axis} fits on the device "
+            f"({error})"
         ) from error
-    step = max(grain, plan.step // 2 // grain * grain)
+    entries = max(grain, plan.entries // 2 // grain * grain)
     log.warning(
         "out of memory on the device with chunks of %d along axis %s: going on with %d",
-        plan.step, plan.axis, step,
+        plan.entries, plan.axis, entries,
     )  # fmt: skip
     stream.transfer.drop()
-    return replace(plan, step=step)
+    return replace(plan, entries=entries)

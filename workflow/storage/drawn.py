@@ -48,19 +48,19 @@ class Box:
 class Stretched:
     """An array that comes in stretches of an axis, from the first to the last.
 
-    ``read`` gives them, each time that it is called: the first entry and the values, of ``step``
-    entries but for the last; ``step`` is a power of two.
+    ``read`` gives them, each time that it is called: the first entry and the values, ``entries``
+    at a time but for the last; ``entries`` is a power of two.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     axis: int
-    step: int
+    entries: int
     read: Callable[[], Iterable[tuple[int, Array]]]
 
     def write(self, group: h5py.Group, name: str) -> h5py.Dataset:
         """A new dataset with checksums, one stretch in memory at a time."""
-        with SlabWriter(group, name, self.shape, self.dtype, self.axis, self.step) as writer:
+        with SlabWriter(group, name, self.shape, self.dtype, self.axis, self.entries) as writer:
             for start, values in self.read():
                 writer.write(start, values)
             writer.finish()

@@ -150,7 +150,7 @@ class ProductOperand:
         One stretch is kept, so that a small one is read once.
         """
         dtype = np.dtype(self.header.dtype)
-        axis, step = self._stretches()
+        axis, entries = self._stretches()
         length, shape = self.map.shape[axis], self.map.shape
         place = self.map.place(self.map.axes[axis])
         kept = [number for number, one in enumerate(self.picked.axes) if one.kept]
@@ -159,16 +159,16 @@ class ProductOperand:
         def read(start: int) -> Array:
             part = self.picked
             if place is not None:
-                part = part.stretch(kept[place], start, min(start + step, length))
+                part = part.stretch(kept[place], start, min(start + entries, length))
             data = part.read(array).transpose(self.map.order)
             data = data.reshape(*shape[:axis], -1, *shape[axis + 1 :])
             return np.ascontiguousarray(data, dtype)
 
         def stretches() -> Iterator[tuple[int, Array]]:
-            for start in range(0, length, step):
+            for start in range(0, length, entries):
                 yield start, read(start)
 
-        return Stretched(shape, dtype, axis, step, stretches)
+        return Stretched(shape, dtype, axis, entries, stretches)
 
     def _stretches(self) -> tuple[int, int]:
         """The axis, not the last, whose entries are small enough, and a power of two of them."""

@@ -40,11 +40,11 @@ class Slabs:
     """A product's data in stretches of an axis, for what is larger than memory.
 
     ``read`` gives, each time it is called, all of them in order: the first entry and the data, of
-    ``step`` entries but the last; ``step`` is a power of two.
+    ``entries`` of the axis but the last; ``entries`` is a power of two.
     """
 
     axis: str
-    step: int
+    entries: int
     read: Callable[[], Iterable[tuple[int, Array]]]
 
 
@@ -162,7 +162,7 @@ def _write_signal(
     if slabs is None:
         return write_dataset(group, name, product.data)
     data, axis = product.data, product.axes.index(slabs.axis)
-    with SlabWriter(group, name, data.shape, data.dtype, axis, slabs.step) as writer:
+    with SlabWriter(group, name, data.shape, data.dtype, axis, slabs.entries) as writer:
         for start, values in slabs.read():
             writer.write(start, values)
         writer.finish()

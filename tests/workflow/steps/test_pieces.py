@@ -100,7 +100,7 @@ def test_cover_the_axis_and_keep_to_their_size(name: str) -> None:
         assert len(list(found)) == len(found)
         shared = sum(sizes(workload, outline).operands[one] for one in found.shared)
         assert found.bytes == found.own + shared
-        assert found.own <= max(most, shared) or found.step == 1
+        assert found.own <= max(most, shared) or found.entries == 1
         assert (found.axis is None) == (sizes(workload, outline).volume <= most)
 
 
