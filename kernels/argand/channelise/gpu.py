@@ -8,15 +8,12 @@ from typing import Any
 import cupy
 import numpy as np
 
+from argand.channelise.gpu_unfused import filter_then_transform
 from argand.channelise.plan import (
     COMPONENTS,
-    FILTER_ARGUMENTS,
-    FILTER_THREADS,
     KERNEL_ARGUMENTS,
     ChannelisePlan,
     check_plan,
-    filter_name,
-    filter_source,
     kernel_name,
     kernel_source,
     plan_of,
@@ -33,7 +30,6 @@ from argand.channelise.sm90_plan import (
     specialized_source,
 )
 from argand.device import Device, gpu
-from argand.dft.api import dft
 from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
@@ -51,10 +47,6 @@ WAVES = 4
 """Waves that several rows or phases are cut into; a single one is one wave of equal chunks."""
 _MOST_FRAMES = 1 << 30
 """Most frames of a chunk: the kernel counts them in 32 bits."""
-_WORKSPACE_BYTES = 256 << 20
-"""Largest workspace of filtered real samples, whose transforms are longer than the result."""
-_FILTER_BLOCKS = 16
-"""Most blocks of the filter alone on a multiprocessor."""
 
 
 def channelise(
@@ -76,7 +68,7 @@ def channelise(
             device = gpu(cupy.cuda.Device().id)
             plan = _plan(problem, device)
             if plan is None:
-                _filtered_then_transformed(problem, x, coefficients, target, device)
+                filter_then_transform(problem, x, coefficients, target, device)
             else:
                 _in_one_kernel(problem, plan, x, coefficients, target, device)
         return target
@@ -208,56 +200,3 @@ def _kernel_launch(
 def device_twiddles(plan: ChannelisePlan, device: int) -> Any:
     """Return `twiddle_tables` on a device, copied there once."""
     return cupy.asarray(twiddle_tables(plan))
-
-
-def _filtered_then_transformed(
-    problem: ChanneliseProblem, x: Any, coefficients: Any, target: Any, device: Device
-) -> None:
-    """Write the spectra by the filter alone and `argand.dft`, in place where sizes are equal."""
-    precision, real = problem.precision, problem.real
-    if isinstance(x, Pairs):
-        x = x.to_complex64()
-    kind = precision.real_output if real else precision.output
-    given = cupy.ascontiguousarray(x.astype(kind, copy=False))
-    taps = cupy.asarray(coefficients.astype(precision.real_output))
-    result = target.reshape(-1, problem.bins)
-    count = len(result)
-    if real:
-        each = np.dtype(precision.output).itemsize * problem.channels
-        count = min(count, max(1, _WORKSPACE_BYTES // each))
-    filtered = cupy.empty((count, problem.channels), precision.output) if real else result
-    for first in range(0, len(result), count):
-        some = filtered[: min(count, len(result) - first)]
-        _filter(problem, given, taps, some, first, device)
-        dft(some, precision=precision, out=some)
-        if real:
-            result[first : first + len(some)] = some[:, : problem.bins]
-
-
-def _filter(
-    problem: ChanneliseProblem, x: Any, taps: Any, out: Any, first: int, device: Device
-) -> None:
-    dtype, real = problem.precision.output, problem.real
-    launch = _filter_launch(
-        dtype, real, problem.channels, problem.taps, problem.hop,
-        min(-(-out.size // FILTER_THREADS), _FILTER_BLOCKS * device.sm_count), device,
-    )  # fmt: skip
-    launch({
-        "x": x.data.ptr, "out": out.data.ptr, "coefficients": taps.data.ptr,
-        "samples": problem.samples, "spectra": problem.spectra, "first": first, "count": len(out),
-    })  # fmt: skip
-    if launches.watching:
-        launches.note(filter_name(dtype, real=real))
-
-
-@lru_cache(maxsize=64)
-def _filter_launch(
-    dtype: str, real: bool, channels: int, taps: int, hop: int, blocks: int, device: Device
-) -> BoundKernel:
-    name = filter_name(dtype, real=real)
-    kernel = load(filter_source(dtype, real=real), device.target, name)
-    layout = arguments_dtype(FILTER_ARGUMENTS)
-    values = dict.fromkeys(layout.names or (), 0) | {
-        "channels": channels, "taps": taps, "hop": hop,
-    }  # fmt: skip
-    return BoundKernel(kernel, blocks, FILTER_THREADS, Arguments(layout, values))

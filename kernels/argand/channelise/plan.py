@@ -32,21 +32,15 @@ LARGEST_BATCH = 32
 """Spectra of a batch at most: the loop over them is unrolled."""
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
 """Types of samples that the kernel reads: name of ``Component``, bytes of a unit (units.cuh)."""
-FILTER_THREADS = 256
 _FEWER = (1, 3 / 4, 1 / 2, 1 / 4)
 """Parts of a plan's blocks that `without_spills` tries."""
 _RESERVED = 1024
 """Bytes of shared memory that CUDA reserves in each block."""
-# ChanneliseArguments and FilterArguments of cuda/channelise/plan.cuh.
+# ChanneliseArguments of cuda/channelise/plan.cuh.
 KERNEL_ARGUMENTS = (
     ("const void*", "x"), ("float2*", "out"), ("const float*", "coefficients"),
     ("const float2*", "twiddles"), ("int64", "row_stride"), ("int64", "spectra"),
     ("int64", "items"), ("int64", "chunks"), ("int64", "batches"), ("int64", "hop"),
-)  # fmt: skip
-FILTER_ARGUMENTS = (
-    ("const void*", "x"), ("void*", "out"), ("const void*", "coefficients"), ("int64", "samples"),
-    ("int64", "spectra"), ("int64", "first"), ("int64", "count"), ("int", "channels"),
-    ("int", "taps"), ("int", "hop"),
 )  # fmt: skip
 
 
@@ -261,21 +255,3 @@ def without_spills(plan: ChannelisePlan, component: str, target: str) -> Channel
         if not found.resources[kernel_name(one, component)].spill_stores:
             return one
     return plan
-
-
-def filter_name(dtype: str, *, real: bool) -> str:
-    """Return the name of the filter alone, for results of a type."""
-    return f"channelise_filter_{dtype}_{'real' if real else 'complex'}"
-
-
-def filter_source(dtype: str, *, real: bool) -> str:
-    """Return the CUDA C++ of the filter alone; ``dtype`` is complex64 or complex128."""
-    component = "double" if dtype == "complex128" else "float"
-    return (
-        '#include "channelise/filter.cuh"\n'
-        f"{size_check('FilterArguments', FILTER_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({FILTER_THREADS})\n'
-        f"{filter_name(dtype, real=real)}(const __grid_constant__ FilterArguments args) {{\n"
-        f"    filter_samples<{component}, {str(real).lower()}>(args);\n"
-        "}\n"
-    )

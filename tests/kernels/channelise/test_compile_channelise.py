@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from math import prod
 from types import SimpleNamespace
 from typing import Any
@@ -12,12 +13,17 @@ from typing import Any
 import pytest
 from argand import PRECISIONS, ChanneliseProblem
 from argand.channelise import plan as plan_module
+from argand.channelise.filter_plan import (
+    FILTER_THREADS,
+    FLOAT64,
+    filter_chunks,
+    filter_name,
+    filter_source,
+)
 from argand.channelise.plan import (
     COMPONENTS,
     ChannelisePlan,
     check_plan,
-    filter_name,
-    filter_source,
     kernel_name,
     kernel_source,
     plan_of,
@@ -91,10 +97,34 @@ def test_a_kernel_that_spills_gets_fewer_blocks() -> None:
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("real", [False, True])
-def test_filters_compile(arch: Arch, dtype: str, real: bool) -> None:
-    assert_clean(filter_source(dtype, real=real), arch.target, filter_name(dtype, real=real))
+@pytest.mark.parametrize(
+    ("component", "real", "sliding"),
+    [("int8", False, True), ("float64", True, False)] if not EXHAUSTIVE
+    else list(product([*COMPONENTS, FLOAT64], (False, True), (False, True))),
+)  # fmt: skip
+def test_filters_compile(arch: Arch, component: str, real: bool, sliding: bool) -> None:
+    source = filter_source(component, real=real, sliding=sliding)
+    assert_clean(source, arch.target, filter_name(component, real=real, sliding=sliding))
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("channels", [37, 256, 4075])
+@pytest.mark.parametrize("oversampling", ["1", "4/3"])
+@pytest.mark.parametrize("count", [1, 1000])
+def test_every_spectrum_is_filtered_once(
+    rows: int, channels: int, oversampling: str, count: int
+) -> None:
+    fraction = Fraction(oversampling)
+    one = ChanneliseProblem((rows,), 1, channels, 8, fraction, False, PRECISIONS["fp32"])
+    found = filter_chunks(one, rows, count, 132)
+    assert (
+        found.columns * found.column_blocks >= channels > found.columns * (found.column_blocks - 1)
+    )
+    assert found.items == rows * one.phases * found.chunks
+    assert found.chunks * found.chunk * one.phases >= count
+    assert (found.chunks - 1) * found.chunk * one.phases < count
+    beside = FILTER_THREADS // found.columns
+    assert found.blocks // found.column_blocks * beside >= found.items
 
 
 @pytest.mark.parametrize("bank", BANKS + MORE, ids=str)

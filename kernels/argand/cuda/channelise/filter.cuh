@@ -1,32 +1,108 @@
 // The filter alone, for lengths and precisions whose transforms another kernel computes: sums of
 // taps for each spectrum and residue, in the order of residues.
+//
+// A thread has a residue and goes along the spectra of one phase, `kTogether` at a time: each sample
+// that it loads is added to all of them. Neighbours of the block have neighbouring residues, and a
+// block's spectra follow each other, so that samples of a window are read again from L1.
 #pragma once
 #include "plan.cuh"
+#include "units.cuh"
 
-template <typename Real, bool RealSamples>
+constexpr int kTogether = 4;  // spectra of a thread
+
+// A sample as a number of the sum's type.
+template <typename Real, Component Of, bool RealSamples>
+struct FilterSample;
+
+template <Component Of>
+struct FilterSample<float, Of, false> {
+    static __device__ __forceinline__ float2 load(const void* x, int64 at) {
+        return global_unit<Of>(static_cast<const unsigned char*>(x) + at * Unit<Of>::kBytes);
+    }
+};
+
+template <Component Of>
+struct FilterSample<float, Of, true> {
+    static __device__ __forceinline__ float2 load(const void* x, int64 at) {
+        constexpr int kBytes = Unit<Of>::kBytes / 2;
+        return {RealSample<Of>::load(static_cast<const unsigned char*>(x) + at * kBytes), 0.0f};
+    }
+};
+
+template <Component Of>
+struct FilterSample<double, Of, false> {
+    static __device__ __forceinline__ double2 load(const void* x, int64 at) {
+        return __ldg(static_cast<const double2*>(x) + at);
+    }
+};
+
+template <Component Of>
+struct FilterSample<double, Of, true> {
+    static __device__ __forceinline__ double2 load(const void* x, int64 at) {
+        return {__ldg(static_cast<const double*>(x) + at), 0.0};
+    }
+};
+
+// With `Sliding` spectra of a phase are one frame apart, and coefficients stay in registers from a
+// frame to the next.
+template <typename Real, Component Of, bool RealSamples, bool Sliding>
 __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
-    const Real* const h = static_cast<const Real*>(args.coefficients);
-    Complex<Real>* const out = static_cast<Complex<Real>*>(args.out);
-    const int64 all = args.count * args.channels;
-    for (int64 at = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; at < all;
-         at += static_cast<int64>(gridDim.x) * blockDim.x) {
-        const int64 number = args.first + at / args.channels;
-        const int64 row = number / args.spectra, begin = number % args.spectra * args.hop;
-        int l = static_cast<int>(at % args.channels) - static_cast<int>(begin % args.channels);
-        if (l < 0) l += args.channels;
-        const int64 from = row * args.samples + begin + l;
-        Complex<Real> sum = {Real(0), Real(0)};
-        for (int t = 0; t < args.taps; ++t) {
-            const int64 n = static_cast<int64>(t) * args.channels;
-            const Real c = h[l + n];
-            if constexpr (RealSamples) {
-                sum.x += c * static_cast<const Real*>(args.x)[from + n];
-            } else {
-                const Complex<Real> x = static_cast<const Complex<Real>*>(args.x)[from + n];
-                sum.x += c * x.x;
-                sum.y += c * x.y;
-            }
+    using Sample = FilterSample<Real, Of, RealSamples>;
+    const int groups = static_cast<int>(blockDim.x) / args.columns;
+    const int group = static_cast<int>(threadIdx.x) / args.columns;
+    const int column = static_cast<int>(blockIdx.x % args.column_blocks) * args.columns +
+                       static_cast<int>(threadIdx.x) % args.columns;
+    int64 item = static_cast<int64>(blockIdx.x / args.column_blocks) * groups + group;
+    if (group >= groups || column >= args.channels || item >= args.items) return;
+    const int64 first = item % args.chunks * args.chunk;  // of the spectra of the phase
+    item /= args.chunks;
+    const int64 phase = item % args.phases, row = item / args.phases;
+    int64 left = (args.count - phase + args.phases - 1) / args.phases - first;
+    if (left > args.chunk) left = args.chunk;
+    const int64 start = (args.first + phase) * args.hop;
+    int l = column - static_cast<int>(start % args.channels);
+    if (l < 0) l += args.channels;
+    const int64 hop = static_cast<int64>(args.frames) * args.channels;
+    int64 at = row * args.samples + start + first * hop + l;
+    const Real* const h = static_cast<const Real*>(args.coefficients) + l;
+    Complex<Real>* to = static_cast<Complex<Real>*>(args.out) +
+                        (row * args.count + phase + first * args.phases) * args.channels + column;
+#pragma unroll 1
+    for (; left > 0; left -= kTogether) {
+        const int valid = left < kTogether ? static_cast<int>(left) : kTogether;
+        const int frames = args.taps + (valid - 1) * args.frames;
+        Complex<Real> sums[kTogether];
+        Real window[kTogether];
+#pragma unroll
+        for (int s = 0; s < kTogether; ++s) {
+            sums[s] = {Real(0), Real(0)};
+            window[s] = Real(0);
         }
-        out[at] = sum;
+        int64 from = at;
+        int tap = 0;  // of the first spectrum, in coefficients
+#pragma unroll 4
+        for (int f = 0; f < frames; ++f) {
+            const Complex<Real> x = Sample::load(args.x, from);
+            if constexpr (Sliding) {
+#pragma unroll
+                for (int s = kTogether - 1; s > 0; --s) window[s] = window[s - 1];
+                if (f < args.taps) window[0] = __ldg(h + tap);
+            }
+#pragma unroll
+            for (int s = 0; s < kTogether; ++s) {
+                const int t = f - s * args.frames;
+                if (t < 0 || t >= args.taps) continue;  // what is not finite stays in its spectra
+                const Real c = Sliding ? window[s] : __ldg(h + t * args.channels);
+                sums[s].x += c * x.x;
+                if constexpr (!RealSamples) sums[s].y += c * x.y;
+            }
+            from += args.channels;
+            tap += args.channels;
+        }
+#pragma unroll
+        for (int s = 0; s < kTogether; ++s)
+            if (s < valid) to[static_cast<int64>(s) * args.phases * args.channels] = sums[s];
+        at += kTogether * hop;
+        to += static_cast<int64>(kTogether) * args.phases * args.channels;
     }
 }

@@ -48,18 +48,25 @@ struct ChanneliseArguments {
     int64 items;       // rows, chunks and phases
     int64 chunks;      // of a phase's spectra
     int64 batches;     // of a chunk
-    int64 hop;        // from a spectrum to the next
+    int64 hop;         // from a spectrum to the next
 };
 
+// Filled in by argand/channelise/gpu_unfused.py.
 struct FilterArguments {
     const void* x;
-    void* out;
+    void* out;  // (rows, count, channels)
     const void* coefficients;
-    int64 samples;  // of a row
-    int64 spectra;  // of a row
-    int64 first;    // of the spectra of all rows, and
+    int64 samples;  // from row to row of x
+    int64 first;    // spectrum of each row, and
     int64 count;    // how many
+    int64 items;    // rows, phases and chunks
+    int64 chunks;   // of a phase's spectra
+    int64 chunk;    // spectra of one
     int channels;
     int taps;
     int hop;
+    int phases;
+    int frames;
+    int columns;        // residues of a block
+    int column_blocks;  // blocks of a spectrum
 };

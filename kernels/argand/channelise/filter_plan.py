@@ -1,0 +1,95 @@
+"""The filter alone: its source, and how spectra are divided. Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.channelise.plan import COMPONENTS
+from argand.channelise.problem import ChanneliseProblem
+from argand.runtime.arguments import size_check
+
+FILTER_THREADS = 256
+FLOAT64 = "float64"
+"""The type of components at fp64; others are summed in fp32."""
+_TOGETHER = 4
+"""Spectra of a thread at a time (`kTogether` of cuda/channelise/filter.cuh)."""
+_SHORTEST = 4 * _TOGETHER
+"""Spectra of a chunk at least: a chunk reads the taps of its first one alone."""
+_BLOCKS = 16
+"""Blocks for each multiprocessor, where spectra are enough for as many chunks."""
+# FilterArguments of cuda/channelise/plan.cuh.
+FILTER_ARGUMENTS = (
+    ("const void*", "x"), ("void*", "out"), ("const void*", "coefficients"), ("int64", "samples"),
+    ("int64", "first"), ("int64", "count"), ("int64", "items"), ("int64", "chunks"),
+    ("int64", "chunk"),
+    *(("int", name) for name in (
+        "channels", "taps", "hop", "phases", "frames", "columns", "column_blocks",
+    )),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FilterChunks:
+    """How the spectra of a launch are divided among blocks.
+
+    Attributes:
+        columns: residues of a block; a block of few has several chunks beside each other.
+        column_blocks: blocks of a spectrum.
+        chunks: of the spectra of a row and phase.
+        chunk: spectra of one.
+        items: rows, phases and chunks.
+        blocks: of the grid.
+    """
+
+    columns: int
+    column_blocks: int
+    chunks: int
+    chunk: int
+    items: int
+    blocks: int
+
+
+def filter_chunks(problem: ChanneliseProblem, rows: int, count: int, sm_count: int) -> FilterChunks:
+    """Return how ``count`` spectra of each of ``rows`` are divided on so many multiprocessors."""
+    columns = min(problem.channels, FILTER_THREADS)
+    column_blocks = -(-problem.channels // columns)
+    beside = FILTER_THREADS // columns
+    of_phase = -(-count // problem.phases)
+    apart = rows * problem.phases
+    chunks = max(1, _BLOCKS * sm_count * beside // (column_blocks * apart))
+    chunk = max(_SHORTEST, -(-of_phase // chunks))
+    chunk = -(-chunk // _TOGETHER) * _TOGETHER
+    chunks = -(-of_phase // chunk)
+    items = apart * chunks
+    return FilterChunks(
+        columns, column_blocks, chunks, chunk, items, -(-items // beside) * column_blocks
+    )
+
+
+def filter_name(component: str, *, real: bool, sliding: bool) -> str:
+    """Return the name of the filter alone, for samples of components of a type."""
+    kind = "real" if real else "complex"
+    return f"channelise_filter_{component}_{kind}{'_sliding' if sliding else ''}"
+
+
+def filter_source(component: str, *, real: bool, sliding: bool) -> str:
+    """Return the CUDA C++ of the filter alone.
+
+    ``component`` is a type of `COMPONENTS`, or float64; ``sliding`` says that the spectra of a
+    phase are one frame apart.
+    """
+    kind = "fp32" if component == FLOAT64 else COMPONENTS[component][0]
+    form = (
+        f"{'double' if component == FLOAT64 else 'float'}, Component::{kind}, {str(real).lower()}, "
+        f"{str(sliding).lower()}"
+    )
+    return (
+        '#include "channelise/filter.cuh"\n'
+        f"{size_check('FilterArguments', FILTER_ARGUMENTS)}"
+        f"static_assert(kTogether == {_TOGETHER});\n"
+        f'extern "C" __global__ void __launch_bounds__({FILTER_THREADS})\n'
+        f"{filter_name(component, real=real, sliding=sliding)}("
+        "const __grid_constant__ FilterArguments args) {\n"
+        f"    filter_samples<{form}>(args);\n"
+        "}\n"
+    )
