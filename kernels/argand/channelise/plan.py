@@ -28,6 +28,8 @@ _ROOM = ((8192, 2), (8192, 1), (12288, 2), (12288, 1), (16384, 1), (LARGEST_POIN
 """Numbers of a batch's transforms in shared memory, and blocks of a multiprocessor."""
 _MOST_LOADED = 12
 """Frames that a batch loads, where each residue has an address of its own: more make it spill."""
+_MOST_TAPS = 32
+"""Most taps of a thread's window."""
 LARGEST_BATCH = 32
 """Spectra of a batch at most: the loop over them is unrolled."""
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
@@ -104,7 +106,7 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
         raise PlanError(f"radices must be from 1 to {LARGEST_RADIX}, the last from 2 on")
     if any(max(prime_factors(radix), default=1) > LARGEST_PRIME for radix in plan.radices):
         raise PlanError(f"radices must have prime factors up to {LARGEST_PRIME}: {plan.radices}")
-    if plan.taps * plan.radices[0] > _window(plan.phases, plan.real):
+    if plan.radices[0] > _most_residues(plan.taps, plan.phases, plan.real):
         raise PlanError(f"{plan.taps} taps of {plan.radices[0]} residues take too many registers")
     if not 1 <= plan.batch <= LARGEST_BATCH:
         raise PlanError(f"batch must be from 1 to {LARGEST_BATCH}, got {plan.batch}")
@@ -145,7 +147,7 @@ def _plans(
     points: int, taps: int, phases: int, frames: int, real: bool
 ) -> Iterator[ChannelisePlan]:
     """Candidate plans, the best first."""
-    most = _window(phases, real) // taps
+    most = _most_residues(taps, phases, real)
     spectra = LARGEST_BATCH if phases == 1 else max(4, _MOST_LOADED // frames)
     for first in (4, 2, 8, 6, 5, 3, 1):
         if points % first or first > most:
@@ -166,13 +168,14 @@ def _plans(
                     )  # fmt: skip
 
 
-def _window(phases: int, real: bool) -> int:
-    """Most units of a thread's window, taps times R0, that leave registers for two blocks.
+def _most_residues(taps: int, phases: int, real: bool) -> int:
+    """Most residues of a thread, R0, whose windows of taps leave registers for two blocks.
 
-    Half as many where a unit has two coefficients (real samples) or each residue an address of its
-    own (oversampled).
+    They are of 32 units together, or of 16 where a unit has two coefficients (real samples) or each
+    residue an address of its own (oversampled): then a single one may still have 32, in one block.
     """
-    return 16 if real or phases > 1 else 32
+    most = (16 if real or phases > 1 else 32) // taps
+    return 1 if most == 0 and taps <= _MOST_TAPS else most
 
 
 def _factors(columns: int) -> Iterator[tuple[int, int]]:

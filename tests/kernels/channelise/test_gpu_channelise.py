@@ -39,6 +39,9 @@ BANKS = {
     "130 channels": bank(130, 6, 50, seed=19),
     "one tap": bank(1024, 1, 50, seed=20),
     "32 taps": bank(32, 32, 70, seed=21),
+    "24 taps, real": bank(64, 24, 60, kind="int8", seed=29),
+    "32 taps, oversampled": bank(48, 32, 60, oversampling="4/3", seed=34),
+    "a prime, oversampled": bank(74, 5, 61, oversampling=2, kind="int16 pairs", seed=35),
     "one spectrum": bank(1024, 8, 1, seed=22),
     "8192 real channels": bank(8192, 4, 7, kind="float32", seed=23),
     "a prime": bank(37, 3, 60, leading=(2,), seed=24),
@@ -47,7 +50,14 @@ BANKS = {
     "odd and real": bank(15, 4, 40, kind="float64", seed=27),
     "odd hop and real": bank(12, 4, 50, oversampling="4/3", kind="float32", seed=28),
 }
-OTHERS = ("a prime", "too long", "many taps", "odd and real", "odd hop and real")
+OTHERS = (
+    "a prime",
+    "a prime, oversampled",
+    "too long",
+    "many taps",
+    "odd and real",
+    "odd hop and real",
+)
 """Banks that the kernel does not take."""
 
 
