@@ -30,7 +30,7 @@ from workflow.accuracy.channelise_bounds import channelise_bound
 
 BANKS = (
     (16, 4, "1", 37), (12, 5, "4/3", 20), (1024, 8, "1", 11), (1024, 8, "4/3", 7), (64, 6, "2", 19),
-    (37, 3, "1", 5), (4096, 8, "1", 3),
+    (37, 3, "1", 5), (4096, 8, "1", 9), (2048, 5, "1", 23), (15, 40, "3/2", 21),
 )  # fmt: skip
 """Channels, taps, oversampling and spectra."""
 _SEED = 1

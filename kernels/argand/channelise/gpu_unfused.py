@@ -21,6 +21,7 @@ from argand.channelise.plan import COMPONENTS
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Device
 from argand.dft.api import dft
+from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace as launches
 from argand.runtime.arguments import Arguments, arguments_dtype
@@ -28,13 +29,16 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 
 _WORKSPACE_BYTES = 256 << 20
-"""Largest workspace of filtered real samples, whose transforms are longer than the result."""
+"""Largest workspace of transforms of filtered real samples, which are longer than the result."""
 
 
 def filter_then_transform(
     problem: ChanneliseProblem, x: Any, coefficients: Any, target: Any, device: Device
 ) -> None:
-    """Write the spectra by the filter alone and `argand.dft`, in place where sizes are equal."""
+    """Write the spectra by the filter alone and `argand.dft`, in place where sizes are equal.
+
+    At fp32 and fp64 real samples have cuFFT's transforms of real rows.
+    """
     given, component = _components(problem, x)
     taps = cupy.asarray(coefficients.astype(problem.precision.real_output))
     rows, spectra, precision = problem.rows, problem.spectra, problem.precision
@@ -46,15 +50,17 @@ def filter_then_transform(
     each = np.dtype(precision.output).itemsize * problem.channels
     most = max(1, _WORKSPACE_BYTES // each)  # spectra
     together, count = max(1, min(rows, most // spectra)), min(spectra, most)
-    workspace = cupy.empty((together, count, problem.channels), precision.output)
+    workspace = cupy.empty(together * count * problem.channels, precision.real_output)
     for row in range(0, rows, together):
         for first in range(0, spectra, count):
             some = result[row : row + together, first : first + count]
-            filtered = workspace.reshape(-1)[: some.size // problem.bins * problem.channels]
+            filtered = workspace[: some.size // problem.bins * problem.channels]
             filtered = filtered.reshape(*some.shape[:2], problem.channels)
             _filter(problem, given[row:], component, taps, filtered, first, device)
-            dft(filtered, precision=precision, out=filtered)
-            some[...] = filtered[..., : problem.bins]
+            if precision.exact_operands:
+                transform_real(filtered, some)
+            else:
+                some[...] = dft(filtered, precision=precision)[..., : problem.bins]
 
 
 def _components(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:

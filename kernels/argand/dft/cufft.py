@@ -107,6 +107,26 @@ class ContiguousTransform:
         plan(x, out, self._direction, self._factor, stream)
 
 
+def transform_real(x: Any, target: Any) -> None:
+    """Write the bins 0 to n / 2 of transforms of real rows of x, which may be overwritten.
+
+    Args:
+        x: (..., n), float32 or float64, contiguous.
+        target: (..., n // 2 + 1), contiguous, of the complex type of x.
+    """
+    kind = cufft.CUFFT_D2Z if x.dtype.itemsize == 8 else cufft.CUFFT_R2C
+    length = x.shape[-1]
+    device, stream = cupy.cuda.Device().id, _current_stream().ptr
+    plan = _real_plan(length, x.size // length, kind, device, stream, get_ident())
+    plan.fft(x, target, cufft.CUFFT_FORWARD)
+
+
+@lru_cache(maxsize=4)
+def _real_plan(length: int, rows: int, kind: int, device: int, stream: int, thread: int) -> Any:
+    """cuFFT's plan of real rows, one stream's and one thread's as `_plan`."""
+    return cufft.Plan1d(length, kind, rows)
+
+
 @lru_cache(maxsize=4)
 def _plan(
     length: int, rows: int, output: str, device: int, stream: int, thread: int

@@ -10,12 +10,13 @@
 
 constexpr int kTogether = 4;  // spectra of a thread
 
-// A sample as a number of the sum's type.
+// A number of the sum's type: real of real samples.
 template <typename Real, Component Of, bool RealSamples>
 struct FilterSample;
 
 template <Component Of>
 struct FilterSample<float, Of, false> {
+    using Number = float2;
     static __device__ __forceinline__ float2 load(const void* x, int64 at) {
         return global_unit<Of>(static_cast<const unsigned char*>(x) + at * Unit<Of>::kBytes);
     }
@@ -23,14 +24,16 @@ struct FilterSample<float, Of, false> {
 
 template <Component Of>
 struct FilterSample<float, Of, true> {
-    static __device__ __forceinline__ float2 load(const void* x, int64 at) {
+    using Number = float;
+    static __device__ __forceinline__ float load(const void* x, int64 at) {
         constexpr int kBytes = Unit<Of>::kBytes / 2;
-        return {RealSample<Of>::load(static_cast<const unsigned char*>(x) + at * kBytes), 0.0f};
+        return RealSample<Of>::load(static_cast<const unsigned char*>(x) + at * kBytes);
     }
 };
 
 template <Component Of>
 struct FilterSample<double, Of, false> {
+    using Number = double2;
     static __device__ __forceinline__ double2 load(const void* x, int64 at) {
         return __ldg(static_cast<const double2*>(x) + at);
     }
@@ -38,8 +41,9 @@ struct FilterSample<double, Of, false> {
 
 template <Component Of>
 struct FilterSample<double, Of, true> {
-    static __device__ __forceinline__ double2 load(const void* x, int64 at) {
-        return {__ldg(static_cast<const double*>(x) + at), 0.0};
+    using Number = double;
+    static __device__ __forceinline__ double load(const void* x, int64 at) {
+        return __ldg(static_cast<const double*>(x) + at);
     }
 };
 
@@ -48,6 +52,7 @@ struct FilterSample<double, Of, true> {
 template <typename Real, Component Of, bool RealSamples, bool Sliding>
 __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     using Sample = FilterSample<Real, Of, RealSamples>;
+    using Number = typename Sample::Number;
     const int groups = static_cast<int>(blockDim.x) / args.columns;
     const int group = static_cast<int>(threadIdx.x) / args.columns;
     const int column = static_cast<int>(blockIdx.x % args.column_blocks) * args.columns +
@@ -65,24 +70,24 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     const int64 hop = static_cast<int64>(args.frames) * args.channels;
     int64 at = row * args.samples + start + first * hop + l;
     const Real* const h = static_cast<const Real*>(args.coefficients) + l;
-    Complex<Real>* to = static_cast<Complex<Real>*>(args.out) +
-                        (row * args.count + phase + first * args.phases) * args.channels + column;
+    Number* to = static_cast<Number*>(args.out) +
+                 (row * args.count + phase + first * args.phases) * args.channels + column;
 #pragma unroll 1
     for (; left > 0; left -= kTogether) {
         const int valid = left < kTogether ? static_cast<int>(left) : kTogether;
         const int frames = args.taps + (valid - 1) * args.frames;
-        Complex<Real> sums[kTogether];
+        Number sums[kTogether];
         Real window[kTogether];
 #pragma unroll
         for (int s = 0; s < kTogether; ++s) {
-            sums[s] = {Real(0), Real(0)};
+            sums[s] = Number{};
             window[s] = Real(0);
         }
         int64 from = at;
         int tap = 0;  // of the first spectrum, in coefficients
 #pragma unroll 4
         for (int f = 0; f < frames; ++f) {
-            const Complex<Real> x = Sample::load(args.x, from);
+            const Number x = Sample::load(args.x, from);
             if constexpr (Sliding) {
 #pragma unroll
                 for (int s = kTogether - 1; s > 0; --s) window[s] = window[s - 1];
@@ -93,8 +98,12 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
                 const int t = f - s * args.frames;
                 if (t < 0 || t >= args.taps) continue;  // what is not finite stays in its spectra
                 const Real c = Sliding ? window[s] : __ldg(h + t * args.channels);
-                sums[s].x += c * x.x;
-                if constexpr (!RealSamples) sums[s].y += c * x.y;
+                if constexpr (RealSamples) {
+                    sums[s] += c * x;
+                } else {
+                    sums[s].x += c * x.x;
+                    sums[s].y += c * x.y;
+                }
             }
             from += args.channels;
             tap += args.channels;
