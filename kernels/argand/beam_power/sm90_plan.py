@@ -47,6 +47,7 @@ class WgmmaBeamPowerPlan:
         aligned: whether samples are copied by 16 bytes.
         polarizations: 2 for Stokes parameters, else 1.
         promoted: whether sums of `PROMOTED_ANTENNAS` are added in registers, as two terms need.
+        weight_stages: rows of k in shared memory at a time; 0 where all weights are.
     """
 
     samples: Samples
@@ -58,6 +59,7 @@ class WgmmaBeamPowerPlan:
     aligned: bool = True
     polarizations: int = 1
     promoted: bool = False
+    weight_stages: int = 0
 
     @property
     def times(self) -> int:
@@ -66,8 +68,8 @@ class WgmmaBeamPowerPlan:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
-        return _WARPGROUP * self.warpgroups
+        """Threads of a block; where weights come in turn, a warpgroup more copies them."""
+        return _WARPGROUP * (self.warpgroups + (self.weight_stages > 0))
 
     @property
     def pipelined(self) -> bool:
@@ -78,8 +80,8 @@ class WgmmaBeamPowerPlan:
         """Dynamic shared memory of a block: alignment, weights, rings, and sums of groups."""
         row = self.times * SAMPLE_BYTES[self.samples] + PADDING
         ring = self.stages * DEPTH[self.samples] * row
-        rows = rows_of_k(antennas, self.samples, precision) * 2 * precision.terms
-        weights = rows * self.beams * WEIGHT_ROW_BYTES
+        rows = self.weight_stages or rows_of_k(antennas, self.samples, precision)
+        weights = rows * 2 * precision.terms * self.beams * WEIGHT_ROW_BYTES
         outputs = 4 if self.polarizations == 2 else 1
         sums = outputs * self.beams * (self.times // self.group) * 4
         return 1024 + self.polarizations * weights + self.warpgroups * (ring + sums)
@@ -111,9 +113,14 @@ def check_wgmma_plan(
         raise PlanError(f"two terms take the registers of 384 threads at most, got {plan}")
     if plan.promoted != (precision.terms > 1 and antennas > PROMOTED_ANTENNAS):
         raise PlanError(f"sums of two terms are promoted above {PROMOTED_ANTENNAS}, got {plan}")
+    if plan.weight_stages and (plan.warpgroups, plan.polarizations, plan.blocks) != (2, 1, 1):
+        raise PlanError(f"weights come in turn to two warpgroups of one polarization, got {plan}")
+    if plan.weight_stages and DEPTH[plan.samples] * precision.operand.bytes > WEIGHT_ROW_BYTES // 2:
+        raise PlanError(f"a row of k must have two stages of antennas, got {plan}")
     if plan.group not in (1, 2, 4, 8, 16):
         raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
-    needed = plan.blocks * (plan.shared_bytes(antennas, precision) + _BLOCK_BYTES)
+    barriers = 16 * plan.weight_stages
+    needed = plan.blocks * (plan.shared_bytes(antennas, precision) + barriers + _BLOCK_BYTES)
     if needed > arch.shared_bytes + _BLOCK_BYTES or plan.blocks * plan.threads > 512:
         raise PlanError(f"{plan} takes {needed} bytes of shared memory, or too many registers")
 
@@ -155,8 +162,9 @@ def _shapes(terms: int, polarizations: int) -> tuple[tuple[int, int, int], ...]:
 
 def wgmma_kernel_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     """Return the name of the kernel that computes the power."""
+    streamed = f"_r{plan.weight_stages}" if plan.weight_stages else ""
     return (
-        f"sm90_beam_power_{precision.symbol}_{plan.samples}_{plan.beams}x{plan.times}"
+        f"sm90_beam_power_{precision.symbol}_{plan.samples}_{plan.beams}x{plan.times}{streamed}"
         f"_w{plan.warpgroups}_p{plan.polarizations}_g{plan.group}_s{plan.stages}_b{plan.blocks}"
         f"{'' if plan.aligned else '_unaligned'}"
     )
@@ -185,15 +193,26 @@ def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     scaled, aligned, pipelined, promoted = (
         str(x).lower() for x in (precision.scaled, plan.aligned, plan.pipelined, plan.promoted)
     )
-    kernel = (
-        f"WgmmaBeamPowerKernel<{operand_arguments(precision)}, Samples::{plan.samples}, "
-        f"{plan.polarizations}, {plan.beams}, {plan.warpgroups}, {plan.stages}, {plan.group}, "
-        f"{scaled}, {aligned}, {pipelined}, {promoted}>"
+    form = f"{operand_arguments(precision)}, Samples::{plan.samples}"
+    kernel, header = (
+        (
+            f"WgmmaBeamPowerKernel<{form}, {plan.polarizations}, {plan.beams}, {plan.warpgroups}, "
+            f"{plan.stages}, {plan.group}, {scaled}, {aligned}, {pipelined}, {promoted}>"
+        ),
+        "sm90_kernel",
     )
+    if plan.weight_stages:
+        kernel, header = (
+            (
+                f"StreamedBeamPowerKernel<{form}, {plan.beams}, {plan.stages}, {plan.weight_stages}, "
+                f"{plan.group}, {scaled}, {aligned}, {promoted}>"
+            ),
+            "sm90_streamed_kernel",
+        )
     return (
         '#include "device/warpgroup.cuh"\n'
         f"{wgmma_function(precision.operand, plan.beams)}"
-        '#include "beam_power/sm90_kernel.cuh"\n'
+        f'#include "beam_power/{header}.cuh"\n'
         f"{size_check('BeamPowerArguments', BEAM_POWER_ARGUMENTS)}"
         f"using Kernel = {kernel};\n"
         f"static_assert(Kernel::kSharedBytes == "

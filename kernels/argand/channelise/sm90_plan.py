@@ -102,7 +102,7 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
         raise PlanError(f"specialised warps take critically sampled complex samples, got {plan!r}")
     if plan.block_columns % _WARPGROUP or plan.threads % _WARPGROUP:
         raise PlanError(f"roles must be whole warpgroups of {_WARPGROUP} threads, got {plan!r}")
-    if plan.turn > _LONGEST_TURN or plan.slots <= plan.transform_groups:
+    if plan.turn > _LONGEST_TURN or plan.slots < plan.transform_groups + (plan.cluster == 1):
         raise PlanError(
             f"taps and batch must divide a number up to {_LONGEST_TURN}, and slots exceed groups, "
             f"got {plan!r}"

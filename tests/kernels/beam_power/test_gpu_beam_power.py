@@ -134,6 +134,31 @@ def test_every_plan_of_two_terms_computes_the_same(
         assert np.all(np.abs(found - one.power()) <= one.allowed("3xtf32", "cuda")), name
 
 
+@pytest.mark.parametrize(
+    ("precision", "beams_of_block"), [("3xtf32", 64), ("tf32", 64), ("tf32", 128), ("fp16", 128)]
+)
+def test_weights_that_come_in_turn_make_the_same(
+    cp: Any, precision: str, beams_of_block: int
+) -> None:
+    from argand.beam_power.gpu import PLAN_OVERRIDE, form_of
+    from argand.device import gpu
+
+    if gpu(0).target != TARGET:
+        pytest.skip("wgmma is Hopper's")
+    names = ["a tile", "shared weights", "odd", "many antennas", "promoted", "long bins"]
+    for name in [*names, "odd int8", "odd fp16 pairs"]:
+        one = CASES[name]
+        row, samples = form_of(PRECISIONS[precision], one.samples)
+        promoted = row.terms > 1 and one.problem(precision).antennas > PROMOTED_ANTENNAS
+        plan = WgmmaBeamPowerPlan(
+            samples, 1, beams_of_block, 2, 1, 3, promoted=promoted, weight_stages=2
+        )
+        with PLAN_OVERRIDE.use(plan), launched() as kernels:
+            found = detected(cp, one, precision)
+        assert any("_r2_" in kernel for kernel in kernels)
+        assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda")), name
+
+
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
 def test_stokes_are_computed_by_wgmma(cp: Any, precision: str) -> None:
     from argand.beam_power.gpu import PLAN_OVERRIDE, form_of

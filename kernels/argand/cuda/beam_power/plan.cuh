@@ -72,6 +72,20 @@ struct BeamPowerArguments {
     int block_tiles;
 };
 
+// What a block computes: tiles `first` to `last` of a result, for one of `beam_blocks` blocks of beams.
+struct BlockPlace {
+    int beam_blocks, beam_block, result, first, last;
+
+    __device__ __forceinline__ BlockPlace(const BeamPowerArguments& args, int beams)
+        : beam_blocks(args.row_tiles * kRowTile / beams) {
+        const int segments = (args.tiles + args.block_tiles - 1) / args.block_tiles;
+        beam_block = static_cast<int>(blockIdx.x % beam_blocks);
+        result = static_cast<int>(blockIdx.x / beam_blocks / segments);
+        first = static_cast<int>(blockIdx.x / beam_blocks % segments) * args.block_tiles;
+        last = min(args.tiles, first + args.block_tiles);
+    }
+};
+
 // The samples and bins of a tile.
 struct TimeTile {
     int64 first;  // sample

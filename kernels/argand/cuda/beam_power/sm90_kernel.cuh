@@ -25,6 +25,8 @@ struct WgmmaBeamPowerKernel {
     static constexpr int kPartBytes = Beams * kWeightRowBytes;
     // Two terms wait for promotions as well, so their warpgroups take no turns.
     static constexpr bool kTurns = Warpgroups == 2 && Terms == 1;
+    static constexpr int kRowStages = kRowMmas / kMmas, kRowBytes = 2 * Terms * kPartBytes;
+    static_assert(kRowMmas % kMmas == 0, "a stage lies in one row of k");
     static constexpr int kPromotedStages = 64 / kDepth<samples>;
     static_assert(!Promoted || (Pipelined && kPromotedStages % 2 == 0), "stages come in pairs");
     static constexpr int kOutputs = Polarizations == 2 ? 4 : 1;
@@ -49,19 +51,26 @@ struct WgmmaBeamPowerKernel {
         }
     };
 
+    // The weights of a stage, in the rows of k that begin at `weights`.
+    __device__ __forceinline__ static uint32 stage_weights(uint32 weights, int chunk) {
+        return weights + chunk / kRowStages * kRowBytes + chunk % kRowStages * (kMmas * 32);
+    }
+
+    // Whether a stage is added to the ones before it.
+    __device__ __forceinline__ static bool follows(int chunk) {
+        return Promoted ? chunk % kPromotedStages > 0 : chunk > 0;
+    }
+
     // Begins to multiply a stage, as one group of MMAs. Of two terms the smallest products come first;
-    // the last is that of both high-order terms.
-    __device__ __forceinline__ static void multiply(const Rows& rows, uint32 weights, int chunk,
+    // the last is that of both high-order terms. `later` is what `follows` says of the stage.
+    __device__ __forceinline__ static void multiply(const Rows& rows, uint32 weights, bool later,
                                                     float (&re)[Beams / 2],
                                                     float (&im)[Beams / 2]) {
         constexpr uint64 kHigh = make_matrix_descriptor<kWeightRowBytes>(0) >> 32 << 32;
-        const bool later = Promoted ? chunk % kPromotedStages > 0 : chunk > 0;
         wgmma_fence();
 #pragma unroll
         for (int mma_index = 0; mma_index < kMmas; ++mma_index) {
-            const int at = chunk * kMmas + mma_index;
-            const uint32 from =
-                weights + at / kRowMmas * (2 * Terms) * kPartBytes + at % kRowMmas * 32;
+            const uint32 from = weights + mma_index * 32;
 #pragma unroll
             for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
                 const int left = Terms == 2 && product == 0, right = Terms == 2 && product == 1;
@@ -139,7 +148,7 @@ struct WgmmaBeamPowerKernel {
 #pragma unroll 1
                 for (int chunk = 0; chunk < args.chunks; ++chunk) {
                     reader.load(args, rows[0]);
-                    multiply(rows[0], own, chunk, re, im);
+                    multiply(rows[0], stage_weights(own, chunk), follows(chunk), re, im);
                     wgmma_wait<0>();
                 }
             } else {
@@ -151,11 +160,11 @@ struct WgmmaBeamPowerKernel {
                 for (int chunk = 0; chunk < args.chunks; chunk += 2) {
                     if (Promoted && chunk > 0 && chunk % kPromotedStages == 0)
                         promote(part, beams.re[p], beams.im[p]);
-                    multiply(rows[0], own, chunk, re, im);
+                    multiply(rows[0], stage_weights(own, chunk), follows(chunk), re, im);
                     wgmma_wait<1>();
                     if (chunk + 1 < args.chunks) {
                         reader.load(args, rows[Pipelined]);
-                        multiply(rows[Pipelined], own, chunk + 1, re, im);
+                        multiply(rows[Pipelined], stage_weights(own, chunk + 1), true, re, im);
                         wgmma_wait<1>();
                     }
                     if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
@@ -182,30 +191,44 @@ struct WgmmaBeamPowerKernel {
         }
     }
 
+    // Stores the bins of a tile. The sums of the tile before were read before the last barrier.
+    __device__ __forceinline__ static void store_tile(const BeamPowerArguments& args,
+                                                      const Accumulators& beams,
+                                                      const float* descales, float* sums,
+                                                      const TimeTile& tile, const BlockPlace& place,
+                                                      int thread, int warpgroup) {
+        const int lane = thread % kWarp, first_beam = place.beam_block * Beams;
+        store_outputs(beams, sums, thread / kWarp * kWarpTimes, lane);
+        meet(warpgroup);
+        store_bins<kOutputs, Beams, kRowSums, Group, kWarpgroupThreads>(
+            args, sums, tile, place.result, first_beam, thread, [&](float sum, int beam) {
+                if constexpr (!Scaled || Polarizations == 2) return sum;
+                const float factor = __ldg(descales + beam - first_beam);
+                return sum * factor * factor;
+            });
+    }
+
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         extern __shared__ unsigned char memory[];
         const uint32 start = shared_address(memory), weights = (start + 1023u) & ~1023u;
         const int rows_of_k = (args.chunks * kMmas + kRowMmas - 1) / kRowMmas;
-        const int weight_bytes = rows_of_k * (2 * Terms) * kPartBytes;
+        const int weight_bytes = rows_of_k * kRowBytes;
         const int warpgroup = __shfl_sync(~0u, threadIdx.x / kWarpgroupThreads, 0);
         const int thread = threadIdx.x % kWarpgroupThreads;
         const int lane = thread % kWarp, first_time = thread / kWarp * kWarpTimes;
         const uint32 rings = weights + Polarizations * weight_bytes;
         const uint32 ring = rings + warpgroup * (kRingBytes + kSumsBytes);
         float* sums = reinterpret_cast<float*>(memory + (ring - start) + kRingBytes);
-        const int beam_blocks = args.row_tiles * kRowTile / Beams;
-        const int segments = (args.tiles + args.block_tiles - 1) / args.block_tiles;
-        const int beam_block = static_cast<int>(blockIdx.x % beam_blocks);
-        const int segment = static_cast<int>(blockIdx.x / beam_blocks % segments);
-        const int result = static_cast<int>(blockIdx.x / beam_blocks / segments);
-        const int first = segment * args.block_tiles, last = min(args.tiles, first + args.block_tiles);
+        const BlockPlace place(args, Beams);
+        const int beam_block = place.beam_block, result = place.result;
+        const int first = place.first, last = place.last;
         const float* descales[Polarizations];  // of the block's first beam
 #pragma unroll
         for (int p = 0; p < Polarizations; ++p) {
             const int64 matrix = args.weights_batched ? int64(result) * Polarizations + p : 0;
             descales[p] = args.descales + matrix * args.row_tiles * kRowTile + beam_block * Beams;
             const unsigned char* packed = reinterpret_cast<const unsigned char*>(args.fragments) +
-                                          (matrix * beam_blocks + beam_block) * weight_bytes;
+                                          (matrix * place.beam_blocks + beam_block) * weight_bytes;
             for (int i = threadIdx.x * 16; i < weight_bytes; i += kThreads * 16)
                 cp_async_16(weights + p * weight_bytes + i, packed + i);
         }
@@ -226,16 +249,8 @@ struct WgmmaBeamPowerKernel {
             Accumulators beams;
             multiply_tile(args, reader, weights, weight_bytes, tile > first, tile + 1 < last, beams);
             if constexpr (Scaled && Polarizations == 2) beams.descale(descales, lane);
-            // The sums of the tile before were read before the last barrier.
-            store_outputs(beams, sums, first_time, lane);
-            meet(warpgroup);
-            store_bins<kOutputs, Beams, kRowSums, Group, kWarpgroupThreads>(
-                args, sums, TimeTile(args, tile), result, beam_block * Beams, thread,
-                [&](float sum, int beam) {
-                    if constexpr (!Scaled || Polarizations == 2) return sum;
-                    const float factor = __ldg(descales[0] + beam - beam_block * Beams);
-                    return sum * factor * factor;
-                });
+            store_tile(args, beams, descales[0], sums, TimeTile(args, tile), place, thread,
+                       warpgroup);
         }
     }
 };
