@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Pairs, beam_power, pairs, to_pairs
-from argand.beam_power.problem import Detect, beam_power_problem
+from argand.beam_power.problem import EXACT, Detect, beam_power_problem
 
 from benchmarks.harness.samples import on_host
 from benchmarks.sanitize.verdicts import bounded_program
@@ -32,7 +32,8 @@ def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """
-    rng, row = np.random.default_rng(_SEED), PRECISIONS[precision]
+    exact_beams = precision == EXACT.name
+    rng, row = np.random.default_rng(_SEED), EXACT if exact_beams else PRECISIONS[precision]
     backend = "cpu" if arrays is np else "cuda"
     for beams, antennas, samples, integrate, detect in SIZES:
         outer = (2, 2) if detect == "stokes" else (2,)
@@ -40,6 +41,8 @@ def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
             rng.standard_normal((*outer, *shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
             for shape in ((beams, antennas), (antennas, samples))
         )
+        if exact_beams:
+            w = np.rint(20 * w.view(np.float32)).view(np.complex64)
         for form, given in _forms(x, precision).items():
             problem = beam_power_problem(
                 w.shape, x.shape, detect=detect, integrate=integrate, precision=row
@@ -53,8 +56,11 @@ def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
                 if isinstance(given, Pairs)
                 else arrays.asarray(given)
             )
+            weights = arrays.asarray(w)
+            if exact_beams:
+                weights = pairs(weights.view(np.float32).astype(np.int8).reshape(*w.shape, 2))
             found = beam_power(
-                arrays.asarray(w), moved, detect=detect, integrate=integrate, precision=precision
+                weights, moved, detect=detect, integrate=integrate, precision=precision
             )
             off = np.abs(on_host(found) - exact.power.reshape(problem.shape)) / bound
             yield (
@@ -66,7 +72,10 @@ def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
 def _forms(x: Any, precision: str) -> dict[str, Any]:
     """Samples as complex64, as int8 and, where the precision has them, as its own pairs."""
     parts = np.stack([x.real, x.imag], axis=-1)
-    forms = {"complex64": x, "int8": pairs(np.rint(20 * parts).astype(np.int8))}
+    integers = pairs(np.rint(20 * parts).astype(np.int8))
+    if precision == EXACT.name:
+        return {"int8": integers}
+    forms = {"complex64": x, "int8": integers}
     if precision in ("fp16", "bf16"):
         forms[precision] = to_pairs(x, precision)
     return forms
@@ -74,7 +83,7 @@ def _forms(x: Any, precision: str) -> dict[str, Any]:
 
 main = bounded_program(
     __doc__,
-    ("precision", list(PRECISIONS)),
+    ("precision", [*PRECISIONS, EXACT.name]),
     powers,
     "a power is off by {} times its bound",
 )

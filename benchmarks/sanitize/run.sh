@@ -16,7 +16,7 @@ from argand import PRECISIONS
 print(*(row.name for row in PRECISIONS.values() if not row.exact_operands))')
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-programs=("herk exact")
+programs=("herk exact" "beam_power exact")
 for precision in $precisions; do
   programs+=("gemm $precision" "herk $precision" "image $precision" "beam_power $precision" "dft $precision")
 done

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from argand.beam_power.blocks import in_blocks
-from argand.beam_power.problem import Detect, beam_power_problem
+from argand.beam_power.blocks import in_blocks, in_exact_blocks
+from argand.beam_power.problem import EXACT, Detect, beam_power_problem
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
@@ -41,7 +41,8 @@ def beam_power(
         integrate: samples that are summed to a bin. Those after the last whole bin are not read.
         precision: a name of ``PRECISIONS`` or a dtype, by default that of a product of the operands
             (`argand.gemm`). Operands are rounded to it as there; powers are those of the beams in
-            the result's type.
+            the result's type. ``exact`` takes weights and samples as `Pairs` of int8, whose beams
+            are sums of integers.
         out: where the result goes, of its shape and type; it must not overlap the operands.
 
     Returns:
@@ -51,7 +52,7 @@ def beam_power(
 
     Raises:
         ValueError: shapes that do not fit, an unknown detect or precision, an ``integrate`` below
-            1, a wrong ``out``.
+            1, exact beams of anything but int8, a wrong ``out``.
         TypeError: operands that hold no numbers, or some of them on a GPU and others not.
         DeviceError: the device does not have the kernel.
 
@@ -76,7 +77,10 @@ def beam_power(
     if precision is None:
         given = (w, x) if out is None else (out,)
         precision = default_precision("product", given, on_gpu=on_gpu(x))
-    row = get_precision(precision)
+    row = EXACT if precision == EXACT.name else get_precision(precision)
+    if row == EXACT and not all(isinstance(one, Pairs) and one.format == "int8" for one in (w, x)):
+        found = [one.format if isinstance(one, Pairs) else str(one.dtype) for one in (w, x)]
+        raise ValueError(f"exact beams need weights and samples as pairs of int8, got {found}")
     problem = beam_power_problem(
         w.shape, x.shape, detect=detect, integrate=integrate, precision=row
     )
@@ -87,7 +91,7 @@ def beam_power(
         from argand.beam_power import gpu
 
         return gpu.beam_power(problem, w, x, out)
-    return in_blocks(problem, w, x, out, np)
+    return (in_exact_blocks if row == EXACT else in_blocks)(problem, w, x, out, np)
 
 
 def _share(out: Any, x: Any) -> bool:

@@ -6,6 +6,7 @@ It is the model of every precision on the CPU, and what GPUs compute at fp64 and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from argand.beam_power.problem import LONGEST_SUM, BeamPowerProblem
 from argand.gemm.api import gemm
 from argand.gemm.packed import pack
 from argand.gemm.pairs import Pairs
+from argand.precision import PRECISIONS
 
 _BLOCK_VALUES = {"numpy": 1 << 17, "cupy": 1 << 24}
 """Beams that are made at a time: on the CPU they and their squares stay in a core's cache."""
@@ -44,6 +46,16 @@ def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) 
                     sums = _detected(problem, beams, bins.stop - bins.start, arrays)
                     found[place] = sums if number == 0 else found[place] + sums
     return found
+
+
+def in_exact_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) -> Any:
+    """Return the result of a problem of int8 operands at `EXACT`: that of fp64, rounded to fp32."""
+    wide = replace(problem, precision=PRECISIONS["fp64"])
+    found = in_blocks(wide, w, x, None, arrays)
+    if out is None:
+        return found.astype(problem.dtype)
+    out[...] = found
+    return out
 
 
 def _values(problem: BeamPowerProblem, arrays: Any) -> int:

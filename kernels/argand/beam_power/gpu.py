@@ -9,10 +9,10 @@ from typing import Any
 import cupy
 import numpy as np
 
-from argand.beam_power.blocks import in_blocks
-from argand.beam_power.launch import AnyPlan, BeamPowerLaunch, KernelForm
+from argand.beam_power.blocks import in_blocks, in_exact_blocks
+from argand.beam_power.launch import AnyPlan, BeamPowerLaunch, KernelForm, takes_exact
 from argand.beam_power.plan import Samples
-from argand.beam_power.problem import BeamPowerProblem
+from argand.beam_power.problem import EXACT, BeamPowerProblem
 from argand.device import Device, gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision
@@ -33,7 +33,10 @@ def beam_power(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
     override that is not legal, and CompileError where NVRTC fails.
     """
     with device_of(x.array if isinstance(x, Pairs) else x):
-        if problem.precision.exact_operands:
+        if problem.precision == EXACT:
+            if not takes_exact(problem, gpu(cupy.cuda.Device().id).require_arch()):
+                return in_exact_blocks(problem, w, x, out, cupy)
+        elif problem.precision.exact_operands:
             return in_blocks(problem, w, x, out, cupy)
         contiguous = out is not None and out.flags.c_contiguous
         target = out if contiguous else cupy.empty(problem.shape, problem.dtype)
@@ -54,6 +57,8 @@ def form_of(precision: Precision, x: Any) -> tuple[Precision, Samples]:
     place; all others become complex64. Those are not scaled: they are multiplied where nothing
     needs to be (`Precision.without_scales`), in as many bits.
     """
+    if precision == EXACT:
+        return precision, "int8"
     one = precision.operand.bytes == 2 and precision.terms == 1
     if isinstance(x, Pairs) and one and x.format in (precision.operand.name, "int8"):
         return precision, "int8" if x.format == "int8" else "half"
@@ -79,13 +84,19 @@ def _computed(problem: BeamPowerProblem, w: Any, x: Any, target: Any, device: De
 
 
 def _weights(problem: BeamPowerProblem, w: Any) -> tuple[Any, bool]:
-    """Return contiguous complex64 weights, and whether each product has its own."""
+    """Return contiguous complex64 weights, and whether each product has its own.
+
+    Those of exact beams stay int8, a word each.
+    """
+    if problem.precision == EXACT:
+        w = cupy.ascontiguousarray(w.array).view("uint16")[..., 0]
     w = w.to_complex64() if isinstance(w, Pairs) else w
     many = math.prod(w.shape[:-2]) > 1
     if many:
         w = cupy.broadcast_to(w, (*problem.operand_batch, *w.shape[-2:]))
     with np.errstate(over="ignore"):
-        return cupy.ascontiguousarray(w, np.complex64), many
+        kept = w.dtype if problem.precision == EXACT else np.complex64
+        return cupy.ascontiguousarray(w, kept), many
 
 
 def _samples(problem: BeamPowerProblem, x: Any, samples: Samples) -> Batched:

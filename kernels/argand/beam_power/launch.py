@@ -6,6 +6,16 @@ from dataclasses import dataclass, replace
 
 import cupy
 
+from argand.beam_power.int8_plan import (
+    Int8BeamPowerPlan,
+    check_int8_plan,
+    choose_int8_plan,
+    int8_kernel_name,
+    int8_pack_name,
+    int8_pack_source,
+    int8_power_source,
+    int8_rows_of_k,
+)
 from argand.beam_power.plan import (
     BEAM_POWER_ARGUMENTS,
     DEPTH,
@@ -25,7 +35,7 @@ from argand.beam_power.plan import (
     pack_source,
     time_tiles,
 )
-from argand.beam_power.problem import BeamPowerProblem
+from argand.beam_power.problem import EXACT, BeamPowerProblem
 from argand.beam_power.sm90_plan import (
     LARGEST_WGMMA_GROUP,
     WEIGHT_ROW_BYTES,
@@ -46,9 +56,9 @@ from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
-from argand.runtime.plan import TARGET
+from argand.runtime.plan import TARGET, PlanError
 
-AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan
+AnyPlan = BeamPowerPlan | WgmmaBeamPowerPlan | Int8BeamPowerPlan
 
 _VECTOR = 16
 _FRAGMENT_BYTES = 32 * 16
@@ -178,7 +188,7 @@ def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
     """Return the plan of a form, and how its tiles lie along time."""
     plan = form.plan or _chosen(form, device.require_arch())
     largest = LARGEST_GROUP[form.samples]
-    if isinstance(plan, WgmmaBeamPowerPlan):
+    if not isinstance(plan, BeamPowerPlan):
         largest = LARGEST_WGMMA_GROUP
     tiles = time_tiles(plan.times, form.problem.integrate, form.samples, largest)
     item = SAMPLE_BYTES[form.samples]
@@ -192,8 +202,18 @@ def _planned(form: KernelForm, device: Device) -> tuple[AnyPlan, TimeTiles]:
 
 
 def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
-    """Return wgmma's plan on Hopper where there is one, else mma.sync's."""
+    """Return wgmma's plan on Hopper where there is one, else mma.sync's.
+
+    Raises PlanError where exact beams have none (`takes_exact`).
+    """
     problem, samples = form.problem, form.samples
+    if form.precision == EXACT:
+        plan = _exact_plan(problem, arch)
+        if plan is None:
+            raise PlanError(
+                f"exact beams of {problem.antennas} antennas have no plan on {arch.target}"
+            )
+        return plan
     found = None
     # Of two polarizations and few beams mma.sync has smaller blocks.
     many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS
@@ -208,9 +228,30 @@ def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
     )
 
 
+def takes_exact(problem: BeamPowerProblem, arch: Arch) -> bool:
+    """Return whether a kernel computes exact beams of a problem."""
+    return problem.detect == "power" and _exact_plan(problem, arch) is not None
+
+
+def _exact_plan(problem: BeamPowerProblem, arch: Arch) -> Int8BeamPowerPlan | None:
+    tiles = time_tiles(WGMMA_TIMES, problem.integrate, "int8", LARGEST_WGMMA_GROUP)
+    return choose_int8_plan(tiles.group, problem.beams, problem.antennas, True, arch)
+
+
 def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
     """Return the kernels of a plan. Raises PlanError where they cannot be launched."""
     precision, antennas = form.precision, form.problem.antennas
+    if isinstance(plan, Int8BeamPowerPlan):
+        check_int8_plan(plan, antennas, arch)
+        rows = int8_rows_of_k(antennas)
+        fragments = rows * 2 * ROW_TILE * WEIGHT_ROW_BYTES
+        weights = fragments // ROW_TILE * plan.beams
+        return _Kernels(
+            (int8_pack_source(plan), int8_pack_name(plan)),
+            (int8_power_source(plan), int8_kernel_name(plan)),
+            plan.shared_bytes(antennas), plan.blocks, rows, fragments,
+            _FILLING + weights / (antennas * plan.times * SAMPLE_BYTES["int8"]),
+        )  # fmt: skip
     if isinstance(plan, WgmmaBeamPowerPlan):
         check_wgmma_plan(plan, precision, antennas, arch)
         rows = rows_of_k(antennas, form.samples, precision)

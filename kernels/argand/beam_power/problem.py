@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 
 from argand.gemm.problem import gemm_problem
-from argand.precision import Precision
+from argand.precision import PRECISIONS, Precision
 
 Detect = Literal["power", "stokes"]
 """Quantity that is summed over time: |z|^2 of a beam z, or I, Q, U, V of two polarizations."""
 DETECTIONS: tuple[Detect, ...] = get_args(Detect)
 LONGEST_SUM = 4096
 """Most samples that are added one after another; the sums of longer bins' parts are added then."""
+EXACT = replace(PRECISIONS["fp32"], name="exact", summary="sums of int8, squared in fp32")
+"""Beams of weights and samples of int8 that are exact; their powers are sums in fp32."""
 STOKES = ("I", "Q", "U", "V")
 """The order along the axis of Stokes parameters."""
 

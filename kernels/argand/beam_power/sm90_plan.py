@@ -194,20 +194,15 @@ def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
         str(x).lower() for x in (precision.scaled, plan.aligned, plan.pipelined, plan.promoted)
     )
     form = f"{operand_arguments(precision)}, Samples::{plan.samples}"
-    kernel, header = (
-        (
-            f"WgmmaBeamPowerKernel<{form}, {plan.polarizations}, {plan.beams}, {plan.warpgroups}, "
-            f"{plan.stages}, {plan.group}, {scaled}, {aligned}, {pipelined}, {promoted}>"
-        ),
-        "sm90_kernel",
+    header = "sm90_streamed_kernel" if plan.weight_stages else "sm90_kernel"
+    kernel = (
+        f"WgmmaBeamPowerKernel<{form}, {plan.polarizations}, {plan.beams}, {plan.warpgroups}, "
+        f"{plan.stages}, {plan.group}, {scaled}, {aligned}, {pipelined}, {promoted}>"
     )
     if plan.weight_stages:
-        kernel, header = (
-            (
-                f"StreamedBeamPowerKernel<{form}, {plan.beams}, {plan.stages}, {plan.weight_stages}, "
-                f"{plan.group}, {scaled}, {aligned}, {promoted}>"
-            ),
-            "sm90_streamed_kernel",
+        kernel = (
+            f"StreamedBeamPowerKernel<{form}, {plan.beams}, {plan.stages}, "
+            f"{plan.weight_stages}, {plan.group}, {scaled}, {aligned}, {promoted}>"
         )
     return (
         '#include "device/warpgroup.cuh"\n'

@@ -90,6 +90,31 @@ def wgmma_pair_function(operand: Format, n: int, *, rows_in_shared: bool = False
     )
 
 
+def wgmma_s8_rows_function(n: int) -> str:
+    """Return ``wgmma_s8(sums, rows, columns, keep)``: sums = keep sums + rows columns^T in s32.
+
+    sums are 64 x n over the warpgroup; rows are in registers, columns in shared memory, given by a
+    descriptor.
+    """
+    registers = n // 2
+    sums = ", ".join(f"%{i}" for i in range(registers))
+    rows = ", ".join(f"%{registers + i}" for i in range(4))
+    outputs = ", ".join(f'"+r"(sums[{i}])' for i in range(registers))
+    inputs = ", ".join(f'"r"(rows[{i}])' for i in range(4))
+    return (
+        f"__device__ __forceinline__ void wgmma_s8(int (&sums)[{registers}],\n"
+        "                                         const uint32 (&rows)[4], uint64 columns,\n"
+        "                                         int keep) {\n"
+        '    asm volatile("{\\n.reg .pred p;\\n"\n'
+        f'                 "setp.ne.b32 p, %{registers + 5}, 0;\\n"\n'
+        f'                 "wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8 "\n'
+        f'                 "{{{sums}}}, {{{rows}}}, %{registers + 4}, p;\\n}}\\n"\n'
+        f"                 : {outputs}\n"
+        f'                 : {inputs}, "l"(columns), "r"(keep));\n'
+        "}\n"
+    )
+
+
 def wgmma_s8_function(n: int) -> str:
     """Return the device function ``wgmma_s8(d, rows, columns)``: d += rows columns^T in s32.
 

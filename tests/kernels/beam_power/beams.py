@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Pairs, pairs
-from argand.beam_power.problem import BeamPowerProblem, Detect, beam_power_problem
+from argand import PRECISIONS, Pairs, Precision, pairs
+from argand.beam_power.problem import EXACT, BeamPowerProblem, Detect, beam_power_problem
 
 from workflow.accuracy.beam_power_bounds import allowed, detected
 
@@ -29,7 +29,7 @@ class Beams:
 
     def problem(self, precision: str) -> BeamPowerProblem:
         return beam_power_problem(
-            self.weights.shape, self.samples.shape, precision=PRECISIONS[precision], **self.options
+            self.weights.shape, self.samples.shape, precision=row_of(precision), **self.options
         )
 
     def power(self) -> Array:
@@ -47,11 +47,15 @@ class Beams:
 
     def allowed(self, precision: str, backend: str) -> Array:
         """What a power may be off by (`workflow.accuracy.beam_power_bounds`)."""
-        problem, row = self.problem(precision), PRECISIONS[precision]
+        problem, row = self.problem(precision), row_of(precision)
         w, x = as_complex(self.weights), as_complex(self.samples)
         held = detected(problem, w, x, row)
         found = allowed(problem, detected(problem, w, x), held, row, backend)
         return found.reshape(problem.shape)
+
+
+def row_of(precision: str) -> Precision:
+    return EXACT if precision == "exact" else PRECISIONS[precision]
 
 
 def as_complex(x: Any) -> Array:
@@ -61,11 +65,11 @@ def as_complex(x: Any) -> Array:
 def beams(
     beam: int, antennas: int, samples: int, integrate: int = 1, *, detect: Detect = "power",
     leading: tuple[int, ...] = (), shared: bool = False, seed: int = 0, kind: str = "complex64",
-    taken: str = "",
+    taken: str = "", weights: str = "",
 ) -> Beams:  # fmt: skip
     """Random operands: a wave on noise; with ``shared`` one matrix of weights for all.
 
-    ``taken`` is the format of samples as `Pairs`, if any.
+    ``taken`` is the format of samples as `Pairs`, if any, ``weights`` that of weights: int8.
     """
     rng = np.random.default_rng(seed)
     outer = (*leading, 2) if detect == "stokes" else leading
@@ -82,4 +86,21 @@ def beams(
         parts = pairs(bits, format="bf16")
     else:
         parts = np.ascontiguousarray(x).view(complex)[..., 0].astype(kind)
+    if weights == "int8":
+        bytes_of_w = np.clip(np.rint(60 * w[..., None].view(float)), -128, 127).astype(np.int8)
+        return Beams(pairs(bytes_of_w), parts, integrate, detect)
     return Beams(w.astype(kind), parts, integrate, detect)
+
+
+EXACT_CASES = {
+    "exact": beams(64, 64, 2048, 16, leading=(3,), taken="int8", weights="int8", seed=30),
+    "odd exact": beams(5, 37, 211, 7, leading=(2, 3), taken="int8", weights="int8", seed=31),
+    "shared exact": beams(
+        130, 300, 301, 1, leading=(2,), shared=True, taken="int8", weights="int8", seed=32
+    ),
+    "a long exact bin": beams(70, 150, 1900, 1900, taken="int8", weights="int8", seed=33),
+    "exact stokes": beams(
+        4, 33, 130, 8, detect="stokes", leading=(2,), taken="int8", weights="int8", seed=34
+    ),
+}
+"""Weights and samples of int8."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, beam_power, pairs
 
-from tests.kernels.beam_power.beams import Beams, beams
+from tests.kernels.beam_power.beams import EXACT_CASES, Beams, beams
 
 CASES = {
     "one of each": beams(1, 1, 1),
@@ -39,6 +39,29 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
     wrong = found.copy()
     wrong.flat[-1] += 3 * bound.flat[-1]
     assert not np.all(np.abs(wrong - one.power()) <= bound)
+
+
+@pytest.mark.parametrize("name", EXACT_CASES)
+def test_beams_of_integers_are_exact(name: str) -> None:
+    """But for one rounding of the result, and that of the modulus in the direct sum."""
+    one = EXACT_CASES[name]
+    out = np.full(one.problem("exact").shape, np.nan, np.float32)
+    found = beam_power(one.weights, one.samples, precision="exact", out=out, **one.options)
+    assert found is out
+    np.testing.assert_allclose(found, one.power(), rtol=2.0**-23)
+
+
+def test_the_smallest_integers_are_exact() -> None:
+    """-128 has no negative of 8 bits."""
+    w, x = (pairs(np.full(shape, -128, np.int8)) for shape in ((2, 512, 2), (512, 3, 2)))
+    found = beam_power(w, x, precision="exact")
+    np.testing.assert_array_equal(found, np.full((2, 3), 2.0**48))
+
+
+def test_exact_beams_of_other_operands_are_refused() -> None:
+    one = CASES["int8"]
+    with pytest.raises(ValueError, match=r"pairs of int8, got \['complex64', 'int8'\]"):
+        beam_power(one.weights, one.samples, precision="exact")
 
 
 def test_a_coarse_precision_is_rounded() -> None:

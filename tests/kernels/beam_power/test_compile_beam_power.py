@@ -8,6 +8,15 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS
+from argand.beam_power.int8_plan import (
+    Int8BeamPowerPlan,
+    check_int8_plan,
+    choose_int8_plan,
+    int8_kernel_name,
+    int8_pack_name,
+    int8_pack_source,
+    int8_power_source,
+)
 from argand.beam_power.plan import (
     LARGEST_GROUP,
     SAMPLE_BYTES,
@@ -37,6 +46,7 @@ from argand.runtime.plan import TARGET, PlanError
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import assert_clean
 
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
 KINDS: tuple[tuple[str, Samples], ...] = (
     ("tf32", "complex64"), ("3xtf32", "complex64"), ("bf16", "complex64"), ("fp16", "half"),
     ("fp16", "int8"), ("bf16", "half"), ("bf16", "int8"),
@@ -143,6 +153,50 @@ def test_other_plans_of_wgmma_are_refused(changed: dict[str, Any], name: str, sa
         check_wgmma_plan(plan, PRECISIONS[name], 64, arch)
     with pytest.raises(PlanError, match="wgmma needs sm_90a, got sm_80"):
         check_wgmma_plan(WgmmaBeamPowerPlan("int8", 16), PRECISIONS["fp16"], 64, ARCHITECTURES[0])
+
+
+@pytest.mark.parametrize(
+    ("beams", "antennas", "expected"),
+    [(1000, 256, (128, 2, 1)), (64, 64, (64, 1, 3)), (64, 500, (64, 1, 2)), (200, 900, (64, 2, 1))],
+)
+def test_the_kernel_of_int8_compiles(
+    beams: int, antennas: int, expected: tuple[int, int, int]
+) -> None:
+    plan = choose_int8_plan(16, beams, antennas, True, HOPPER)
+    assert plan is not None
+    assert (plan.beams, plan.warpgroups, plan.blocks) == expected
+    if EXHAUSTIVE or beams == 1000:  # of the most registers
+        assert_clean(int8_power_source(plan), TARGET, int8_kernel_name(plan))
+        assert_clean(int8_pack_source(plan), TARGET, int8_pack_name(plan))
+
+
+@pytest.mark.parametrize(
+    ("changed", "antennas", "said"),
+    [
+        ({"beams": 32}, 64, "beams must be 64 or 128"), ({"group": 32}, 64, "up to 16"),
+        ({"blocks": 4}, 64, "too many registers"), ({}, 4000, "bytes of shared memory"),
+        ({}, 65536, "up to 65535 antennas"),
+    ],
+)  # fmt: skip
+def test_other_plans_of_int8_are_refused(changed: dict[str, int], antennas: int, said: str) -> None:
+    plan = replace(Int8BeamPowerPlan(16), **changed)
+    with pytest.raises(PlanError, match=said):
+        check_int8_plan(plan, antennas, HOPPER)
+    with pytest.raises(PlanError, match="wgmma of int8 needs sm_90a, got sm_80"):
+        check_int8_plan(Int8BeamPowerPlan(16), 64, ARCHITECTURES[0])
+
+
+@pytest.mark.parametrize(("name", "samples"), [("3xtf32", "complex64"), ("fp16", "int8")])
+def test_weights_that_come_in_turn_compile(name: str, samples: Samples) -> None:
+    row, wide = PRECISIONS[name], PRECISIONS[name].terms > 1
+    plan = WgmmaBeamPowerPlan(
+        samples, 16, 64 if wide else 128, 2, 1, promoted=wide, weight_stages=4
+    )
+    check_wgmma_plan(plan, row, 1 << 16, HOPPER)
+    if EXHAUSTIVE or wide:
+        assert_clean(wgmma_power_source(plan, row), TARGET, wgmma_kernel_name(plan, row))
+    with pytest.raises(PlanError, match="in turn to two warpgroups"):
+        check_wgmma_plan(replace(plan, warpgroups=1), row, 1 << 16, HOPPER)
 
 
 @pytest.mark.parametrize(("name", "samples"), KINDS)

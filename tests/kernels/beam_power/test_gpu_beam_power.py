@@ -11,7 +11,7 @@ from argand.beam_power.plan import choose_plan
 from argand.beam_power.sm90_plan import PROMOTED_ANTENNAS, WgmmaBeamPowerPlan
 from argand.runtime.plan import TARGET
 
-from tests.kernels.beam_power.beams import Beams, beams
+from tests.kernels.beam_power.beams import EXACT_CASES, Beams, beams
 
 pytestmark = pytest.mark.gpu
 CASES = {
@@ -157,6 +157,29 @@ def test_weights_that_come_in_turn_make_the_same(
             found = detected(cp, one, precision)
         assert any("_r2_" in kernel for kernel in kernels)
         assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cuda")), name
+
+
+@pytest.mark.parametrize("name", EXACT_CASES)
+def test_beams_of_integers_are_exact(cp: Any, name: str) -> None:
+    """Only squares and their sums are rounded."""
+    from argand.device import gpu
+
+    one = EXACT_CASES[name]
+    with launched() as names:
+        found = detected(cp, one, "exact")
+    ours = gpu(0).target == TARGET and one.detect == "power"
+    assert any("exact_int8" in kernel for kernel in names) == ours, names
+    np.testing.assert_allclose(found, one.power(), rtol=2.0**-24 * (2 * one.integrate + 4))
+
+
+@pytest.mark.parametrize("beams_of", [2, 130])
+def test_the_smallest_integers_are_exact(cp: Any, beams_of: int) -> None:
+    """-128 has no negative of 8 bits."""
+    w, x = (
+        Pairs(cp.full(shape, -128, np.int8), "int8") for shape in ((beams_of, 512, 2), (512, 70, 2))
+    )
+    found = beam_power(w, x, precision="exact").get()
+    np.testing.assert_array_equal(found, np.full((beams_of, 70), 2.0**48))
 
 
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])

@@ -103,7 +103,8 @@ struct WgmmaBeamPowerKernel {
         uint32 stage = 0;
 
         // Waits for the next stage, loads rows, and begins to copy another stage.
-        __device__ __forceinline__ void load(const BeamPowerArguments& args, Rows& rows) {
+        template <typename AnyRows>
+        __device__ __forceinline__ void load(const BeamPowerArguments& args, AnyRows& rows) {
             cp_async_wait<Stages - 2>();
             meet(warpgroup);
             rows.load(own + stage * Copied::kBytes);
@@ -209,10 +210,21 @@ struct WgmmaBeamPowerKernel {
     }
 
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
-        extern __shared__ unsigned char memory[];
-        const uint32 start = shared_address(memory), weights = (start + 1023u) & ~1023u;
         const int rows_of_k = (args.chunks * kMmas + kRowMmas - 1) / kRowMmas;
         const int weight_bytes = rows_of_k * kRowBytes;
+        run_tiles(args, weight_bytes,
+                  [&](Reader& reader, uint32 weights, bool waits, bool tells, Accumulators& beams) {
+                      multiply_tile(args, reader, weights, weight_bytes, waits, tells, beams);
+                  });
+    }
+
+    // Copies the weights of the block, of so many bytes a polarization, and computes its tiles with what
+    // `multiply` makes of each: the beams, of `waits` and `tells` as in `multiply_tile`.
+    template <typename Multiply>
+    __device__ __forceinline__ static void run_tiles(const BeamPowerArguments& args,
+                                                     int weight_bytes, const Multiply& multiply) {
+        extern __shared__ unsigned char memory[];
+        const uint32 start = shared_address(memory), weights = (start + 1023u) & ~1023u;
         const int warpgroup = __shfl_sync(~0u, threadIdx.x / kWarpgroupThreads, 0);
         const int thread = threadIdx.x % kWarpgroupThreads;
         const int lane = thread % kWarp, first_time = thread / kWarp * kWarpTimes;
@@ -247,7 +259,7 @@ struct WgmmaBeamPowerKernel {
 #pragma unroll 1
         for (int tile = first + warpgroup; tile < last; tile += Warpgroups) {
             Accumulators beams;
-            multiply_tile(args, reader, weights, weight_bytes, tile > first, tile + 1 < last, beams);
+            multiply(reader, weights, tile > first, tile + 1 < last, beams);
             if constexpr (Scaled && Polarizations == 2) beams.descale(descales, lane);
             store_tile(args, beams, descales[0], sums, TimeTile(args, tile), place, thread,
                        warpgroup);

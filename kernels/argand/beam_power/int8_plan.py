@@ -1,0 +1,155 @@
+"""Beam power of complex int8, exact in s32 by wgmma: plans and sources, which need no GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argand.beam_power.plan import (
+    BEAM_POWER_ARGUMENTS,
+    DEPTH,
+    PADDING,
+    SAMPLE_BYTES,
+    WEIGHT_ARGUMENTS,
+)
+from argand.beam_power.sm90_plan import WEIGHT_ROW_BYTES, WGMMA_TIMES
+from argand.device import Arch
+from argand.precision import FP16
+from argand.runtime.arguments import size_check
+from argand.runtime.plan import TARGET, PlanError
+from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
+
+INT8_MOST_ANTENNAS = 65535
+"""Antennas whose sums stay below 2^31."""
+_WARPGROUP = 128
+_BLOCK_BYTES = 1024
+"""Bytes of a multiprocessor's shared memory that CUDA reserves for each block."""
+_SHAPES = ((128, 2, 1), (64, 1, 3), (64, 1, 2), (64, 2, 1))
+"""Beams and warpgroups of a block, and blocks of a multiprocessor, the best first."""
+
+
+@dataclass(frozen=True)
+class Int8BeamPowerPlan:
+    """How the kernel of complex int8 computes beam power (``sm90_int8_kernel.cuh``).
+
+    Attributes:
+        group: samples that a warp sums before shared memory, a power of two that divides a bin.
+        beams: of a block, 64 or 128; all of its warpgroups have them.
+        warpgroups: of a block, each with tiles of its own; two take turns at the tensor cores.
+        blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
+        stages: of the ring of samples.
+        aligned: whether samples are copied by 16 bytes.
+    """
+
+    group: int
+    beams: int = 64
+    warpgroups: int = 1
+    blocks: int = 3
+    stages: int = 4
+    aligned: bool = True
+
+    @property
+    def times(self) -> int:
+        """Samples of a tile, which is a warpgroup's."""
+        return WGMMA_TIMES
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return _WARPGROUP * self.warpgroups
+
+    def shared_bytes(self, antennas: int) -> int:
+        """Dynamic shared memory of a block: alignment, weights, rings, and sums of groups."""
+        ring = self.stages * DEPTH["int8"] * (self.times * SAMPLE_BYTES["int8"] + PADDING)
+        weights = int8_rows_of_k(antennas) * 2 * self.beams * WEIGHT_ROW_BYTES
+        sums = self.beams * (self.times // self.group) * 4
+        return 1024 + weights + self.warpgroups * (ring + sums)
+
+
+def int8_rows_of_k(antennas: int) -> int:
+    """Return how many rows of 128 bytes hold a beam's weights."""
+    return -(-antennas // WEIGHT_ROW_BYTES)
+
+
+def check_int8_plan(plan: Int8BeamPowerPlan, antennas: int, arch: Arch) -> None:
+    """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
+    if arch.target != TARGET:
+        raise PlanError(f"wgmma of int8 needs {TARGET}, got {arch.target}")
+    if antennas > INT8_MOST_ANTENNAS:
+        raise PlanError(f"sums in s32 have up to {INT8_MOST_ANTENNAS} antennas, got {antennas}")
+    if plan.beams not in (64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:
+        raise PlanError(f"beams must be 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}")
+    if plan.group not in (1, 2, 4, 8, 16):
+        raise PlanError(f"group must be a power of two up to 16, got {plan.group}")
+    taken = plan.blocks * (plan.shared_bytes(antennas) + _BLOCK_BYTES)
+    most = 384 if plan.beams == 64 else 256  # threads with registers for three accumulators
+    if taken > arch.shared_bytes + _BLOCK_BYTES or plan.blocks * plan.threads > most:
+        raise PlanError(f"{plan} takes {taken} bytes of shared memory, or too many registers")
+
+
+def choose_int8_plan(
+    group: int, beams: int, antennas: int, aligned: bool, arch: Arch
+) -> Int8BeamPowerPlan | None:
+    """Return the plan for so many beams and antennas; None without one."""
+    for width, warpgroups, blocks in _SHAPES:
+        if width > 64 and beams <= 64:
+            continue
+        for stages in (4, 3, 2):
+            plan = Int8BeamPowerPlan(group, width, warpgroups, blocks, stages, aligned)
+            try:
+                check_int8_plan(plan, antennas, arch)
+            except PlanError:
+                continue
+            return plan
+    return None
+
+
+def int8_kernel_name(plan: Int8BeamPowerPlan) -> str:
+    """Return the name of the kernel that computes the power."""
+    return (
+        f"sm90_beam_power_exact_int8_{plan.beams}x{plan.times}_w{plan.warpgroups}_g{plan.group}"
+        f"_s{plan.stages}_b{plan.blocks}{'' if plan.aligned else '_unaligned'}"
+    )
+
+
+def int8_pack_name(plan: Int8BeamPowerPlan) -> str:
+    """Return the name of the kernel that packs weights."""
+    return f"sm90_beam_power_pack_int8_{plan.beams}"
+
+
+def int8_pack_source(plan: Int8BeamPowerPlan) -> str:
+    """Return the CUDA C++ of the kernel that packs weights."""
+    return (
+        f"{_preamble(plan)}"
+        f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
+        'extern "C" __global__ void __launch_bounds__(256)\n'
+        f"{int8_pack_name(plan)}(const __grid_constant__ WeightArguments args) {{\n"
+        f"    pack_int8_columns<{plan.beams}>(args);\n"
+        "}\n"
+    )
+
+
+def int8_power_source(plan: Int8BeamPowerPlan) -> str:
+    """Return the CUDA C++ of the kernel that computes the power."""
+    form = (
+        f"{plan.beams}, {plan.warpgroups}, {plan.stages}, {plan.group}, {str(plan.aligned).lower()}"
+    )
+    return (
+        f"{_preamble(plan)}"
+        f"{size_check('BeamPowerArguments', BEAM_POWER_ARGUMENTS)}"
+        f"using Kernel = Int8BeamPowerKernel<{form}>;\n"
+        f"static_assert(Kernel::kSharedBytes == {plan.shared_bytes(0)} &&\n"
+        f"              Kernel::kThreads == {plan.threads});\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
+        f"{int8_kernel_name(plan)}(const __grid_constant__ BeamPowerArguments args) {{\n"
+        "    Kernel::run(args);\n"
+        "}\n"
+    )
+
+
+def _preamble(plan: Int8BeamPowerPlan) -> str:
+    """The generated instructions, of which the kernel of fp16 has its own, and the kernel."""
+    return (
+        '#include "device/warpgroup.cuh"\n'
+        f"{wgmma_function(FP16, plan.beams)}{wgmma_s8_rows_function(plan.beams)}"
+        '#include "beam_power/sm90_int8_kernel.cuh"\n'
+    )
