@@ -7,7 +7,8 @@ A shape is channels x beams x antennas x samples. Times are those of whole calls
 device: ``argand`` is `argand.beam_power`, ``argand product`` is `argand.gemm` of the same operands,
 with weights as pairs where samples are pairs of the precision, whose beams stay complex, and
 ``argand product, detected`` squares and sums them by NumPy or CuPy. Peers form complex64 beams and
-detect them. Some bins of the first and the last channel are compared with fp64.
+detect them. At ``exact`` weights are int8 too, and the product is that of fp16, which is as exact.
+Some bins of the first and the last channel are compared with fp64.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from argand import PRECISIONS, Device, Pairs, beam_power, gemm, pairs, to_pairs
-from argand.beam_power.problem import DETECTIONS, beam_power_problem
+from argand.beam_power.problem import DETECTIONS, EXACT, beam_power_problem
 from argand.runtime.ceilings import Ceilings, measure_ceilings
 
-from benchmarks.harness.conditions import Monitor, monitor
+from benchmarks.harness.conditions import Monitor, RealRates, monitor
 from benchmarks.harness.measuring import array_module, chosen_device, release
 from benchmarks.harness.samples import on_host
 from benchmarks.harness.tables import Table, parser
@@ -37,10 +38,11 @@ from workflow.accuracy.beam_power_bounds import allowed, detected
 Input = Literal["complex64", "int8", "fp16", "bf16"]
 INPUTS: tuple[Input, ...] = ("complex64", "int8", "fp16", "bf16")
 CASES: tuple[tuple[tuple[int, int, int, int], Input, tuple[str, ...]], ...] = (
-    ((256, 64, 64, 4096), "int8", ("fp16",)),
+    ((256, 64, 64, 4096), "int8", ("fp16", "exact")),
     ((256, 64, 64, 4096), "complex64", ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")),
     ((1, 1024, 256, 65536), "fp16", ("fp16",)),
-    ((1, 1024, 256, 65536), "complex64", ("bf16",)),
+    ((1, 1024, 256, 65536), "complex64", ("3xtf32", "bf16")),
+    ((1, 1024, 256, 65536), "int8", ("fp16", "exact")),
 )
 """Shapes, inputs and precisions of a run without arguments."""
 SAMPLED_BINS = 64
@@ -89,6 +91,7 @@ class _Run:
     device: Device
     watch: Monitor
     ceilings: Ceilings
+    rates: RealRates
     shape: tuple[int, int, int, int]
     input: Input
     weights: Any
@@ -103,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 where a power of ours was not accurate."""
     arguments = _parser().parse_args(argv)
     device = chosen_device(arguments.device)
-    table, watch = Table(arguments.csv), monitor(device)
+    table, watch, rates = Table(arguments.csv), monitor(device), RealRates(device)
     ceilings = (
         Ceilings.from_json(Path(arguments.ceilings).read_text())
         if arguments.ceilings
@@ -111,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     for shape, kind, precisions in _cases(arguments):
         weights, samples = _operands(shape, kind, arguments, array_module(device))
-        run = _Run(arguments, device, watch, ceilings, shape, kind, weights, samples)
+        run = _Run(arguments, device, watch, ceilings, rates, shape, kind, weights, samples)
         for row in _rows(run, precisions):
             table.add([row], _line(row))
     ours = [row for row in table.rows if row["implementation"] == "argand"]
@@ -122,7 +125,9 @@ def _parser() -> argparse.ArgumentParser:
     found = parser(__doc__)
     found.add_argument("--shape", help="channels x beams x antennas x samples")
     found.add_argument("--input", choices=INPUTS, default="complex64")
-    found.add_argument("--precisions", nargs="+", choices=list(PRECISIONS), default=["fp16"])
+    found.add_argument(
+        "--precisions", nargs="+", choices=[*PRECISIONS, EXACT.name], default=["fp16"]
+    )
     found.add_argument("--integrate", type=int, default=16)
     found.add_argument("--detect", choices=DETECTIONS, default="power")
     found.add_argument("--ceilings", help="a file of measured ceilings; measured where not given")
@@ -160,20 +165,27 @@ def _operands(
 
 def _rows(run: _Run, precisions: Sequence[str]) -> Iterator[BeamPowerRow]:
     arrays = array_module(run.device)
+    given = run
     for precision in precisions:
+        run, own, multiplied = given, given.weights, precision
         held = precision == run.input  # weights of complex64 would be converted in the product
         weights = to_pairs(run.weights, run.input) if held else run.weights
-        product = partial(gemm, weights, run.samples, precision=precision)
+        if precision == EXACT.name:
+            integers = arrays.clip(arrays.rint(40 * own.view(np.float32)), -128, 127)
+            own = weights = pairs(integers.astype(np.int8).reshape(*own.shape, 2))
+            run, multiplied = replace(run, weights=weights.to_complex64()), "fp16"
+        product = partial(gemm, weights, run.samples, precision=multiplied)
         alone = _row(run, _PRODUCT, precision, product)
         yield alone
 
         def apart(product: Callable[[], Any] = product) -> Any:
-            return detect_beams(arrays, product(), **run.options)
+            return detect_beams(arrays, product(), **given.options)
 
         both = _row(run, _APART, precision, apart)
         yield both
-        ours = partial(beam_power, run.weights, run.samples, precision=precision, **run.options)
+        ours = partial(beam_power, own, run.samples, precision=precision, **run.options)
         yield _row(run, "argand", precision, ours, alone.time_us_p50, both.time_us_p50)
+    run = given
     if not run.arguments.no_peer:
         x = run.samples.to_complex64() if isinstance(run.samples, Pairs) else run.samples
         for peer in study_peers("beam_power", run.device.backend):
@@ -197,9 +209,12 @@ def _row(
     held = run.samples.array if isinstance(run.samples, Pairs) else run.samples
     outputs = 4 if polarizations == 2 else 1
     written = 4 * channels * outputs * beams * (samples // run.arguments.integrate)
-    floor_s = run.ceilings.limit_time_s(
-        flops, held.nbytes + run.weights.nbytes + written, PRECISIONS[precision]
-    )
+    moved = held.nbytes + run.weights.nbytes + written
+    if precision == EXACT.name:
+        rate = run.rates.tflops("int8", run.arguments.seconds) or run.ceilings.tflops["fp32"]
+        floor_s = max(moved / (1e9 * run.ceilings.copy_gbytes_per_s), flops / (1e12 * rate))
+    else:
+        floor_s = run.ceilings.limit_time_s(flops, moved, PRECISIONS[precision])
     return BeamPowerRow(
         channels=channels, beams=beams, antennas=antennas, samples=samples,
         integrate=run.arguments.integrate, detect=run.arguments.detect, implementation=name,
@@ -212,7 +227,8 @@ def _row(
 
 def _error(run: _Run, precision: str, found: Any) -> float:
     """The largest error of sampled bins over what they may be off by."""
-    n, row, worst = run.arguments.integrate, PRECISIONS[precision], 0.0
+    n, worst = run.arguments.integrate, 0.0
+    row = EXACT if precision == EXACT.name else PRECISIONS[precision]
     bins = found.shape[-1]
     last = max(0, bins - SAMPLED_BINS)
     for channel, first in ((0, 0), (run.shape[0] - 1, last)):

@@ -37,6 +37,13 @@ def test_every_way_is_measured_and_accurate(tmp_path: Path, ceilings: str, kind:
     assert all((row["over_apart"] != "") == (row["implementation"] == "argand") for row in rows)
 
 
+def test_exact_beams_are_measured(tmp_path: Path, ceilings: str) -> None:
+    path = tmp_path / "power.csv"
+    more = ["--input", "int8", "--precisions", "exact", "--csv", str(path), "--no-peer"]
+    assert beam_power.main([*SMALL, *more, "--ceilings", ceilings]) == 0
+    assert {row["precision"] for row in plain_rows(path)} == {"exact"}
+
+
 def test_a_wrong_power_is_not_verified(monkeypatch: pytest.MonkeyPatch, ceilings: str) -> None:
     def wrong(*given: Any, **options: Any) -> Any:
         found = argand_beam_power(*given, **options)

@@ -263,7 +263,7 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
             (wgmma_pack_source(plan, precision), wgmma_pack_name(plan, precision)),
             (wgmma_power_source(plan, precision), wgmma_kernel_name(plan, precision)),
             plan.shared_bytes(antennas, precision), plan.blocks, rows, fragments,
-            _FILLING + weights / samples,
+            _FILLING + (0 if plan.weight_stages else weights / samples),
         )  # fmt: skip
     check_plan(plan, precision, arch)
     padded = -(-antennas // DEPTH[form.samples]) * DEPTH[form.samples]
