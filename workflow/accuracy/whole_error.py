@@ -1,13 +1,13 @@
-"""The error of a whole product, estimated from random vectors on both sides.
+"""The error of a whole product, estimated from random vectors.
 
 For E = C^ - C and a vector x of independent complex normal components of unit variance, E|E x|^2 is
-||E||_F^2, and so is that of y^H E. E x = C^ x - alpha A (B x) - beta C x takes matrix-vector
-products alone. With s vectors on either side, the mean of the 2 s squared norms estimates
-||E||_F^2. Each of them is sum_i w_i X_i with X_i exponential of mean 1 and sum w_i = ||E||_F^2,
-whose moment generating function at -h is prod 1 / (1 + h w_i) <= 1 / (1 + h ||E||_F^2) for any E;
-so the mean is below t ||E||_F^2 with a probability of at most (t e^(1 - t))^(2 s) (Chernoff, at h =
-(1 / t - 1) / ||E||_F^2). `LIMIT` is 1 / sqrt(t) where that is `FAILURE`: whatever E is, its norm is
-at most `LIMIT` times the estimate.
+||E||_F^2. E x = C^ x - alpha A (B x) - beta C x takes matrix-vector products alone. The mean of s
+such squared norms estimates ||E||_F^2. Each of them is sum_i w_i X_i with X_i exponential of mean 1
+and w_i the squares of E's singular values, whose moment generating function at -h is
+prod 1 / (1 + h w_i) <= 1 / (1 + h ||E||_F^2) for any E; so the mean is below t ||E||_F^2 with a
+probability of at most (t e^(1 - t))^s (Chernoff, at h = (1 / t - 1) / ||E||_F^2). `LIMIT` is
+1 / sqrt(t) where that is `FAILURE`: whatever E is, its norm is at most `LIMIT` times the estimate.
+Vectors from the left, y^H E, would be distributed alike, and have the operands rounded once more.
 
 The same vectors tell what the operands' rounding alone does, A^ B^ - A B with the operands as the
 kernel has them, and how long partial sums over k are: the two numbers that the probabilistic bound
@@ -27,8 +27,7 @@ from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import Sides, operand_terms
 from workflow.threads import each, stretches
 
-VECTORS = 16
-"""On either side."""
+VECTORS = 32
 CUTS = 8
 """Places along k where partial sums are measured, drawn so that no period of the data hits all."""
 _BLOCK_VALUES = 1 << 20
@@ -43,7 +42,7 @@ def _limit(samples: int) -> float:
     return 1 / math.sqrt(t)
 
 
-LIMIT = _limit(2 * VECTORS)
+LIMIT = _limit(VECTORS)
 
 
 @dataclass(frozen=True)
@@ -99,17 +98,16 @@ def whole_error(
     ``draw`` counts the samples of vectors that were drawn before: each has vectors of its own.
     """
     found, sizes = _Squares(), 0.0
-    for transposed in (False, True):
-        sides = Sides(reference, precision, "", transposed)
-        rng = np.random.default_rng([reference.seed, 0xE0, draw, int(transposed)])
-        with np.errstate(all="ignore"):
-            for group in _groups(sides):
-                squares, size = _of_group(sides, result, group, rng)
-                found.add(squares)
-                sizes += size / 2
+    sides = Sides(reference, precision, "", transposed=False)
+    rng = np.random.default_rng([reference.seed, 0xE0, draw])
+    with np.errstate(all="ignore"):
+        for group in _groups(sides):
+            squares, size = _of_group(sides, result, group, rng)
+            found.add(squares)
+            sizes += size
 
     def mean(squares: float) -> float:
-        return float(np.sqrt(squares / (2 * VECTORS))) / reference.unit
+        return float(np.sqrt(squares / VECTORS)) / reference.unit
 
     return WholeError(
         mean(found.error), mean(found.rounding), mean(found.partial_sums), mean(found.addend),
