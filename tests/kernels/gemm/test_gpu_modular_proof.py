@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from argand import gemm
 from argand.gemm.modular.kernel_sources import ENCODE_KERNEL, PRODUCT_KERNEL
 from argand.gemm.modular.proof import WrongProductError
 from argand.runtime import loading
+from argand.runtime.kernel import BoundKernel
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.gemm.test_gpu_modular import (
@@ -55,10 +55,16 @@ def test_pieces(
     cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
-    for shape_a, shape_b in (((60, 90), (90, 700)), ((5, 60, 90), (5, 90, 130)),
-                             ((60, 90), (5, 90, 130)), ((5, 60, 90), (90, 130))):  # fmt: skip
+    for shape_a, shape_b in (
+        ((60, 90), (90, 700)), ((5, 60, 90), (5, 90, 130)), ((60, 90), (5, 90, 130)),
+        ((5, 60, 90), (90, 130)), ((300, 4500), (4500, 40)), ((2, 140, 2500), (2, 2500, 9)),
+    ):  # fmt: skip
         a, b = (numbers(rng, *shape, dtype="complex64") for shape in (shape_a, shape_b))
-        same_bits(cp, a, b, precision="16xint8", check=True)
+        for precision in ("7xint8", "16xint8"):
+            same_bits(cp, a, b, precision=precision, check=True)
+            # Those of B whose k is contiguous, and those of A whose k is not.
+            turned = a.swapaxes(-1, -2).copy(), b.swapaxes(-1, -2).copy()
+            same_bits(cp, *turned, op_a="T", op_b="T", precision=precision, check=True)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -77,9 +83,12 @@ def test_special_values_pass(cp: Any, rng: np.random.Generator, dtype: Any) -> N
 
 def plant(
     modular_launch: Any, monkeypatch: pytest.MonkeyPatch, cp: Any, kernel: str, argument: str,
-    offset: int, bit: int = 1,
+    offset: int, before: int = 0,
 ) -> None:  # fmt: skip
-    """Flip a bit of what the first launch of a kernel leaves at an address of its arguments."""
+    """Flip the last bit of what a launch of a kernel leaves at an address of its arguments.
+
+    So many launches of the kernel come ``before``.
+    """
     runtime, make = cp.cuda.runtime, loading.load
     functions = []
 
@@ -90,28 +99,33 @@ def plant(
         return found
 
     monkeypatch.setattr(loading, "load", load)
-    launch = modular_launch.BoundKernel.start
+    launch = BoundKernel.start
     done: list[bool] = []
 
     def start(self: Any, stream: int) -> None:
         launch(self, stream)
-        if self._form[0] not in functions or done:
+        if self._form[0] not in functions:
             return
         done.append(True)
+        if len(done) != before + 1:
+            return
         words, index = self._arguments.word(argument)
         byte = np.empty(1, np.uint8)
         runtime.streamSynchronize(stream)
         at = int(words[index]) + offset
         runtime.memcpy(byte.ctypes.data, at, 1, runtime.memcpyDeviceToHost)
-        byte ^= bit
+        byte ^= 1
         runtime.memcpy(at, byte.ctypes.data, 1, runtime.memcpyHostToDevice)
 
-    monkeypatch.setattr(modular_launch.BoundKernel, "start", start)
+    monkeypatch.setattr(BoundKernel, "start", start)
 
 
-FAULTS: dict[str, Callable[[int, int], tuple[str, str, int]]] = {
-    "a residue of C": lambda m, k: (PRODUCT_KERNEL, "residues", 9 * m * 128 + 5 * 128 + 17),
-    "a residue of A": lambda m, k: (ENCODE_KERNEL, "planes", 3 * m * 128 + 5 * 128 + 9),
+# A kernel, an argument, an offset, launches before; and what is said of 40 rows. The last bit of a
+# residue of B changes all of them in which A has no residue 0 there.
+FAULTS = {
+    "a residue of C": (PRODUCT_KERNEL, "residues", (9 * 40 + 5) * 128 + 17, 0, "1 of 40 .*row 5"),
+    "a residue of A": (ENCODE_KERNEL, "planes", (3 * 40 + 5) * 128 + 9, 1, "1 of 40 .*row 5"),
+    "a residue of B": (ENCODE_KERNEL, "planes", (3 * 128 + 5) * 128 + 9, 0, "(3.|40) of 40 .*"),
 }
 
 
@@ -125,9 +139,10 @@ def test_the_last_bit_of_one_residue_is_caught(
     a, b = numbers(rng, m, k, dtype=dtype), numbers(rng, k, n, dtype=dtype)
     left, right = cp.asarray(a), cp.asarray(b)
     with monkeypatch.context() as patch:
-        plant(modular_launch, patch, cp, *FAULTS[fault](m, k))
+        *where, said = FAULTS[fault]
+        plant(modular_launch, patch, cp, *where)
         out = cp.full((m, n), np.nan, dtype)
-        with pytest.raises(WrongProductError, match=r"1 of 40 rows .*row 5: memory or"):
+        with pytest.raises(WrongProductError, match=said + ": memory or"):
             gemm(left, right, precision="9xint8", check=True, out=out)
     # The next call of the same form is right again.
     gemm(left, right, precision="9xint8", check=True, out=out)

@@ -1,7 +1,8 @@
-"""How a GPU cuts an exact product: pieces of a batch and of columns, split-K slices."""
+"""How a GPU cuts an exact product: pieces of a batch, of rows or of columns, split-K slices."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -81,37 +82,47 @@ def test_products_that_fill_the_card_or_are_short_are_not_split(
 def test_pieces_of_a_batch_are_alike() -> None:
     sizes = problem(256, 256, 256, batch=10)
     of_a, of_b, of_c = sizes.plane_bytes()
-    seven = 7 * (of_a + 256 * (of_b + of_c))
+    seven = 7 * 256 * (of_a + of_b + 256 * of_c)
     assert [piece.products for piece in pieces_of(sizes, seven)] == [5, 5]
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20, 1 << 22, 1 << 40])
-def test_pieces_cover_the_batch_and_the_columns(limit: int) -> None:
-    for n, batch in product((1, 130, 3000), (1, 7)):
-        pieces = pieces_of(problem(300, n, 500, batch=batch), limit)
-        covered = [
-            (number, column)
-            for piece in pieces
-            for number in range(piece.first_product, piece.first_product + piece.products)
-            for column in range(piece.first_column, piece.first_column + piece.columns)
-        ]
-        assert sorted(covered) == [(i, j) for i in range(batch) for j in range(n)]
-        assert all(piece.products == 1 or piece.columns == n for piece in pieces), (
-            "panels are of one product"
-        )
-    assert Piece(0, 1, 0, 129).padded == 256
+def test_pieces_cover_the_batch_and_cut_its_longer_side(limit: int) -> None:
+    for m, n, batch in product((300, 1000), (1, 130, 3000), (1, 7)):
+        pieces = pieces_of(problem(m, n, 500, batch=batch), limit)
+        covered = Counter[tuple[int, int, int]]()
+        for piece in pieces:
+            covered.update(product(
+                range(piece.first_product, piece.first_product + piece.products),
+                range(piece.first_row, piece.first_row + piece.rows),
+                range(piece.first_column, piece.first_column + piece.columns, 10),
+            ))  # fmt: skip
+            assert piece.columns == n or (piece.products == 1 and piece.rows == m < n)
+            assert piece.rows == m or (piece.products == 1 and piece.columns == n <= m)
+            assert piece.first_column % 128 == 0
+        assert set(covered.values()) == {1}
+        columns = {column for _, _, column in covered}
+        assert len(covered) == batch * m * len(columns)
+    assert Piece(0, 1, 0, 9, 0, 129).padded == 256
 
 
 @pytest.mark.parametrize("count", [6, 7, 8])
 def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> None:
     """Small calls may take twice as much, tiny ones more."""
-    for sizes in ((9, 9, 9), (2048, 2048, 2048), (8192, 700, 8192), (9000, 20_000, 16_384)):
+    for sizes in (
+        (9, 9, 9),
+        (2048, 2048, 2048),
+        (8192, 700, 8192),
+        (9000, 20_000, 16_384),
+        (20_000, 9000, 16_384),
+    ):
         one = problem(*sizes, count=count)
         limit = workspace_limit(one)
         assert limit == one.nbytes or limit <= max(min(2 * one.nbytes, 1 << 31), 1 << 28)
         of_a, of_b, of_c = one.plane_bytes()
         for piece in pieces_of(one, limit):
-            assert of_a + (of_b + of_c) * piece.padded <= limit
+            planes = of_a * piece.rows + of_b * piece.padded
+            assert planes + of_c * piece.rows * piece.padded <= limit
 
 
 def test_a_cluster_holds_all_blocks_of_a_line_and_none_of_its_ctas_is_idle() -> None:

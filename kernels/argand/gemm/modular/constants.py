@@ -57,40 +57,48 @@ def encode_modulus(p: int, digits: int) -> EncodeModulus:
     turned = tuple(balanced(s * 256**j, p) for j in range(digits))
     largest = sum(128 * (abs(x) + abs(y)) for x, y in zip(real, turned, strict=True))
     shift = -(-largest // p) * p
-    # The quotient is that by 2^24 / reciprocal, an integer, in place of p.
-    reciprocal = round(2**24 / p)
-    correction = _MAGIC - reciprocal / 2
-    if np.float32(correction) != correction:
-        raise ValueError(f"the correction {correction} of {p} is not an fp32 number")
-    off = 2 * shift * abs(reciprocal / 2**24 - 1 / p)
+    reciprocal, correction = _quotient(p)
+    off = 2 * shift * abs(reciprocal - 1 / p)
     if 2 * shift >= _MAGIC or p * (0.5 + off) > LARGEST_RESIDUE:
         raise ValueError(f"residues modulo {p} of {digits} digits leave their range")
-    return EncodeModulus(real, turned, _MAGIC_BITS + shift, reciprocal / 2**24, correction, p)
+    return EncodeModulus(real, turned, _MAGIC_BITS + shift, reciprocal, correction, p)
 
 
 @dataclass(frozen=True)
 class ReduceModulus:
-    """`ReduceModulus` of moduli.cuh."""
+    """`ReduceModulus` of moduli.cuh: the weights of a sum's unsigned digits to base 256."""
 
-    high: int
+    weights: tuple[int, ...]
     offset: int
     reciprocal: float
+    correction: float
     p: int
 
 
 @cache
 def reduce_modulus(p: int) -> ReduceModulus:
     """The constants by which sums, which begin at `SUM_BIAS`, become residues modulo p."""
-    high = balanced(1 << 16, p)
-    shift = -SUM_BIAS % p
-    if high < 0:
-        shift += -(-65535 * -high // p) * p
-    largest = shift + 65535 + 65535 * max(high, 0)
-    reciprocal = np.float32(1) / np.float32(p)
-    off = largest * abs(float(reciprocal) - 1 / p)
+    weights = tuple(balanced(256**j, p) for j in range(4))
+    below = 255 * sum(-x for x in weights if x < 0)
+    shift = -SUM_BIAS % p + -(-below // p) * p
+    largest = shift + 255 * sum(x for x in weights if x > 0)
+    reciprocal, correction = _quotient(p)
+    off = largest * abs(reciprocal - 1 / p)
     if largest >= _MAGIC or p * (0.5 + off) > LARGEST_RESIDUE:
         raise ValueError(f"sums modulo {p} leave their range")
-    return ReduceModulus(high, _MAGIC_BITS + shift, float(reciprocal), p)
+    return ReduceModulus(weights, _MAGIC_BITS + shift, reciprocal, correction, p)
+
+
+def _quotient(p: int) -> tuple[float, float]:
+    """Return r and c by which (2^23 + z) r + c is 2^23 + z / p.
+
+    The quotient is that by 2^24 / r', an integer r' = 2^24 r, in place of p.
+    """
+    reciprocal = round(2**24 / p)
+    correction = _MAGIC - reciprocal / 2
+    if np.float32(correction) != correction:
+        raise ValueError(f"the correction {correction} of {p} is not an fp32 number")
+    return reciprocal / 2**24, correction
 
 
 @dataclass(frozen=True)
@@ -159,14 +167,22 @@ def encode_source(count: int, digits: int) -> str:
         f"{_word(-x.p)}, {_float(x.reciprocal)}, {_float(x.correction)}}}"
         for x in rows
     ]
-    return _count(count) + _table("EncodeModulus", "kEncodeModuli", text)
+    # Of a proof: 16 products of an integer, which is below the root of P / 2, and a number below
+    # 2^31 fit a signed 64-bit number. Integers of 8 digits are taken modulo the prime first.
+    small = digits == 4 and moduli(count).product // 2 << 2 * (31 + 4) < 1 << 126
+    return (
+        _count(count)
+        + f"constexpr bool kSmallIntegers = {str(small).lower()};\n"
+        + _table("EncodeModulus", "kEncodeModuli", text)
+    )
 
 
 def reduce_source() -> str:
     """CUDA C++ of ``kReduceModuli``, of all moduli."""
     rows = [reduce_modulus(p) for p in MODULI]
     text = [
-        f"{{{_bytes((1, x.high))}, {x.offset:#x}u, {_word(-x.p)}, {_float(x.reciprocal)}}}"
+        f"{{{_bytes(x.weights)}, {x.offset:#x}u, {_word(-x.p)}, {_float(x.reciprocal)}, "
+        f"{_float(x.correction)}}}"
         for x in rows
     ]
     return _table("ReduceModulus", "kReduceModuli", text)

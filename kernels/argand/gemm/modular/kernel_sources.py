@@ -48,6 +48,8 @@ ENCODE_ARGUMENTS: Fields = (
         "lines", "stored_lines", "k", "k_blocks", "pitch", "batches", "first_line",
         "exponent_lines", "limit_shift", "conjugate", "known",
     )),
+    ("const uint32*", "vector"), ("uint64*", "sums"), ("int64", "vector_batch"),
+    ("int64", "sum_batch"),
 )  # fmt: skip
 EXPONENT_ARGUMENTS: Fields = (
     ("const uint64*", "norms"), ("int*", "exponents"), ("int64", "limit"), ("int", "lines"),
@@ -131,18 +133,21 @@ def encode_kernel_source(
     buffers: int = 2,
     threads: int = 256,
     cluster: tuple[int, int] = (8, 2),
+    proved: bool = False,
 ) -> str:
     """CUDA C++ of the kernel that stores the residues of an operand.
 
     ``permuted`` says that lines are stored in B's order, which depends on the type. A CTA of whole
     lines holds so many at a time, and has so many threads; ``cluster`` is that of clustered ones.
+    ``proved`` adds B' x of a proof, where lines are transposed, or subtracts A'(B' x).
     """
     source, narrow = real_type(dtype), count <= INT32_MODULI and dtype == "complex64"
     scaled = "float" if narrow else "double"
     function = f"encode_{reading.replace(' ', '_')}"
     clusters = reading == "clustered lines"
     held = {"whole lines": f", {buffers}", "clustered lines": f", {cluster[0]}, {cluster[1]}"}
-    types = f"{scaled}, {source}, {str(permuted).lower()}, {source}{held.get(reading, '')}"
+    flags = f"{str(permuted).lower()}, {str(proved).lower()}"
+    types = f"{scaled}, {source}, {flags}{held.get(reading, '')}"
     call = f"{function}<{types}>(args)"
     return (
         '#include "gemm/modular/moduli.cuh"\n'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import cupy
@@ -12,13 +11,7 @@ from argand.device import Device
 from argand.gemm.modular.kernel_sources import (
     DECODE_ARGUMENTS,
     DECODE_KERNEL,
-    PRODUCT_ARGUMENTS,
-    PRODUCT_KERNEL,
-    SLICE_ARGUMENTS,
-    SLICE_KERNEL,
     decode_kernel_source,
-    product_source,
-    slice_source,
 )
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
 from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
@@ -30,27 +23,22 @@ from argand.gemm.modular.pieces import (
     pieces_of,
     workspace_limit,
 )
+from argand.gemm.modular.product_launch import RESIDUES, Planes, add_slices, product_launch
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,
     DECODE_ROWS,
     DECODE_WARPS,
-    TILE_K,
-    WARPS,
-    ResiduePlan,
     decode_bytes,
 )
-from argand.gemm.modular.proof_launch import PROOF, SUMS, ProofLaunch
+from argand.gemm.modular.proof_launch import ProofLaunch
 from argand.runtime import kernel_trace as launches
-from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
+from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import ArgumentUpdate, BoundKernel
-from argand.runtime.loading import PendingKernel
-from argand.runtime.tensor_map import TensorMap, tensor_map
+from argand.runtime.kernel import ArgumentUpdate
 from argand.runtime.workspace import call_memory
 
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""
-_RESIDUES = "residues"
 
 
 class ModularLaunch:
@@ -78,7 +66,9 @@ class ModularLaunch:
                 problem, problem.b, BaseAddress.COLUMNS, device, self._reserve, permuted=True
             )
         )
-        self._proof = ProofLaunch(problem, device, self._reserve) if problem.proved else None
+        self._limit = workspace_limit(problem)
+        self._pieces = pieces_of(problem, self._limit)
+        self._proof = self._prove() if problem.proved else None
         ordered = list(self._kernel_launches())
         #: The kernels of a call, one after the other.
         self.kernels = [launch.kernel for launch in ordered]
@@ -114,117 +104,92 @@ class ModularLaunch:
         self.nbytes += -(-nbytes // 256) * 256
         return found
 
+    def _prove(self) -> ProofLaunch:
+        problem, b = self._problem, self._b
+        # B' x is of all columns, and of one product where several share A.
+        whole = all(piece.columns == problem.b.rows for piece in self._pieces)
+        own = problem.batch == 1 or problem.a.batch_stride != 0
+        return ProofLaunch(
+            problem, self._device, self._reserve,
+            b_encodes=isinstance(b, OperandLaunch) and b.transposes, a_encodes=whole and own,
+        )  # fmt: skip
+
     def _kernel_launches(self) -> Iterator[KernelLaunch]:
-        problem, a, b = self._problem, self._a, self._b
-        limit = workspace_limit(problem)
-        pieces = pieces_of(problem, limit)
+        problem, a, b, proof, pieces = self._problem, self._a, self._b, self._proof, self._pieces
         of_a, of_b, of_c = problem.plane_bytes()
-        a_products = pieces[0].products if problem.a.batch_stride else 1
-        b_products = pieces[0].products if problem.b.batch_stride else 1
-        a_planes = self._reserve(of_a * a_products)
-        b_planes = self._reserve(of_b * b_products * pieces[0].padded)
+        of_a *= pieces[0].rows * (pieces[0].products if problem.a.batch_stride else 1)
+        of_b *= pieces[0].padded * (pieces[0].products if problem.b.batch_stride else 1)
+        a_planes, b_planes = self._reserve(of_a), self._reserve(of_b)
         # The first piece is the largest: its slices are as many as the workspace has room for.
-        nbytes = of_c * pieces[0].products * pieces[0].padded
-        most = (limit - of_a * a_products - of_b * b_products * pieces[0].padded) // nbytes
+        of_c *= pieces[0].products * pieces[0].rows * pieces[0].padded
+        most = (self._limit - of_a - of_b) // of_c
         plans = [choose_plan(problem, piece, self._device, most) for piece in pieces]
         slices = [
             choose_slices(problem, piece, self._device, plan, most)
             for piece, plan in zip(pieces, plans, strict=True)
         ]
-        residues = self._reserve(nbytes * max(slices))
+        residues = self._reserve(of_c * max(slices))
         #: The launch's name in records.
         self.name = f"{problem.count} moduli, {plans[0].name()}"
         if slices[0] > 1:
             self.name += f", {slices[0]} slices of k"
-        if self._proof is not None:
-            yield self._proof.begin()
+        if proof is not None:
+            yield proof.begin()
         for x in (a, b):
             if isinstance(x, OperandLaunch):
                 yield from x.norms()
         for number, (piece, plan, split) in enumerate(zip(pieces, plans, slices, strict=True)):
-            first, count = piece.first_product, piece.products
-            new_a = number == 0 or (problem.a.batch_stride and piece.first_column == 0)
-            if new_a and isinstance(a, OperandLaunch):
-                yield a.encode(first, count, 0, problem.a.rows, problem.a.rows, a_planes)
-            new_b = number == 0 or problem.b.batch_stride or piece.columns < problem.b.rows
-            if new_b and isinstance(b, OperandLaunch):
-                yield b.encode(
-                    first, count, piece.first_column, piece.columns, piece.padded, b_planes
-                )
-            yield self._product(
-                plan, piece, split, *self._planes(piece, a_planes, b_planes), residues
-            )
+            yield from self._encode(piece, a_planes, b_planes, first=number == 0)
+            yield product_launch(
+                problem, self._device, plan, piece, split,
+                *self._planes(piece, a_planes, b_planes), residues,
+            )  # fmt: skip
             if split > 1:
-                yield self._add_slices(piece, split, residues)
+                yield add_slices(problem, self._device, piece, split, residues)
             yield self._decode(piece, residues)
-        if self._proof is not None:
-            sums = tuple(f"{SUMS} {x.first_product} {x.first_column}" for x in pieces)
-            yield from self._proof.end(a.exponents, b.exponents, sums)
+        if proof is not None:
+            yield from proof.end(a.exponents, b.exponents)
 
-    def _planes(self, piece: Piece, a: Address, b: Address) -> tuple[Address, Address]:
-        """Return where a piece's planes begin: in the workspace, or in what is packed."""
+    def _encode(
+        self, piece: Piece, a_planes: Address, b_planes: Address, *, first: bool
+    ) -> Iterator[KernelLaunch]:
+        """Yield the launches that encode what a piece has and the piece before it had not."""
+        problem, a, b, proof = self._problem, self._a, self._b, self._proof
+        product, count = piece.first_product, piece.products
+        new_product = piece.first_row == 0 and piece.first_column == 0
+        new_b = first or piece.columns < problem.b.rows or (problem.b.batch_stride and new_product)
+        if new_b and isinstance(b, OperandLaunch):
+            # Panels of a B that products share are encoded for each of them.
+            again = not problem.b.batch_stride and product > 0
+            yield b.encode(
+                product, count, piece.first_column, piece.columns, piece.padded, b_planes,
+                None if proof is None or again else proof.of_b(product),
+            )  # fmt: skip
+            if proof is not None and not again:
+                yield from proof.image(product, count, b.exponents, b.name("planes"))
+        new_a = first or piece.rows < problem.a.rows or (problem.a.batch_stride and new_product)
+        if new_a and isinstance(a, OperandLaunch):
+            yield a.encode(
+                product, count, piece.first_row, piece.rows, piece.rows, a_planes,
+                None if proof is None else proof.of_a(product, piece.first_row),
+            )  # fmt: skip
+
+    def _planes(self, piece: Piece, a: Address, b: Address) -> tuple[Planes, Planes]:
+        """Return where a piece's planes are: in the workspace, or in what is packed."""
         problem, found = self._problem, []
-        for x, batched, address, stored, line in (
-            (self._a, problem.a.batch_stride, a, problem.a.rows, 0),
-            (self._b, problem.b.batch_stride, b, self._stored, piece.first_column),
+        for x, batched, address, lines, stored, line in (
+            (self._a, problem.a.batch_stride, a, piece.rows, problem.a.rows, piece.first_row),
+            (self._b, problem.b.batch_stride, b, piece.padded, self._stored, piece.first_column),
         ):
+            part: tuple[str, ...] = ()
             if isinstance(x, PackedOperand):
                 product = piece.first_product if batched else 0
-                lines = 2 * problem.count * stored * product + line
-                address = Address(x.planes_at.base, lines * problem.pitch)
-            found.append(address)
+                offset = (2 * problem.count * stored * product + line) * problem.pitch
+                address = Address(x.planes_at.base, offset)
+            else:
+                stored, part = lines, (x.name("planes"),)
+            found.append(Planes(address, lines, stored, bool(batched), part))
         return found[0], found[1]
-
-    def _product(
-        self, plan: ResiduePlan, piece: Piece, slices: int, a: Address, b: Address,
-        residues: Address,
-    ) -> KernelLaunch:  # fmt: skip
-        problem = self._problem
-        rows, planes = problem.a.rows, 2 * problem.count
-        tiles_m, tiles_n = -(-rows // plan.block_m), -(-piece.padded // plan.block_n)
-        tiles = tiles_m * tiles_n * planes * piece.products * slices
-        k_tiles = problem.pitch // TILE_K
-        values = {
-            "a": 0, "b": 0, "residues": 0, "m": rows, "n": piece.padded,
-            "slice_bytes": planes * piece.products * rows * piece.padded, "k_tiles": k_tiles,
-            "slice_tiles": -(-k_tiles // slices), "slices": slices, "planes": planes,
-            "a_batched": problem.a.batch_stride != 0, "b_batched": problem.b.batch_stride != 0,
-            "tiles_m": tiles_m, "tiles_n": tiles_n, "tiles": tiles,
-        }  # fmt: skip
-        a_lines, b_lines = rows, self._stored if problem.b_packed else piece.padded
-        values |= {"a_plane": a_lines * problem.pitch, "b_plane": b_lines * problem.pitch}
-        wgmma = plan.family == "wgmma"
-        kernel = PendingKernel(
-            product_source(plan), self._device.target, f"modular_{PRODUCT_KERNEL}",
-            plan.shared_bytes,
-        )  # fmt: skip
-        maps = [
-            _PlaneMap(
-                problem.pitch, lines, stored, planes * (piece.products if batched else 1), box
-            )
-            for lines, stored, batched, box in (
-                (rows, a_lines, problem.a.batch_stride, plan.block_m),
-                (piece.padded, b_lines, problem.b.batch_stride, plan.block_n),
-            )
-        ]
-        launch = BoundKernel(
-            kernel, min(tiles, self._device.sm_count) if wgmma else tiles, plan.threads,
-            Arguments(arguments_dtype(PRODUCT_ARGUMENTS), values),
-            maps=maps if wgmma else (), shared_bytes=plan.shared_bytes,
-        )  # fmt: skip
-        reads = tuple(x.name("planes") for x in (self._a, self._b) if isinstance(x, OperandLaunch))
-        members = {"a": a, "b": b, "residues": residues}
-        return KernelLaunch(launch, members, (a, b) if wgmma else (), reads, (_RESIDUES,))
-
-    def _add_slices(self, piece: Piece, slices: int, residues: Address) -> KernelLaunch:
-        plane, planes = self._problem.a.rows * piece.padded, 2 * self._problem.count
-        nbytes, threads = plane * planes * piece.products, 32 * WARPS
-        kernel = bound(
-            self._device, slice_source(), SLICE_KERNEL, -(-nbytes // (16 * threads)), threads,
-            SLICE_ARGUMENTS,
-            {"slice_bytes": nbytes, "plane_bytes": plane, "slices": slices, "planes": planes},
-        )  # fmt: skip
-        return KernelLaunch(kernel, {"residues": residues}, writes=(_RESIDUES,))
 
     def _decode(self, piece: Piece, residues: Address) -> KernelLaunch:
         problem, out, a, b = self._problem, self._problem.out, self._a, self._b
@@ -232,8 +197,8 @@ class ModularLaunch:
         columns = piece.padded // COLUMN_BLOCK * piece.products
         # Few rows a warp where the result is small, so that it fills the card twice.
         resident = 2 * _DECODING_WARPS * self._device.sm_count
-        warp_rows = min(DECODE_ROWS, -(-out.rows * columns // resident))
-        warps = -(-out.rows // warp_rows) * columns
+        warp_rows = min(DECODE_ROWS, -(-piece.rows * columns // resident))
+        warps = -(-piece.rows // warp_rows) * columns
         kernel = bound(
             self._device,
             decode_kernel_source(problem.dtype, problem.count, proved=self._proof is not None),
@@ -242,7 +207,7 @@ class ModularLaunch:
                 "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
                 "c_stride_batch": c.batch_stride, "out_stride_m": out.row_stride,
                 "out_stride_n": out.column_stride, "out_stride_batch": out.batch_stride,
-                "m": out.rows, "n": piece.columns, "batches": piece.products,
+                "m": piece.rows, "n": piece.columns, "batches": piece.products,
                 "a_lines": a.lines, "b_lines": b.lines, "first_column": piece.first_column,
                 "warp_rows": warp_rows, "scaled": problem.alpha != 1,
                 "has_c": problem.c is not None,
@@ -252,31 +217,20 @@ class ModularLaunch:
             },
             decode_bytes(problem.count, proved=self._proof is not None),
         )  # fmt: skip
-        first = piece.first_product
-        return KernelLaunch(kernel, {
-            "residues": residues, "a_exponents": a.exponents_of(first),
+        first, row = piece.first_product, piece.first_row
+        base, offset = a.exponents_of(first)
+        proof = self._proof and self._proof.of_decode(first, row, piece.first_column)
+        members = {
+            "residues": residues, "a_exponents": Address(base, offset + 4 * row),
             "b_exponents": b.exponents_of(first),
-            "c": Address(BaseAddress.C, first * c.batch_stride * c.item),
-            "out": Address(BaseAddress.OUT, first * out.batch_stride * out.item),
-            **({} if self._proof is None else self._proof.of_decode(first)),
-        }, reads=(_RESIDUES, PROOF), writes=(f"{SUMS} {first} {piece.first_column}",))  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _PlaneMap:
-    """Makes the tensor map of so many lines of ``pitch`` bytes of planes of ``stored`` lines."""
-
-    pitch: int
-    lines: int
-    stored: int
-    planes: int
-    box: int
-
-    def __call__(self, address: int) -> TensorMap:
-        return tensor_map(
-            address, 1, (self.pitch, self.lines, self.planes),
-            (self.pitch, self.pitch * self.stored), (TILE_K, self.box, 1), TILE_K,
-        )  # fmt: skip
+            "c": Address(BaseAddress.C, (first * c.batch_stride + row * c.row_stride) * c.item),
+            "out": Address(
+                BaseAddress.OUT, (first * out.batch_stride + row * out.row_stride) * out.item
+            ),
+            **(proof.members if proof else {}),
+        }  # fmt: skip
+        reads, writes = (proof.reads, proof.writes) if proof else ((), ())
+        return KernelLaunch(kernel, members, reads=(RESIDUES, *reads), writes=writes)
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:  # their modules need CuPy
     from argand.runtime.arguments import Address
     from argand.runtime.kernel import BoundKernel
 
+PROOF, IMAGE, VECTOR, SUMS = "proof", "B' x", "B' x modulo the prime", "C' x - A'(B' x)"
+"""Parts of the workspace of a proof; each kernel that adds to the sums has a part of them."""
+
 
 class KernelLaunch(NamedTuple):
     """A kernel of a call, and the addresses in its arguments and of its tensor maps.
@@ -22,6 +25,18 @@ class KernelLaunch(NamedTuple):
     maps: tuple[Address, ...] = ()
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+
+
+class ProofArguments(NamedTuple):
+    """What a kernel takes that works for a proof; the other fields are as of `KernelLaunch`.
+
+    ``values`` are arguments.
+    """
+
+    values: dict[str, int | float]
+    members: dict[str, Address]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
 
 
 def dependencies(launches: Sequence[KernelLaunch]) -> list[list[int]]:

@@ -16,7 +16,7 @@ from argand.gemm.modular.kernel_sources import (
     exponent_source,
     norm_source,
 )
-from argand.gemm.modular.launch_order import KernelLaunch
+from argand.gemm.modular.launch_order import KernelLaunch, ProofArguments
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import (
@@ -103,6 +103,8 @@ class OperandLaunch:
         self._norms: Address | None = None
         if self._reading not in HELD:
             self._norms = reserve(8 * self._batches * x.rows * self._k_blocks)
+        #: Whether encoding holds transposed lines, of which it can add B' x of a proof.
+        self.transposes = self._reading in ("clustered lines", "across lines")
         # Else each warp that encodes reads the norms of all blocks of its line.
         self._exponents_known = self._norms is not None and self._k_blocks > _FEW_BLOCKS
 
@@ -167,12 +169,13 @@ class OperandLaunch:
         return found
 
     def encode(
-        self, product: int, products: int, line: int, lines: int, stored: int, planes: Address
-    ) -> KernelLaunch:
+        self, product: int, products: int, line: int, lines: int, stored: int, planes: Address,
+        proof: ProofArguments | None = None,
+    ) -> KernelLaunch:  # fmt: skip
         """Return the launch that stores the planes of some products and lines of each.
 
         ``stored`` lines of a plane are written, those from ``lines`` on with zeros. Where products
-        share the operand it is encoded once.
+        share the operand it is encoded once. ``proof`` is what the kernel does for a proof.
         """
         x, problem, reading = self._x, self._problem, self._reading
         product, products = (product, products) if x.batch_stride else (0, 1)
@@ -190,6 +193,7 @@ class OperandLaunch:
         source = encode_kernel_source(
             problem.dtype, problem.count, reading, permuted=self._permuted,
             buffers=max(1, self._buffers), threads=threads, cluster=cluster,
+            proved=proof is not None,
         )  # fmt: skip
         kernel = bound(
             self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,
@@ -198,18 +202,23 @@ class OperandLaunch:
                 "pitch": problem.pitch, "known": self._exponents_known,
                 "exponent_lines": x.rows,
                 "conjugate": problem.conjugate_b if self._permuted else problem.conjugate_a,
+                "vector_batch": 0, "sum_batch": 0, **(proof.values if proof else {}),
             },
             self._shared_bytes if reading in HELD else 0,
         )  # fmt: skip
         members = {
             "x": Address(self._base, product * x.batch_stride * x.item), "planes": planes,
-            "exponents": self.exponents_of(product),
+            "exponents": self.exponents_of(product), **(proof.members if proof else {}),
         }  # fmt: skip
         if self._norms is not None:
             base, offset = self._norms
             members["norms"] = Address(base, offset + 8 * product * self.lines * self._k_blocks)
-        reads = () if self._norms is None else (self.name("norms"),)
-        return KernelLaunch(kernel, members, reads=reads, writes=(self.name("planes"),))
+        reads = (
+            *(() if self._norms is None else (self.name("norms"),)),
+            *(proof.reads if proof else ()),
+        )
+        writes = (self.name("planes"), *(proof.writes if proof else ()))
+        return KernelLaunch(kernel, members, reads=reads, writes=writes)
 
     def name(self, part: str) -> str:
         """Return what a part of the operand's workspace is called among launches."""

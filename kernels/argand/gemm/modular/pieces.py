@@ -21,8 +21,8 @@ from argand.gemm.modular.product_plan import (
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.layout import Layout
 
-_PANEL = 768
-"""Wide panels have a multiple of so many columns: whole tiles of every plan."""
+_PANELS = {"rows": (256, 128), "columns": (768, COLUMN_BLOCK)}
+"""Lines of which wide panels have a multiple, whole tiles of every plan, and narrow ones."""
 _SLICE_TILES = 8
 """Fewest stages of the mainloop in a split-K slice."""
 _MOST_SLICES = 64
@@ -82,18 +82,20 @@ class ModularProblem:
         return self.a.item * (lines * self.a.columns + self.batch * self.out.rows * self.b.rows)
 
     def plane_bytes(self) -> tuple[int, int, int]:
-        """Bytes of workspace: all planes of A, those of a column of B and of the residues."""
+        """Bytes of workspace: planes of a row of A, of a column of B, and of a residue."""
         planes = 2 * self.count
-        of_a, of_b = planes * self.a.rows * self.pitch, planes * self.pitch
-        return of_a * (not self.a_packed), of_b * (not self.b_packed), planes * self.a.rows
+        line = planes * self.pitch
+        return line * (not self.a_packed), line * (not self.b_packed), planes
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Products of a batch and columns of them that are computed at a time."""
+    """Products of a batch, and rows and columns of them, that are computed at a time."""
 
     first_product: int
     products: int
+    first_row: int
+    rows: int
     first_column: int
     columns: int
 
@@ -114,29 +116,43 @@ def workspace_limit(problem: ModularProblem) -> int:
 def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
     """Cut a problem so that its planes and residues take at most ``limit`` bytes.
 
-    A piece has whole products, all about as many, or where one is too large a panel of its columns:
-    at least `COLUMN_BLOCK`, whatever the limit. Few products at a time, whose planes stay in the L2
-    cache, take no less time than many: encoding and decoding are bound by arithmetic there.
+    A piece has whole products, all about as many, or where one is too large a panel of its rows,
+    or of its columns where these are more: at least 128, whatever the limit. Few products at a
+    time, whose planes stay in the L2 cache, take no less time than many: encoding and decoding are
+    bound by arithmetic there.
     """
     of_a, of_b, of_c = problem.plane_bytes()
-    columns = problem.b.rows
+    rows, columns = problem.a.rows, problem.b.rows
     padded = -(-columns // COLUMN_BLOCK) * COLUMN_BLOCK
     a_batched, b_batched = bool(problem.a.batch_stride), bool(problem.b.batch_stride)
-    shared = of_a * (not a_batched) + of_b * padded * (not b_batched)
-    each = of_a * a_batched + of_b * padded * b_batched + of_c * padded
+    shared = of_a * rows * (not a_batched) + of_b * padded * (not b_batched)
+    each = of_a * rows * a_batched + of_b * padded * b_batched + of_c * rows * padded
     products = min(problem.batch, max(1, (limit - shared) // each))
     products = -(-problem.batch // -(-problem.batch // products))
-    step = columns
+    row_step, column_step = rows, columns
     if products == 1 and shared + each > limit:
-        most = (limit - of_a) // (of_b + of_c)
-        unit = _PANEL if most >= 2 * _PANEL else COLUMN_BLOCK
-        panels = -(-columns // max(unit, most // unit * unit))
-        step = -(-columns // (panels * unit)) * unit
+        if rows >= columns:
+            most = (limit - of_b * padded) // (of_a + of_c * padded)
+            row_step = _panel(rows, most, *_PANELS["rows"])
+        else:
+            most = (limit - of_a * rows) // (of_b + of_c * rows)
+            column_step = _panel(columns, most, *_PANELS["columns"])
     return [
-        Piece(first, min(products, problem.batch - first), start, min(step, columns - start))
+        Piece(
+            first, min(products, problem.batch - first), row, min(row_step, rows - row),
+            column, min(column_step, columns - column),
+        )
         for first in range(0, problem.batch, products)
-        for start in range(0, columns, step)
-    ]
+        for row in range(0, rows, row_step)
+        for column in range(0, columns, column_step)
+    ]  # fmt: skip
+
+
+def _panel(lines: int, most: int, wide: int, narrow: int) -> int:
+    """Lines of a panel: all about as many, and no more than ``most`` but for ``narrow`` ones."""
+    unit = wide if most >= 2 * wide else narrow
+    panels = -(-lines // max(unit, most // unit * unit))
+    return -(-lines // (panels * unit)) * unit
 
 
 def choose_plan(
@@ -170,11 +186,11 @@ def _times(
 
     It is counted in elements of a tile times stages of the mainloop.
     """
-    tiles = -(-problem.a.rows // plan.block_m) * -(-piece.padded // plan.block_n)
+    tiles = -(-piece.rows // plan.block_m) * -(-piece.padded // plan.block_n)
     tiles *= 2 * problem.count * piece.products
     each = plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
     k_tiles = problem.pitch // TILE_K
-    residues = 2 * problem.count * problem.a.rows * piece.padded * piece.products
+    residues = 2 * problem.count * piece.rows * piece.padded * piece.products
     found = []
     for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES, _MOST_SLICES)) + 1):
         waves = -(-tiles * slices // device.sm_count)

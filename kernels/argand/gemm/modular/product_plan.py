@@ -41,6 +41,8 @@ cluster; else by blocks along k, or by transposed blocks."""
 HELD: tuple[Reading, ...] = ("whole lines", "clustered lines")
 """Readings for which a line's exponent is found as it is encoded, not before."""
 _ALIGNMENT = 1024
+_STAGE_STATE = 48
+"""Shared memory of a stage of wgmma beside its tiles: two mbarriers, and a tile in words."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,9 @@ class ResiduePlan:
     def shared_bytes(self) -> int:
         """Bytes of dynamic shared memory of a block."""
         stages = self.stages * (self.block_m + self.block_n) * TILE_K
-        return stages + (16 * self.stages + _ALIGNMENT if self.warpgroup_rows else 0)
+        if not self.warpgroup_rows:
+            return stages
+        return stages + _STAGE_STATE * self.stages + _ALIGNMENT
 
     def name(self) -> str:
         """Return the plan in words, for a record's algorithm column."""

@@ -9,7 +9,15 @@ import cupy
 import numpy as np
 
 from argand.device import Device
-from argand.gemm.modular.launch_order import KernelLaunch
+from argand.gemm.modular.launch_order import (
+    IMAGE,
+    PROOF,
+    SUMS,
+    VECTOR,
+    KernelLaunch,
+    ProofArguments,
+)
+from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
@@ -22,17 +30,18 @@ from argand.gemm.modular.proof_plan import (
     END_PROOF_ARGUMENTS,
     IMAGE_ARGUMENTS,
     IMAGE_KERNEL,
+    REDUCE_IMAGE,
+    REDUCE_IMAGE_ARGUMENTS,
     RESULT_BYTES,
     begin_proof_source,
     end_proof_source,
     image_source,
     image_warps,
+    reduce_image_source,
 )
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.layout import Layout, is_k_major
 
-PROOF, SUMS = "proof", "C' x"
-"""Names among launches of x, of the image of B, and of the sums that a decoding kernel adds."""
 _KEY_BYTES = 8
 _THREADS = 32 * WARPS
 _runtime = cupy.cuda.runtime
@@ -41,14 +50,17 @@ _runtime = cupy.cuda.runtime
 class ProofLaunch:
     """The launches of one problem's proof, in workspace from ``reserve``.
 
-    ``begin`` comes before any kernel that decodes, ``end`` after all of them: B' x is of all
-    columns, and the exponents of a panel are found as it is encoded.
+    ``begin`` comes before all others, ``end`` after them. Where a kernel that encodes B adds B' x
+    (``b_encodes``) it takes `of_b`. Where a product's B' x is complete before its A is encoded
+    (``a_encodes``), `image` comes between, and the kernel that encodes A takes `of_a`.
     """
 
     def __init__(
-        self, problem: ModularProblem, device: Device, reserve: Callable[[int], Address]
-    ) -> None:
+        self, problem: ModularProblem, device: Device, reserve: Callable[[int], Address],
+        *, b_encodes: bool, a_encodes: bool,
+    ) -> None:  # fmt: skip
         self._problem, self._device = problem, device
+        self._b_encodes, self._a_encodes = b_encodes, a_encodes
         self._columns = -(-problem.b.rows // COLUMN_BLOCK) * COLUMN_BLOCK
         self._images = problem.batch if problem.b.batch_stride else 1
         self._rows = problem.batch * problem.a.rows
@@ -57,7 +69,11 @@ class ProofLaunch:
         # A register of each lane for 16 bytes of each row of a block.
         self._fragments = reserve(4 * 2 * self._columns)
         self._image = reserve(16 * self._images * problem.a.columns)
+        # The numbers of a product's B' x, and those in whole blocks of k.
+        self._words, self._vector_words = 2 * problem.a.columns, 2 * NORM_BLOCK * problem.k_blocks
+        self._vector = reserve(4 * self._images * self._vector_words)
         self._sums = reserve(16 * self._rows)
+        self._parts: list[str] = []
 
     def begin(self) -> KernelLaunch:
         """Return the launch that makes x and clears the sums."""
@@ -74,49 +90,117 @@ class ProofLaunch:
         return KernelLaunch(kernel, {
             "result": self._result, "x": self._x, "scaled_x": self._scaled_x,
             "fragments": self._fragments, "image": self._image, "sums": self._sums,
-        }, writes=(PROOF,))  # fmt: skip
+        }, writes=(PROOF, IMAGE))  # fmt: skip
 
-    def of_decode(self, product: int) -> dict[str, Address]:
-        """Return the addresses that the kernel takes which decodes from a product on."""
+    def _part(self, of: str) -> str:
+        """Return the name among launches of what a kernel adds to the sums."""
+        self._parts.append(f"{SUMS} of {of}")
+        return self._parts[-1]
+
+    def _sums_of(self, product: int, row: int) -> Address:
         base, offset = self._sums
-        return {
+        return Address(base, offset + 16 * (product * self._problem.a.rows + row))
+
+    def _of_product(self, x: Address, nbytes: int, product: int) -> Address:
+        """Return where a product's part of B' x begins, of which each takes ``nbytes``."""
+        return Address(x.base, x.offset + (nbytes * product if self._images > 1 else 0))
+
+    def of_decode(self, product: int, row: int, column: int) -> ProofArguments:
+        """Return what the kernel takes that decodes from a product, a row and a column on."""
+        members = {
             "proof_fragments": self._fragments, "proof_scaled_x": self._scaled_x,
-            "proof_sums": Address(base, offset + 16 * product * self._problem.a.rows),
+            "proof_sums": self._sums_of(product, row),
         }  # fmt: skip
+        return ProofArguments({}, members, (PROOF,), (self._part(f"C {product} {row} {column}"),))
 
-    def end(
-        self, a_exponents: Address, b_exponents: Address, sums: tuple[str, ...]
-    ) -> Iterator[KernelLaunch]:
-        """Yield the launches that find B' x, subtract A'(B' x), and count the rows that differ.
+    def of_b(self, product: int) -> ProofArguments | None:
+        """Return what the kernel takes that encodes B from a product on, or None."""
+        if not self._b_encodes:
+            return None
+        members = {
+            "vector": self._x,
+            "sums": self._of_product(self._image, 8 * self._words, product),
+        }
+        return ProofArguments({"sum_batch": self._words}, members, (PROOF,), (IMAGE,))
 
-        ``sums`` are the parts that decoding writes.
-        """
-        problem = self._problem
-        k = problem.a.columns
-        image_batch = 2 * k if problem.b.batch_stride else 0
-        yield self._multiply(
-            problem.b, BaseAddress.COLUMNS, self._images, b_exponents, self._image,
-            {"vector_batch": 0, "sum_batch": image_batch, "conjugate": problem.conjugate_b},
-            sums, lines_summed=True,
-        )  # fmt: skip
-        yield self._multiply(
-            problem.a, BaseAddress.ROWS, problem.batch, a_exponents, self._sums,
+    def of_a(self, product: int, row: int) -> ProofArguments | None:
+        """Return what the kernel takes that encodes A from a product and a row on, or None."""
+        if not self._a_encodes:
+            return None
+        batch = self._vector_words if self._problem.b.batch_stride else 0
+        return ProofArguments(
+            {"vector_batch": batch, "sum_batch": 2 * self._problem.a.rows},
             {
-                "vector_batch": image_batch, "sum_batch": 2 * problem.a.rows,
-                "conjugate": problem.conjugate_a,
+                "vector": self._of_product(self._vector, 4 * self._vector_words, product),
+                "sums": self._sums_of(product, row),
             },
-            (), lines_summed=False,
+            (VECTOR,), (self._part(f"A {product} {row}"),),
         )  # fmt: skip
+
+    def image(
+        self, product: int, products: int, exponents: Address, encoded: str
+    ) -> Iterator[KernelLaunch]:
+        """Yield the launches between the encoding of some products' B and that of their A.
+
+        ``encoded`` names what encoding B writes, the exponents among it.
+        """
+        if not self._a_encodes:
+            return
+        products = products if self._problem.b.batch_stride else 1
+        if not self._b_encodes:
+            yield self._image_of(product, products, exponents, (encoded,))
+        words = products * self._words
+        kernel = bound(
+            self._device, reduce_image_source(), REDUCE_IMAGE, -(-words // _THREADS), _THREADS,
+            REDUCE_IMAGE_ARGUMENTS,
+            {"words": words, "pitch": self._words, "vector_pitch": self._vector_words},
+        )  # fmt: skip
+        yield KernelLaunch(kernel, {
+            "image": self._of_product(self._image, 8 * self._words, product),
+            "vector": self._of_product(self._vector, 4 * self._vector_words, product),
+        }, reads=(IMAGE,), writes=(VECTOR,))  # fmt: skip
+
+    def _image_of(
+        self, product: int, products: int, exponents: Address, reads: tuple[str, ...]
+    ) -> KernelLaunch:
+        """The launch that adds B' x of some products."""
+        problem, batched = self._problem, bool(self._problem.b.batch_stride)
+        x = Address(BaseAddress.COLUMNS, product * problem.b.batch_stride * problem.b.item)
+        return self._multiply(
+            problem.b, x, products,
+            Address(exponents.base, exponents.offset + 4 * problem.b.rows * product * batched),
+            self._of_product(self._image, 8 * self._words, product),
+            {
+                "vector_batch": 0, "sum_batch": self._words * batched,
+                "conjugate": problem.conjugate_b,
+            },
+            reads, IMAGE, lines_summed=True,
+        )  # fmt: skip
+
+    def end(self, a_exponents: Address, b_exponents: Address) -> Iterator[KernelLaunch]:
+        """Yield the launches that do what encoding does not, and count the rows that differ."""
+        problem, sums = self._problem, tuple(self._parts)
+        if not (self._a_encodes or self._b_encodes):
+            yield self._image_of(0, self._images, b_exponents, sums)
+        if not self._a_encodes:
+            yield self._multiply(
+                problem.a, Address(BaseAddress.ROWS), problem.batch, a_exponents, self._sums,
+                {
+                    "vector_batch": self._words if problem.b.batch_stride else 0,
+                    "sum_batch": 2 * problem.a.rows, "conjugate": problem.conjugate_a,
+                },
+                (IMAGE, *sums), SUMS, lines_summed=False,
+            )  # fmt: skip
         kernel = bound(
             self._device, end_proof_source(), END_PROOF, -(-self._rows // _THREADS), _THREADS,
             END_PROOF_ARGUMENTS, {"rows": self._rows},
         )  # fmt: skip
         members = {"sums": self._sums, "result": self._result}
-        yield KernelLaunch(kernel, members, writes=(PROOF,))
+        yield KernelLaunch(kernel, members, reads=(*sums, SUMS), writes=(PROOF,))
 
     def _multiply(
-        self, x: Layout, base: BaseAddress, batches: int, exponents: Address, sums: Address,
-        values: dict[str, int | float], reads: tuple[str, ...], *, lines_summed: bool,
+        self, x: Layout, at: Address, batches: int, exponents: Address, sums: Address,
+        values: dict[str, int | float], reads: tuple[str, ...], part: str, *, lines_summed: bool,
     ) -> KernelLaunch:  # fmt: skip
         lanes_sum = is_k_major(x) != lines_summed
         outs, terms = (x.columns, x.rows) if lines_summed else (x.rows, x.columns)
@@ -135,9 +219,9 @@ class ProofLaunch:
             },
         )  # fmt: skip
         return KernelLaunch(kernel, {
-            "x": Address(base), "exponents": exponents, "reals": self._x, "vector": self._image,
+            "x": at, "exponents": exponents, "reals": self._x, "vector": self._image,
             "sums": sums,
-        }, reads=reads, writes=(PROOF,))  # fmt: skip
+        }, reads=(PROOF, *reads), writes=(part,))  # fmt: skip
 
     def write_key(self, memory: int, stream: int) -> None:
         """Give the workspace at an address the key of a call's random numbers."""

@@ -10,7 +10,7 @@ from argand.gemm.modular.kernel_sources import constants_check, kernel_source, r
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
 from argand.runtime.arguments import Fields, size_check
 
-BEGIN_PROOF, END_PROOF = "begin_proof", "end_proof"
+BEGIN_PROOF, END_PROOF, REDUCE_IMAGE = "begin_proof", "end_proof", "reduce_image"
 IMAGE_KERNEL = "add_image"
 LANES_TERMS, LANES_SUMS = 1024, 2
 """Where lanes hold terms of sums: terms and sums of a warp."""
@@ -31,6 +31,10 @@ IMAGE_ARGUMENTS: Fields = (
         "line_stride", "k_stride", "batch_stride", "exponent_batch", "vector_batch", "sum_batch",
     )),
     *(("int", name) for name in ("lines", "k", "batches", "conjugate")),
+)  # fmt: skip
+REDUCE_IMAGE_ARGUMENTS: Fields = (
+    ("const uint64*", "image"), ("uint32*", "vector"), ("int64", "words"), ("int64", "pitch"),
+    ("int64", "vector_pitch"),
 )  # fmt: skip
 END_PROOF_ARGUMENTS: Fields = (("const uint64*", "sums"), ("void*", "result"), ("int64", "rows"))
 
@@ -65,6 +69,13 @@ def image_source(dtype: str, count: int, *, lines_summed: bool, lanes_sum: bool)
         IMAGE_KERNEL, IMAGE_ARGUMENTS, "ImageArguments",
         f"add_image<{scaled}, {real_type(dtype)}, {flags}>(args)", checks,
     )  # fmt: skip
+
+
+def reduce_image_source() -> str:
+    """CUDA C++ of the kernel that reduces B' x modulo the prime."""
+    return _source(
+        REDUCE_IMAGE, REDUCE_IMAGE_ARGUMENTS, "ReduceImageArguments", "reduce_image(args)"
+    )
 
 
 def end_proof_source() -> str:

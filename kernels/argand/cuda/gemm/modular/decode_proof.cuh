@@ -76,15 +76,18 @@ struct RowProof {
             for (int i = 0; i < 4; ++i) d[i] += other[i];
 #pragma unroll
             for (int part = 0; part < 2; ++part) {
-                found[part] += int64(d[0] + 256 * d[1]) * weights[tile][0][part];
-                found[part] += int64(d[2] + 256 * d[3]) * weights[tile][1][part];
+                int64& sum = found[part];
+                sum = multiply_add(d[0] + 256 * d[1], weights[tile][0][part], sum);
+                sum = multiply_add(d[2] + 256 * d[3], weights[tile][1][part], sum);
             }
         }
 #pragma unroll
         for (int part = 0; part < 2; ++part) {
             int64 sum = 0;
 #pragma unroll
-            for (int i = 0; i < 4; ++i) sum += int64(int(leading[i][part])) * scaled_x[i];
+            for (int i = 0; i < 4; ++i) {
+                sum = multiply_add(int(leading[i][part]), scaled_x[i], sum);
+            }
             // Two folded numbers are above -2^33, which eight times the prime keeps positive.
             const uint64 total = warp_sum(fold(found[part]) + fold(sum) + 8 * kPrime);
             if (lane == 0) atomicAdd(sums + part, total);

@@ -7,7 +7,7 @@
 // `kEncodeModuli` and `kModuli` are generated (argand/gemm/modular/constants.py).
 #pragma once
 #include "device/cp_async.cuh"
-#include "norms.cuh"
+#include "encode_proof.cuh"
 
 struct EncodeArguments {
     const void* x;
@@ -22,27 +22,20 @@ struct EncodeArguments {
     int limit_shift;
     int conjugate;
     int known;  // whether exponents have been found
+    EncodeProof proof;
 };
 
-// Digits to base 256 from -128 to 127, as bytes.
-__device__ __forceinline__ uint32 signed_digits(int x) {
-    return (uint32(x) + 0x00808080u) ^ 0x00808080u;
-}
-__device__ __forceinline__ uint64 signed_digits(long long x) {
-    return (uint64(x) + 0x0080808080808080ull) ^ 0x0080808080808080ull;
-}
-
-// x 2^exponent to the nearest integer, ties to even, as digits in words, the least first.
+// Digits of an integer to base 256, from -128 to 127, as bytes of words, the least first.
 template <int words>
 struct Digits {
     uint32 word[words];
 };
 
-__device__ __forceinline__ Digits<1> digits_of(float x, const PowerOfTwo<float>& scale) {
-    return {{signed_digits(__float2int_rn(scale(x)))}};
+__device__ __forceinline__ Digits<1> digits_of(int x) {
+    return {{(uint32(x) + 0x00808080u) ^ 0x00808080u}};
 }
-__device__ __forceinline__ Digits<2> digits_of(double x, const PowerOfTwo<double>& scale) {
-    const uint64 digits = signed_digits(__double2ll_rn(scale(x)));
+__device__ __forceinline__ Digits<2> digits_of(int64 x) {
+    const uint64 digits = (uint64(x) + 0x0080808080808080ull) ^ 0x0080808080808080ull;
     return {{uint32(digits), uint32(digits >> 32)}};
 }
 
@@ -55,19 +48,17 @@ __device__ __forceinline__ void store_residues(signed char* target,
     if (!half) *reinterpret_cast<uint2*>(target) = words;
 }
 
-// Stores the residues of eight numbers in every plane. T is the type in which they are scaled: fp32
-// where their integers fit 32 bits.
-template <typename T, typename Source>
-__device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kLineNumbers],
-                                               int exponent, bool conjugate, signed char* target,
-                                               int64 plane_bytes, bool half) {
-    constexpr int kWords = sizeof(T) / 4;
-    const PowerOfTwo<T> scale(exponent);
+// Stores the residues of eight integers in every plane.
+template <typename Integer>
+__device__ __forceinline__ void encode_integers(const Integer (&real_part)[kLineNumbers],
+                                                const Integer (&imag_part)[kLineNumbers],
+                                                signed char* target, int64 plane_bytes, bool half) {
+    constexpr int kWords = sizeof(Integer) / 4;
     Digits<kWords> re[kLineNumbers], im[kLineNumbers];
 #pragma unroll
     for (int i = 0; i < kLineNumbers; ++i) {
-        re[i] = digits_of(T(x[i].x), scale);
-        im[i] = digits_of(T(conjugate ? -x[i].y : x[i].y), scale);
+        re[i] = digits_of(real_part[i]);
+        im[i] = digits_of(imag_part[i]);
     }
 #pragma unroll
     for (int p = 0; p < kModuli; ++p) {
@@ -86,8 +77,8 @@ __device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kLineN
                 sum = dot_bytes(im[i].word[w], modulus.turned[w], sum);
                 difference = dot_bytes(im[i].word[w], modulus.negated[w], difference);
             }
-            plus[i] = residue_of(sum, modulus);
-            minus[i] = residue_of(difference, modulus);
+            plus[i] = nearest_residue(sum, modulus);
+            minus[i] = nearest_residue(difference, modulus);
         }
         store_residues(target, plus, half);
         target += plane_bytes;
@@ -96,18 +87,32 @@ __device__ __forceinline__ void encode_numbers(const Complex<Source> (&x)[kLineN
     }
 }
 
-// Encodes a block of a stored line, whose numbers a lane holds.
-template <typename T, typename Source>
+// Encodes a block of a stored line, whose numbers a lane holds. T is the type in which they are
+// scaled: fp32 where their integers fit 32 bits.
+template <typename T, typename Source, bool subtracted>
 __device__ __forceinline__ void encode_block(const EncodeArguments& args,
                                              const Complex<Source> (&x)[kLineNumbers],
                                              int exponent, int batch, int row, int block) {
+    const PowerOfTwo<T> scale(exponent == kNotFinite ? 0 : exponent);
+    const PowerOfTwo<T> turned(args.conjugate ? -scale.first : scale.first, scale.second);
+    decltype(nearest_integer(T())) re[kLineNumbers], im[kLineNumbers];
+    with_scaling(scale, [&](const auto& scaled) {
+#pragma unroll
+        for (int i = 0; i < kLineNumbers; ++i) re[i] = nearest_integer(scaled(T(x[i].x)));
+    });
+    with_scaling(turned, [&](const auto& scaled) {
+#pragma unroll
+        for (int i = 0; i < kLineNumbers; ++i) im[i] = nearest_integer(scaled(T(x[i].y)));
+    });
+    if constexpr (subtracted) {
+        if (exponent != kNotFinite) subtract_line_image(args.proof, re, im, batch, row, block);
+    }
     const bool half = (block + 1) * kLineBlock > args.pitch;
     const int lane = threadIdx.x % kWarp;
     signed char* target = args.planes +
                           (int64(batch) * 2 * kModuli * args.stored_lines + row) * args.pitch +
                           block * kLineBlock + lane * (half ? 4 : kLineNumbers);
-    encode_numbers<T, Source>(x, exponent == kNotFinite ? 0 : exponent, args.conjugate, target,
-                              int64(args.stored_lines) * args.pitch, half);
+    encode_integers(re, im, target, int64(args.stored_lines) * args.pitch, half);
 }
 
 // The exponent of a line from its blocks' norms, which the warp of the first block also stores;
@@ -125,7 +130,7 @@ __device__ __forceinline__ int line_exponent(const EncodeArguments& args, int ba
 
 // Encodes a block of a stored line that lies in shared memory. It is zeros where the line is not
 // stored as numbers.
-template <typename T, typename Source>
+template <typename T, typename Source, bool subtracted>
 __device__ __forceinline__ void encode_shared_block(const EncodeArguments& args,
                                                     const Complex<Source>* numbers, int exponent,
                                                     int batch, int row, int block) {
@@ -135,11 +140,11 @@ __device__ __forceinline__ void encode_shared_block(const EncodeArguments& args,
         x[i] = Complex<Source>{};
         if (exponent != kNotFinite) x[i] = numbers[threadIdx.x % kWarp + i * kWarp];
     }
-    encode_block<T, Source>(args, x, exponent, batch, row, block);
+    encode_block<T, Source, subtracted>(args, x, exponent, batch, row, block);
 }
 
 // Operands whose k is contiguous: a warp a block of a line.
-template <typename T, typename Source, bool permuted, typename Result>
+template <typename T, typename Source, bool permuted, bool proved>
 __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
     const WarpBlock at(args.k_blocks, args.stored_lines);
     if (at.batch >= args.batches) return;
@@ -148,8 +153,8 @@ __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
     at.load<Source>(static_cast<const Complex<Source>*>(args.x) + at.batch * args.batch_stride +
                         (args.first_line + at.line) * args.line_stride,
                     args.k_stride, exponent == kNotFinite ? 0 : args.k, x);
-    const int row = permuted ? stored_row<Result>(at.line) : at.line;
-    encode_block<T, Source>(args, x, exponent, at.batch, row, at.block);
+    const int row = permuted ? stored_row<Source>(at.line) : at.line;
+    encode_block<T, Source, proved && !permuted>(args, x, exponent, at.batch, row, at.block);
 }
 
 // Operands whose lines are contiguous: a CTA reads a block of 128 bytes of lines and transposes it
@@ -157,7 +162,7 @@ __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
 // that both what is read and what is written at a time fills pages of memory.
 constexpr int kAcrossBytes = 128, kAcrossWarps = 8, kAcrossGroup = 8;
 
-template <typename T, typename Source, bool permuted, typename Result>
+template <typename T, typename Source, bool permuted, bool proved>
 __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args) {
     constexpr int kLines = kAcrossBytes / sizeof(Complex<Source>);
     constexpr int kWarps = kAcrossWarps, kGroup = kAcrossGroup;
@@ -165,6 +170,7 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
     constexpr int kLoads = kLineBlock / (kWarps * kRows);
     static_assert(kLines == kWarps || kLines == 2 * kWarps, "a warp encodes one line or two");
     __shared__ Complex<Source> tile[kLines][kLineBlock + 1];
+    __shared__ LineFactor<T> factors[proved && permuted ? kLines : 1];
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int line_groups = (args.stored_lines + kGroup * kLines - 1) / (kGroup * kLines);
     uint32 index = blockIdx.x;
@@ -190,7 +196,14 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
     int exponents[kLines / kWarps];
 #pragma unroll
     for (int i = 0; i < kLines / kWarps; ++i) {
-        exponents[i] = line_exponent(args, batch, first_line + warp + i * kWarps, block);
+        const int line = first_line + warp + i * kWarps;
+        exponents[i] = line_exponent(args, batch, line, block);
+        if constexpr (proved && permuted) {
+            if (lane == 0) {
+                factors[warp + i * kWarps] =
+                    line_factor<T>(args.proof, args.first_line + line, exponents[i]);
+            }
+        }
     }
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
@@ -202,8 +215,14 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
         const int inside = warp + i * kWarps, line = first_line + inside;
         if (line >= args.stored_lines) break;
         const int exponent = i == 0 ? exponents[0] : exponents[kLines / kWarps - 1];
-        const int row = permuted ? stored_row<Result>(line) : line;
-        encode_shared_block<T, Source>(args, tile[inside], exponent, batch, row, block);
+        const int row = permuted ? stored_row<Source>(line) : line;
+        encode_shared_block<T, Source, proved && !permuted>(args, tile[inside], exponent, batch, row, block);
+    }
+    if constexpr (proved && permuted) {
+        const int first_k = block * kLineBlock;
+        add_image_of_lines<T, Source, kLines, kLineBlock + 1>(
+            args.proof, tile[0], factors, args.conjugate, batch, first_k,
+            min(args.k - first_k, kLineBlock));
     }
 }
 
@@ -249,7 +268,7 @@ __device__ __forceinline__ int shared_line_exponent(const EncodeArguments& args,
 // Operands whose lines are contiguous along k, aligned to 16 bytes, and fit shared memory. A CTA
 // takes one line after another, and reads each once, for its exponent and its residues; with two
 // `buffers` the next line comes while one is encoded.
-template <typename T, typename Source, bool permuted, typename Result, int buffers>
+template <typename T, typename Source, bool permuted, bool proved, int buffers>
 __device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int line_bytes = args.k_blocks * kLineBlock * int(sizeof(Complex<Source>));
@@ -273,10 +292,10 @@ __device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) 
         if (threadIdx.x == 0 && line < args.lines) {
             args.exponents[int64(batch) * args.exponent_lines + args.first_line + line] = exponent;
         }
-        const int row = permuted ? stored_row<Result>(line) : line;
+        const int row = permuted ? stored_row<Source>(line) : line;
         for (int block = warp; block < args.k_blocks; block += warps) {
-            encode_shared_block<T, Source>(args, numbers + block * kLineBlock, exponent, batch, row,
-                                           block);
+            encode_shared_block<T, Source, proved && !permuted>(args, numbers + block * kLineBlock, exponent,
+                                                        batch, row, block);
         }
         __syncthreads();  // the next line may be copied over this one
     }

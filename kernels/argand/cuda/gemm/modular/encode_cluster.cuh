@@ -12,13 +12,14 @@ __device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
 }
 
 // `cluster` CTAs, each of which holds `blocks` blocks of kAcrossBytes of lines.
-template <typename T, typename Source, bool permuted, typename Result, int cluster, int blocks>
+template <typename T, typename Source, bool permuted, bool proved, int cluster, int blocks>
 __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& args) {
     constexpr int kItem = sizeof(Complex<Source>), kLines = kAcrossBytes / kItem;
     constexpr int kSpan = blocks * kLineBlock, kPitch = kSpan + 1;  // odd, against bank conflicts
     constexpr int kWarps = kAcrossWarps, kThreads = kWarps * kWarp;
     constexpr int kWarpLines = kLines / kWarps;
     extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ LineFactor<T> factors[proved && permuted ? kLines : 1];
     Complex<Source>* const tile = reinterpret_cast<Complex<Source>*>(memory);
     uint64* const norms = reinterpret_cast<uint64*>(memory + kLines * kPitch * kItem);
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, rank = cluster_rank();
@@ -66,6 +67,12 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
         exponents[i] = first_line + line < args.lines
                            ? exponent_of_norms(own, args.limit, args.limit_shift)
                            : kNotFinite;
+        if constexpr (proved && permuted) {
+            if (lane == 0) {
+                factors[line] = line_factor<T>(args.proof, args.first_line + first_line + line,
+                                               exponents[i]);
+            }
+        }
         if (rank == 0 && lane == 0 && first_line + line < args.lines) {
             args.exponents[int64(batch) * args.exponent_lines + args.first_line + first_line +
                            line] = exponents[i];
@@ -77,11 +84,16 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
     for (int i = warp; i < kLines * blocks; i += kWarps) {
         const int inside = i % kLines, line = first_line + inside, block = first_block + i / kLines;
         if (line >= args.stored_lines || block >= args.k_blocks) continue;
-        const int row = permuted ? stored_row<Result>(line) : line;
+        const int row = permuted ? stored_row<Source>(line) : line;
         const int number = i / kWarps % kWarpLines;
-        encode_shared_block<T, Source>(args, tile + inside * kPitch + i / kLines * kLineBlock,
-                                       number == 0 ? exponents[0] : exponents[kWarpLines - 1],
-                                       batch, row, block);
+        encode_shared_block<T, Source, proved && !permuted>(
+            args, tile + inside * kPitch + i / kLines * kLineBlock,
+            number == 0 ? exponents[0] : exponents[kWarpLines - 1], batch, row, block);
+    }
+    if constexpr (proved && permuted) {
+        __syncthreads();  // all factors are stored
+        add_image_of_lines<T, Source, kLines, kPitch>(args.proof, tile, factors, args.conjugate,
+                                                      batch, first_k, min(args.k - first_k, kSpan));
     }
     cluster_wait();
 }

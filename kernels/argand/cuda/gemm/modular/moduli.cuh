@@ -19,10 +19,10 @@ struct EncodeModulus {
 
 // How sums of products become residues.
 struct ReduceModulus {
-    uint32 weights;  // bytes 1 and 2^16 mod p: of the sum's halves
+    uint32 weights;  // bytes 256^j mod p: of the sum's bytes
     uint32 offset;   // bits of 2^23, plus what makes the sum's bias 0 modulo p and z positive
     uint32 minus_p;
-    float reciprocal;
+    float reciprocal, correction;  // as of EncodeModulus
 };
 
 // How residues of C' become C' itself: `rest` are the words of P / p, the least first; `real` and
@@ -40,15 +40,16 @@ __device__ __forceinline__ uint32 dot_bytes(uint32 a, uint32 b, uint32 d) {
     return uint32(__dp4a(int(a), int(b), int(d)));
 }
 
-// d + the dot product of the unsigned halves of a and the first two signed bytes of b.
-__device__ __forceinline__ uint32 dot_halves(uint32 a, uint32 b, uint32 d) {
+// d + the dot product of the unsigned bytes of a and the signed bytes of b.
+__device__ __forceinline__ uint32 dot_unsigned_bytes(uint32 a, uint32 b, uint32 d) {
     uint32 found;
-    asm("dp2a.lo.u32.s32 %0, %1, %2, %3;" : "=r"(found) : "r"(a), "r"(b), "r"(d));
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(found) : "r"(a), "r"(b), "r"(d));
     return found;
 }
 
 // Of z = bits - bits of 2^23: the residue modulo p nearest to 0, in the low byte.
-__device__ __forceinline__ uint32 residue_of(uint32 bits, const EncodeModulus& modulus) {
+template <typename Modulus>
+__device__ __forceinline__ uint32 nearest_residue(uint32 bits, const Modulus& modulus) {
     const float quotient =
         __fmaf_rn(__uint_as_float(bits), modulus.reciprocal, modulus.correction);
     return __float_as_uint(quotient) * modulus.minus_p + bits;
@@ -56,10 +57,8 @@ __device__ __forceinline__ uint32 residue_of(uint32 bits, const EncodeModulus& m
 
 // The residue of an accumulator, which holds kSumBias plus the sum, in the low byte.
 __device__ __forceinline__ uint32 residue_of(uint32 accumulator, const ReduceModulus& modulus) {
-    const uint32 bits = dot_halves(accumulator, modulus.weights, modulus.offset);
-    const float z = __uint_as_float(bits) - 8388608.0f;
-    const float quotient = __fmaf_rn(z, modulus.reciprocal, 8388608.0f);
-    return __float_as_uint(quotient) * modulus.minus_p + bits;
+    return nearest_residue(dot_unsigned_bytes(accumulator, modulus.weights, modulus.offset),
+                           modulus);
 }
 
 // The low bytes of four words.
@@ -84,6 +83,7 @@ template <typename T>
 struct PowerOfTwo {
     T first, second;
 
+    __device__ __forceinline__ PowerOfTwo(T first, T second) : first(first), second(second) {}
     __device__ __forceinline__ explicit PowerOfTwo(int exponent) {
         const int part = max(1 - kMaxExponent<T>, min(exponent, kMaxExponent<T>));
         first = power_of_two(T(), part);
@@ -91,6 +91,20 @@ struct PowerOfTwo {
     }
     __device__ __forceinline__ T operator()(T x) const { return x * first * second; }
 };
+
+// Calls `visit` with a function that multiplies by the power: by one factor where that is enough.
+template <typename T, typename Visit>
+__device__ __forceinline__ void with_scaling(const PowerOfTwo<T>& scale, const Visit& visit) {
+    if (scale.second == T(1)) {
+        visit([&](T x) { return x * scale.first; });
+    } else {
+        visit(scale);
+    }
+}
+
+// The nearest integer, ties to even.
+__device__ __forceinline__ int nearest_integer(float x) { return __float2int_rn(x); }
+__device__ __forceinline__ int64 nearest_integer(double x) { return __double2ll_rn(x); }
 
 // Columns of residues are a multiple of this.
 constexpr int kColumnBlock = 128;

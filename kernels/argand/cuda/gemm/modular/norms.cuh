@@ -60,18 +60,20 @@ __device__ __forceinline__ uint32 next_integer(double x) {
     return uint32(__double2loint(__dadd_rd(x, 4503599627370496.0))) + 1;
 }
 
-// The sum of squares of a thread's numbers in units of 2^unit; those from `valid` on do not count.
+// The sum of squares of a thread's numbers in units of 2^unit. Those from `valid` on are zeros and
+// do not count: each would add twice the square of 1.
 template <typename T, int count>
 __device__ __forceinline__ uint64 squares(const Complex<T> (&x)[count], int unit, int valid) {
-    const PowerOfTwo<T> scale(-unit);
     uint64 sum = 0;
+    with_scaling(PowerOfTwo<T>(-unit), [&](const auto& scaled) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-        const uint32 re = next_integer(scale(fabs(x[i].x)));
-        const uint32 im = next_integer(scale(fabs(x[i].y)));
-        if (i < valid) sum += uint64(re) * re + uint64(im) * im;
-    }
-    return sum;
+        for (int i = 0; i < count; ++i) {
+            const uint32 re = next_integer(scaled(fabs(x[i].x)));
+            const uint32 im = next_integer(scaled(fabs(x[i].y)));
+            sum += uint64(re) * re + uint64(im) * im;
+        }
+    });
+    return sum - 2 * (count - valid);
 }
 
 template <typename Bits>

@@ -45,11 +45,6 @@ __device__ __forceinline__ const ReduceModulus& modulus_of(int plane) {
     return kReduceModuli[plane / 2];
 }
 
-// The slice of tile number `index`, counted over all planes and products.
-__device__ __forceinline__ uint32 slice_at(const ResidueArguments& args, uint32 index) {
-    return index / (args.tiles_m * args.tiles_n);
-}
-
 // The k-tiles of a slice.
 __device__ __forceinline__ int k_tiles_of(const ResidueArguments& args, int slice) {
     return min(args.slice_tiles, args.k_tiles - slice * args.slice_tiles);

@@ -1,6 +1,7 @@
-// A proof of exact products on a GPU: A'(B' x) = C' x modulo a prime, on the integers. B' and A' are
-// rounded anew from the operands and the exponents (proof_image.cuh); the kernel that decodes adds
-// C' x (decode_proof.cuh). Sums are of integers modulo the prime, so their order changes nothing.
+// A proof of exact products on a GPU: A'(B' x) = C' x modulo a prime, on the integers. The kernels that
+// encode add B' x and subtract A'(B' x) (encode_proof.cuh), or where they cannot others that round the
+// operands anew (proof_image.cuh); the kernel that decodes adds C' x (decode_proof.cuh). Sums are of
+// integers modulo the prime, so their order changes nothing.
 // argand/gemm/modular/proof_constants.py derives what decoding takes.
 #pragma once
 #include "norms.cuh"
@@ -17,6 +18,39 @@ __device__ __forceinline__ uint32 modulo(int64 x) {
     if (x < 0) x += kPrime;
     return uint32(x >= kPrime ? x - kPrime : x);
 }
+
+// c + a b in one instruction. The compiler takes five where a factor is used again.
+__device__ __forceinline__ int64 multiply_add(int a, int b, int64 c) {
+    asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(c) : "r"(a), "r"(b));
+    return c;
+}
+
+// An integer below 2^62 as one congruent to it modulo kPrime, below 2^31 in magnitude: 2^31 is 1.
+__device__ __forceinline__ int congruent(int x) { return x; }
+__device__ __forceinline__ int congruent(int64 x) {
+    const int high = int(x >> 31);
+    return int(x & kPrime) - (high < 0 ? 0 : int(kPrime)) + high;
+}
+
+// A sum of products of integers below 2^31 in magnitude and other numbers: of 16 integers that are
+// `small` and numbers below 2^31, or of 2^15 integers and halves of numbers below 2^32.
+template <bool small>
+struct ProofSum {
+    int64 low = 0, high = 0;
+
+    __device__ __forceinline__ void add(int x, uint32 y) {
+        if constexpr (small) {
+            low = multiply_add(x, int(y), low);
+        } else {
+            low = multiply_add(x, int(y & 0xffff), low);
+            high = multiply_add(x, int(y >> 16), high);
+        }
+    }
+    // A congruent number, between -2^32 and 2^33.
+    __device__ __forceinline__ int64 folded() const {
+        return small ? fold(low) : fold(fold(low) + fold(high) * 65536);
+    }
+};
 
 // Random number `index` of a key: the first word of Philox 4x32-10 (Salmon et al., SC 2011).
 __device__ __forceinline__ uint32 random_word(uint32 index, uint64 key) {
@@ -82,6 +116,19 @@ __device__ __forceinline__ void begin_proof(const BeginProofArguments& args) {
     }
     for (int64 i = first; i < args.image_words; i += step) args.image[i] = 0;
     for (int64 i = first; i < args.sum_words; i += step) args.sums[i] = 0;
+}
+
+struct ReduceImageArguments {
+    const uint64* image;  // B' x
+    uint32* vector;       // becomes the same modulo kPrime
+    int64 words, pitch, vector_pitch;  // of all products, and of one in each
+};
+
+// Reduces B' x, so that encoding A multiplies numbers of 31 bits.
+__device__ __forceinline__ void reduce_image(const ReduceImageArguments& args) {
+    const int64 i = int64(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= args.words) return;
+    args.vector[i / args.pitch * args.vector_pitch + i % args.pitch] = modulo(args.image[i]);
 }
 
 struct EndProofArguments {

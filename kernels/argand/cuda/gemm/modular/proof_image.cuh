@@ -14,41 +14,10 @@ struct ImageArguments {
     int lines, k, batches, conjugate;
 };
 
-// An operand's integer, as encoding rounds it, or one congruent to it modulo kPrime, below 2^31 in
-// magnitude: integers are below 2^62, and 2^31 is 1.
-__device__ __forceinline__ int integer_of(float x, const PowerOfTwo<float>& scale) {
-    return __float2int_rn(scale(x));
-}
-__device__ __forceinline__ int integer_of(double x, const PowerOfTwo<double>& scale) {
-    const int64 integer = __double2ll_rn(scale(x));
-    const int high = int(integer >> 31);
-    return int(integer & kPrime) - (high < 0 ? 0 : int(kPrime)) + high;
-}
-
-// A number below 2^32, in halves.
-struct Halves {
-    int low, high;
-
-    __device__ __forceinline__ explicit Halves(uint32 x) : low(x & 0xffff), high(x >> 16) {}
-};
-
 // A number below 2^32 that is congruent to a sum below 2^62.
 __device__ __forceinline__ uint32 below_word(uint64 x) {
     return uint32(x & kPrime) + uint32(x >> 31);
 }
-
-// The sum of products of integers below 2^31 and halves: 2^15 of them fit 64 bits.
-struct SplitSum {
-    int64 low = 0, high = 0;
-
-    __device__ __forceinline__ void add(int x, const Halves& y) {
-        low += int64(x) * y.low;
-        high += int64(x) * y.high;
-    }
-    __device__ __forceinline__ uint32 modulo_prime() const {
-        return modulo(fold(low) + fold(high) * 65536);
-    }
-};
 
 // Terms of a sum that a warp adds before it adds to memory.
 template <bool lanes_sum>
@@ -80,7 +49,7 @@ __device__ __forceinline__ void add_image(const ImageArguments& args) {
     const int* const exponents = args.exponents + batch * args.exponent_batch;
     const Complex<Source>* source[kOwn];
     int own_exponents[kOwn];
-    SplitSum re[kOwn], im[kOwn];
+    ProofSum<false> re[kOwn], im[kOwn];
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
         const int out = min(first + i, outs - 1);  // what lies beyond is not stored
@@ -101,26 +70,25 @@ __device__ __forceinline__ void add_image(const ImageArguments& args) {
             v_re = below_word(sum.x);
             v_im = below_word(sum.y);
         }
-        const Halves y_re(v_re), y_im(v_im);
 #pragma unroll
         for (int i = 0; i < kOwn; ++i) {
             const int power = lines_summed ? exponent : own_exponents[i];
             const PowerOfTwo<T> scale(power == kNotFinite ? 0 : power);
             const Complex<Source> x = source[i][term * term_stride];
-            const int a = integer_of(T(x.x), scale);
-            const int b = integer_of(T(args.conjugate ? -x.y : x.y), scale);
-            re[i].add(a, y_re);
-            im[i].add(b, y_re);
+            const int a = congruent(nearest_integer(scale(T(x.x))));
+            const int b = congruent(nearest_integer(scale(T(args.conjugate ? -x.y : x.y))));
+            re[i].add(a, v_re);
+            im[i].add(b, v_re);
             if (!lines_summed) {
-                re[i].add(-b, y_im);
-                im[i].add(a, y_im);
+                re[i].add(-b, v_im);
+                im[i].add(a, v_im);
             }
         }
     }
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
         const bool finite = own_exponents[i] != kNotFinite;
-        uint64 sums[2] = {finite ? re[i].modulo_prime() : 0, finite ? im[i].modulo_prime() : 0};
+        uint64 sums[2] = {finite ? modulo(re[i].folded()) : 0, finite ? modulo(im[i].folded()) : 0};
 #pragma unroll
         for (int part = 0; part < 2; ++part) {
             if (!lines_summed) sums[part] = kPrime - sums[part];

@@ -10,7 +10,14 @@
 
 constexpr int kConsumers = 2, kWarpgroupThreads = 4 * kWarp;
 
-// The position of a producer or a consumer in the ring: tiles of A and B, then mbarriers.
+// A tile and its k-tiles, as the producer hands them to the consumers with the tile's first stage:
+// the divisions that find them would delay the consumers.
+struct alignas(16) TileSlot {
+    ResidueTile tile;
+    int k_tiles;
+};
+
+// The position of a producer or a consumer in the ring: tiles of A and B, mbarriers, tile slots.
 template <ResiduePlan plan>
 struct StageRing {
     uint32 base;
@@ -24,6 +31,9 @@ struct StageRing {
         return base + plan.stages * plan.stage_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
+    __device__ __forceinline__ uint32 tile_slot() const {
+        return base + plan.stages * (plan.stage_bytes() + 16) + stage * int(sizeof(TileSlot));
+    }
     __device__ __forceinline__ void advance() {
         if (++stage == plan.stages) {
             stage = 0;
@@ -31,6 +41,28 @@ struct StageRing {
         }
     }
 };
+
+__device__ __forceinline__ void store_slot(uint32 address, const TileSlot& x) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(x.tile.batch),
+                 "r"(x.tile.plane), "r"(x.tile.slice), "r"(x.tile.m0)
+                 : "memory");
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address + 16), "r"(x.tile.n0),
+                 "r"(x.k_tiles)
+                 : "memory");
+}
+
+__device__ __forceinline__ TileSlot load_slot(uint32 address) {
+    TileSlot x;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.tile.batch), "=r"(x.tile.plane), "=r"(x.tile.slice), "=r"(x.tile.m0)
+                 : "r"(address)
+                 : "memory");
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(x.tile.n0), "=r"(x.k_tiles)
+                 : "r"(address + 16)
+                 : "memory");
+    return x;
+}
 
 template <ResiduePlan plan>
 __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const TensorMap& b_map,
@@ -41,9 +73,10 @@ __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const Ten
         const int a_plane = (args.a_batched ? tile.batch * args.planes : 0) + tile.plane;
         const int b_plane = (args.b_batched ? tile.batch * args.planes : 0) + tile.plane;
         const int first = tile.slice * args.slice_tiles;
-        const int end = first + k_tiles_of(args, tile.slice);
+        const int k_tiles = k_tiles_of(args, tile.slice), end = first + k_tiles;
         for (int k_tile = first; k_tile < end; ++k_tile) {
             mbarrier_wait(ring.empty(), ring.parity);
+            if (k_tile == first) store_slot(ring.tile_slot(), {tile, k_tiles});
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
             tma_load(ring.a_tile(), a_map, ring.full(), k_tile * kTileK, tile.m0, a_plane);
             tma_load(ring.b_tile(), b_map, ring.full(), k_tile * kTileK, tile.n0, b_plane);
@@ -107,17 +140,16 @@ __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uin
     StageRing<plan> ring(base, 0);
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
         sums.each([](auto& slab, int) { set_bias(slab); });
-        const uint32 slice = slice_at(args, index);
-        int rest = k_tiles_of(args, slice % args.slices);
-        for (;;) {
+        mbarrier_wait(ring.full(), ring.parity);
+        const TileSlot slot = load_slot(ring.tile_slot());
+        const ResidueTile& tile = slot.tile;
+        const ReduceModulus modulus = modulus_of(tile.plane);
+        for (int rest = slot.k_tiles;;) {
             add_products<plan>(sums, ring, min(rest, kReducedTiles), consumer, lane);
             rest -= kReducedTiles;
             if (rest <= 0) break;
-            const ReduceModulus& modulus = modulus_of(slice / args.slices % args.planes);
             sums.each([&](auto& slab, int) { reduce_sums(slab, modulus); });
         }
-        const ResidueTile tile = residue_tile_at<plan>(args, index);
-        const ReduceModulus modulus = modulus_of(tile.plane);
         const int row = tile.m0 + consumer * plan.warpgroup_rows + warp * 16;
         sums.each([&](auto& slab, int number) {
             store_residues(args, modulus, slab, tile, row + 64 * number, tile.n0);

@@ -1,0 +1,111 @@
+"""Launches that multiply planes of residues, and add the residues of split-K slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from argand.device import Device
+from argand.gemm.modular.kernel_sources import (
+    PRODUCT_ARGUMENTS,
+    PRODUCT_KERNEL,
+    SLICE_ARGUMENTS,
+    SLICE_KERNEL,
+    product_source,
+    slice_source,
+)
+from argand.gemm.modular.launch_order import KernelLaunch
+from argand.gemm.modular.operand_launch import bound
+from argand.gemm.modular.pieces import ModularProblem, Piece
+from argand.gemm.modular.product_plan import TILE_K, WARPS, ResiduePlan
+from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import PendingKernel
+from argand.runtime.tensor_map import TensorMap, tensor_map
+
+RESIDUES = "residues"
+"""The name among launches of what products write."""
+
+
+class Planes(NamedTuple):
+    """Where the planes of a piece's operand are.
+
+    ``lines`` of the ``stored`` ones of each plane are the piece's; ``batched`` says whether each
+    product has its own; ``parts`` name what encoding writes, among launches.
+    """
+
+    at: Address
+    lines: int
+    stored: int
+    batched: bool
+    parts: tuple[str, ...]
+
+
+def product_launch(
+    problem: ModularProblem, device: Device, plan: ResiduePlan, piece: Piece, slices: int,
+    a: Planes, b: Planes, residues: Address,
+) -> KernelLaunch:  # fmt: skip
+    """Return the launch that multiplies the planes of a piece in so many slices of k."""
+    planes = 2 * problem.count
+    tiles_m, tiles_n = -(-a.lines // plan.block_m), -(-b.lines // plan.block_n)
+    tiles = tiles_m * tiles_n * planes * piece.products * slices
+    k_tiles = problem.pitch // TILE_K
+    values = {
+        "a": 0, "b": 0, "residues": 0, "m": a.lines, "n": b.lines,
+        "slice_bytes": planes * piece.products * a.lines * b.lines, "k_tiles": k_tiles,
+        "slice_tiles": -(-k_tiles // slices), "slices": slices, "planes": planes,
+        "a_batched": a.batched, "b_batched": b.batched,
+        "tiles_m": tiles_m, "tiles_n": tiles_n, "tiles": tiles,
+        "a_plane": a.stored * problem.pitch, "b_plane": b.stored * problem.pitch,
+    }  # fmt: skip
+    wgmma = plan.family == "wgmma"
+    kernel = PendingKernel(
+        product_source(plan), device.target, f"modular_{PRODUCT_KERNEL}", plan.shared_bytes
+    )
+    maps = [
+        _PlaneMap(
+            problem.pitch, x.lines, x.stored, planes * (piece.products if x.batched else 1), box
+        )
+        for x, box in ((a, plan.block_m), (b, plan.block_n))
+    ]
+    launch = BoundKernel(
+        kernel, min(tiles, device.sm_count) if wgmma else tiles, plan.threads,
+        Arguments(arguments_dtype(PRODUCT_ARGUMENTS), values),
+        maps=maps if wgmma else (), shared_bytes=plan.shared_bytes,
+    )  # fmt: skip
+    members = {"a": a.at, "b": b.at, "residues": residues}
+    return KernelLaunch(
+        launch, members, (a.at, b.at) if wgmma else (), (*a.parts, *b.parts), (RESIDUES,)
+    )
+
+
+def add_slices(
+    problem: ModularProblem, device: Device, piece: Piece, slices: int, residues: Address
+) -> KernelLaunch:
+    """Return the launch that adds the residues of slices into those of the first one."""
+    plane, planes = piece.rows * piece.padded, 2 * problem.count
+    nbytes = planes * piece.products * plane
+    threads = 32 * WARPS
+    kernel = bound(
+        device, slice_source(), SLICE_KERNEL, -(-nbytes // (16 * threads)), threads,
+        SLICE_ARGUMENTS,
+        {"slice_bytes": nbytes, "plane_bytes": plane, "slices": slices, "planes": planes},
+    )  # fmt: skip
+    return KernelLaunch(kernel, {"residues": residues}, writes=(RESIDUES,))
+
+
+@dataclass(frozen=True)
+class _PlaneMap:
+    """Makes the tensor map of so many lines of ``pitch`` bytes of planes of ``stored`` lines."""
+
+    pitch: int
+    lines: int
+    stored: int
+    planes: int
+    box: int
+
+    def __call__(self, address: int) -> TensorMap:
+        return tensor_map(
+            address, 1, (self.pitch, self.lines, self.planes),
+            (self.pitch, self.pitch * self.stored), (TILE_K, self.box, 1), TILE_K,
+        )  # fmt: skip
