@@ -80,6 +80,7 @@ DECODE_ARGUMENTS: Fields = (
 )  # fmt: skip
 NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
 ENCODE_KERNEL, PRODUCT_KERNEL, DECODE_KERNEL = "encode", "residue_product", "decode"
+_ENCODE_HEADERS = {"whole lines": "encode_whole", "clustered lines": "encode_cluster"}
 SLICE_KERNEL, EXPONENT_KERNEL = "add_slices", "line_exponents"
 
 
@@ -152,7 +153,7 @@ def encode_kernel_source(
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         f"{encode_source(count, 4 if narrow else 8)}"
-        f'#include "gemm/modular/encode{"_cluster" * clusters}.cuh"\n'
+        f'#include "gemm/modular/{_ENCODE_HEADERS.get(reading, "encode")}.cuh"\n'
         f"{size_check('EncodeArguments', ENCODE_ARGUMENTS)}"
         + constants_check(
             _LINE_CONSTANTS

@@ -3,6 +3,7 @@
 // their exponents from the norms that its CTAs exchange.
 #pragma once
 #include "device/cluster.cuh"
+#include "device/cp_async.cuh"
 #include "encode.cuh"
 
 __device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
