@@ -8,7 +8,8 @@ Shapes are MxNxK or BATCHxMxNxK: those of ``--shape``, or the suite, and ``--cas
 complex64, beyond complex128; cuBLAS computes both at the operands' own type, and where
 ``$GEMMUL8`` names its library (`benchmarks/peers/_gemmul8.cu`), GEMMul8 at the same moduli in its
 fast mode. Every call of ours is the public function, into a place that was filled with NaN, from
-interleaved row-major operands.
+interleaved row-major operands; ``--checked`` adds calls with ``check=True``, of which each waits
+for its proof, so that those after idle are timed by the host.
 
 - idle: the median of ``--calls`` calls, 150 ms of rest before each, behind a held stream;
 - in a row: calls for ``--seconds`` without a pause, which is what the card's power allows;
@@ -46,6 +47,8 @@ _NARROW = 8
 _REST_SECONDS = 0.15
 _CASE_SIZES = (256, 8192)
 _SAMPLED_ROWS, _SAMPLED_COLUMNS = 8, 96
+CHECKED = "argand, checked"
+OURS = ("argand", CHECKED)
 _CLASSES = {"complex64": "fp32", "complex128": "fp64"}
 
 
@@ -66,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 if arguments.out is not None:
                     write_rows(arguments.out, rows)
             cupy.get_default_memory_pool().free_all_blocks()
-    return int(any(row["implementation"] == "argand" and not row["within_bound"] for row in rows))
+    return int(any(row["implementation"] in OURS and not row["within_bound"] for row in rows))
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -78,6 +81,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     found.add_argument("--cases", type=int, default=0, help="shapes that are drawn")
     found.add_argument("--seed", type=int, default=1)
     found.add_argument("--precisions", nargs="+", choices=MODULAR_PRECISIONS, default=PRECISIONS)
+    found.add_argument("--checked", action="store_true", help="calls with a proof too")
     found.add_argument("--calls", type=int, default=7, help="calls after idle")
     found.add_argument("--seconds", type=float, default=0.8, help="of calls in a row")
     found.add_argument("--out", type=Path, help="where the rows go, as CSV")
@@ -114,7 +118,7 @@ def measured(
     references = {kind: Reference(*pair) for kind, pair in operands.items()}
     out = cupy.empty((*shape.leading, shape.m, shape.n), dtype)
     base: float | None = None
-    for precision, name in _implementations(_CLASSES[dtype], precisions):
+    for precision, name in _implementations(_CLASSES[dtype], precisions, arguments.checked):
         errors, within = {}, True
         for kind, (a, b) in operands.items():
             out.fill(np.nan)
@@ -122,9 +126,9 @@ def measured(
                 _call(name, a, b, out, precision)()
             errors[kind], excess = references[kind].errors(out, precision)
             # Its bound is ours: of other implementations nothing is claimed.
-            within = within and (name != "argand" or excess <= 1)
+            within = within and (name not in OURS or excess <= 1)
         a, b = operands["normal"]
-        idle, row = _times(_call(name, a, b, out, precision), arguments)
+        idle, row = _times(_call(name, a, b, out, precision), arguments, waits=name == CHECKED)
         base = base or row
         yield {
             "batch": shape.batch, "m": shape.m, "n": shape.n, "k": shape.k, "operands": dtype,
@@ -137,15 +141,17 @@ def measured(
         }  # fmt: skip
 
 
-def _implementations(base: str, precisions: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _implementations(
+    base: str, precisions: Sequence[str], checked: bool
+) -> Iterator[tuple[str, str]]:
     """Precisions and who computes them: cuBLAS, then ours and, where it is there, GEMMul8."""
     yield base, "cublas"
     try:
         _gemmul8.library()
-        names = ["argand", "gemmul8"]
+        names = [*OURS[: 1 + checked], "gemmul8"]
     except CannotRunError as error:
         print(error)
-        names = ["argand"]
+        names = [*OURS[: 1 + checked]]
     for precision in precisions:
         for name in names:
             yield precision, name
@@ -154,16 +160,23 @@ def _implementations(base: str, precisions: Sequence[str]) -> Iterator[tuple[str
 def _call(name: str, a: Any, b: Any, out: Any, precision: str) -> Callable[[], object]:
     if name == "gemmul8":
         return _gemmul8.product(a, b, out, MODULAR_PRECISIONS[precision])
-    return partial(gemm, a, b, precision=precision, out=out)
+    return partial(gemm, a, b, precision=precision, out=out, check=name == CHECKED)
 
 
-def _times(call: Callable[[], Any], arguments: argparse.Namespace) -> tuple[float, float]:
-    """Seconds of a call after idle, and in a row of calls."""
+def _times(
+    call: Callable[[], Any], arguments: argparse.Namespace, *, waits: bool
+) -> tuple[float, float]:
+    """Seconds of a call, which ``waits`` for its end or not, after idle, and in a row of calls."""
     queued_seconds([call], 3)
     idle = []
     for _ in range(arguments.calls):
         time.sleep(_REST_SECONDS)
-        idle += queued([call], 1, held=True).seconds
+        if waits:  # for a stream that must not be held
+            begin = time.perf_counter()
+            call()
+            idle.append(time.perf_counter() - begin)
+        else:
+            idle += queued([call], 1, held=True).seconds
     first = queued_seconds([call], 3)
     count = max(5, round(arguments.seconds / median(first)))
     import cupy
@@ -235,7 +248,7 @@ class Reference:
 def _show(row: Row) -> None:
     size = "x".join(str(row[name]) for name in ("batch", "m", "n", "k"))
     print(
-        f"{size:24} {row['implementation']:8} {row['precision']:8} idle {row['idle_ms']:9.3f} ms "
+        f"{size:24} {row['implementation']:15} {row['precision']:8} idle {row['idle_ms']:9.3f} ms "
         f"{row['idle_tflops']:6.1f} | in a row {row['row_ms']:9.3f} ms {row['row_tflops']:6.1f} "
         f"TFLOP/s, {row['times_cublas']:5.2f} x cuBLAS | error {row['error_normal']:.2e} "
         f"{row['error_spread']:.2e} {'' if row['within_bound'] else 'BEYOND ITS BOUND '}"
