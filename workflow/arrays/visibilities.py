@@ -70,9 +70,9 @@ def coordinates_of(
 
 def lacking_for_uvh5(coordinates: Mapping[str, Coordinate]) -> list[str]:
     """Return what the coordinates of voltages lack for a UVH5 file, in words."""
-    wanted = {"frequency": "Hz", "time": "s", "east": "m", "north": "m"}
+    required = {"frequency": "Hz", "time": "s", "east": "m", "north": "m"}
     return [
         f"{name} in {units}"
-        for name, units in wanted.items()
+        for name, units in required.items()
         if name not in coordinates or coordinates[name].units != units
     ]

@@ -123,7 +123,7 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
     pairs = [FEEDS[one] + FEEDS[other] for one, other in _pairs(header.polarizations)]
     days = site.julian_date + header.seconds / SECONDS_OF_DAY
     uvw = header.places[header.second] - header.places[header.first]
-    wanted: dict[str, Any] = {
+    header_values: dict[str, Any] = {
         "version": "1.2", "telescope_name": site.telescope, "instrument": site.telescope,
         "latitude": site.latitude_deg, "longitude": site.longitude_deg,
         "altitude": site.altitude_m, "history": f"argand: {product.title}",
@@ -147,7 +147,7 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
         "phase_center_app_dec": np.full(rows, np.deg2rad(site.latitude_deg)),
         "phase_center_frame_pa": np.zeros(rows),
     }  # fmt: skip
-    for name, value in wanted.items():
+    for name, value in header_values.items():
         group[name] = np.bytes_(value) if isinstance(value, str) else value
     centre = group.create_group("phase_center_catalog/0")
     for name, text in (("cat_name", "zenith"), ("cat_type", "unprojected"), ("cat_frame", "altaz")):

@@ -182,7 +182,7 @@ class TestCheck:
                 },
                 ["coordinates.time", "coordinates.row", "coordinates.colum"],
             ),
-            # Of an operand that is not there, what can be told of its coordinates without it.
+            # Of an operand that is not there, what can be found of its coordinates without it.
             (
                 {
                     "kind": "dft", "samples": "/aa", "axes": ["time", "row"],

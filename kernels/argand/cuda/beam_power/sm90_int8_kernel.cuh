@@ -115,7 +115,7 @@ struct Int8BeamPowerKernel {
     // The beams of a tile; rows of a stage are loaded while the MMAs of the one before it run.
     __device__ __forceinline__ static void multiply_tile(const BeamPowerArguments& args,
                                                          Reader& reader, uint32 weights, bool waits,
-                                                         bool tells, Accumulators& beams) {
+                                                         bool signals, Accumulators& beams) {
         Rows rows[2];
         Sums sums;
         reader.load(args, rows[0]);
@@ -131,7 +131,7 @@ struct Int8BeamPowerKernel {
             }
             if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
         }
-        if (Warpgroups == 2 && tells) ping_pong_arrive(reader.warpgroup);
+        if (Warpgroups == 2 && signals) ping_pong_arrive(reader.warpgroup);
         wgmma_wait<0>();
         wgmma_fence_operand(sums.wr_xr);
         wgmma_fence_operand(sums.wi_xi);
@@ -146,8 +146,8 @@ struct Int8BeamPowerKernel {
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         const int weight_bytes = (args.chunks + kRowStages - 1) / kRowStages * kRowBytes;
         Base::run_tiles(args, weight_bytes, [&](Reader& reader, uint32 weights, bool waits,
-                                                bool tells, Accumulators& beams) {
-            multiply_tile(args, reader, weights, waits, tells, beams);
+                                                bool signals, Accumulators& beams) {
+            multiply_tile(args, reader, weights, waits, signals, beams);
         });
     }
 };

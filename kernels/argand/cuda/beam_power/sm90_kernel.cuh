@@ -1,7 +1,7 @@
 // Beam power by wgmma (sm_90a): samples are the rows, from registers, weights the columns, which stay in
 // shared memory. A tile has 64 samples and is a warpgroup's, with all beams of
 // the block: its ring of stages and its sums are its own, and no thread reads what another one
-// rounded. Two warpgroups of a block take turns: one multiplies while the other detects.
+// rounded. Two warpgroups of a block alternate (ping-pong): one multiplies while the other detects.
 //
 // `wgmma<sign>(sums, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
 #pragma once
@@ -23,8 +23,8 @@ struct WgmmaBeamPowerKernel {
     static constexpr int kRowMmas = kRowAntennas<operand> / kMmaK<operand>;
     static constexpr int kRowSums = kTileTimes / Group;
     static constexpr int kPartBytes = Beams * kWeightRowBytes;
-    // Two terms wait for promotions as well, so their warpgroups take no turns.
-    static constexpr bool kTurns = Warpgroups == 2 && Terms == 1;
+    // Two terms wait for promotions as well, so their warpgroups do not alternate.
+    static constexpr bool kPingPong = Warpgroups == 2 && Terms == 1;
     static constexpr int kRowStages = kRowMmas / kMmas, kRowBytes = 2 * Terms * kPartBytes;
     static_assert(kRowMmas % kMmas == 0, "a stage lies in one row of k");
     static constexpr int kPromotedStages = 64 / kDepth<samples>;
@@ -90,7 +90,7 @@ struct WgmmaBeamPowerKernel {
         wgmma_commit();
     }
 
-    // A barrier of one warpgroup; those of turns are 1 and 2.
+    // A barrier of one warpgroup; those of the ping-pong are 1 and 2.
     __device__ __forceinline__ static void meet(int warpgroup) {
         asm volatile("bar.sync %0, %1;" ::"r"(3 + warpgroup), "n"(kWarpgroupThreads) : "memory");
     }
@@ -128,16 +128,16 @@ struct WgmmaBeamPowerKernel {
     }
 
     // The beams of a tile. Where Pipelined the rows of a stage are loaded while the MMAs of the one before
-    // it run; of two warpgroups, `waits` and `tells` are whether the other has a tile before and after.
+    // it run; of two warpgroups, `waits` and `signals` are whether the other has a tile before and after.
     // The weights of a polarization follow those of the other one, `weight_bytes` further on.
     __device__ __forceinline__ static void multiply_tile(const BeamPowerArguments& args,
                                                          Reader& reader, uint32 weights,
-                                                         int weight_bytes, bool waits, bool tells,
+                                                         int weight_bytes, bool waits, bool signals,
                                                          Accumulators& beams) {
-        static_assert(Pipelined || !kTurns, "warpgroups that take turns are pipelined");
+        static_assert(Pipelined || !kPingPong, "alternating warpgroups are pipelined");
         Rows rows[Pipelined ? 2 : 1];
         if constexpr (Pipelined) reader.load(args, rows[0]);
-        if (kTurns && waits) ping_pong_wait(reader.warpgroup);
+        if (kPingPong && waits) ping_pong_wait(reader.warpgroup);
         WarpgroupBeams<1, Beams> part;
         if constexpr (Promoted) beams.clear();
 #pragma unroll
@@ -173,7 +173,7 @@ struct WgmmaBeamPowerKernel {
                 if constexpr (Promoted) promote(part, beams.re[p], beams.im[p]);
             }
         }
-        if (kTurns && tells) ping_pong_arrive(reader.warpgroup);
+        if (kPingPong && signals) ping_pong_arrive(reader.warpgroup);
         wgmma_wait<0>();
 #pragma unroll
         for (int p = 0; p < Polarizations; ++p) {
@@ -213,13 +213,13 @@ struct WgmmaBeamPowerKernel {
         const int rows_of_k = (args.chunks * kMmas + kRowMmas - 1) / kRowMmas;
         const int weight_bytes = rows_of_k * kRowBytes;
         run_tiles(args, weight_bytes,
-                  [&](Reader& reader, uint32 weights, bool waits, bool tells, Accumulators& beams) {
-                      multiply_tile(args, reader, weights, weight_bytes, waits, tells, beams);
+                  [&](Reader& reader, uint32 weights, bool waits, bool signals, Accumulators& beams) {
+                      multiply_tile(args, reader, weights, weight_bytes, waits, signals, beams);
                   });
     }
 
     // Copies the weights of the block, of so many bytes a polarization, and computes its tiles with what
-    // `multiply` makes of each: the beams, of `waits` and `tells` as in `multiply_tile`.
+    // `multiply` makes of each: the beams, of `waits` and `signals` as in `multiply_tile`.
     template <typename Multiply>
     __device__ __forceinline__ static void run_tiles(const BeamPowerArguments& args,
                                                      int weight_bytes, const Multiply& multiply) {

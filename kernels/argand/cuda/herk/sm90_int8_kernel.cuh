@@ -7,7 +7,7 @@
 //
 // The kernel is persistent. A block takes tiles of 128 x 128 of the lower triangle; each of its two
 // consumer warpgroups computes 64 rows, the second after the first, from a ring of stages that one
-// producer thread fills by TMA. The mainloops take turns (ping-pong), so the epilogue of one
+// producer thread fills by TMA. The mainloops alternate (ping-pong), so the epilogue of one
 // warpgroup overlaps the mainloop of the other.
 // The epilogue stores a tile and, of a full result, its conjugate transpose.
 //
@@ -114,7 +114,7 @@ __device__ __forceinline__ void multiply_int8(Int8Accumulators& accumulators, In
 #pragma unroll
         for (int i = 0; i < kTile / 2; ++i) x[i] = 0;
     });
-    // A warpgroup that waited for stages before its turn would see the parity of earlier ones.
+    // A warpgroup that waited for stages before its mainloop would see the parity of earlier ones.
     ping_pong_wait(half);
     uint32 previous = 0;  // the `empty` mbarrier of the last stage, whose MMAs still run
 #pragma unroll 1
@@ -124,10 +124,10 @@ __device__ __forceinline__ void multiply_int8(Int8Accumulators& accumulators, In
         const uint32 y = uint32(make_matrix_descriptor<kTileK>(ring.y_tile()));
         wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < kTileK / 32; ++step) {
-            const uint64 xr = kHigh | x + 2 * step, yr = kHigh | y + 2 * step;
-            const uint64 xi = kHigh | x + 2 * step + (kXPlaneBytes >> 4);
-            const uint64 yi = kHigh | y + 2 * step + (kYPlaneBytes >> 4);
+        for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
+            const uint64 xr = kHigh | x + 2 * mma_index, yr = kHigh | y + 2 * mma_index;
+            const uint64 xi = kHigh | x + 2 * mma_index + (kXPlaneBytes >> 4);
+            const uint64 yi = kHigh | y + 2 * mma_index + (kYPlaneBytes >> 4);
             wgmma_s8(accumulators.re, xr, yr);
             wgmma_s8(accumulators.xi_yr, xi, yr);
             wgmma_s8(accumulators.xr_yi, xr, yi);
@@ -204,7 +204,7 @@ __device__ __forceinline__ void consume_int8(const Int8Arguments& args, uint32 b
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     Int8Ring ring(base, 0);
     Int8Accumulators accumulators;
-    if (half == 1) ping_pong_arrive(1);  // the first turn is that of the first half
+    if (half == 1) ping_pong_arrive(1);  // the first half begins
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
         const Int8Tile tile = int8_tile_at(args, index);
         const bool two = tile.m0 + kHalf < args.n;  // else there are no rows of the second half

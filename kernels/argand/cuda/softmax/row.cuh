@@ -1,6 +1,6 @@
 // One row of the resident and the streamed kernels: the tiles of a row, and what a thread does with
-// its fragment of a tile: round, reduce, exponentiate, write results. kernel.cuh puts these steps
-// in order.
+// its fragment of a tile: round, reduce, exponentiate, write results. kernel.cuh puts these
+// operations in order.
 #pragma once
 #include "epilogue.cuh"
 
