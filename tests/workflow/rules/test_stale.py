@@ -79,12 +79,16 @@ def test_an_edited_module_of_the_workflow(finished: Project) -> None:
     assert after("steps/joblog.py") == set()
 
 
-def test_an_edited_study(finished: Project) -> None:
-    """A choice of the result times nothing again, a precision stages nothing, a size everything."""
+def test_an_edited_study(root: Path, finished: Project) -> None:
+    """A choice of the result times nothing again, a precision stages nothing, a size everything.
+
+    By the workflow itself, whose code is that of the copy.
+    """
+    project = Project(root, finished.folder, dict(os.environ), STUDY)
 
     def after(found: str, edited: str) -> set[str]:
-        (finished.folder / "study.yaml").write_text(STUDY.replace(found, edited))
-        return planned(finished, *TARGETS)
+        (project.folder / "study.yaml").write_text(STUDY.replace(found, edited))
+        return planned(project, *TARGETS)
 
     tolerant = after("k: 10}", "k: 10, tolerance: 1.0e-3}")
     assert {"verify product", "deliver product"} <= tolerant
