@@ -161,7 +161,9 @@ def test_gates_on_fewer_qubits_are_placed(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(placed @ state, expected, atol=1e-13)
 
 
-@pytest.mark.parametrize("precision", ["3xfp16", pytest.param("3xtf32", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "precision", ["3xfp16", pytest.param("3xtf32", marks=pytest.mark.exhaustive)]
+)
 def test_the_kernel_compiles_without_spills(precision: str) -> None:
     plan = plans.plan_sequence(PRECISIONS[precision], ARCHS["sm_90a"])
     assert plan is not None
