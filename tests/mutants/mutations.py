@@ -125,6 +125,8 @@ WORKFLOW = _in(
      ("assessment",)),
     ("freivalds: one suspect is checked", "accuracy/freivalds.py",
      "SUSPECTS = 16", "SUSPECTS = 0", ("freivalds",)),
+    ("freivalds: 31 times the deviations", "accuracy/freivalds.py",
+     "strength = math.sqrt(2 * math", "strength = 31 * math.sqrt(2 * math", ("freivalds",)),
     ("freivalds: a residual that is NaN passes", "accuracy/freivalds.py",
      "over[np.isnan(over)] = np.inf", "over[np.isnan(over)] = 0", ("freivalds",)),
     ("seal: summed chunks are counted from their start", "storage/seal.py",

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow.accuracy import bounds
+from workflow.accuracy.assessment import FAILURE
 from workflow.accuracy.freivalds import freivalds, spectral_bound
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference, sample_rows
@@ -237,6 +238,28 @@ def test_operands_whose_squares_are_out_of_range(unit, k):
     wrong = assess_product(reference, result, PRECISIONS["fp64"], backend="cpu")
     assert not wrong.verified
     assert "column 30" in freivalds(reference, result, PRECISIONS["fp64"], "cpu").reason
+
+
+def test_the_threshold_is_what_its_derivation_says():
+    """One planted error e is the residual, but for its phase: either part is |e| / sqrt(2) to |e|.
+
+    The threshold is lambda F, F of the norm s_J of a block, of which 64^(1/32) may be lost.
+    """
+    rng, row = np.random.default_rng(12), PRECISIONS["fp32"]
+    m, k, n = 150, 40, 100
+    a, b = normal(rng, m, k), normal(rng, k, n)
+    reference = product_reference(a, b)
+    last = b[:, 64:].astype(complex)
+    spectral = np.linalg.norm(np.vstack([last.real, last.imag]), 2)
+    norm = np.linalg.norm(a[40].astype(complex))
+    either_part_of_each_block = 2 * m * 2
+    strength = np.sqrt(2 * np.log(2 * either_part_of_each_block / FAILURE))
+    threshold = strength * bounds.sum_error(row, k, "cpu") * norm * spectral
+    result = gemm(a, b, precision=row)
+    result[40, 70] += 1000 * threshold
+    worst = freivalds(reference, result, row, "cpu").worst
+    # What fp64 itself and the right result err by is far below 1 of 1000.
+    assert 999 / (np.sqrt(2) * 64 ** (1 / 32)) <= worst <= 1001
 
 
 def test_a_chain_of_sums_is_within_its_factor():
