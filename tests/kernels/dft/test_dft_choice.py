@@ -39,12 +39,15 @@ OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 
 def values(words: np.ndarray, precision: str) -> np.ndarray:
     """The numbers of a lane's two words, in the order of their k: (..., mma_k / 4)."""
-    row = PRECISIONS[precision]
-    if row.operand.name == "tf32":
+    operand = PRECISIONS[precision].operand
+    if operand.bytes == 4:
         return words.view(np.float32)
-    if row.operand.name == "fp16":
-        return words.view(np.float16).astype(np.float32)
-    return (words.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    bits = words.view(f"u{operand.bytes}").astype(np.int64)
+    stored = operand.significand - 1
+    exponent = bits >> stored & (1 << 8 * operand.bytes - 1 - stored) - 1
+    fraction = bits & (1 << stored) - 1 | (exponent > 0).astype(np.int64) << stored
+    size = np.ldexp(fraction * 1.0, np.maximum(exponent, 1) - 1 + operand.min_exponent - stored)
+    return np.where(bits >> 8 * operand.bytes - 1, -size, size).astype(np.float32)
 
 
 @pytest.mark.parametrize("precision", OURS)

@@ -135,7 +135,12 @@ def test_kept_and_dropped_products_make_up_all(name):
         math.prod(row.term_roundoffs[:i]) * math.prod(row.term_roundoffs[:j])
         for i, j in product(range(row.terms), repeat=2)
     )
-    assert bounds.kept_size(row) + row.dropped == pytest.approx(every, rel=2.0**-6)
+    # Each is rounded up by terms of second order.
+    assert (
+        every
+        <= bounds.kept_size(row) + row.dropped
+        <= 1.0001 * every * (1 + max(row.term_roundoffs)) ** 2
+    )
     assert bounds.kept_size(row) >= 1
 
 

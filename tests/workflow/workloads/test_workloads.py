@@ -9,6 +9,8 @@ from argand import PRECISIONS
 from argand.device import cpu
 
 from benchmarks.peers import study_names
+from tests.kernels.precisions import SOFTMAX
+from tests.verdicts import COARSE, is_right
 from workflow.workloads import KINDS
 
 
@@ -54,13 +56,20 @@ def test_staged_axes_fit_and_provenance_is_json(kind):
 def test_every_precision_verifies_and_a_wrong_element_does_not(kind, precision):
     one = workload(kind)
     staged, row = one.stage(), PRECISIONS[precision]
+    if kind == "softmax" and precision not in SOFTMAX:
+        with pytest.raises(ValueError, match="precision of a softmax must be one of"):
+            result_of(one.argand(staged, row, cpu()), staged)
+        return
     result = result_of(one.argand(staged, row, cpu()), staged)
     assert result.dtype == (row.output if result.dtype.kind == "c" else row.real_output)
     reference = one.reference(staged)
     found = one.assess(staged, reference, result, row, "cpu")
-    assert found.verified, found.reason
+    if kind == "adaptive" and precision in COARSE:
+        assert found.reason.endswith("beams have none: more loading may help")
+        return
+    assert is_right(found, precision), found.reason
     assert found.rel_frobenius is not None
-    assert found.rel_frobenius <= 0.05
+    assert found.rel_frobenius <= max(0.05, 2 * row.u)
     # An element that is off by more than the largest one is wrong at any precision.
     result.reshape(-1)[-1] += 4 * np.abs(result).max()
     assert not one.assess(staged, reference, result, row, "cpu").verified
