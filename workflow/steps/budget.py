@@ -43,9 +43,9 @@ _LISTED = 5
 class Sizes:
     """The needs of one workload: bytes of its files, and operations of one computation.
 
-    ``run`` is the result of each implementation, ``product`` the one that stays; ``verified`` is
-    what its verification holds at a time, in fp64, and ``whole`` says that it has no axis to go
-    through in pieces.
+    ``run`` is the result of each implementation, ``product`` the one that stays, twice where it is
+    written as UVH5 too, which has each pair of antennas once; ``verified`` is what its verification
+    holds at a time, in fp64, and ``whole`` says that it has no axis to go through in pieces.
     """
 
     staged: int
@@ -109,11 +109,13 @@ def _sizes(chain: tuple[str, ...]) -> Sizes:
     peers = ("fp64", "fp32") if workload.case.baselines != "none" else ()
     of_peers = [_result_bytes(workload, outline, get_precision(peer)) for peer in peers]
     pieces = pieces_of(workload, outline)
+    automatic = workload.case.precision == "auto"
+    product = max(results) if automatic else _chosen(workload, outline)
     return Sizes(
         sum(data.nbytes for data in outline.operands.values()),
         sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
         sum(results) + sum(of_peers),
-        max(results) if workload.case.precision == "auto" else _chosen(workload, outline),
+        product * (2 if getattr(workload.case, "uvh5", None) else 1),
         pieces.bytes,
         pieces.axis is None,
         workload.shape(outline, get_precision("fp64")).flops,

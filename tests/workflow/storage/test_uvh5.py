@@ -16,6 +16,7 @@ from workflow.config.mistakes import StudyError
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import Product
 from workflow.readers.visibilities import Uvh5
+from workflow.steps.budget import disk_of
 from workflow.storage.products import read_product
 from workflow.storage.uvh5 import write_uvh5
 
@@ -94,6 +95,12 @@ def test_what_pyuvdata_finds(written: tuple[Product, Path]) -> None:
 def test_what_it_cannot_be(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(StudyError, match=said.replace(".", r"\.")):
         check_study(study_of({"v": {**VISIBILITIES, **changed}}))
+
+
+def test_it_counts_toward_the_disk() -> None:
+    without = {key: value for key, value in VISIBILITIES.items() if key != "uvh5"}
+    with_it, one = (disk_of(study_of({"v": case}), "v") for case in (VISIBILITIES, without))
+    assert with_it["deliver"] - one["deliver"] == 3 * 3 * 10 * 10 * 16
 
 
 def test_voltages_of_nowhere(tmp_path: Path) -> None:
