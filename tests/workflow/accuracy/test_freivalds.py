@@ -156,13 +156,11 @@ def structured(kind, rng, m, k, n):
         wave = np.exp(-2j * np.pi * np.outer(np.arange(k), np.arange(k)) / k)
         return np.resize(wave, (m, k)), np.resize(wave, (k, n))
     if kind == "integer":
-        return (rng.integers(-128, 128, (2, m, k)) * 1.0)[0] + 1j, rng.integers(
-            -128, 128, (k, n)
-        ) * (1 + 1j)
+        whole = [rng.integers(-128, 128, shape) for shape in ((m, k), (k, n))]
+        return whole[0] + 1j, whole[1] * (1 + 1j)
     if kind == "lognormal":
-        return normal(rng, m, k) * np.exp(4 * rng.standard_normal((m, k))), normal(
-            rng, k, n
-        ) * np.exp(4 * rng.standard_normal((k, n)))
+        sizes = [np.exp(4 * rng.standard_normal(shape)) for shape in ((m, k), (k, n))]
+        return normal(rng, m, k) * sizes[0], normal(rng, k, n) * sizes[1]
     if kind == "rank one":
         return np.outer(normal(rng, m), normal(rng, k)), np.outer(normal(rng, k), normal(rng, n))
     if kind == "cancelling":
@@ -266,6 +264,19 @@ def test_the_threshold_is_what_its_derivation_says():
     assert 999 / (np.sqrt(2) * 64 ** (1 / 32)) <= worst <= 1001
 
 
+def test_the_rounding_of_a_large_addend_is_no_alarm():
+    """It is beyond all that a product of small operands may be off by."""
+    rng, row = np.random.default_rng(13), PRECISIONS["fp32"]
+    a, b, c = (normal(rng, *shape) for shape in ((70, 3), (3, 40), (70, 40)))
+    a *= 1e-9
+    reference = product_reference(a, b, c, alpha=1, beta=0.3 - 0.7j)
+    result = gemm(a, b, c, alpha=1, beta=0.3 - 0.7j, precision=row)
+    found = freivalds(reference, result, row, "cpu")
+    assert (found.reason, found.suspicion) == ("", "")
+    result[30, 20] *= 1 + 1e-5
+    assert freivalds(reference, result, row, "cpu").reason
+
+
 def test_a_chain_of_sums_is_within_its_factor():
     """The factor of F against a plain fp32 loop whose order is known."""
     rng = np.random.default_rng(2)
@@ -274,10 +285,8 @@ def test_a_chain_of_sums_is_within_its_factor():
     for x, y in zip(a, b, strict=True):
         total += x * y
     error = np.linalg.norm(total - a.astype(float) @ b.astype(float))
-    limit = (
-        bounds.sum_error(PRECISIONS["fp32"], 150, "cpu") * np.linalg.norm(a) * np.linalg.norm(b, 2)
-    )
-    assert 0 < error <= limit
+    relative = bounds.sum_error(PRECISIONS["fp32"], 150, "cpu")
+    assert 0 < error <= relative * np.linalg.norm(a) * np.linalg.norm(b, 2)
 
 
 def test_sampled_rows_hold_the_ends_and_are_spread():

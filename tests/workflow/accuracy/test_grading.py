@@ -5,6 +5,7 @@ from argand.device import cpu
 from argand.rounding import round_operand
 
 from tests.covers import EXHAUSTIVE
+from workflow.accuracy import bounds
 from workflow.accuracy.grading import (
     K_VALUES,
     GrowthRow,
@@ -84,6 +85,22 @@ def test_an_error_that_grows_as_k_squared_fails(name):
     assert re.grade == "A"
     assert im.grade == "F"
     assert im.slope > 1.2
+
+
+def test_an_error_within_its_bounds_that_will_leave_them_is_no_a():
+    """Half of the bound at the longest k, and a growth as k^2."""
+    row, most = PRECISIONS["fp32"], K_VALUES[-1]
+    largest = bounds.product_bound(row, most, "cpu") / 2
+
+    def product(a, b, precision):
+        size = np.abs(a.real) @ np.abs(b.imag) + np.abs(a.imag) @ np.abs(b.real)
+        exact = a.astype(complex) @ b.astype(complex)
+        return exact + 1j * largest * (a.shape[1] / most) ** 2 * size
+
+    re, im = grade_product(product, row, backend="cpu")
+    assert re.grade == "A"
+    assert all(error <= bound for error, bound in zip(im.errors, im.bounds, strict=True))
+    assert im.grade != "A"
 
 
 def test_an_error_that_is_only_normwise_small_is_no_a():

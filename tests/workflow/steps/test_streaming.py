@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import sys
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, Device
+from argand import PRECISIONS, Device, DeviceError
 from argand.device import cpu
 from argand.runtime import kernel_trace as launches
 from streamed_runs import (
@@ -245,3 +246,19 @@ def test_an_axis_whose_entries_fit_is_found() -> None:
     moved = workload.shape(outline, one.precision).bytes_moved
     assert streaming.plan_chunks(workload, outline, one, int(2 * moved)).axis == "frequency"
     assert streaming.plan_chunks(workload, outline, one, int(moved)).axis == "time"
+
+
+def test_operands_that_all_chunks_share_leave_them_less_room() -> None:
+    """The matrix of 12 x 12 beside the one entry that fits, and beside none."""
+    case = CASES["sides"][0]
+    workload = workload_of(case, "fp32")
+    outline = workload.stage()
+    one = workload.argand(outline, PRECISIONS["fp32"], cpu())
+    moved = workload.shape(outline, one.precision).bytes_moved
+    shared = outline.operands["a"].size * 8
+    entry = math.ceil(streaming.SHARE * (moved - shared) / outline.axis_lengths()["rhs"])
+    assert streaming.plan_chunks(workload, outline, one, shared + entry).entries == 1
+    with pytest.raises(DeviceError, match="needs"):
+        streaming.plan_chunks(workload, outline, one, entry)
+    with pytest.raises(DeviceError, match="needs"):
+        streaming.plan_chunks(workload, outline, one, shared + entry, constants=entry)
