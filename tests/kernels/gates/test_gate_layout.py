@@ -38,7 +38,7 @@ def cases(kind: GateKind) -> Iterator[tuple[Tile, int]]:
     widths = {"fma": range(1, 8), "permute": range(1, 8), "mma": range(4, 8), "wgmma": (6, 7)}[kind]
     for k in widths:
         chosen = [make(k) for make in PLACEMENTS.values()]
-        chosen += [sorted(map(int, rng.permutation(QUBITS)[:k])) for _ in range(examples(20))]
+        chosen += [sorted(map(int, rng.permutation(QUBITS)[:k])) for _ in range(examples(10))]
         for targets in chosen:
             for item in (8, 16) if kind in ("fma", "permute") else (8,):
                 columns = 5 if kind == "wgmma" else (14 if item == 8 else 13) - 3 - k
