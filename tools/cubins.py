@@ -36,7 +36,7 @@ SIZES: tuple[Sizes, ...] = (
     *((4096, few, 4096) for few in (16, 64, 256)),
     (512, 512, 1 << 17),
 )
-"""Of one product of row-major operands each."""
+"""Sizes of one product of row-major operands each."""
 CARDS = {"sm_80": ("NVIDIA A100", 108), "sm_90a": ("NVIDIA H200", 132)}
 """A name and the multiprocessors of the card whose plans are taken, by target."""
 

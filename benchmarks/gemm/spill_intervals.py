@@ -2,7 +2,7 @@
 
     python -m benchmarks.gemm.spill_intervals --csv h200-gemm-segments.csv
 
-The fp32 accumulators of promoted sums are spilled to memory every so many stages
+The fp32 accumulators of promoted sums are spilled to memory at an interval of stages
 (`argand.gemm.sm90_plan.SPILL_INTERVAL`), so that errors do not grow with k. The intervals are
 measured in turn, each after a rest, so that all have the card as hot as the others. A row is one
 interval at one shape and precision: the median time over the rounds, its ratio to that of the
@@ -154,7 +154,7 @@ class Compared:
         return found, self._candidate.chosen(*self._inputs)
 
     def _take(self, interval: int) -> None:
-        """Calls are prepared anew, with accumulators spilled every so many stages."""
+        """Calls are prepared anew, with accumulators spilled every ``interval`` stages."""
         wgmma_plan.SPILL_INTERVAL = interval
         tuning.TABLE.changed()
 

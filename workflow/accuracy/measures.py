@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 Value = float | str
-"""Of a measure."""
+"""Kinds of a measure."""
 
 
 def _itself(value: float) -> float:

@@ -89,7 +89,7 @@ def check_int8_plan(plan: Int8BeamPowerPlan, antennas: int, arch: Arch) -> None:
 def choose_int8_plan(
     group: int, beams: int, antennas: int, aligned: bool, arch: Arch
 ) -> Int8BeamPowerPlan | None:
-    """Return the plan for so many beams and antennas; None without one."""
+    """Return the plan for beams and antennas; None without one."""
     for width, warpgroups, blocks in _SHAPES:
         if width > 64 and beams <= 64:
             continue

@@ -25,7 +25,7 @@ _VECTOR = 16
 PADDING = 32
 """Bytes between the rows of a stage."""
 _SLICE_STEP = 8
-"""Slices are a multiple of so many samples: 16 bytes of any."""
+"""Samples of which slices are a multiple: 16 bytes of any."""
 # WeightArguments and BeamPowerArguments of cuda/beam_power/plan.cuh.
 WEIGHT_ARGUMENTS = (
     ("const float2*", "weights"), ("uint4*", "fragments"), ("float*", "descales"),
@@ -161,7 +161,7 @@ class TimeTiles:
 
 
 def time_tiles(times: int, integrate: int, samples: Samples, largest: int) -> TimeTiles:
-    """Return how bins lie in tiles of so many samples.
+    """Return how bins lie in tiles of ``times`` samples.
 
     ``largest`` is the most samples of a group. A tile has some bins fewer than fit, at most a
     quarter, where it then begins at 16 bytes.

@@ -50,7 +50,7 @@ class FilterChunks:
 
 
 def filter_chunks(problem: ChanneliseProblem, rows: int, count: int, sm_count: int) -> FilterChunks:
-    """Return how ``count`` spectra of each of ``rows`` are divided on so many multiprocessors."""
+    """Return how ``count`` spectra of each of ``rows`` are divided among the multiprocessors."""
     columns = min(problem.channels, FILTER_THREADS)
     column_blocks = -(-problem.channels // columns)
     beside = FILTER_THREADS // columns

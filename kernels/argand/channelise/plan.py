@@ -179,7 +179,7 @@ def _most_residues(taps: int, phases: int, real: bool) -> int:
 
 
 def _factors(columns: int) -> Iterator[tuple[int, int]]:
-    """R1 and R2 of so many columns, the most even first; one stage where it is short."""
+    """R1 and R2 of ``columns`` columns, the most even first; one stage where it is short."""
     if 2 <= columns <= LARGEST_RADIX // 2:
         yield 1, columns
     found = [

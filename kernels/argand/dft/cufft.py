@@ -137,7 +137,7 @@ def _plan(
 
 @lru_cache(maxsize=64)
 def _scale_launch(output: str, count: int, device: int, factor: float) -> BoundKernel:
-    """Return the launch that multiplies so many results of a type by a factor."""
+    """Return the launch that multiplies results of a type by a factor."""
     kernel = load(scale_source(output), gpu(device).target, SCALE_KERNEL)
     return BoundKernel(
         kernel, -(-count // SCALED_BY_BLOCK), SCALE_THREADS,

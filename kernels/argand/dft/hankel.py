@@ -29,7 +29,7 @@ _CACHED_REGISTERS = 8
 _ASSEMBLER_REGISTERS = 8
 """Registers that the assembler needs beside the cached fragments."""
 LARGEST_UNPROMOTED = 10
-"""Up to so many k-tiles truncation is rare enough; longer mainloops promote accumulators once."""
+"""K-tiles up to which truncation is rare enough; longer mainloops promote accumulators once."""
 _MOST_CACHED, _MOST_CACHED_OF_MANY = 6, 4
 """Largest number of cached k-tiles; the latter with row copies and more k-tiles than the former."""
 _MOST_CACHED_PROMOTED = ((88, 6), (112, 4), (128, 2))

@@ -20,7 +20,7 @@ def norm(x: Any, arrays: Any) -> float:
 
 
 def blocks_of(x: Any) -> list[Any]:
-    """Return views of consecutive rows of x (n, m) with at most so many elements each."""
+    """Return views of consecutive rows of x (n, m) with at most `_VALUES` elements each."""
     step = max(1, _VALUES // max(1, x.shape[1]))
     return [x[start : start + step] for start in range(0, len(x), step)]
 

@@ -20,7 +20,7 @@ def complexes(rng: np.random.Generator, *shape: int) -> Any:
 def test_inverses_are_multiplied_by_the_factor_of_their_norm(
     cp: Any, rng: Any, rows: int, length: int, precision: str
 ) -> None:
-    """Of counts that fill blocks and that do not, beside an array that is not the result's."""
+    """Counts that fill blocks and that do not, beside an array that is not the result's."""
     x = cp.asarray(complexes(rng, rows, length)).astype("c8" if precision == "fp32" else "c16")
     sums = cp.fft.ifft(x, norm="forward")
     memory = cp.full(rows * length + 1, 7, x.dtype)

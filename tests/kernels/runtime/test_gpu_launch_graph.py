@@ -139,7 +139,7 @@ def test_there_are_not_too_many_graphs(
 def test_a_single_kernel_has_graphs_where_its_addresses_come_again(
     cp: Any, rng: np.random.Generator
 ) -> None:
-    """Of the arrays of one loop, then of another; with more arrays than graphs it has none."""
+    """Graphs of one loop's arrays, then of another; with more arrays than graphs it has none."""
     from argand.runtime import graph as cuda_graph
 
     a, b = (cp.asarray(rng.normal(size=(40, 40)).astype("complex64")) for _ in range(2))

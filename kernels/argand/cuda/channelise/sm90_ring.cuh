@@ -59,7 +59,7 @@ struct BatchRing {
             if (roles.arrive_per_lane || threadIdx.x % kWarp == 0) mbarrier_arrive(is_full());
         }
     }
-    // A transform group waits for a batch of so many bytes, of which one thread tells the mbarrier.
+    // A transform group waits for the bytes of a batch, which one thread announces to the mbarrier.
     __device__ __forceinline__ void wait_full(int bytes, int thread) const {
         if (C > 1 && thread == 0) mbarrier_arrive_expect_tx(is_full(), bytes);
         mbarrier_wait(is_full(), parity);

@@ -2,8 +2,8 @@
 #pragma once
 #include "device/complex.cuh"
 
-// Matrices, right-hand sides and solutions of a system are contiguous, by rows. From system to system
-// they are so many elements apart; 0 repeats.
+// Matrices, right-hand sides and solutions of a system are contiguous, by rows. Strides
+// from system to system count elements; 0 repeats.
 template <typename Real>
 struct HermitianArguments {
     const Complex<Real>* r;  // (systems, n, n), of which lower triangles are read

@@ -67,7 +67,7 @@ struct WindowArguments {
 
 struct SumArguments {
     const void* from;  // (rows, terms, stride)
-    void* out;         // (rows, bins), or sums of fp64 of so many computed bins
+    void* out;         // (rows, bins), or (rows, computed bins) sums in fp64
     int64 rows;
     int64 terms;
     int64 stride;    // from term to term

@@ -34,7 +34,7 @@ def balanced(x: int, p: int) -> int:
 
 @dataclass(frozen=True)
 class EncodeModulus:
-    """`EncodeModulus` of moduli.cuh for integers of so many signed digits to base 256."""
+    """`EncodeModulus` of moduli.cuh for integers of some signed digits to base 256."""
 
     real: tuple[int, ...]
     turned: tuple[int, ...]
@@ -148,7 +148,7 @@ def fraction_constants(count: int, limbs: int) -> FractionConstants:
 
 
 def _digits(weight: int, p: int, widths: tuple[int, ...]) -> tuple[int, ...]:
-    """The digits of weight / p, each of so many bits, the last one rounded."""
+    """The digits of weight / p, each of its width in bits, the last one rounded."""
     found, rest = [], weight
     for place, bits in enumerate(widths):
         rest <<= bits

@@ -27,7 +27,7 @@ class WrongProductError(RuntimeError):
 
 
 def wrong_product(wrong: int, lines: int, first: int, name: str = "row") -> WrongProductError:
-    """Return the error of so many wrong rows, or columns, of so many."""
+    """Return the error that names how many rows, or columns, are wrong."""
     return WrongProductError(
         f"{wrong} of {lines} {name}s of an exact product are wrong, the first of them "
         f"{name} {first}: memory or arithmetic of this machine failed; compute it again"

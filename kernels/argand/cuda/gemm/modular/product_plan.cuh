@@ -68,17 +68,19 @@ __device__ __forceinline__ ResidueTile residue_tile_at(const ResidueArguments& a
 }
 
 template <int count>
-__device__ __forceinline__ void set_bias(int (&sums)[count]) {
+__device__ __forceinline__ void set_bias(int (&accumulators)[count]) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) sums[i] = int(kSumBias);
+    for (int i = 0; i < count; ++i) accumulators[i] = int(kSumBias);
 }
 
-// Reduces sums modulo p, so that further products can be added.
+// Reduces accumulators modulo p, so that further products can be added.
 template <int count>
-__device__ __forceinline__ void reduce_sums(int (&sums)[count], const ReduceModulus& modulus) {
+__device__ __forceinline__ void reduce_accumulators(int (&accumulators)[count],
+                                                    const ReduceModulus& modulus) {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-        sums[i] = int(kSumBias) + (int(residue_of(uint32(sums[i]), modulus) << 24) >> 24);
+        accumulators[i] =
+            int(kSumBias) + (int(residue_of(uint32(accumulators[i]), modulus) << 24) >> 24);
     }
 }
 
@@ -88,7 +90,7 @@ __device__ __forceinline__ void reduce_sums(int (&sums)[count], const ReduceModu
 template <int registers>
 __device__ __forceinline__ void store_residues(const ResidueArguments& args,
                                                const ReduceModulus& modulus,
-                                               const int (&sums)[registers],
+                                               const int (&accumulators)[registers],
                                                const ResidueTile& tile, int row, int column) {
     const int lane = threadIdx.x % kWarp;
     row += lane / 4;
@@ -104,10 +106,10 @@ __device__ __forceinline__ void store_residues(const ResidueArguments& args,
 #pragma unroll
             for (int w = 0; w < 4; ++w) {
                 const int i = 32 * group + 8 * w + 2 * half;
-                words[w] = pack_bytes(residue_of(uint32(sums[i]), modulus),
-                                      residue_of(uint32(sums[i + 1]), modulus),
-                                      residue_of(uint32(sums[i + 4]), modulus),
-                                      residue_of(uint32(sums[i + 5]), modulus));
+                words[w] = pack_bytes(residue_of(uint32(accumulators[i]), modulus),
+                                      residue_of(uint32(accumulators[i + 1]), modulus),
+                                      residue_of(uint32(accumulators[i + 4]), modulus),
+                                      residue_of(uint32(accumulators[i + 5]), modulus));
             }
             const int at = column + 64 * group;
             if (at < args.n) {

@@ -60,9 +60,9 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int row0 = warp % kWarpsM * kWarpRows, column0 = warp / kWarpsM * kWarpColumns;
     const ReduceModulus modulus = modulus_of(tile.plane);
-    int sums[2][kWarpColumns / 2];
+    int accumulators[2][kWarpColumns / 2];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) set_bias(sums[i]);
+    for (int i = 0; i < 2; ++i) set_bias(accumulators[i]);
 #pragma unroll
     for (int i = 0; i < plan.stages - 1; ++i) copy_stage(i);
 #pragma unroll 1
@@ -92,19 +92,20 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
                 for (int i = 0; i < 2; ++i) {
 #pragma unroll
                     for (int j = 0; j < 2; ++j) {
-                        mma_s8(reinterpret_cast<int(&)[4]>(sums[i][8 * pair + 4 * j]), rows[i],
-                               columns[2 * j], columns[2 * j + 1]);
+                        mma_s8(reinterpret_cast<int(&)[4]>(accumulators[i][8 * pair + 4 * j]),
+                               rows[i], columns[2 * j], columns[2 * j + 1]);
                     }
                 }
             }
         }
         if (k_tile % kReducedTiles == kReducedTiles - 1) {
 #pragma unroll
-            for (int i = 0; i < 2; ++i) reduce_sums(sums[i], modulus);
+            for (int i = 0; i < 2; ++i) reduce_accumulators(accumulators[i], modulus);
         }
     }
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-        store_residues(args, modulus, sums[i], tile, tile.m0 + row0 + 16 * i, tile.n0 + column0);
+        store_residues(args, modulus, accumulators[i], tile, tile.m0 + row0 + 16 * i,
+                       tile.n0 + column0);
     }
 }

@@ -1,6 +1,6 @@
 // Products of residues on Hopper's tensor cores (sm_90a): s8 wgmma, a persistent grid over the
 // tiles of all planes. One producer thread fills a ring of stages by TMA; two consumer warpgroups
-// multiply, each warpgroup_rows of a tile, and reduce their sums to residues in the epilogue.
+// multiply, each warpgroup_rows of a tile, and reduce accumulators to residues in the epilogue.
 //
 // `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
 #pragma once
@@ -85,7 +85,7 @@ __device__ __forceinline__ void produce_stages(const TensorMap& a_map, const Ten
     }
 }
 
-// The sums of a consumer warpgroup: slabs of 64 rows. They are named arrays, because registers
+// The accumulators of a consumer warpgroup: slabs of 64 rows, in named arrays, because registers
 // cannot be indexed.
 template <ResiduePlan plan>
 struct Slabs {
@@ -99,11 +99,11 @@ struct Slabs {
     }
 };
 
-// Adds the products of so many k-tiles to the sums of a consumer warpgroup, and releases their
-// stages.
+// Adds the products of `k_tiles` k-tiles to the accumulators of a consumer warpgroup, and releases
+// their stages.
 template <ResiduePlan plan>
-__device__ __forceinline__ void add_products(Slabs<plan>& sums, StageRing<plan>& ring, int k_tiles,
-                                             int consumer, int lane) {
+__device__ __forceinline__ void add_products(Slabs<plan>& accumulators, StageRing<plan>& ring,
+                                             int k_tiles, int consumer, int lane) {
     // Only the low word of a descriptor holds the address.
     constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
     uint32 previous = 0;  // the `empty` mbarrier of the last stage, whose MMAs still run
@@ -116,7 +116,7 @@ __device__ __forceinline__ void add_products(Slabs<plan>& sums, StageRing<plan>&
         wgmma_fence();
 #pragma unroll
         for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
-            sums.each([&](auto& slab, int number) {
+            accumulators.each([&](auto& slab, int number) {
                 wgmma_s8(slab, kHigh | a + 2 * mma_index + number * (64 * kTileK >> 4),
                          kHigh | b + 2 * mma_index);
             });
@@ -129,29 +129,29 @@ __device__ __forceinline__ void add_products(Slabs<plan>& sums, StageRing<plan>&
     }
     wgmma_wait<0>();
     if (lane == 0) mbarrier_arrive(previous);
-    sums.each([](auto& slab, int) { wgmma_fence_operand(slab); });
+    accumulators.each([](auto& slab, int) { wgmma_fence_operand(slab); });
 }
 
 template <ResiduePlan plan>
 __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uint32 base,
                                                int consumer) {
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
-    Slabs<plan> sums;
+    Slabs<plan> accumulators;
     StageRing<plan> ring(base, 0);
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
-        sums.each([](auto& slab, int) { set_bias(slab); });
+        accumulators.each([](auto& slab, int) { set_bias(slab); });
         mbarrier_wait(ring.full(), ring.parity);
         const TileSlot slot = load_slot(ring.tile_slot());
         const ResidueTile& tile = slot.tile;
         const ReduceModulus modulus = modulus_of(tile.plane);
         for (int rest = slot.k_tiles;;) {
-            add_products<plan>(sums, ring, min(rest, kReducedTiles), consumer, lane);
+            add_products<plan>(accumulators, ring, min(rest, kReducedTiles), consumer, lane);
             rest -= kReducedTiles;
             if (rest <= 0) break;
-            sums.each([&](auto& slab, int) { reduce_sums(slab, modulus); });
+            accumulators.each([&](auto& slab, int) { reduce_accumulators(slab, modulus); });
         }
         const int row = tile.m0 + consumer * plan.warpgroup_rows + warp * 16;
-        sums.each([&](auto& slab, int number) {
+        accumulators.each([&](auto& slab, int number) {
             store_residues(args, modulus, slab, tile, row + 64 * number, tile.n0);
         });
     }
