@@ -13,6 +13,7 @@ STEPS = (
     ("import workflow.workloads; workflow.workloads.KINDS['gemm']", "workflow.workloads.dft"),
     ("workflow.workloads.KINDS['dft']", "scipy"),
     ("import workflow.workloads.dft as dft; dft.check_window('hann')", "scipy"),
+    ("import workflow.command", "matplotlib"),
     ("list(workflow.workloads.KINDS)", "matplotlib"),
     ("list(workflow.workloads.KINDS)", "qiskit"),
 )

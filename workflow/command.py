@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from workflow.compare.__main__ import main as compare
 from workflow.config.check import main as check
 from workflow.config.file_names import folder_of, named_folder
 from workflow.config.mistakes import StudyError
@@ -27,6 +26,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 where a study failed, 2 for a wrong command line."""
     name, *rest = words if words else sys.argv[1:]
     if name == "compare":
+        # Here: it draws, and Matplotlib takes longer to import than a check takes.
+        from workflow.compare.__main__ import main as compare
+
         return compare(rest)
     rest, options = _divided(rest)
     given = _parser(name).parse_args(rest)
