@@ -20,8 +20,9 @@ import pytest
 from argand import Device, devices
 from argand.runtime.plan import TARGET
 
+from tests.collected_parts import is_left_out, rotated
 from tests.covers import EXHAUSTIVE, split_items
-from tests.gpu_files import HAS_GPU, gpu_files, needs_a_gpu
+from tests.gpu_files import HAS_GPU, gpu_files
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -32,7 +33,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
     `test_gpu_files.py` has them collected, and a file that is named is collected always.
     """
-    return True if not HAS_GPU and needs_a_gpu(collection_path) else None
+    return True if is_left_out(collection_path) else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -54,24 +55,12 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def _rotated(args: list[str]) -> list[str]:
-    """The folders of all tests, from that on which falls to this worker; else what is given."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if args != ["tests"] or workers == 1 or not worker.isdecimal():
+    """The folders of all tests in the order of this worker; else what is given."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if args != ["tests"] or not worker.isdecimal():
         return args
-    tests = ROOT / "tests"
-    inner = [tests / "kernels", tests / "workflow"]
-    found = [path for folder in (tests, *inner) for path in sorted(folder.iterdir())]
-    parts = [
-        str(path)
-        for path in found
-        if path not in inner
-        and (path.is_dir() or path.name.startswith("test_"))
-        and not path.name.startswith("_")
-        and not pytest_ignore_collect(path)
-    ]
-    first = len(parts) * int(worker) // workers
-    return parts[first:] + parts[:first]
+    workers = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    return list(map(str, rotated(ROOT / "tests", int(worker), workers)))
 
 
 @pytest.hookimpl(trylast=True)

@@ -11,7 +11,6 @@ from argand import gemm
 from argand.gemm.modular.kernel_sources import ENCODE_KERNEL, PRODUCT_KERNEL
 from argand.gemm.modular.proof import WrongProductError
 from argand.runtime import loading
-from argand.runtime.kernel import BoundKernel
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.gemm.test_gpu_modular import (
@@ -99,6 +98,8 @@ def plant(
         return found
 
     monkeypatch.setattr(loading, "load", load)
+    from argand.runtime.kernel import BoundKernel  # imports CuPy
+
     launch = BoundKernel.start
     done: list[bool] = []
 
