@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from argand.device import Device
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
 from argand.gemm.sm90_form import (
@@ -72,76 +74,110 @@ class WgmmaLaunch:
             -(-problem.rows // plan.block_m), -(-problem.columns // plan.block_n),
             problem.batch * problem.split_k_slices, plan.triangle,
         )  # fmt: skip
-        num_k_tiles = -(-problem.k // plan.depth)
         max_blocks = persistent_blocks(problem, plan, tiles, device)
         plan, schedule = schedule_with_overlap(
             plan, precision, problem, tiles, max_blocks, workspace, device.require_arch()
         )
-        plan = with_epilogue(plan, problem, out)
         #: The plan with its epilogue.
-        self.plan = plan
-        shared_bytes = plan.shared_bytes(precision)
-        kernel = PendingKernel(
-            wgmma_source(precision, plan), device.target, wgmma_kernel_name(precision, plan),
-            shared_bytes,
-        )  # fmt: skip
-        consumer_warps = (plan.threads - WARPGROUP) // WARP
-        division = schedule.division
+        self.plan = with_epilogue(plan, problem, out)
         #: How tiles are divided among blocks.
-        self.division = division
+        self.division = schedule.division
         base = workspace.planes_bytes
         #: Bytes of workspace for partial tiles, planes of fused packing and spills beside C.
         self.nbytes = schedule.nbytes
         self._partials_offset = base if schedule.planes_offset is None else schedule.planes_offset
         self._planes_offset = base + self.nbytes
-        self._packed_counts_offset = 4 * division.blocks * consumer_warps
+        consumer_warps = (self.plan.threads - WARPGROUP) // WARP
+        self._packed_counts_offset = 4 * self.division.blocks * consumer_warps
         #: Bytes of counters that a call finds zero and leaves zero.
-        self.counters = self._packed_counts_offset if division.stream_k_tiles else 0
-        packing = dict.fromkeys(_FUSED_PACK_ARGUMENTS, 0)
-        if plan.fused_pack:
-            assert y is not None
-            batches = problem.batch if problem.y_batched else 1
-            fused = plan_fused_pack(plan, problem.rows, y.rows, y.columns, batches, division.blocks)
-            self.counters = self._packed_counts_offset + 4 * fused.counters
-            self.nbytes += planes_bytes(precision, y.rows, y.columns, batches)
-            packing = {
-                "y_pitch": pitch_of(y.columns),
-                "conjugate_y": y_flip,
-                "pack_rows": fused.rows,
-                "panels_per_wave": fused.panels_per_wave,
-                "pack_maximum_lead": fused.maximum_lead,
-                "y_stride_n": y.row_stride,
-                "y_stride_batch": y.batch_stride,
-            }
+        self.counters = self._packed_counts_offset if self.division.stream_k_tiles else 0
+        packing = self._reserve_packing(y, y_flip)
+        throttle = self._reserve_throttle(tiles, device)
+        spill = self._reserve_spill(base)
+        values = self._arguments(c, spill) | packing | throttle
+        shared_bytes = self.plan.shared_bytes(precision)
+        kernel = PendingKernel(
+            wgmma_source(precision, self.plan), device.target,
+            wgmma_kernel_name(precision, self.plan), shared_bytes,
+        )  # fmt: skip
+        #: The launches of a call.
+        self.kernels = [
+            BoundKernel(
+                kernel, blocks, self.plan.threads, Arguments(_DTYPE, values | changed),
+                maps=self._maps(), shared_bytes=shared_bytes,
+            )
+            for blocks, changed in schedule.launches()
+        ]  # fmt: skip
+
+    def _reserve_packing(self, y: Layout | None, y_flip: bool) -> dict[str, int]:
+        """Reserve planes and counters of fused packing, and return its arguments."""
+        plan, problem = self.plan, self._problem
+        if not plan.fused_pack:
+            return dict.fromkeys(_FUSED_PACK_ARGUMENTS, 0)
+        assert y is not None
+        batches = problem.batch if problem.y_batched else 1
+        blocks = self.division.blocks
+        fused = plan_fused_pack(plan, problem.rows, y.rows, y.columns, batches, blocks)
+        self.counters = self._packed_counts_offset + 4 * fused.counters
+        self.nbytes += planes_bytes(self._precision, y.rows, y.columns, batches)
+        return {
+            "y_pitch": pitch_of(y.columns),
+            "conjugate_y": y_flip,
+            "pack_rows": fused.rows,
+            "panels_per_wave": fused.panels_per_wave,
+            "pack_maximum_lead": fused.maximum_lead,
+            "y_stride_n": y.row_stride,
+            "y_stride_batch": y.batch_stride,
+        }
+
+    def _reserve_throttle(self, tiles: Tiles, device: Device) -> dict[str, int]:
+        """Reserve the counters of the CTA throttle, and return its arguments."""
         self._throttle_offset = self.counters
         interval, lead = 0, 0
-        if problem.split_k_slices == 1:  # else tiles of one wave may differ in length
+        if self._problem.split_k_slices == 1:  # else tiles of one wave may differ in length
             interval, lead = find_throttle(
-                plan, precision, tiles, division, problem.k, device.cache_bytes
-            )
+                self.plan, self._precision, tiles, self.division, self._problem.k,
+                device.cache_bytes,
+            )  # fmt: skip
         self.counters += _THROTTLE_BYTES * (interval > 0)
-        spill = out  # accumulators spill to where the result will be
+        return {"throttle_interval": interval, "maximum_lead": lead}
+
+    def _reserve_spill(self, base: int) -> Layout:
+        """Return where accumulators spill to: the result, or workspace beside a C that is added."""
+        out, problem = self._out, self._problem
         self._spill_offset: int | None = None
-        k_tiles_per_slice = -(-num_k_tiles // problem.split_k_slices)
-        if problem.beta != 0 and plan.spills_accumulators(
-            precision, k_tiles_per_slice * plan.depth
-        ):
-            # C may lie where the result will be, and the epilogue still reads it.
-            self._spill_offset = -(-(base + self.nbytes) // ALIGNMENT) * ALIGNMENT
-            spill = Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
-            self.nbytes = self._spill_offset - base + 8 * problem.batch * out.rows * out.columns
-        values = {
+        depth = self._k_tiles_per_slice * self.plan.depth
+        if problem.beta == 0 or not self.plan.spills_accumulators(self._precision, depth):
+            return out
+        # C may lie where the result will be, and the epilogue still reads it.
+        self._spill_offset = -(-(base + self.nbytes) // ALIGNMENT) * ALIGNMENT
+        self.nbytes = self._spill_offset - base + 8 * problem.batch * out.rows * out.columns
+        return Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)
+
+    @property
+    def _num_k_tiles(self) -> int:
+        return -(-self._problem.k // self.plan.depth)
+
+    @property
+    def _k_tiles_per_slice(self) -> int:
+        return -(-self._num_k_tiles // self._problem.split_k_slices)
+
+    def _arguments(self, c: Layout, spill: Layout) -> dict[str, float]:
+        """Return the kernel's arguments, with addresses of 0, but for packing and throttle."""
+        problem, division, out = self._problem, self.division, self._out
+        return {
             "c": 0, "out": 0, "spill": 0, "x_descale": 0, "y_descale": 0,
             "m": problem.rows, "n": problem.columns, "k": problem.k,
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
             "partials": 0, "partials_ready": 0, "y_source": 0, "y_planes": 0, "packed_counts": 0,
-            "throttle": 0, **packing, "throttle_interval": interval, "maximum_lead": lead,
-            "split_k_slices": problem.split_k_slices, "k_tiles_per_slice": k_tiles_per_slice,
+            "throttle": 0,
+            "split_k_slices": problem.split_k_slices,
+            "k_tiles_per_slice": self._k_tiles_per_slice,
             "first_tile": 0, "data_parallel_tiles": division.data_parallel_tiles,
             "stream_k_tiles": division.stream_k_tiles,
             "k_tiles_per_block": division.k_tiles_per_block,
-            "aligned_period": division.aligned_period(num_k_tiles),
+            "aligned_period": division.aligned_period(self._num_k_tiles),
             "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
             "c_stride_batch": c.batch_stride,
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
@@ -151,28 +187,18 @@ class WgmmaLaunch:
             "alpha_re": problem.alpha.real, "alpha_im": problem.alpha.imag,
             "beta_re": problem.beta.real, "beta_im": problem.beta.imag,
             "conjugate_result": problem.flip_result,
-            "store_pairs_m": plan.adjacent_rows and out.in_pairs(along_columns=False),
+            "store_pairs_m": self.plan.adjacent_rows and out.in_pairs(along_columns=False),
             "store_pairs_n": out.in_pairs(along_columns=True),
             "spill_pairs_n": spill.in_pairs(along_columns=True),
         }  # fmt: skip
-        maps = (
-            self._x_planes_map if x is None else self._interleaved_map,
-            self._y_map,
-            # A kernel with neither a TMA epilogue nor odd lines does not read the third map.
-            self._out_map
-            if plan.tma_epilogue
-            else self._odd_lines_map
-            if plan.odd_pitch
-            else self._y_map,
-        )
-        #: The launches of a call.
-        self.kernels = [
-            BoundKernel(
-                kernel, blocks, plan.threads, Arguments(_DTYPE, values | changed),
-                maps=maps, shared_bytes=shared_bytes,
-            )
-            for blocks, changed in schedule.launches()
-        ]  # fmt: skip
+
+    def _maps(self) -> tuple[Callable[[int], TensorMap], ...]:
+        """Return what makes the tensor maps of X, Y and the result."""
+        x = self._x_planes_map if self._x is None else self._interleaved_map
+        if self.plan.tma_epilogue:
+            return x, self._y_map, self._out_map
+        # A kernel with neither a TMA epilogue nor odd lines does not read the third map.
+        return x, self._y_map, self._odd_lines_map if self.plan.odd_pitch else self._y_map
 
     def addresses(
         self, rows: Address, columns: Address, c: Address, out: Address,
