@@ -72,6 +72,24 @@ def test_coordinates_come_back(written: tuple[Product, Path]) -> None:
     np.testing.assert_allclose(found["time"].values, since, atol=1e-4)
 
 
+def test_its_image_is_that_of_the_product(tmp_path: Path) -> None:
+    """The sky that the file is of is the one that was planted."""
+    grid = {"n": 11, "field_of_view_deg": 60}
+    drawn = {**VISIBILITIES, "polarizations": 1, "antennas": 16, "sources": [{"l": 0.2, "m": -0.1}]}
+    covariances = {"covariances": {"workload": "v"}}
+    image = {"kind": "image", "directions": grid, "sum": ["time"]}
+    found = run(study_of({"v": drawn, "i": {**image, "input": covariances}}), tmp_path)
+    path = tmp_path / "v.uvh5"
+    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site.model_validate(SITE))
+    source = {"file": str(path), "format": "uvh5", "covariances": "covariance"}
+    again = run(study_of({"i": {**image, "input": source}}), tmp_path / "again")["i"]
+    np.testing.assert_allclose(again.data, found["i"].data, rtol=1e-9)
+    east, north = (again.coordinates[name].values for name in ("l", "m"))
+    row, column = np.unravel_index(again.data[0, 0].argmax(), again.data.shape[-2:])
+    assert abs(north[row] + 0.1) <= abs(north[1] - north[0])
+    assert abs(east[column] - 0.2) <= abs(east[1] - east[0])
+
+
 def test_what_pyuvdata_finds(written: tuple[Product, Path]) -> None:
     pyuvdata = pytest.importorskip("pyuvdata")
     product, path = written
