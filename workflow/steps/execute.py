@@ -32,6 +32,7 @@ from workflow.steps.streaming import exceeds, limited_device_memory, memory_for,
 from workflow.storage.datasets import Result, RunWriter, write_run
 from workflow.storage.memory import machine_memory
 from workflow.storage.staged import StagedFile, open_staged
+from workflow.surroundings import BUSY
 from workflow.workloads.base import Workload
 
 
@@ -49,10 +50,11 @@ def execute(
 
     The results go into a run file. Returns a summary of one line.
 
-    ``ceilings`` measures what the device can do, right before and right after the workload, because
-    times are compared with what was possible while they were taken; the better of both are written
-    beside the results. What ``kept`` has the times of is computed and not timed again, and where
-    that is all, nothing is measured.
+    ``ceilings`` measures what the device can do, right before the workload, because times are
+    compared with what was possible while they were taken. Where other programs kept cores busy
+    meanwhile, and on a GPU, whose clock falls as it warms, it measures right after too, and the
+    better of both are written beside the results. What ``kept`` has the times of is computed and
+    not timed again, and where that is all, nothing is measured.
 
     What a device cannot do (a precision newer than it, more memory than it has) and what has no
     result (`NoResultError`) is recorded with its reason and the rest goes on; any other error ends
@@ -74,7 +76,8 @@ def execute(
             found, is_new = job.timed([job.attempt(one) for one in implementations], kept)
             computing = time.perf_counter() - started
         free(device)
-        after = ceilings(device) if ceilings and is_new else None
+        again = ceilings and is_new and (not before or _is_disturbed(device, found))
+        after = ceilings(device) if ceilings and again else None
         measures = [one for one in (kept.ceilings, before, after) if one]
         able = reduce(Ceilings.best, measures) if measures else None
         if able:
@@ -86,6 +89,12 @@ def execute(
         log.info("%s", line_of(result))
     log.info("computing took %.2f s", computing)
     return summary_of(found)
+
+
+def _is_disturbed(device: Device, found: Sequence[Result]) -> bool:
+    """Whether what the device can do may have changed while these results were timed."""
+    timed = [one.load for one in found if one.time_us_p50 is not None]
+    return device.backend != "cpu" or any(load is None or load >= BUSY for load in timed)
 
 
 def precisions_of(workload: Workload) -> list[Any]:
