@@ -1,6 +1,6 @@
 """GEMMul8 through ctypes: complex products by int8 and the Chinese remainder theorem, fast mode.
 
-``$GEMMUL8`` names the shared library that `_gemmul8.cu` tells how to build.
+``$GEMMUL8`` names the shared library that `_gemmul8.cu` says how to build.
 """
 
 from __future__ import annotations

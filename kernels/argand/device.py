@@ -118,7 +118,7 @@ def cpu() -> Device:
 
 
 def available_cores() -> int:
-    """How many cores this process may run on (its affinity, where the system tells)."""
+    """How many cores this process may run on (its affinity, where the system reports it)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

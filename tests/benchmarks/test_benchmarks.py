@@ -62,7 +62,7 @@ def test_gemm_writes_a_verified_row_for_each_candidate(
         spent = 1e-6 * float(row["time_us_p50"])
         assert float(row["tflops"]) == pytest.approx(8 * 2 * 33 * 20 * 47 / spent / 1e12)
         assert row["input"] == row["output"] == PRECISIONS[row["precision"]].output
-        assert not row["real_tflops"] + row["clock_mhz"] + row["power_w"]  # a CPU tells none
+        assert not row["real_tflops"] + row["clock_mhz"] + row["power_w"]  # a CPU reports none
     numpy_fp32 = found[-1]
     ours = found[1]
     ratio = float(numpy_fp32["time_us_p50"]) / float(ours["time_us_p50"])

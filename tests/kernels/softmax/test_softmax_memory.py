@@ -16,7 +16,7 @@ _SMALL = 1 << 20
 
 
 def peak_bytes(name: str, x: np.ndarray, out: np.ndarray | None) -> int:
-    """The most that a call has allocated at a time, of what NumPy tells tracemalloc of."""
+    """The most that a call has allocated at a time, of what NumPy reports to tracemalloc."""
     tracemalloc.start()
     try:
         getattr(argand, name)(x, out=out)

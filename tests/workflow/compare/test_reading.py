@@ -47,7 +47,7 @@ def test_a_folder_is_checked_against_its_manifest(tmp_path: Path) -> None:
     table.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(TableError, match=r"performance\.csv: it is not the table that .* lists"):
         read_rows(tmp_path)
-    assert len(read_rows(table)) == 1  # alone nothing tells that a row is missing
+    assert len(read_rows(table)) == 1  # alone nothing shows that a row is missing
     manifest.write_text(manifest.read_text().replace("performance", "performanca"))
     with pytest.raises(TableError, match=r"manifest\.json: damaged"):
         read_rows(tmp_path)

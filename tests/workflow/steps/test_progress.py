@@ -89,7 +89,7 @@ def test_the_log_of_an_earlier_job_says_nothing(tmp_path: Path) -> None:
 
 
 def test_the_jobs_of_a_group_fail_together(tmp_path: Path) -> None:
-    """The scheduler knows one job; what each part said last tells which of them it was."""
+    """The scheduler knows one job; what each part said last shows which of them it was."""
     stream = io.StringIO()
     progress = Progress(stream)
     logs = {1: tmp_path / "verify.log", 2: tmp_path / "deliver.log", 3: tmp_path / "draw.log"}

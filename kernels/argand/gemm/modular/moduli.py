@@ -34,7 +34,7 @@ NORM_BLOCK = 256
 """Numbers along k whose magnitudes are counted in one unit."""
 MARGIN_BITS = 11
 """Norms stay below the largest by 2^-11 of it, so that no result comes near half the range: a
-quotient of few bits then tells which multiple of the product of all moduli to subtract."""
+quotient of few bits then says which multiple of the product of all moduli to subtract."""
 
 
 @dataclass(frozen=True)
