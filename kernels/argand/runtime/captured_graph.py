@@ -28,12 +28,16 @@ class CapturedCalls:
     def __init__(self, queue: Callable[..., None]) -> None:
         self._queue = queue
         self._graphs: dict[Arguments, Any] = {}  # None where the addresses came once
+        self._capturable = True
 
     def launch(self, call: Arguments, stream: int) -> bool:
         """Launch the call's graph on a stream; return False, with nothing done, without one.
 
         Addresses have one from their second call on; the first also loads what no capture may.
+        A call that the library or CUDA does not let be captured has none.
         """
+        if not self._capturable:
+            return False
         graphs = self._graphs
         graph = graphs.get(call)
         if graph is None and call not in graphs:
@@ -44,7 +48,11 @@ class CapturedCalls:
         if stream and _runtime.streamIsCapturing(stream):  # nobody can capture 0, the legacy stream
             return False
         if graph is None:
-            graph = graphs[call] = self._captured(call)
+            try:
+                graph = graphs[call] = self._captured(call)
+            except RuntimeError:
+                self._capturable = False
+                return False
         _runtime.graphLaunch(graph.graphExec, stream)
         return True
 

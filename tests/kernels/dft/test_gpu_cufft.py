@@ -65,3 +65,14 @@ def test_a_program_may_capture_a_transform_that_has_a_graph(cp: Any, rng: Any, l
         out.fill(7)
         graph.launch(stream=stream)
         assert bool((out == expected).all())
+
+
+def test_a_call_that_cannot_be_captured_is_made_by_itself(cp: Any) -> None:
+    from argand.runtime.captured_graph import CapturedCalls
+
+    def refuse(address: int) -> None:
+        raise RuntimeError(f"nobody captures {address}")
+
+    calls = CapturedCalls(refuse)
+    assert [calls.launch((7,), 0) for _ in range(3)] == [False] * 3
+    assert cp.arange(4).sum() == 6
