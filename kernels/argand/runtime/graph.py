@@ -47,6 +47,7 @@ class LaunchGraph:
     def __init__(
         self, kernels: Sequence[BoundKernel], after: Sequence[Sequence[int]] | None = None
     ) -> None:
+        ensure_context()  # without one the driver does not refuse: it crashes
         graph = _made(driver.cuGraphCreate(0))
         weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
         self._nodes: list[tuple[Any, Any]] = []
