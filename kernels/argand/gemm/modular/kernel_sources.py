@@ -17,14 +17,15 @@ from argand.gemm.modular.product_plan import (
     ACROSS_GROUP,
     COLUMN_BLOCK,
     DECODE_WARPS,
-    ENCODE_THREADS,
     EXPONENT_WARPS,
+    FEW_THREADS,
     ITEM,
     NORM_THREADS,
     TILE_K,
     WARPS,
     Reading,
     ResiduePlan,
+    encode_threads,
     norm_lines,
     norm_threads,
 )
@@ -89,6 +90,11 @@ def real_type(dtype: str) -> str:
     return {"complex64": "float", "complex128": "double"}[dtype]
 
 
+def is_narrow(dtype: str, count: int) -> bool:
+    """Whether the integers of a complex type by ``count`` moduli fit 32 bits."""
+    return count <= INT32_MODULI and dtype == "complex64"
+
+
 def constants_check(values: Mapping[str, int]) -> str:
     """C++ that does not compile where constants of the kernels are not what launches take."""
     return "".join(f"static_assert({name} == {value});\n" for name, value in values.items())
@@ -135,15 +141,21 @@ def encode_kernel_source(
     threads: int = 256,
     cluster: tuple[int, int] = (8, 2),
     proved: bool = False,
+    resident: int | None = None,
 ) -> str:
     """CUDA C++ of the kernel that stores the residues of an operand.
 
     ``permuted`` says that lines are stored in B's order, which depends on the type. A CTA of whole
     lines holds so many at a time, and has so many threads; ``cluster`` is that of clustered ones.
-    ``proved`` adds B' x of a proof, where lines are transposed, or subtracts A'(B' x).
+    ``proved`` adds B' x of a proof, where lines are transposed, or subtracts A'(B' x). ``resident``
+    CTAs fit a multiprocessor; None is the most.
     """
-    source, narrow = real_type(dtype), count <= INT32_MODULI and dtype == "complex64"
+    source, narrow = real_type(dtype), is_narrow(dtype, count)
     scaled = "float" if narrow else "double"
+    most = encode_threads(dtype, reading, wide=not narrow, proved=proved)
+    resident = resident or most // threads
+    # After Hopper the same 64-bit integers would spill.
+    wide = f"__CUDA_ARCH__ < 1000 ? {resident} : {min(resident, FEW_THREADS // threads)}"
     function = f"encode_{reading.replace(' ', '_')}"
     clusters = reading == "clustered lines"
     held = {"whole lines": f", {buffers}", "clustered lines": f", {cluster[0]}, {cluster[1]}"}
@@ -170,7 +182,7 @@ def encode_kernel_source(
             "EncodeArguments",
             call,
             # Without it the addresses of all planes would be kept in registers.
-            resident=ENCODE_THREADS // threads,
+            resident=resident if narrow else wide,
             cluster=cluster[0] if clusters else 1,
         )
     )
@@ -220,8 +232,7 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
     """
     # More warps hide the latency of loads. A proof takes registers, of many moduli for two CTAs.
     # After Hopper, where the same numbers would spill, the assembler decides.
-    few = dtype == "complex64" and count <= INT32_MODULI
-    resident = 3 if proved and not few else 5
+    resident = 3 if proved and not is_narrow(dtype, count) else 5
     real, proof = real_type(dtype), "RowProof" if proved else "NoProof"
     return (
         '#include "gemm/modular/moduli.cuh"\n'

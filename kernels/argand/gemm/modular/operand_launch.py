@@ -14,6 +14,7 @@ from argand.gemm.modular.kernel_sources import (
     NORM_KERNELS,
     encode_kernel_source,
     exponent_source,
+    is_narrow,
     norm_source,
 )
 from argand.gemm.modular.launch_order import KernelLaunch, ProofArguments
@@ -22,13 +23,15 @@ from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.product_plan import (
     ACROSS_BYTES,
     ACROSS_GROUP,
-    ENCODE_THREADS,
     EXPONENT_WARPS,
+    FEW_THREADS,
     HELD,
+    MANY_THREADS,
     WARPS,
     Reading,
     clustered,
     clustered_bytes,
+    encode_threads,
     norm_lines,
     norm_threads,
     whole_line_bytes,
@@ -41,6 +44,7 @@ from argand.runtime.loading import PendingKernel
 from argand.runtime.plan import TARGET
 
 _ALIGNMENT = 16
+_CLUSTERED_ITEM = 8
 _FEW_BLOCKS = 32
 """Blocks of a line whose norms a warp reads at once."""
 PLANES_ALIGNMENT = 256
@@ -111,7 +115,9 @@ class OperandLaunch:
     def _find_reading(self) -> Reading:
         x, arch = self._x, self._device.require_arch()
         if not is_k_major(x):
-            self._cluster = clustered(self._k_blocks)
+            # 128 bytes hold 8 lines of complex128: exchanging their norms takes longer than reading
+            # twice what L2 holds.
+            self._cluster = clustered(self._k_blocks) if x.item == _CLUSTERED_ITEM else None
             if self._cluster is None or arch.target != TARGET or x.aligned < x.item:
                 return "across lines"
             self._shared_bytes = clustered_bytes(x.item, self._cluster[1])
@@ -126,11 +132,18 @@ class OperandLaunch:
         """Choose how many CTAs of a multiprocessor hold lines, and how many lines each.
 
         A warp takes a block of a line at a time, so short lines have fewer warps and more CTAs.
-        Several CTAs of one line are faster than one CTA of two, which waits at its barriers.
+        Several CTAs of one line are faster than one CTA of two, which waits at its barriers, but
+        more CTAs of 64 registers a thread are only where each holds two.
         """
         short = min(WARPS, self._k_blocks)
-        for resident in range(ENCODE_THREADS // (32 * short), 0, -1):
+        most = encode_threads(
+            self._problem.dtype, "whole lines", proved=self._problem.proved is not None,
+            wide=not is_narrow(self._problem.dtype, self._problem.count),
+        )  # fmt: skip
+        for resident in range(most // (32 * short), 0, -1):
             for buffers in (2, 1):
+                if buffers == 1 and resident * 32 * short > FEW_THREADS:
+                    continue
                 nbytes = whole_line_bytes(self._x.item, self._k_blocks, buffers)
                 if resident * (nbytes + _RESERVED_BYTES) <= capacity + _RESERVED_BYTES:
                     self._resident, self._buffers, self._shared_bytes = resident, buffers, nbytes
@@ -183,7 +196,9 @@ class OperandLaunch:
         across = ACROSS_BYTES // x.item * ACROSS_GROUP
         whole = reading == "whole lines"
         cluster = self._cluster or (1, 1)
-        threads = ENCODE_THREADS // self._resident // 32 * 32 if whole else 32 * WARPS
+        many = self._resident * 32 * min(WARPS, self._k_blocks) > FEW_THREADS
+        every = MANY_THREADS if many else FEW_THREADS
+        threads = every // self._resident // 32 * 32 if whole else 32 * WARPS
         blocks = {
             "whole lines": min(products * stored, self._resident * self._device.sm_count),
             "clustered lines": products * cluster[0] * -(-stored * x.item // ACROSS_BYTES),
@@ -193,7 +208,7 @@ class OperandLaunch:
         source = encode_kernel_source(
             problem.dtype, problem.count, reading, permuted=self._permuted,
             buffers=max(1, self._buffers), threads=threads, cluster=cluster,
-            proved=proof is not None,
+            proved=proof is not None, resident=self._resident if whole else None,
         )  # fmt: skip
         kernel = bound(
             self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,

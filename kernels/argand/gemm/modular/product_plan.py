@@ -19,8 +19,6 @@ COLUMN_BLOCK = 128
 """n of residues is a multiple of this."""
 DECODE_ROWS = 8
 """Most rows that a warp decodes."""
-ENCODE_THREADS = 768
-"""Threads of a multiprocessor that encode."""
 WARPS = 8
 """Warps of a CTA of the kernels that find norms and encode."""
 EXPONENT_WARPS = 32
@@ -38,6 +36,8 @@ MOST_CLUSTER = 8
 Reading = Literal["whole lines", "clustered lines", "along k", "across lines"]
 """How an operand is encoded: lines held in the shared memory of a CTA, or transposed in that of a
 cluster; else by blocks along k, or by transposed blocks."""
+FEW_THREADS, MANY_THREADS = 768, 1024
+"""Threads of a multiprocessor that encode, with 80 registers each and with 64."""
 HELD: tuple[Reading, ...] = ("whole lines", "clustered lines")
 """Readings for which a line's exponent is found as it is encoded, not before."""
 _ALIGNMENT = 1024
@@ -114,6 +114,15 @@ ITEM = {"complex64": 8, "complex128": 16}
 def decode_bytes(count: int, *, proved: bool = False) -> int:
     """Shared memory of a CTA that decodes: two rows of residues a warp, padded for a proof."""
     return DECODE_WARPS * 2 * 2 * count * (COLUMN_BLOCK + 16 * proved)
+
+
+def encode_threads(dtype: str, reading: Reading, *, wide: bool, proved: bool) -> int:
+    """Threads of a multiprocessor that encode, so many that none spills registers.
+
+    ``wide`` says that integers have 64 bits, ``proved`` that the kernel works for a proof too.
+    """
+    blocks = reading == "across lines" and dtype == "complex64"
+    return FEW_THREADS if blocks or (wide and proved) else MANY_THREADS
 
 
 def norm_lines(item: int) -> int:

@@ -5,8 +5,12 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from argand.gemm.modular.constants import INT32_MODULI
-from argand.gemm.modular.kernel_sources import constants_check, kernel_source, real_type
+from argand.gemm.modular.kernel_sources import (
+    constants_check,
+    is_narrow,
+    kernel_source,
+    real_type,
+)
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
 from argand.runtime.arguments import Fields, size_check
 
@@ -59,7 +63,7 @@ def image_source(dtype: str, count: int, *, lines_summed: bool, lanes_sum: bool)
     ``lines_summed`` is B' x, where an operand's lines are terms; lanes read terms of a sum
     (``lanes_sum``), or each one of its own sum.
     """
-    scaled = "float" if count <= INT32_MODULI and dtype == "complex64" else "double"
+    scaled = "float" if is_narrow(dtype, count) else "double"
     flags = ", ".join(str(x).lower() for x in (lines_summed, lanes_sum))
     checks = constants_check({
         "kImageTerms<true>": LANES_TERMS, "kImageTerms<false>": OWN_TERMS,
