@@ -61,6 +61,8 @@ def compile_products(
                 GemmLaunch(*arguments)
             except NotLaunchedError:
                 continue  # its kernel is on its way
+    if done.failures:
+        raise done.failures[0]
     return str(done)
 
 
@@ -114,17 +116,8 @@ def build_wheel(cubins: Path, out: Path) -> Path:
             f'"""{words}; `argand` finds them by their digests."""\n'
         )
         (tree / "pyproject.toml").write_text(_project(words))
-        command = [
-            sys.executable,
-            "-m",
-            "hatchling",
-            "build",
-            "-t",
-            "wheel",
-            "-d",
-            str(out.resolve()),
-        ]
-        subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL)
+        command = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(out.resolve())]
+        subprocess.run([sys.executable, *command], cwd=tree, check=True, capture_output=True)
     return out / f"{SHIPPED_PACKAGE}-{version('argand')}-py3-none-any.whl"
 
 

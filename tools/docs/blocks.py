@@ -19,7 +19,7 @@ from tools.docs.cpu_tables import ratios_table
 from tools.docs.exact_tables import EXACT_TABLES
 from tools.docs.gate_tables import GATE_TABLES
 from tools.docs.growth_table import growth_table, segments_table
-from tools.docs.host_tables import host_times_table
+from tools.docs.host_tables import first_calls_table, host_times_table
 from tools.docs.product_tables import PRODUCT_TABLES
 from tools.docs.provenance import recorded_table, versions_list
 from tools.docs.scale_tables import SCALE_TABLES
@@ -56,6 +56,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-ratios": ratios_table,
     "h200-versions": versions_list,
     "h200-host-times": host_times_table,
+    "h200-first-calls": first_calls_table,
     "h200-products-growth": growth_table,
     "h200-products-spill": segments_table,
     "h200-study-leases": leases_table,

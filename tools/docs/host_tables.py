@@ -1,4 +1,4 @@
-"""Times of the host for calls, as `benchmarks.host_times` recorded them."""
+"""What calls take the host: in a row (`benchmarks.host_times`), and first ones (`first_call`)."""
 
 from __future__ import annotations
 
@@ -24,3 +24,24 @@ _COLUMNS = (
 def host_times_table(data: Path) -> str:
     """Microseconds of the host for each call of a public function, in a row of calls."""
     return markdown_table(_COLUMNS, plain_rows(data / "h200-host-times.csv"))
+
+
+_SIZED = ("operation", "precision", "sizes")
+_FIRST_CALLS = (
+    *(Column(name, name) for name in _SIZED),
+    Column("kernels_compiled", "kernels", numeric=True),
+    Column("cold", "cold (s)", _rounded, numeric=True),
+    Column("warm", "warm (s)", _rounded, numeric=True),
+)
+
+
+def first_calls_table(data: Path) -> str:
+    """Seconds of the first call in a process, by what was compiled before."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in plain_rows(data / "h200-first-call.csv"):
+        key = tuple(row[column] for column in _SIZED)
+        found = rows.setdefault(key, dict(zip(_SIZED, key, strict=True)))
+        found[row["cache"]] = row["seconds"]
+        if row["cache"] == "cold":
+            found["kernels_compiled"] = row["kernels_compiled"]
+    return markdown_table(_FIRST_CALLS, list(rows.values()))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import BoundedSemaphore, Lock, Thread
 from typing import Any
@@ -38,11 +38,15 @@ class NotLaunchedError(RuntimeError):
 
 @dataclass
 class Compilation:
-    """What `compiling_only` did: ``compiled`` kernels' sources, those ``cached``, and how long."""
+    """What `compiling_only` did: ``compiled`` kernels' sources, those ``cached``, and how long.
+
+    ``failures`` are the errors of those that did not compile.
+    """
 
     compiled: int = 0
     cached: int = 0
     seconds: float = 0.0
+    failures: list[BaseException] = field(default_factory=list)
 
     def __str__(self) -> str:
         kernels = "kernel" if self.compiled == 1 else "kernels"
@@ -72,6 +76,8 @@ def compiling_only() -> Iterator[Compilation]:
         _only_compiles = False
         mine = [one for key, one in _begun.items() if key not in before and one is not None]
         wait(mine)
+        failures = [one.exception() for one in mine]
+        found.failures = [error for error in failures if error is not None]
         compiled = [one.result() for one in mine if one.exception() is None]
         found.cached = sum(one.cached for one in compiled)
         found.compiled = len(compiled) - found.cached
