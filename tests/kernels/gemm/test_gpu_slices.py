@@ -40,11 +40,16 @@ HOPPER = ARCHS[TARGET]
 SLICED = SPLIT_K_SLICES[1:]
 
 
+def tiles_with_slices(precision: str, arch: Arch) -> list[GemmPlan]:
+    """All but those by fma, which computes all of k."""
+    return [tile for tile in candidates(PRECISIONS[precision], arch) if not tile.fma]
+
+
 def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[GemmPlan]:
     """Every tile with every number of slices that shared memory holds."""
     found = [
         replace(tile, split_k_slices=slices)
-        for tile in candidates(PRECISIONS[precision], arch)
+        for tile in tiles_with_slices(precision, arch)
         for slices in SLICED
     ]
     return [tile for tile in found if tile.shared_bytes <= arch.shared_bytes]
@@ -53,7 +58,7 @@ def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[GemmPlan]:
 def tiles_and_slices(precision: str) -> list[GemmPlan]:
     """Every tile once, the numbers of slices in turn, and the smallest tile with each."""
     found = {tile.name: tile for tile in sliced_tiles(precision)[-len(SLICED) :]}
-    for index, tile in enumerate(candidates(PRECISIONS[precision], HOPPER)):
+    for index, tile in enumerate(tiles_with_slices(precision, HOPPER)):
         sliced = replace(tile, split_k_slices=SLICED[index % len(SLICED)])
         if sliced.shared_bytes <= HOPPER.shared_bytes:
             found[sliced.name] = sliced

@@ -52,8 +52,18 @@ struct FmaAccumulators {
         sum[i][j][2] = fmaf(x.x, y.y, sum[i][j][2]);
         sum[i][j][3] = fmaf(x.y, y.x, sum[i][j][3]);
     }
-    __device__ __forceinline__ float2 result(int i, int j, float b_sign) const {
-        return {sum[i][j][0] - b_sign * sum[i][j][1], b_sign * sum[i][j][2] + sum[i][j][3]};
+    // Adds the products with the imaginary part of B, which `b_sign` of -1 conjugates.
+    __device__ __forceinline__ void join(float b_sign) {
+#pragma unroll
+        for (int i = 0; i < kRows; ++i)
+#pragma unroll
+            for (int j = 0; j < kColumns; ++j) {
+                sum[i][j][0] = fmaf(-b_sign, sum[i][j][1], sum[i][j][0]);
+                sum[i][j][1] = fmaf(b_sign, sum[i][j][2], sum[i][j][3]);
+            }
+    }
+    __device__ __forceinline__ float2 result(int i, int j) const {
+        return {sum[i][j][0], sum[i][j][1]};
     }
 };
 
@@ -111,7 +121,6 @@ __device__ __forceinline__ void store_fma(const GemmArguments& args,
                                           int64 rows_left, int64 columns_left) {
     constexpr int kRows = FmaLane<plan>::kRows, kColumns = FmaLane<plan>::kColumns;
     constexpr int kTogether = plan.b_k_major ? 1 : 2;
-    const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
     const bool combined = combines(args);
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
@@ -126,7 +135,7 @@ __device__ __forceinline__ void store_fma(const GemmArguments& args,
             float2 x[kTogether];
 #pragma unroll
             for (int e = 0; e < kTogether; ++e) {
-                x[e] = accumulators.result(i, j + e, b_sign);
+                x[e] = accumulators.result(i, j + e);
                 if (combined && e < inside)
                     x[e] = conjugate_and_combine(args, x[e], c_row + (column + e) * args.c_stride_n);
             }

@@ -173,6 +173,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         }
     }
     auto& result = kPromotes ? fp32_accumulators : mma_accumulators;
+    result.join(b_sign);
     if constexpr (plan.fma) {
         const float2* c = args.c + tile.batch * args.c_stride_batch + tile.m0 * args.c_stride_m +
                           tile.n0 * args.c_stride_n;

@@ -3,14 +3,32 @@
 #pragma once
 #include "sm80_operands.cuh"
 
-// Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA.
+// Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA. Where parts are
+// apart, `re` and `im` hold xr yr and xi yr up to `join`, `re_of_im` xi yi, `im_of_im` xr yi.
 template <GemmPlan plan>
 struct Accumulators {
+    static constexpr int kApart = plan.parts_apart();
     float re[plan.warp_m() / 16][plan.warp_n() / 8][4];
     float im[plan.warp_m() / 16][plan.warp_n() / 8][4];
+    float re_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
+    float im_of_im[kApart ? plan.warp_m() / 16 : 1][kApart ? plan.warp_n() / 8 : 1][4];
 
     __device__ __forceinline__ void clear() {
         each([](float& x, float) { x = 0.0f; }, *this);
+    }
+
+    // Adds the products with the imaginary part of B, which `b_sign` of -1 conjugates.
+    __device__ __forceinline__ void join(float b_sign) {
+        if constexpr (!kApart) return;
+#pragma unroll
+        for (int i = 0; i < plan.warp_m() / 16; ++i)
+#pragma unroll
+            for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    re[i][j][e] = fmaf(-b_sign, re_of_im[i][j][e], re[i][j][e]);
+                    im[i][j][e] = fmaf(b_sign, im_of_im[i][j][e], im[i][j][e]);
+                }
     }
 
     // Promotion: adds `other` to these fp32 accumulators, and leaves in `other` the rounding error
@@ -35,6 +53,10 @@ struct Accumulators {
                 for (int e = 0; e < 4; ++e) {
                     function(re[i][j][e], other.re[i][j][e]);
                     function(im[i][j][e], other.im[i][j][e]);
+                    if constexpr (kApart) {
+                        function(re_of_im[i][j][e], other.re_of_im[i][j][e]);
+                        function(im_of_im[i][j][e], other.im_of_im[i][j][e]);
+                    }
                 }
     }
 };
@@ -50,14 +72,22 @@ __device__ __forceinline__ uint32 negate(uint32 x) {
     }
 }
 
-// The MMAs of 16 rows by 8 columns: every pair of terms, the small ones first.
+// The MMAs of 16 rows by 8 columns at (i, j): every pair of terms, the small ones first.
 template <GemmPlan plan>
-__device__ __forceinline__ void multiply(float (&re)[4], float (&im)[4],
+__device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i, int j,
                                          const Fragment<plan>& a_upper,
                                          const Fragment<plan>& a_lower, const Fragment<plan>& b) {
+    auto &re = accumulators.re[i][j], &im = accumulators.im[i][j];
 #pragma unroll
     for (int p = 0; p < plan.products; ++p) {
         const int s = plan.product_a[p], t = plan.product_b[p];
+        if constexpr (plan.parts_apart()) {
+            mma<plan.operand>(re, a_upper.re[s], a_lower.re[s], b.re[t]);
+            mma<plan.operand>(im, a_upper.im[s], a_lower.im[s], b.re[t]);
+            mma<plan.operand>(accumulators.im_of_im[i][j], a_upper.re[s], a_lower.re[s], b.im[t]);
+            mma<plan.operand>(accumulators.re_of_im[i][j], a_upper.im[s], a_lower.im[s], b.im[t]);
+            continue;
+        }
         const uint32 negated_bi[2] = {negate<plan.operand>(b.im[t][0]),
                                       negate<plan.operand>(b.im[t][1])};
         mma<plan.operand>(re, a_upper.re[s], a_lower.re[s], b.re[t]);
@@ -79,8 +109,8 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     if (plan.warps_k > 1 && k0 >= k_left) return;
     const int k_lane = k0 + threadIdx.x % 4;
-    // A longer unroll hoists more loads than there are registers for.
-    constexpr int kUnroll = kMmaK<plan.operand> < 16 ? 2 : 1;
+    // A longer unroll hoists more loads than there are registers for, but in small warps.
+    constexpr int kUnroll = kMmaK<plan.operand> >= 16 ? 1 : plan.small_warps() ? 4 : 2;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         // A tiny k ends within the k of one group of warps; what follows is zeros.
@@ -94,11 +124,11 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
             const Fragment<plan> b = load_fragment<plan, plan.b_k_major, plan.b_pitch()>(
-                b_tile, b_column + 8 * j, k + k_lane, b_scale[j], b_sign);
+                b_tile, b_column + 8 * j, k + k_lane, b_scale[j],
+                plan.parts_apart() ? 1.0f : b_sign);
 #pragma unroll
             for (int i = 0; i < kRows; ++i) {
-                multiply<plan>(accumulators.re[i][j], accumulators.im[i][j], a[2 * i], a[2 * i + 1],
-                               b);
+                multiply<plan>(accumulators, i, j, a[2 * i], a[2 * i + 1], b);
             }
         }
     }

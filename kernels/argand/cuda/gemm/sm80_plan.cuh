@@ -36,6 +36,13 @@ struct GemmPlan {
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }
+    // A warp with few accumulators, which waits for one instruction after the other.
+    constexpr bool small_warps() const {
+        return !fma && terms == 1 && warps_k == 1 && warp_m() * warp_n() <= 256;
+    }
+    // Then products with the imaginary part of B have sums of their own: their sign, which a
+    // conjugated B turns, takes no instruction of the mainloop.
+    constexpr bool parts_apart() const { return small_warps(); }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
     constexpr int a_tile_elements() const { return a_pitch() * (a_k_major ? block_m : block_k); }
