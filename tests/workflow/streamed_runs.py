@@ -68,7 +68,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "weights": (
         {"kind": "adaptive", "channels": 37, "antennas": 12, "beams": 6, "loading": 3.0,
-         "device_memory": "120 KiB"},
+         "device_memory": "24 KiB"},
         "frequency",
     ),
     "symbols": (

@@ -203,8 +203,11 @@ class Correlate(Workload):
 
     def _steering(self, staged: Staged) -> Array | None:
         """(sources, inputs): the phases of each planted source, in the first polarization."""
-        case, frequency = self.case, staged.coordinates["frequency"].values
-        if case.input is not None or not len(frequency):
+        case = self.case
+        if case.input is not None:  # what stands along its axes is the file's, or nothing
+            return None
+        frequency = staged.coordinates["frequency"].values
+        if not len(frequency):
             return None
         toward = np.array([source.direction for source in case.sources]).reshape(-1, 2)
         phases = antennas.phases(frequency[:1], self.positions(), toward)[0]

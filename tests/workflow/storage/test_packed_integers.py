@@ -96,3 +96,6 @@ def test_their_visibilities_are_exact(path: Path, rng: np.random.Generator, bits
     found = ours.compute(ours.prepare(staged.operands))
     inputs = x.reshape(1, 15, 2, 8).swapaxes(1, 2)
     np.testing.assert_array_equal(found, inputs @ inputs.conj().swapaxes(-1, -2))
+    # Also where nothing says what stands along the axes.
+    accuracy = one.assess(staged, one.reference(staged), found, get_precision("fp32"), "cpu")
+    assert accuracy.verified, accuracy.reason
