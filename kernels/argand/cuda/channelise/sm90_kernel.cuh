@@ -97,7 +97,7 @@ struct SpecializedKernel {
     static __device__ __forceinline__ void filter(const ChanneliseArguments& args,
                                                   const Item& item, unsigned char* frames_ring,
                                                   Ring ring) {
-        const int first = C == 1 ? 0 : cluster_rank() * kColumns;
+        const int rank = C == 1 ? 0 : cluster_rank(), first = rank * kColumns;
         const int column = first + threadIdx.x;
         float h[T][R0];
         float2 twiddles[R0 > 1 ? R0 - 1 : 1];
@@ -136,7 +136,7 @@ struct SpecializedKernel {
                 if constexpr (R0 > 1) butterfly<R0>(z);
                 if (s % B == 0) {
                     mbarrier_wait(ring.is_empty(), ring.parity ^ 1);
-                    line = Line(ring, place);
+                    line = Line(ring, rank, place);
                 }
                 line.store(s % B * plan.spectrum_pitch(), z[0]);
 #pragma unroll
@@ -144,7 +144,7 @@ struct SpecializedKernel {
                     line.store(s % B * plan.spectrum_pitch() + k * plan.line_pitch(),
                                complex_product(z[k], twiddles[k - 1]));
                 if (s % B == B - 1 || (!whole.value && s + 1 == left)) {
-                    ring.fill();
+                    ring.fill(rank);
                     ring.advance_rank();
                 }
             }
@@ -193,7 +193,7 @@ struct SpecializedKernel {
         const uint32 full = shared_address(barriers), empty = full + roles.slots * 8;
         if (threadIdx.x == 0) {
             for (int i = 0; i < roles.slots; ++i)
-                mbarrier_init(full + i * 8, C == 1 ? P / kWarp * Ring::kArrivals : 1);
+                mbarrier_init(full + i * 8, kColumns / kWarp * Ring::kArrivals + (C > 1));
             for (int i = 0; i < C * roles.slots; ++i)
                 mbarrier_init(empty + i * 8, plan.threads / kWarp * Ring::kArrivals);
             mbarrier_init_fence();

@@ -51,17 +51,16 @@ struct BatchRing {
         }
     }
     // A filter warp arrives after what its lanes have written. One lane arrives after __syncwarp;
-    // compute-sanitizer does not follow that order, so for it every lane arrives. In a cluster bytes
-    // are counted instead (`BatchLine`).
-    __device__ __forceinline__ void fill() const {
-        if constexpr (C == 1) {
-            if constexpr (!roles.arrive_per_lane) __syncwarp();
-            if (roles.arrive_per_lane || threadIdx.x % kWarp == 0) mbarrier_arrive(is_full());
-        }
+    // compute-sanitizer does not follow that order, so for it every lane arrives. Of what other blocks
+    // of a cluster write the bytes are counted instead (`BatchLine`).
+    __device__ __forceinline__ void fill(int own_rank) const {
+        if (C > 1 && rank != own_rank) return;
+        if constexpr (!roles.arrive_per_lane) __syncwarp();
+        if (roles.arrive_per_lane || threadIdx.x % kWarp == 0) mbarrier_arrive(is_full());
     }
-    // A transform group waits for the bytes of a batch, which one thread announces to the mbarrier.
+    // A transform group waits for the bytes of a batch; one thread announces those of other blocks.
     __device__ __forceinline__ void wait_full(int bytes, int thread) const {
-        if (C > 1 && thread == 0) mbarrier_arrive_expect_tx(is_full(), bytes);
+        if (C > 1 && thread == 0) mbarrier_arrive_expect_tx(is_full(), bytes / C * (C - 1));
         mbarrier_wait(is_full(), parity);
     }
     // A transform warp arrives, at all blocks, after what its lanes have read.
@@ -83,19 +82,19 @@ struct BatchRing {
 template <int Cluster>
 struct BatchLine {
     float2* own = nullptr;
-    uint32 address = 0, mbarrier = 0;
+    uint32 address = 0, mbarrier = 0;  // 0 where the batch is the block's own
 
     __device__ __forceinline__ BatchLine() {}
     template <typename Ring>
-    __device__ __forceinline__ BatchLine(const Ring& ring, int place) {
+    __device__ __forceinline__ BatchLine(const Ring& ring, int own_rank, int place) {
         own = ring.tile() + place;
         if constexpr (Cluster > 1) {
             address = map_shared_rank(shared_address(own), ring.rank);
-            mbarrier = map_shared_rank(ring.is_full(), ring.rank);
+            mbarrier = ring.rank == own_rank ? 0 : map_shared_rank(ring.is_full(), ring.rank);
         }
     }
     __device__ __forceinline__ void store(int at, float2 x) const {
-        if constexpr (Cluster == 1) {
+        if (Cluster == 1 || mbarrier == 0) {
             own[at] = x;
         } else {
             store_cluster_async(address + at * 8, x, mbarrier);
