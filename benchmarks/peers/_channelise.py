@@ -32,8 +32,11 @@ def channelise_by(
     count = spectra_of(x.shape[-1], h.size, hop)
     found = (arrays.fft.rfft if real else arrays.fft.fft)(filtered(x, h, hop, count))
     if fraction != 1:
-        turns = np.outer(np.arange(count) * hop % channels, np.arange(found.shape[-1])) % channels
-        found *= arrays.asarray(np.exp(-2j * np.pi / channels * turns), row.output)
+        period = fraction.numerator  # spectra after which starts repeat modulo the channels
+        starts = np.arange(period) * hop % channels
+        turns = np.outer(starts, np.arange(found.shape[-1])) % channels
+        table = arrays.asarray(np.exp(-2j * np.pi / channels * turns), row.output)
+        found *= table[arrays.arange(count) % period]
     return found.astype(row.output, copy=False)
 
 
