@@ -29,7 +29,7 @@ _RING_BYTES = 32 << 10
 """Largest ring of frames: what is copied ahead hides the latency of memory."""
 _ROLES = {128: (1, 176, 80), 256: (3, 144, 64)}
 """Groups of transform warps, and registers of filter and transform warps, by columns of a block."""
-_LONG_ROLES = {256: (2, 144, 112)}
+_LONG_ROLES = {128: (1, 144, 112), 256: (2, 144, 112)}
 """The same where a stage has a radix above 16, whose butterfly takes twice the registers."""
 _SHORT_RADIX = 16
 _SLOT_NUMBERS = 4096
@@ -37,7 +37,7 @@ _SLOT_NUMBERS = 4096
 LARGEST_CLUSTER = 8
 """Largest portable cluster size."""
 _LONGEST_TURN = 16
-"""Spectra of a loop without branches."""
+"""Spectra of a loop without branches: windows of taps, batches and rings of frames repeat in it."""
 _RESERVED = 1024
 """Bytes of shared memory that CUDA reserves in each block."""
 
@@ -77,7 +77,7 @@ class SpecializedPlan(ChannelisePlan):
     @property
     def turn(self) -> int:
         """Number of spectra after which the ring of frames and the batches repeat together."""
-        return lcm(self.taps, self.batch)
+        return lcm(self.taps, self.batch, self.depth)
 
     @property
     def block_threads(self) -> int:
@@ -104,14 +104,15 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
         raise PlanError(f"roles must be whole warpgroups of {_WARPGROUP} threads, got {plan!r}")
     if plan.turn > _LONGEST_TURN or plan.slots < plan.transform_groups + (plan.cluster == 1):
         raise PlanError(
-            f"taps and batch must divide a number up to {_LONGEST_TURN}, and slots exceed groups, "
+            f"taps, batch and depth must divide a number up to {_LONGEST_TURN}, and slots exceed "
+            f"groups, "
             f"got {plan!r}"
         )
     if plan.cluster > 1 and plan.slots % plan.transform_groups:
         # A group may tell a slot's mbarrier of bytes only after its own batch there before.
         raise PlanError(f"in a cluster a slot must have one group, got {plan!r}")
-    if plan.depth < 2 or plan.turn % plan.depth:
-        raise PlanError(f"depth must be 2 or more and divide {plan.turn}, got {plan.depth}")
+    if plan.depth < 2:
+        raise PlanError(f"depth must be 2 or more, got {plan.depth}")
     barriers = 8 * (1 + plan.cluster) * plan.slots
     taken = plan.blocks * (plan.shared_bytes + barriers + _RESERVED)
     if taken > arch.shared_bytes + _RESERVED:
@@ -131,31 +132,34 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     ``component`` is the type of the samples' components.
 
     Groups of 128 threads transform: while some wait at a barrier or for memory, others compute. A
-    batch has as many butterflies of a stage as columns, or less, but not less than half of them.
+    batch has as many butterflies of a stage as columns, or less, but not less than half of them; in
+    a cluster as many as the numbers of `_SLOT_NUMBERS` have.
     """
     first, second, last = plan.radices
-    cluster = max(1, plan.columns // max(_ROLES))
-    columns = plan.columns // cluster
-    roles = _ROLES if max(second, last) <= _SHORT_RADIX else _LONG_ROLES
-    if columns not in roles or plan.columns % columns or second == 1:
+    if second == 1 or (component != "float32" and plan.taps <= _FEW_TAPS):
         return None
-    if component != "float32" and plan.taps <= _FEW_TAPS:
+    columns = next((size for size in sorted(_ROLES, reverse=True) if plan.columns % size == 0), 0)
+    if not columns:
         return None
-    groups = roles[columns][0]
-    longest = max(1, columns // (first * max(second, last)))
-    if cluster > 1:
-        longest = max(1, _SLOT_NUMBERS // plan.points)
-    sizes = range(longest, (longest - 1) // 2, -1)
-    batch = next((size for size in sizes if lcm(plan.taps, size) <= _LONGEST_TURN), 0)
-    blocks = 2 * _WARPGROUP // columns
-    slots = max(3, groups + _SPARE_SLOTS) if cluster == 1 else 2 * groups
-    turn = lcm(plan.taps, batch) if batch else 0
+    cluster = plan.columns // columns
+    if cluster > 1:  # the last stage, which twiddles nothing, has the larger radix
+        second, last = sorted((second, last))
+    groups, *registers = (_ROLES if last <= _SHORT_RADIX else _LONG_ROLES)[columns]
+    longest = (
+        _SLOT_NUMBERS // plan.points if cluster > 1 else columns // (first * max(second, last))
+    )
+    longest = max(1, longest)
     unit = COMPONENTS[component][1]
     most = min(_MOST_DEPTH, _RING_BYTES * cluster // (plan.points * unit))
-    depth = max((size for size in range(2, most + 1) if turn % size == 0), default=0)
+    sizes = (
+        (batch, depth) for batch in range(longest, (longest - 1) // 2, -1)
+        for depth in range(most, 1, -1) if lcm(plan.taps, batch, depth) <= _LONGEST_TURN
+    )  # fmt: skip
+    batch, depth = next(sizes, (0, 0))
     found = SpecializedPlan(
-        plan.points, plan.taps, plan.phases, plan.frames, plan.real, plan.radices, batch,
-        _WARPGROUP, 1, blocks, unit, depth, slots, *roles[columns],
+        plan.points, plan.taps, plan.phases, plan.frames, plan.real, (first, second, last), batch,
+        _WARPGROUP, 1, 2 * _WARPGROUP // columns, unit, depth,
+        max(3, groups + _SPARE_SLOTS) if cluster == 1 else 2 * groups, groups, *registers,
         cluster=cluster,
     )  # fmt: skip
     try:
