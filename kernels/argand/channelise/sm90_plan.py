@@ -144,11 +144,10 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     cluster = plan.columns // columns
     if cluster > 1:  # the last stage, which twiddles nothing, has the larger radix
         second, last = sorted((second, last))
-    groups, *registers = (_ROLES if last <= _SHORT_RADIX else _LONG_ROLES)[columns]
-    longest = (
-        _SLOT_NUMBERS // plan.points if cluster > 1 else columns // (first * max(second, last))
-    )
-    longest = max(1, longest)
+    largest = max(second, last)
+    roles = (_ROLES if largest <= _SHORT_RADIX else _LONG_ROLES)[columns]
+    numbers = _SLOT_NUMBERS // plan.points if cluster > 1 else columns // (first * largest)
+    longest = max(1, numbers)
     unit = COMPONENTS[component][1]
     most = min(_MOST_DEPTH, _RING_BYTES * cluster // (plan.points * unit))
     sizes = (
@@ -159,7 +158,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     found = SpecializedPlan(
         plan.points, plan.taps, plan.phases, plan.frames, plan.real, (first, second, last), batch,
         _WARPGROUP, 1, 2 * _WARPGROUP // columns, unit, depth,
-        max(3, groups + _SPARE_SLOTS) if cluster == 1 else 2 * groups, groups, *registers,
+        max(3, roles[0] + _SPARE_SLOTS) if cluster == 1 else 2 * roles[0], *roles,
         cluster=cluster,
     )  # fmt: skip
     try:
