@@ -133,16 +133,18 @@ def choose_wgmma_plan(
 
     Blocks of a multiprocessor multiply while others round and detect. More than 64 beams are two
     warpgroups' that share the weights, so that samples are read half as often; so are 64 beams of
-    two polarizations, which have as many accumulators, and two terms.
+    two polarizations, which have as many accumulators, and two terms. Weights that do not fit come
+    in turn, for more than 32 beams.
     """
     promoted = precision.terms > 1 and antennas > PROMOTED_ANTENNAS
-    for width, warpgroups, blocks in _shapes(precision.terms, polarizations):
+    for width, warpgroups, blocks, weight_stages in _shapes(precision.terms, polarizations):
         if width > 64 // precision.terms and beams <= width // 2:
             continue
         for stages in (4, 3, 2):
             plan = WgmmaBeamPowerPlan(
-                samples, group, width, warpgroups, blocks, stages, aligned, polarizations, promoted
-            )
+                samples, group, width, warpgroups, blocks, stages, aligned, polarizations, promoted,
+                weight_stages,
+            )  # fmt: skip
             try:
                 check_wgmma_plan(plan, precision, antennas, arch)
             except PlanError:
@@ -151,13 +153,16 @@ def choose_wgmma_plan(
     return None
 
 
-def _shapes(terms: int, polarizations: int) -> tuple[tuple[int, int, int], ...]:
-    """Beams and warpgroups of a block, and blocks of a multiprocessor, the best first."""
-    if terms == 1 and polarizations == 1:
-        return ((128, 2, 1), (64, 1, 4), (64, 1, 3), (64, 1, 2), (64, 2, 1))
-    if terms == 1:
-        return ((64, 2, 1),)
-    return ((32, 2, 1),) if polarizations == 2 else ((64, 2, 1), (32, 2, 1))
+def _shapes(terms: int, polarizations: int) -> tuple[tuple[int, int, int, int], ...]:
+    """Beams and warpgroups of a block, blocks of a multiprocessor, rows of k; the best first."""
+    if polarizations == 2:
+        return ((64 // terms, 2, 1, 0),)
+    if terms == 2:
+        return ((64, 2, 1, 0), (64, 2, 1, 2), (32, 2, 1, 0))
+    return (
+        (128, 2, 1, 0), (128, 2, 1, 2), (64, 1, 4, 0), (64, 1, 3, 0), (64, 1, 2, 0), (64, 2, 1, 0),
+        (64, 2, 1, 2),
+    )  # fmt: skip
 
 
 def wgmma_kernel_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:

@@ -115,22 +115,23 @@ def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int
 @pytest.mark.parametrize(
     ("beams", "antennas", "polarizations", "expected"),
     [
-        (64, 128, 1, (64, 2, True)), (64, 64, 1, (64, 2, False)), (1000, 256, 1, (32, 2, True)),
-        (20, 64, 1, (32, 2, False)), (64, 64, 2, (32, 2, False)), (64, 100, 2, (32, 2, True)),
+        (64, 128, 1, (64, True, 0)), (64, 64, 1, (64, False, 0)), (1000, 256, 1, (64, True, 2)),
+        (20, 64, 1, (32, False, 0)), (64, 64, 2, (32, False, 0)), (64, 100, 2, (32, True, 0)),
+        (33, 5000, 1, (64, True, 2)),
     ],
 )  # fmt: skip
 def test_kernels_of_two_terms_by_wgmma_compile(
-    beams: int, antennas: int, polarizations: int, expected: tuple[int, int, bool]
+    beams: int, antennas: int, polarizations: int, expected: tuple[int, bool, int]
 ) -> None:
     arch = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
     row = PRECISIONS["3xtf32"]
     plan = choose_wgmma_plan(row, "complex64", 16, beams, antennas, True, arch, polarizations)
     assert plan is not None
-    assert (plan.beams, plan.warpgroups, plan.promoted) == expected
+    assert (plan.beams, plan.promoted, plan.weight_stages) == expected
     if EXHAUSTIVE or (beams, antennas, polarizations) == (64, 128, 1):  # of the most registers
         assert_clean(wgmma_power_source(plan, row), arch.target, wgmma_kernel_name(plan, row))
         assert_clean(wgmma_pack_source(plan, row), arch.target, wgmma_pack_name(plan, row))
-    assert choose_wgmma_plan(row, "complex64", 16, beams, 600, True, arch, polarizations) is None
+    assert choose_wgmma_plan(row, "complex64", 16, 32, 600, True, arch, polarizations) is None
 
 
 @pytest.mark.parametrize(
