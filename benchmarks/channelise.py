@@ -1,7 +1,7 @@
 """Filter banks: ours, the peer with filtered samples in memory, and a copy, in one run.
 
     python -m benchmarks.channelise --csv channelise.csv
-    python -m benchmarks.channelise --channels 1024 --taps 8 --inputs int8 complex64
+    python -m benchmarks.channelise --channels 1024 4096 --taps 8 --inputs int8 complex64
 
 Times are those of whole calls of `argand.channelise` on samples of the device. The peer is NumPy,
 or on a GPU one filter kernel of CuPy and cuFFT; integers it first makes complex64, as its user
@@ -78,6 +78,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     device = chosen_device(arguments.device)
     table, watch = Table(arguments.csv), monitor(device)
+    for channels in arguments.channels:
+        one = argparse.Namespace(**vars(arguments) | {"channels": channels})
+        _add_rows(table, one, device, watch)
+    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
+
+
+def _add_rows(table: Table, arguments: argparse.Namespace, device: Device, watch: Monitor) -> None:
+    """Measure the banks of one number of channels."""
     h = firwin(arguments.channels * arguments.taps, 1 / arguments.channels)
     for kind in arguments.inputs:
         x = drawn_samples(kind, arguments, device)
@@ -88,12 +96,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             if name != "argand" and precision == "fp32":
                 peer = row.time_us_p50
             table.add([row], _line(row))
-    return int(not all(row["verified"] for row in table.rows if row["implementation"] == "argand"))
 
 
 def _parser() -> argparse.ArgumentParser:
     found = parser(__doc__)
-    found.add_argument("--channels", type=int, default=1024)
+    found.add_argument("--channels", type=int, nargs="+", default=[1024])
     found.add_argument("--taps", type=int, default=8)
     found.add_argument("--oversampling", default="1", help="a fraction such as 4/3")
     add_signal_arguments(found)

@@ -93,6 +93,7 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
     "cpu-readout": _readout("cpu-readout.csv"),
     "h200-channelise": _table(
         "h200-channelise.csv",
+        Column("channels", "channels", numeric=True),
         Column("input", "samples"),
         Column("gbytes_per_s", "GB/s", _number, numeric=True),
         Column("of_copy", "of copy", _number, numeric=True),
