@@ -137,7 +137,9 @@ def choose_wgmma_plan(
     in turn, for more than 32 beams.
     """
     promoted = precision.terms > 1 and antennas > PROMOTED_ANTENNAS
-    for width, warpgroups, blocks, weight_stages in _shapes(precision.terms, polarizations):
+    weights = rows_of_k(antennas, samples, precision) * 2 * 128 * WEIGHT_ROW_BYTES
+    large = weights > arch.shared_bytes // 2
+    for width, warpgroups, blocks, weight_stages in _shapes(precision.terms, polarizations, large):
         if width > 64 // precision.terms and beams <= width // 2:
             continue
         for stages in (4, 3, 2):
@@ -153,15 +155,19 @@ def choose_wgmma_plan(
     return None
 
 
-def _shapes(terms: int, polarizations: int) -> tuple[tuple[int, int, int, int], ...]:
-    """Beams and warpgroups of a block, blocks of a multiprocessor, rows of k; the best first."""
+def _shapes(terms: int, polarizations: int, large: bool) -> tuple[tuple[int, int, int, int], ...]:
+    """Beams and warpgroups of a block, blocks of a multiprocessor, rows of k; the best first.
+
+    ``large`` says that the weights of 128 beams at one term take more than half of the shared
+    memory: then they come in turn.
+    """
     if polarizations == 2:
         return ((64 // terms, 2, 1, 0),)
     if terms == 2:
         return ((64, 2, 1, 0), (64, 2, 1, 2), (32, 2, 1, 0))
+    widest = (128, 2, 1, 2 if large else 0)
     return (
-        (128, 2, 1, 0), (128, 2, 1, 2), (64, 1, 4, 0), (64, 1, 3, 0), (64, 1, 2, 0), (64, 2, 1, 0),
-        (64, 2, 1, 2),
+        widest, (64, 1, 4, 0), (64, 1, 3, 0), (64, 1, 2, 0), (64, 2, 1, 0), (64, 2, 1, 2),
     )  # fmt: skip
 
 

@@ -30,11 +30,7 @@ _RING_BYTES = 32 << 10
 _ROLES = {128: (1, 176, 80), 256: (3, 144, 64)}
 """Groups of transform warps, and registers of filter and transform warps, by columns of a block."""
 _LONG_ROLES = {128: (1, 144, 112), 256: (2, 144, 112)}
-_MIXED_ROLES = {128: (1, 144, 112), 256: (3, 120, 80)}
-"""The same where the last stage alone has such a radix: the one before keeps roots beside it."""
 """The same where a stage has a radix above 16, whose butterfly takes twice the registers."""
-_CLUSTER_SLOTS = {1: 2, 2: 4, 3: 3}
-"""Slots of a block's ring in a cluster, by groups."""
 _SHORT_RADIX = 16
 _SLOT_NUMBERS = 4096
 """Numbers of a batch in a cluster: butterflies enough for a group."""
@@ -149,13 +145,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     if cluster > 1:  # the last stage, which twiddles nothing, has the larger radix
         second, last = sorted((second, last))
     largest = max(second, last)
-    roles = (
-        _ROLES
-        if largest <= _SHORT_RADIX
-        else _LONG_ROLES
-        if second > _SHORT_RADIX
-        else _MIXED_ROLES
-    )[columns]
+    roles = (_ROLES if largest <= _SHORT_RADIX else _LONG_ROLES)[columns]
     numbers = _SLOT_NUMBERS // plan.points if cluster > 1 else columns // (first * largest)
     longest = max(1, numbers)
     unit = COMPONENTS[component][1]
@@ -168,7 +158,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     found = SpecializedPlan(
         plan.points, plan.taps, plan.phases, plan.frames, plan.real, (first, second, last), batch,
         _WARPGROUP, 1, 2 * _WARPGROUP // columns, unit, depth,
-        max(3, roles[0] + _SPARE_SLOTS) if cluster == 1 else _CLUSTER_SLOTS[roles[0]], *roles,
+        max(3, roles[0] + _SPARE_SLOTS) if cluster == 1 else 2 * roles[0], *roles,
         cluster=cluster,
     )  # fmt: skip
     try:
