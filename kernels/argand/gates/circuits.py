@@ -23,7 +23,7 @@ from argand.gates.gate import Gate
 from argand.gates.measure import measured_costs
 from argand.gates.norms import fidelity_of, norm_of
 from argand.gates.plan import MOST_WIDTH
-from argand.gates.sequence_plan import TILE_QUBITS, WIDTH
+from argand.gates.sequence_plan import WIDTH
 from argand.gates.sequences import Group, in_groups, sequences_of
 from argand.precision import Precision, get_precision
 
@@ -162,8 +162,11 @@ def plan_circuit(
     if kept > 1:
         passes = fuse(qubits, found, width, cost, kept=kept)
         candidates.append((passes, [Group(1)] * len(passes)))
-    if known.sequence is not None and width >= WIDTH and qubits >= TILE_QUBITS:
-        candidates.append(sequences_of(qubits, found))
+    candidates += [
+        sequences_of(qubits, found, tile.qubits)
+        for tile in known.sequences
+        if width >= WIDTH and qubits >= tile.qubits
+    ]
     plans = []
     for passes, groups in candidates:
         forms = []

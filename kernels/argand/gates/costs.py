@@ -25,9 +25,11 @@ Widths = tuple[tuple[float, float], ...]
 class SequenceCosts(NamedTuple):
     """Cost of a pass that gates of four qubits share, in copies of the state.
 
-    It is ``least`` where memory bounds it, and else ``first`` and ``each`` for every gate.
+    Its tile has so many ``qubits``. It is ``least`` where memory bounds it, and else ``first`` and
+    ``each`` for every gate.
     """
 
+    qubits: int
     least: float
     first: float
     each: float
@@ -46,14 +48,14 @@ class GateCosts:
         widths: of passes, in such copies.
         call_seconds: of a pass over the smallest state.
         measured: on this device; else the table's.
-        sequence: of passes that several gates share (`SequenceCosts`); None where there are none.
+        sequences: of passes that several gates share, for each size of a tile that there is.
     """
 
     bytes_per_second: float
     widths: Widths
     call_seconds: float
     measured: bool
-    sequence: SequenceCosts | None = None
+    sequences: tuple[SequenceCosts, ...] = ()
 
     def seconds(self, qubits: int, targets: Sequence[int], item: int) -> float:
         """Seconds of a pass for a gate on these targets; an amplitude has ``item`` bytes."""
@@ -77,9 +79,10 @@ class GateCosts:
     ) -> float:
         """Seconds of a pass that gates share, or of a gate's own."""
         own = [form for form in forms if not form.is_identity]
-        if len(own) < 2 or self.sequence is None:
+        if len(own) < 2:
             return sum(self.of_form(qubits, form, item) for form in own)
-        copies = self.sequence.copies(count_gates(own, tile))
+        (costs,) = (one for one in self.sequences if one.qubits == len(tile))
+        copies = costs.copies(count_gates(own, tile))
         return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
 
 
@@ -178,14 +181,14 @@ def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
     """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
-    shared = row["sequence"] and SequenceCosts(*map(float, row["sequence"]))
+    shared = tuple(SequenceCosts(int(one[0]), *map(float, one[1:])) for one in row["sequences"])
     if (
         len(widths) != MOST_WIDTH
         or not min(rate, *(min(both) for both in widths)) > 0
-        or (shared and not min(shared.least, shared.each) > 0)
+        or not all(min(one.least, one.each) > 0 for one in shared)
     ):
         raise ValueError(f"{row} are not costs of gates")
-    return GateCosts(rate, widths, call, measured=True, sequence=shared)
+    return GateCosts(rate, widths, call, measured=True, sequences=shared)
 
 
 _WITHOUT = "circuits are planned by a table's costs until `argand.measure_gate_costs`"

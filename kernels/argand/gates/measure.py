@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from argand.gates.costs import (
     kept_costs,
 )  # fmt: skip
 from argand.gates.plan import MOST_WIDTH
-from argand.gates.sequence_plan import LOW_QUBITS, TILE_QUBITS, WIDTH, completed_tile, plan_sequence
+from argand.gates.sequence_plan import LOW_QUBITS, TILES, WIDTH, completed_tile, plan_sequence
 from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
 from argand.runtime.compiler import compile_all
@@ -129,11 +129,11 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
         max(_LEAST_COPIES, (seconds - call) * rate / (2 * state.nbytes)) for seconds in passes
     ]
     widths = tuple(zip(copies[::2], copies[1::2], strict=True))
-    shared = [
-        (_seconds(partial(sequence, state), device, settle) - call) * rate / (2 * state.nbytes)
-        for sequence in _sequences(row, device, qubits, state, rng)
-    ]
-    return GateCosts(rate, widths, call, measured=True, sequence=_sequence_costs(shared))
+    shared = []
+    for size, calls in _sequences(row, device, qubits, state, rng):
+        times = [_seconds(partial(one, state), device, settle) - call for one in calls]
+        shared.append(_sequence_costs(size, [one * rate / (2 * state.nbytes) for one in times]))
+    return GateCosts(rate, widths, call, measured=True, sequences=tuple(shared))
 
 
 _SHARED = (2, 5, 8)
@@ -142,33 +142,32 @@ _SHARED = (2, 5, 8)
 
 def _sequences(
     row: Precision, device: Device, qubits: int, state: Any, rng: np.random.Generator
-) -> list[Callable[[Any], None]]:
-    """Passes that `_SHARED` random gates share, on qubits from the lowest to the highest."""
-    if device.backend == "cpu" or qubits < TILE_QUBITS:
-        return []
-    if plan_sequence(row, device.require_arch()) is None:
-        return []
-    chosen = [round(place * (qubits - 1) / (TILE_QUBITS - 1)) for place in range(TILE_QUBITS)]
-    tile = completed_tile(qubits, chosen[-(TILE_QUBITS - LOW_QUBITS) :])
-    found = []
-    for count in _SHARED:
-        forms = []
-        for _ in range(count):
-            parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
-            matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
-            targets = [int(qubit) for qubit in rng.permutation(tile)[:WIDTH]]
-            forms.append(gate_form(qubits, matrix, targets))
-        found.append(prepared_sequence(state, forms, row, tile))
-    return found
+) -> Iterator[tuple[int, list[Callable[[Any], None]]]]:
+    """Each tile's qubits, and passes that `_SHARED` random gates share on low to high qubits."""
+    if device.backend == "cpu":
+        return
+    for size in TILES:
+        if qubits < size or plan_sequence(row, device.require_arch(), size) is None:
+            continue
+        chosen = [round(place * (qubits - 1) / (size - 1)) for place in range(size)]
+        tile = completed_tile(qubits, chosen[-(size - LOW_QUBITS) :], size)
+        found = []
+        for count in _SHARED:
+            forms = []
+            for _ in range(count):
+                parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
+                matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
+                targets = [int(qubit) for qubit in rng.permutation(tile)[:WIDTH]]
+                forms.append(gate_form(qubits, matrix, targets))
+            found.append(prepared_sequence(state, forms, row, tile))
+        yield size, found
 
 
-def _sequence_costs(copies: list[float]) -> SequenceCosts | None:
+def _sequence_costs(size: int, copies: list[float]) -> SequenceCosts:
     """The costs that passes of `_SHARED` gates show, in copies of the state."""
-    if not copies:
-        return None
     few, many = _SHARED[1:]
     each = max(_LEAST_COPIES, (copies[2] - copies[1]) / (many - few))
-    return SequenceCosts(max(_LEAST_COPIES, copies[0]), copies[2] - many * each, each)
+    return SequenceCosts(size, max(_LEAST_COPIES, copies[0]), copies[2] - many * each, each)
 
 
 def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm]) -> None:

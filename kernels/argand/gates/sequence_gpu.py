@@ -35,7 +35,7 @@ class PreparedSequence:
         """Raise PlanError where the gates share no tile or the precision has no such kernel."""
         device = gpu(cupy.cuda.Device().id)
         arch = device.require_arch()
-        plan = plans.plan_sequence(precision, arch)
+        plan = plans.plan_sequence(precision, arch, len(tile))
         if plan is None:
             raise PlanError(
                 f"a sequence must have a precision with products of {plans.WIDTH} qubits on "
@@ -43,16 +43,13 @@ class PreparedSequence:
             )
         gates, matrices, phases = tables.tables(qubits, forms, tile, plan)
         self._held = [cupy.asarray(one.view(np.uint8)) for one in (gates, matrices, phases)]
-        values = tables.launch_values(qubits, tile, plan)
+        values = tables.launch_values(qubits, tile)
         names = ("gates", "matrix", "phases")
         values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}
         values |= {"count": len(gates), "products": len(matrices)}
         shared = plan.shared_bytes(len(matrices))
         kernel = load(plans.kernel_source(plan), arch.target, plans.kernel_name(plan), shared)
-        resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            kernel.ptr, plan.threads, shared
-        )
-        blocks = min(values["tiles"], int(resident) * device.sm_count)
+        blocks = min(-(-values["tiles"] // plan.groups), device.sm_count)
         self._launch = BoundKernel(
             kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
         )

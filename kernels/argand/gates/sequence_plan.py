@@ -18,29 +18,39 @@ from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.plan import PlanError, require_precision
 
-TILE_QUBITS = 12
+TILES = 12, 13
+"""Qubits of a tile."""
+MOST_TILE = max(TILES)
 WIDTH = 4
 """Qubits of a gate of a sequence: the rows of one MMA."""
 LOW_QUBITS = 4
 """Lowest qubits of each tile: pieces of 64 bytes take an H200 twice as long as those of 128."""
-MOST_GATES = 12
+MOST_GATES = 8
 """Gates of a sequence: their matrices stay in shared memory."""
 ITEM = 8
-_RESERVED = 1024
+_ALIGNMENT = 1024
+SIZES = {12: ((5, 6), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
+"""Groups and stages: the most that fit."""
 SEQUENCE_ARGUMENTS: Fields = (
     *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
     ("int64", "products"),
 )  # fmt: skip
 """Members of ``SequenceArguments`` in ``cuda/gates/sequence_kernel.cuh``."""
+MASKS = np.dtype(
+    [("row_mask", np.uint32, (4,)), ("register_mask", np.uint32, (2,)),
+     ("step_mask", np.uint32, (2,)), ("pair_mask", np.uint32), ("unused", np.uint32, (3,))]
+)  # fmt: skip
+"""``SequenceMasks``."""
 GATE = np.dtype(
-    [("phase_row", np.uint32, (TILE_QUBITS,)), ("row_mask", np.uint32, (4,)),
-     ("read_mask", np.uint32, (9,)), ("result_mask", np.uint32, (9,)),
-     ("register_mask", np.uint32, (2,)), ("pair_mask", np.uint32), ("inside", np.int32),
-     ("is_phase", np.int32), ("index", np.int32)]
+    [("masks", MASKS), ("phase_row", np.uint32, (MOST_TILE,)),
+     ("read_mask", np.uint32, (MOST_TILE - 5,)), ("result_mask", np.uint32, (MOST_TILE - 5,)),
+     ("index", np.uint32), ("kind", np.uint32), ("unused", np.uint32)]
 )  # fmt: skip
 """``SequenceGate``."""
 
 
+PHASE = 2
+"""Kind of a phase; a product has 0, or 1 with place 0 among its own."""
 PHASE_QUBITS, OUTSIDE_QUBITS = 8, 32
 PHASES = np.dtype(
     [("inside", np.complex128, (2**PHASE_QUBITS,)),
@@ -51,36 +61,48 @@ PHASES = np.dtype(
 
 @dataclass(frozen=True)
 class SequencePlan:
-    """The kernel of sequences at a precision.
+    """The kernel of sequences at a precision: one block a multiprocessor.
 
     Attributes:
         precision: of the products.
-        threads: of a block.
-        stages: tiles that a block holds in shared memory.
-        blocks: of a multiprocessor; registers are limited for that many.
+        groups: of 128 threads, each of which applies all gates to a tile of its own.
+        stages: tiles that a block holds in shared memory; those that no group computes are copied.
     """
 
     precision: Precision
-    threads: int
+    tile_qubits: int
+    groups: int
     stages: int
-    blocks: int
+
+    @property
+    def group_threads(self) -> int:
+        """Of a group: each applies a gate to 32 amplitudes."""
+        return 1 << (self.tile_qubits - 5)
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.group_threads * self.groups
 
     @property
     def tile_bytes(self) -> int:
         """Bytes of a tile in shared memory."""
-        return ITEM << TILE_QUBITS
+        return ITEM << self.tile_qubits
 
     def shared_bytes(self, gates: int) -> int:
-        """Dynamic shared memory of a block: tiles, matrices, and two addresses of each thread."""
+        """Dynamic shared memory of a block: tiles; matrices, addresses of each thread and masks."""
         matrix = 4 * self.precision.terms * self.precision.operand.bytes << 2 * WIDTH >> 1
-        return self.stages * self.tile_bytes + gates * (matrix + 4 * self.threads)
+        each = matrix + 4 * self.group_threads + int(MASKS.itemsize)
+        return self.stages * self.tile_bytes + gates * each
+
+    @property
+    def static_bytes(self) -> int:
+        """Shared memory of the kernel's own: factors of phases, absmaxima, mbarriers."""
+        used = self.groups * ((8 << PHASE_QUBITS) + 16 * PHASE_QUBITS + 16) + 8 * self.stages
+        return -(-used // _ALIGNMENT) * _ALIGNMENT
 
 
-PLAN_SIZES = (128, 1, 4)
-"""Threads, stages and blocks: while one block waits for its tile, others compute theirs."""
-
-
-def plan_sequence(precision: Precision, arch: Arch) -> SequencePlan | None:
+def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> SequencePlan | None:
     """The plan at a precision; None where it has no products of four qubits on tensor cores."""
     try:
         require_precision(precision, arch)
@@ -88,16 +110,18 @@ def plan_sequence(precision: Precision, arch: Arch) -> SequencePlan | None:
         return None
     if precision.exact_operands or cuda_core_width(precision) >= WIDTH:
         return None
-    threads, stages, blocks = PLAN_SIZES
-    if precision.terms * precision.operand.bytes > WIDTH:  # twice the registers for fragments
-        blocks -= 1
-    plan = SequencePlan(precision, threads, stages, blocks)
-    return plan if plan.shared_bytes(MOST_GATES) + _RESERVED <= arch.shared_bytes else None
+    for groups, stages in SIZES[tile_qubits]:
+        plan = SequencePlan(precision, tile_qubits, groups, stages)
+        if plan.shared_bytes(MOST_GATES) + plan.static_bytes <= arch.shared_bytes:
+            return plan
+    return None
 
 
 def kernel_name(plan: SequencePlan) -> str:
     """Return the kernel's symbol."""
-    return f"gate_sequence_{plan.precision.symbol}_{plan.threads}_s{plan.stages}"
+    return (
+        f"gate_sequence_{plan.precision.symbol}_t{plan.tile_qubits}_g{plan.groups}_s{plan.stages}"
+    )
 
 
 def kernel_source(plan: SequencePlan) -> str:
@@ -109,21 +133,22 @@ def kernel_source(plan: SequencePlan) -> str:
         f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
         f'static_assert(sizeof(SequenceGate) == {GATE.itemsize}, "gates");\n'
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
-        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.threads}, "
+        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, "
+        f"{plan.tile_qubits}, {plan.groups}, "
         f"{plan.stages}>::run(args);\n"
         "}\n"
     )
 
 
-def completed_tile(qubits: int, chosen: Iterable[int]) -> tuple[int, ...]:
+def completed_tile(qubits: int, chosen: Iterable[int], size: int = 12) -> tuple[int, ...]:
     """A tile of some qubits and the lowest others. Raises PlanError where they do not fit."""
     taken = {*chosen, *range(LOW_QUBITS)}
-    if len(taken) > TILE_QUBITS or qubits < TILE_QUBITS:
+    if len(taken) > size or qubits < size:
         raise PlanError(
-            f"a sequence must fit in a tile of {TILE_QUBITS} qubits, got {len(taken)} with the "
+            f"a sequence must fit in a tile of {size} qubits, got {len(taken)} with the "
             f"lowest {LOW_QUBITS}, of {qubits}"
         )
     free = [qubit for qubit in range(qubits) if qubit not in taken]
-    return tuple(sorted([*taken, *free[: TILE_QUBITS - len(taken)]]))
+    return tuple(sorted([*taken, *free[: size - len(taken)]]))

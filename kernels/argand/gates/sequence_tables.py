@@ -24,9 +24,9 @@ from argand.gates.sequence_plan import (
     GATE,
     ITEM,
     MOST_GATES,
+    PHASE,
     PHASE_QUBITS,
     PHASES,
-    TILE_QUBITS,
     WIDTH,
     SequencePlan,
 )  # fmt: skip
@@ -34,7 +34,7 @@ from argand.gates.source import argument_values
 from argand.gates.truncation import compensated, sequence_bias
 from argand.runtime.plan import PlanError
 
-_VECTORS = (0, 1, 2, 4, 3, 6, 7, 5, 1, 2, 4, 3)
+_VECTORS = (0, 1, 2, 4, 3, 6, 7, 5, 1, 2, 4, 3, 6)
 """Bits 4 to 6 of an address that each place changes: powers of a generator of GF(8), of which
 neighbouring three are independent."""
 
@@ -76,13 +76,13 @@ class GateRoles:
 
 
 @lru_cache(maxsize=4096)
-def roles_of(targets: tuple[int, ...]) -> GateRoles:
+def roles_of(targets: tuple[int, ...], size: int = 12) -> GateRoles:
     """Roles of a gate on four places, with as few bank conflicts as any.
 
     The three lowest bits of a lane's number must have independent vectors in each access.
     """
     best: tuple[int, GateRoles] | None = None
-    others = [place for place in range(TILE_QUBITS) if place not in targets]
+    others = [place for place in range(size) if place not in targets]
     for rows in permutations(sorted(targets)):
         if 0 in targets and rows[0] != 0:
             continue
@@ -106,15 +106,15 @@ def mask_of(place: int) -> int:
     return (ITEM << place) ^ (0 if low else _VECTORS[place] << 4)
 
 
-def launch_values(qubits: int, tile: Sequence[int], plan: SequencePlan) -> dict[str, Any]:
+def launch_values(qubits: int, tile: Sequence[int]) -> dict[str, Any]:
     """Members of ``GateArguments`` for a tile of these qubits."""
-    count = plan.threads.bit_length() - 1
-    places = range(1, TILE_QUBITS)
+    count = len(tile) - 5
+    places = range(1, len(tile))
     threads, chunks = places[:count], places[count:]
     segments = segments_of(qubits, tile)
     return argument_values(
         {
-            "tiles": 1 << (qubits - TILE_QUBITS),
+            "tiles": 1 << (qubits - len(tile)),
             "segments": len(segments),
             "segment_mask": [mask for mask, _ in segments],
             "segment_shift": [up + ITEM.bit_length() - 1 for _, up in segments],
@@ -134,7 +134,7 @@ def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], A
     places = {tile.index(qubit) for qubit in (*form.targets, *form.controls)}
     if len(places) > WIDTH:
         raise PlanError(f"a gate of a sequence must have at most {WIDTH} qubits, got {len(places)}")
-    for place in reversed(range(TILE_QUBITS)):
+    for place in reversed(range(len(tile))):
         if len(places) == WIDTH:
             break
         places.add(place)
@@ -151,14 +151,18 @@ def product_values(
 ) -> tuple[dict[str, Any], Any]:
     """Members of ``SequenceGate`` of a gate of four qubits, and its matrix as they order it."""
     targets, matrix = placed_gate(form, tile)
-    roles = roles_of(targets)
+    roles = roles_of(targets, len(tile))
+    count = len(tile) - 5  # bits of a thread's number
     values = {
-        "row_mask": [mask_of(place) for place in roles.rows],
-        "read_mask": [mask_of(place) for place in roles.read],
-        "result_mask": [mask_of(place) for place in roles.result],
-        "register_mask": [mask_of(place) for place in roles.registers],
-        "pair_mask": mask_of(roles.pair),
-        "inside": int(roles.inside),
+        "masks": {
+            "row_mask": [mask_of(place) for place in roles.rows],
+            "register_mask": [mask_of(place) for place in roles.registers],
+            "step_mask": [mask_of(place) for place in roles.read[count:]],
+            "pair_mask": mask_of(roles.pair),
+        },
+        "read_mask": [mask_of(place) for place in roles.read[:count]],
+        "result_mask": [mask_of(place) for place in roles.result[:count]],
+        "kind": int(roles.inside),
     }
     moved = permuted(matrix, [targets.index(place) for place in roles.rows])
     like = GatePlan("mma", WIDTH, plan.precision, roles.inside, 2, 1)
@@ -199,7 +203,7 @@ def tables(
             table["inside"] = np.resize(inner, 2**PHASE_QUBITS)
             table["outside"][: len(inside), : len(outside)] = mixed
             rows = [1 << inside.index(qubit) if qubit in inside else 0 for qubit in tile]
-            gates.append({"is_phase": 1, "index": len(phases), "phase_row": rows})
+            gates.append({"kind": PHASE, "index": len(phases), "phase_row": rows})
             phases.append(table)
     if len(matrices) > MOST_GATES:
         raise PlanError(
@@ -208,11 +212,21 @@ def tables(
         )
     found = np.zeros(len(gates), GATE)
     for number, one in enumerate(gates):
-        for name, value in one.items():
-            found[name][number] = value
+        _fill(found[number : number + 1], one)
     order = 2**WIDTH
     return (
         found,
         np.array(matrices, np.complex64).reshape(-1, order, order),
         np.array(phases, PHASES),
     )
+
+
+def _fill(row: Any, values: dict[str, Any]) -> None:
+    """Write the members of a structure; arrays may be longer than what is given."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            _fill(row[name], value)
+        elif np.ndim(value):
+            row[name][:, : len(value)] = value
+        else:
+            row[name] = value

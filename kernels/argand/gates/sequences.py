@@ -20,7 +20,6 @@ from argand.gates.phases import is_controlled_phase
 from argand.gates.sequence_plan import (
     LOW_QUBITS,
     MOST_GATES,
-    TILE_QUBITS,
     WIDTH,
     completed_tile,
 )  # fmt: skip
@@ -46,7 +45,9 @@ class Group:
     tile: tuple[int, ...] = ()
 
 
-def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[Group]]:
+def sequences_of(
+    qubits: int, gates: Sequence[Gate], size: int = 12
+) -> tuple[list[Pass], list[Group]]:
     """Fused gates in order, and which of them in a row share each pass over the state.
 
     Those that share one are on at most four qubits each, or phases; one alone may be any gate.
@@ -55,7 +56,7 @@ def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[G
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
     light = [number for number, form in enumerate(forms) if is_controlled_phase(form)]
     tiles = fuse(
-        qubits, gates, TILE_QUBITS, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
+        qubits, gates, size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
         light=light, kept=max(1, min(_KEPT_TILES, _MOST_WORK // max(1, len(gates)))),
     )  # fmt: skip
     passes: list[Pass] = []
@@ -72,7 +73,7 @@ def sequences_of(qubits: int, gates: Sequence[Gate]) -> tuple[list[Pass], list[G
             if lights
             else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
         )
-        chosen = completed_tile(qubits, tile.qubits)
+        chosen = completed_tile(qubits, tile.qubits, size)
         for part in _parts(ordered, {*lights}):
             passes += [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]
             groups.append(Group(len(part), chosen))

@@ -79,7 +79,8 @@ def by_kernel(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> 
     2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
     """
     found = np.full_like(tile, np.nan)
-    bits, steps, warps = threads.bit_length() - 1, 512 // threads, threads // 32
+    steps = len(tile) // 8 // threads
+    bits, warps = threads.bit_length() - 1, threads // 32
     thread, step = np.meshgrid(np.arange(threads), np.arange(steps), indexing="ij")
     later = number_at(roles.read[bits:], step)
     lane, inside = thread % 32, roles.inside
@@ -113,35 +114,38 @@ def by_kernel(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> 
     return found
 
 
-@pytest.mark.parametrize("threads", [128, 256])
+@pytest.mark.parametrize("size", plans.TILES)
 @pytest.mark.parametrize(
-    "targets", [(0, 1, 2, 3), (0, 4, 8, 11), (1, 2, 3, 4), (8, 9, 10, 11), (1, 4, 8, 11)]
+    "targets", [(0, 1, 2, 3), (0, 4, 8, 11), (1, 2, 3, 4), (8, 9, 10, 11), (1, 4, 8, -1)]
 )
-def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], threads: int) -> None:
+def test_the_kernels_bits(rng: np.random.Generator, targets: tuple[int, ...], size: int) -> None:
     """Every amplitude is read and written once, and accesses of eight lanes meet all banks."""
+    threads = plans.SequencePlan(PRECISIONS["3xfp16"], size, 1, 1).group_threads
+    targets = tuple(place % size for place in targets)
     matrix = unitary(rng, 4)
-    tile = rng.standard_normal((2**12, 2)).view(complex)[:, 0]
-    roles = tables.roles_of(targets)
+    tile = rng.standard_normal((2**size, 2)).view(complex)[:, 0]
+    roles = tables.roles_of(targets, size)
     moved = tables.permuted(matrix, [targets.index(place) for place in roles.rows])
     expected = tile.copy()
     apply_gate(expected, matrix, targets)
     np.testing.assert_allclose(by_kernel(tile, roles, moved, threads), expected, atol=1e-12)
     for pattern in (roles.read[:3], roles.result[:3]):
         assert independent([tables._VECTORS[place] for place in pattern])
-    masks = [tables.mask_of(place) for place in range(12)]
+    masks = [tables.mask_of(place) for place in range(size)]
     addresses = {0}
     for mask in masks:
         addresses |= {mask ^ other for other in addresses}
-    assert addresses == set(range(0, 8 << 12, 8))
+    assert addresses == set(range(0, 8 << size, 8))
 
 
 def test_every_gate_of_a_tile_meets_all_banks() -> None:
     from itertools import combinations
 
     conflicts = 0
-    for targets in list(combinations(range(12), 4))[::7]:
-        roles = tables.roles_of(targets)
-        assert sorted((*roles.rows, *roles.fast, roles.pair, *roles.slow)) == [*range(12)]
+    sizes = [(size, one) for size in plans.TILES for one in combinations(range(size), 4)]
+    for size, targets in sizes[::13]:
+        roles = tables.roles_of(targets, size)
+        assert sorted((*roles.rows, *roles.fast, roles.pair, *roles.slow)) == [*range(size)]
         conflicts += not all(
             independent([tables._VECTORS[place] for place in pattern])
             for pattern in (roles.read[:3], roles.result[:3])
@@ -201,13 +205,13 @@ def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
         outside = [qubit for qubit in range(qubits) if qubit not in group.tile]
         gates, _, phases = tables.tables(qubits, own, group.tile, PLAN)
         for gate in gates:
-            if not gate["is_phase"]:
+            if gate["kind"] != plans.PHASE:
                 form = next(products)
                 apply_gate(state, form.matrix, form.targets, controls=form.controls)
                 continue
             numbers = np.arange(2**qubits)
             bits = [(numbers >> qubit & 1) for qubit in group.tile]
-            row = sum(bit * int(one) for bit, one in zip(bits, gate["phase_row"], strict=True))
+            row = sum(bit * int(one) for bit, one in zip(bits, gate["phase_row"], strict=False))
             table = phases[gate["index"]]
             state *= table["inside"][row]
             for bit in range(8):

@@ -32,18 +32,20 @@ def forms_on(
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-@pytest.mark.parametrize(("qubits", "scale"), [(12, 1.0), (15, 1e-20), (18, 1e20)])
+@pytest.mark.parametrize(
+    ("qubits", "scale", "size"), [(12, 1.0, 12), (13, 1.0, 13), (15, 1e-20, 13), (18, 1e20, 12)]
+)
 def test_a_sequence_is_its_gates(
-    cp: Any, rng: np.random.Generator, precision: str, qubits: int, scale: float
+    cp: Any, rng: np.random.Generator, precision: str, qubits: int, scale: float, size: int
 ) -> None:
     """Within the sum of the gates' bounds; a tile may be of numbers of any size."""
     from argand.gates.sequence_gpu import PreparedSequence
 
     row = argand.PRECISIONS[precision]
-    if plans.plan_sequence(row, gpu(0).require_arch()) is None:
-        pytest.skip(f"no sequences at {precision}")
+    if plans.plan_sequence(row, gpu(0).require_arch(), size) is None:
+        pytest.skip(f"no sequences of {size} qubits at {precision}")
     chosen = sorted({0, 1, 2, *map(int, rng.permutation(qubits)[:9])})
-    forms = forms_on(rng, qubits, chosen, 8)
+    forms = forms_on(rng, qubits, chosen, plans.MOST_GATES - 1)
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
     state *= scale / np.linalg.norm(state)
     outside = [qubit for qubit in range(qubits) if qubit not in chosen][:2]
@@ -51,7 +53,7 @@ def test_a_sequence_is_its_gates(
         phase = gate_form(qubits, np.diag([1, np.exp(1j * (number + 1))]), [inside], [other])
         forms[3 * number : 3 * number] = [phase]
     found = cp.asarray(state.astype(np.complex64))
-    PreparedSequence(qubits, forms, row, plans.completed_tile(qubits, chosen))(found)
+    PreparedSequence(qubits, forms, row, plans.completed_tile(qubits, chosen, size))(found)
     for form in forms:
         argand.apply_gate(state, form.matrix, form.targets, controls=form.controls)
     # Sums of 16 products of complex numbers whose operands and results are rounded, gate by gate.

@@ -1,4 +1,4 @@
-// mbarriers in shared memory (sm_90): each phase counts arrivals and the bytes of TMA copies.
+// mbarriers in shared memory (sm_90, where no other is said): each phase counts arrivals and the bytes of TMA copies.
 // Producer and consumer warpgroups hand the stages of a ring to each other by a pair of them, full
 // and empty.
 #pragma once
@@ -39,4 +39,28 @@ __device__ __forceinline__ void mbarrier_wait(uint32 mbarrier, uint32 parity) {
             : "r"(mbarrier), "r"(parity)
             : "memory");
     }
+}
+
+// As mbarrier_wait, on sm_80 too, which has no wait that suspends the thread.
+__device__ __forceinline__ void mbarrier_spin(uint32 mbarrier, uint32 parity) {
+#if __CUDA_ARCH__ >= 900
+    mbarrier_wait(mbarrier, parity);
+#else
+    uint32 done = 0;
+    while (!done) {
+        asm volatile(
+            "{\n.reg .pred p;\n"
+            "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+            "selp.b32 %0, 1, 0, p;\n}\n"
+            : "=r"(done)
+            : "r"(mbarrier), "r"(parity)
+            : "memory");
+    }
+#endif
+}
+
+// Arrives once the thread's cp.async copies so far are complete (sm_80 and newer); counted among
+// the arrivals that the mbarrier was initialised for.
+__device__ __forceinline__ void cp_async_arrive(uint32 mbarrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(mbarrier) : "memory");
 }

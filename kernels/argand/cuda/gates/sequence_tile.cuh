@@ -2,21 +2,30 @@
 // and back. argand/gates/sequence_plan.py and sequence_tables.py list the same members.
 #pragma once
 #include "device/complex.cuh"
+#include "device/mbarrier.cuh"
 #include "operands.cuh"
 
-// One gate. Members of these names are those of GateArguments; `read_mask` and `result_mask` have the
-// bits of a thread's number and then those of its steps. Of phases only `phase_row` is used, the bit
-// of each place in the number of a row of their table. `index` is that among gates of its kind.
-struct SequenceGate {
-    uint32 phase_row[12];
+// What a gate that is no phase needs at every tile, of the members of GateArguments that have these
+// names: it lies in shared memory. `step_mask` has the bits of the number of a thread's step.
+struct SequenceMasks {
     uint32 row_mask[4];
-    uint32 read_mask[9];
-    uint32 result_mask[9];
     uint32 register_mask[2];
+    uint32 step_mask[2];
     uint32 pair_mask;
-    int inside;
-    int is_phase;
-    int index;
+    uint32 unused[3];
+};
+
+// One gate. `read_mask` and `result_mask` have the bits of a thread's number. Of phases only
+// `phase_row` is used, the bit of each place in the number of a row of their table. `index` is that
+// among gates of its kind: 0 of a gate without qubit 0, 1 with it, 2 of a phase.
+struct SequenceGate {
+    SequenceMasks masks;
+    uint32 phase_row[13];
+    uint32 read_mask[8];
+    uint32 result_mask[8];
+    uint32 index;
+    uint32 kind;
+    uint32 unused;
 };
 
 constexpr int kPhaseBits = 8;
@@ -50,9 +59,9 @@ struct SequenceMatrix {
 
 // The way of a tile of 2^12 amplitudes to shared memory and back, as TilePipeline has it: a thread
 // copies the same chunks in and out.
-template <int Threads, int Stages>
+template <int TileBits, int Threads>
 struct SequencePipeline {
-    static constexpr int kTileBytes = 32 * 1024, kGroup = 8;
+    static constexpr int kTileBytes = 8 << TileBits, kGroup = 8;
     static constexpr int kThreadBits = log2_of(Threads);
     static constexpr int kChunks = kTileBytes / 16 / Threads, kChunkBits = log2_of(kChunks);
 
@@ -60,10 +69,10 @@ struct SequencePipeline {
     char* source;
     uint32 mask;
 
-    __device__ __forceinline__ explicit SequencePipeline(const SequenceArguments& arguments)
+    __device__ __forceinline__ SequencePipeline(const SequenceArguments& arguments, uint32 thread)
         : args(arguments),
-          source(arguments.state + or_offsets<kThreadBits>(arguments.thread_offset, threadIdx.x)),
-          mask(xor_masks<kThreadBits>(arguments.thread_mask, threadIdx.x)) {}
+          source(arguments.state + or_offsets<kThreadBits>(arguments.thread_offset, thread)),
+          mask(xor_masks<kThreadBits>(arguments.thread_mask, thread)) {}
 
     __device__ __forceinline__ uint32 chunk(uint32 stage, int i) const {
         return stage + (mask ^ xor_masks<kChunkBits>(args.chunk_mask, i));
@@ -73,17 +82,16 @@ struct SequencePipeline {
         return or_offsets<kChunkBits>(args.chunk_offset, i);
     }
 
-    // Issues the copies of a tile; an empty group beyond the last tile keeps the count of groups.
-    __device__ __forceinline__ void load(uint32 tile, uint32 stage) const {
-        if (tile < args.tiles) {
-            const char* from = source + tile_offset(args, tile);
+    // Issues the copies of a tile; when they have arrived, so has the thread at the mbarrier.
+    __device__ __forceinline__ void load(uint32 tile, uint32 stage, uint32 mbarrier) const {
+        if (tile >= args.tiles) return;
+        const char* from = source + tile_offset(args, tile);
 #pragma unroll
-            for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, i), from + chunk_offset(i));
-        }
-        cp_async_commit();
+        for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, i), from + chunk_offset(i));
+        cp_async_arrive(mbarrier);
     }
 
-    __device__ __forceinline__ void store_and_refill(uint32 tile, uint32 stage) const {
+    __device__ __forceinline__ void store(uint32 tile, uint32 stage) const {
         char* target = source + tile_offset(args, tile);
 #pragma unroll
         for (int first = 0; first < kChunks; first += kGroup) {
@@ -94,7 +102,6 @@ struct SequencePipeline {
             for (int i = 0; i < kGroup; ++i)
                 store_global_16(target + chunk_offset(first + i), chunks[i]);
         }
-        load(tile + Stages * gridDim.x, stage);
     }
 
     // Absmax of the warp's chunks, as bits.
