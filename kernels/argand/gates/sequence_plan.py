@@ -98,7 +98,7 @@ class SequencePlan:
     @property
     def static_bytes(self) -> int:
         """Shared memory of the kernel's own: factors of phases, absmaxima, mbarriers."""
-        used = self.groups * ((8 << PHASE_QUBITS) + 16 * PHASE_QUBITS + 16) + 8 * self.stages
+        used = self.groups * ((8 << PHASE_QUBITS) + 16 * PHASE_QUBITS + 16) + 12 * self.stages
         return -(-used // _ALIGNMENT) * _ALIGNMENT
 
 

@@ -33,7 +33,8 @@ def forms_on(
 
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(
-    ("qubits", "scale", "size"), [(12, 1.0, 12), (13, 1.0, 13), (15, 1e-20, 13), (18, 1e20, 12)]
+    ("qubits", "scale", "size"),
+    [(12, 1.0, 12), (13, 1.0, 13), (15, 1e-20, 13), (22, 1e20, 12), (23, 1.0, 13)],
 )
 def test_a_sequence_is_its_gates(
     cp: Any, rng: np.random.Generator, precision: str, qubits: int, scale: float, size: int
@@ -44,7 +45,7 @@ def test_a_sequence_is_its_gates(
     row = argand.PRECISIONS[precision]
     if plans.plan_sequence(row, gpu(0).require_arch(), size) is None:
         pytest.skip(f"no sequences of {size} qubits at {precision}")
-    chosen = sorted({0, 1, 2, *map(int, rng.permutation(qubits)[:9])})
+    chosen = sorted({*range(4), *map(int, rng.permutation(qubits)[:8])})
     forms = forms_on(rng, qubits, chosen, plans.MOST_GATES - 1)
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
     state *= scale / np.linalg.norm(state)

@@ -280,6 +280,7 @@ struct GateSequence {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ Scratch scratch[Groups];
         __shared__ uint64 barriers[Stages];
+        __shared__ uint32 issued[Stages];  // how often a stage's copies have been issued
         const uint32 ring = shared_address(memory), full = shared_address(barriers);
         const uint32 matrices = ring + Stages * Pipeline::kTileBytes;
         const uint32 thread = threadIdx.x % kThreads, group = threadIdx.x / kThreads;
@@ -288,26 +289,30 @@ struct GateSequence {
         const GateSequence sequence{args,   matrices, addresses, addresses + products * 4 * kThreads,
                                     thread, group};
         const Pipeline pipeline(args, thread);
-        if (threadIdx.x < Stages) mbarrier_init(full + 8 * threadIdx.x, kThreads);
+        if (threadIdx.x < Stages) {
+            mbarrier_init(full + 8 * threadIdx.x, kThreads);
+            issued[threadIdx.x] = 1;
+        }
         __syncthreads();
         for (uint32 stage = group; stage < Stages; stage += Groups)
             pipeline.load(blockIdx.x + stage * gridDim.x, ring + stage * Pipeline::kTileBytes,
                           full + 8 * stage);
         sequence.prepare();
         __syncthreads();
-        uint32 number = group, parity = 0;  // of the stage
-        for (uint32 tile = blockIdx.x + group * gridDim.x; tile < args.tiles;
-             tile += Groups * gridDim.x) {
+        for (uint32 turn = group;; turn += Groups) {
+            const uint32 tile = blockIdx.x + turn * gridDim.x;
+            if (tile >= args.tiles) break;
+            const uint32 number = turn % Stages, round = turn / Stages;
             const uint32 stage = ring + number * Pipeline::kTileBytes, barrier = full + 8 * number;
-            mbarrier_spin(barrier, parity);
+            // A parity tells a phase from the next one alone, and groups drift apart: the group
+            // that had this stage before may itself still wait for its tile.
+            while (load_shared_volatile(&issued[number]) <= round) {
+            }
+            mbarrier_spin(barrier, round & 1);
             sequence.apply_all(pipeline, tile, stage, scratch[group]);
             pipeline.store(tile, stage);
             pipeline.load(tile + Stages * gridDim.x, stage, barrier);
-            number += Groups;
-            if (number >= Stages) {
-                number -= Stages;
-                parity ^= 1;
-            }
+            if (thread == 0) store_shared_volatile(&issued[number], round + 2);
         }
     }
 };

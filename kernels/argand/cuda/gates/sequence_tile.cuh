@@ -46,6 +46,20 @@ struct SequenceArguments : GateArguments {
     int64 products;  // gates that are not phases
 };
 
+__device__ __forceinline__ uint32 load_shared_volatile(const uint32* from) {
+    uint32 found;
+    asm volatile("ld.volatile.shared.u32 %0, [%1];"
+                 : "=r"(found)
+                 : "r"(shared_address(from))
+                 : "memory");
+    return found;
+}
+
+__device__ __forceinline__ void store_shared_volatile(uint32* to, uint32 value) {
+    asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(shared_address(to)), "r"(value)
+                 : "memory");
+}
+
 __device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
 }
