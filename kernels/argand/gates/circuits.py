@@ -163,7 +163,7 @@ def plan_circuit(
         passes = fuse(qubits, found, width, cost, kept=kept)
         candidates.append((passes, [Group(1)] * len(passes)))
     candidates += [
-        sequences_of(qubits, found, tile.qubits)
+        sequences_of(qubits, found, tile.qubits, tile.gates)
         for tile in known.sequences
         if width >= WIDTH and qubits >= tile.qubits
     ]

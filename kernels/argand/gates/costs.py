@@ -25,11 +25,12 @@ Widths = tuple[tuple[float, float], ...]
 class SequenceCosts(NamedTuple):
     """Cost of a pass that gates of four qubits share, in copies of the state.
 
-    Its tile has so many ``qubits``. It is ``least`` where memory bounds it, and else ``first`` and
-    ``each`` for every gate.
+    Its tile has so many ``qubits`` and at most so many ``gates``. It is ``least`` where memory
+    bounds it, and else ``first`` and ``each`` for every gate.
     """
 
     qubits: int
+    gates: int
     least: float
     first: float
     each: float
@@ -181,7 +182,10 @@ def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
     """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
-    shared = tuple(SequenceCosts(int(one[0]), *map(float, one[1:])) for one in row["sequences"])
+    shared = tuple(
+        SequenceCosts(int(size), int(gates), *map(float, costs))
+        for size, gates, *costs in row["sequences"]
+    )
     if (
         len(widths) != MOST_WIDTH
         or not min(rate, *(min(both) for both in widths)) > 0

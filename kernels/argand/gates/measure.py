@@ -130,29 +130,31 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     ]
     widths = tuple(zip(copies[::2], copies[1::2], strict=True))
     shared = []
-    for size, calls in _sequences(row, device, qubits, state, rng):
+    for size, most, counts, calls in _sequences(row, device, qubits, state, rng):
         times = [_seconds(partial(one, state), device, settle) - call for one in calls]
-        shared.append(_sequence_costs(size, [one * rate / (2 * state.nbytes) for one in times]))
+        copies = [one * rate / (2 * state.nbytes) for one in times]
+        each = max(_LEAST_COPIES, (copies[2] - copies[1]) / (counts[2] - counts[1]))
+        least = max(_LEAST_COPIES, copies[0])
+        shared.append(SequenceCosts(size, most, least, copies[2] - counts[2] * each, each))
     return GateCosts(rate, widths, call, measured=True, sequences=tuple(shared))
-
-
-_SHARED = (2, 5, 8)
-"""Gates of the passes that are timed: memory bounds the first, products the others."""
 
 
 def _sequences(
     row: Precision, device: Device, qubits: int, state: Any, rng: np.random.Generator
-) -> Iterator[tuple[int, list[Callable[[Any], None]]]]:
-    """Each tile's qubits, and passes that `_SHARED` random gates share on low to high qubits."""
+) -> Iterator[tuple[int, int, list[int], list[Callable[[Any], None]]]]:
+    """Each tile's qubits and most gates, and passes that some of these share, with their counts.
+
+    Memory bounds the first one, products the others. Gates are random, on low to high qubits.
+    """
     if device.backend == "cpu":
         return
     for size in TILES:
-        if qubits < size or plan_sequence(row, device.require_arch(), size) is None:
+        if qubits < size or (plan := plan_sequence(row, device.require_arch(), size)) is None:
             continue
         chosen = [round(place * (qubits - 1) / (size - 1)) for place in range(size)]
         tile = completed_tile(qubits, chosen[-(size - LOW_QUBITS) :], size)
-        found = []
-        for count in _SHARED:
+        counts, found = [2, plan.gates - 2, plan.gates], []
+        for count in counts:
             forms = []
             for _ in range(count):
                 parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
@@ -160,14 +162,7 @@ def _sequences(
                 targets = [int(qubit) for qubit in rng.permutation(tile)[:WIDTH]]
                 forms.append(gate_form(qubits, matrix, targets))
             found.append(prepared_sequence(state, forms, row, tile))
-        yield size, found
-
-
-def _sequence_costs(size: int, copies: list[float]) -> SequenceCosts:
-    """The costs that passes of `_SHARED` gates show, in copies of the state."""
-    few, many = _SHARED[1:]
-    each = max(_LEAST_COPIES, (copies[2] - copies[1]) / (many - few))
-    return SequenceCosts(size, max(_LEAST_COPIES, copies[0]), copies[2] - many * each, each)
+        yield size, plan.gates, counts, found
 
 
 def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm]) -> None:

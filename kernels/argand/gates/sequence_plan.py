@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from argand.gates.plan import cuda_core_width
 from argand.gates.source import ARGUMENTS
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.plan import TARGET as WGMMA_TARGET
 from argand.runtime.plan import PlanError, require_precision
+from argand.runtime.wgmma import wgmma_function
 
 TILES = 12, 13
 """Qubits of a tile."""
@@ -25,10 +27,11 @@ WIDTH = 4
 """Qubits of a gate of a sequence: the rows of one MMA."""
 LOW_QUBITS = 4
 """Lowest qubits of each tile: pieces of 64 bytes take an H200 twice as long as those of 128."""
-MOST_GATES = 8
+LEAST_GATES, MOST_GATES = 5, 8
 """Gates of a sequence: their matrices stay in shared memory."""
 ITEM = 8
 _ALIGNMENT = 1024
+USE_WGMMA = True
 SIZES = {12: ((5, 6), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
 """Groups and stages: the most that fit."""
 SEQUENCE_ARGUMENTS: Fields = (
@@ -67,12 +70,16 @@ class SequencePlan:
         precision: of the products.
         groups: of 128 threads, each of which applies all gates to a tile of its own.
         stages: tiles that a block holds in shared memory; those that no group computes are copied.
+        wgmma: whether products are by wgmma; else by mma.sync.
+        gates: the most that are not phases: their matrices stay in shared memory.
     """
 
     precision: Precision
     tile_qubits: int
     groups: int
     stages: int
+    wgmma: bool = False
+    gates: int = 0
 
     @property
     def group_threads(self) -> int:
@@ -92,6 +99,7 @@ class SequencePlan:
     def shared_bytes(self, gates: int) -> int:
         """Dynamic shared memory of a block: tiles; matrices, addresses of each thread and masks."""
         matrix = 4 * self.precision.terms * self.precision.operand.bytes << 2 * WIDTH >> 1
+        matrix *= 2 if self.wgmma else 1
         each = matrix + 4 * self.group_threads + int(MASKS.itemsize)
         return self.stages * self.tile_bytes + gates * each
 
@@ -110,26 +118,32 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
         return None
     if precision.exact_operands or cuda_core_width(precision) >= WIDTH:
         return None
+    wgmma = arch.target == WGMMA_TARGET and precision.operand.bytes == 2
     for groups, stages in SIZES[tile_qubits]:
-        plan = SequencePlan(precision, tile_qubits, groups, stages)
-        if plan.shared_bytes(MOST_GATES) + plan.static_bytes <= arch.shared_bytes:
-            return plan
+        plan = SequencePlan(precision, tile_qubits, groups, stages, wgmma and USE_WGMMA)
+        room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
+        gates = min(MOST_GATES, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
+        if gates >= LEAST_GATES:
+            return replace(plan, gates=gates)
     return None
 
 
 def kernel_name(plan: SequencePlan) -> str:
     """Return the kernel's symbol."""
-    return (
-        f"gate_sequence_{plan.precision.symbol}_t{plan.tile_qubits}_g{plan.groups}_s{plan.stages}"
-    )
+    tile = f"t{plan.tile_qubits}_g{plan.groups}_s{plan.stages}"
+    return f"gate_sequence_{'sm90_' * plan.wgmma}{plan.precision.symbol}_{tile}"
 
 
 def kernel_source(plan: SequencePlan) -> str:
     """Return the CUDA C++ of the plan's kernel."""
     row = plan.precision
     roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
+    header = '#include "gates/sequence_kernel.cuh"\n'
+    if plan.wgmma:
+        header = wgmma_function(row.operand, 32) + '#include "gates/sequence_sm90.cuh"\n'
+        header = '#include "device/warpgroup.cuh"\n' + header
     return (
-        '#include "gates/sequence_kernel.cuh"\n'
+        f"{header}"
         f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
         f'static_assert(sizeof(SequenceGate) == {GATE.itemsize}, "gates");\n'
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
@@ -137,7 +151,7 @@ def kernel_source(plan: SequencePlan) -> str:
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
         f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, "
         f"{plan.tile_qubits}, {plan.groups}, "
-        f"{plan.stages}>::run(args);\n"
+        f"{plan.stages}, {str(plan.wgmma).lower()}>::run(args);\n"
         "}\n"
     )
 

@@ -23,7 +23,6 @@ from argand.gates.plan import GatePlan
 from argand.gates.sequence_plan import (
     GATE,
     ITEM,
-    MOST_GATES,
     PHASE,
     PHASE_QUBITS,
     PHASES,
@@ -205,9 +204,9 @@ def tables(
             rows = [1 << inside.index(qubit) if qubit in inside else 0 for qubit in tile]
             gates.append({"kind": PHASE, "index": len(phases), "phase_row": rows})
             phases.append(table)
-    if len(matrices) > MOST_GATES:
+    if len(matrices) > plan.gates:
         raise PlanError(
-            f"a sequence must have at most {MOST_GATES} gates that are not phases, "
+            f"a sequence must have at most {plan.gates} gates that are not phases, "
             f"got {len(matrices)}"
         )
     found = np.zeros(len(gates), GATE)

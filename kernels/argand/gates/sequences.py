@@ -19,7 +19,6 @@ from argand.gates.gate import Dependencies, Gate
 from argand.gates.phases import is_controlled_phase
 from argand.gates.sequence_plan import (
     LOW_QUBITS,
-    MOST_GATES,
     WIDTH,
     completed_tile,
 )  # fmt: skip
@@ -46,11 +45,12 @@ class Group:
 
 
 def sequences_of(
-    qubits: int, gates: Sequence[Gate], size: int = 12
+    qubits: int, gates: Sequence[Gate], size: int, most: int
 ) -> tuple[list[Pass], list[Group]]:
     """Fused gates in order, and which of them in a row share each pass over the state.
 
-    Those that share one are on at most four qubits each, or phases; one alone may be any gate.
+    Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
+    tile has ``size`` qubits, and at most ``most`` gates share it that are not phases.
     """
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
@@ -74,19 +74,19 @@ def sequences_of(
             else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
         )
         chosen = completed_tile(qubits, tile.qubits, size)
-        for part in _parts(ordered, {*lights}):
+        for part in _parts(ordered, {*lights}, most):
             passes += [Pass(tuple(tile.gates[n] for n in one.gates), one.qubits) for one in part]
             groups.append(Group(len(part), chosen))
     return passes, groups
 
 
-def _parts(ordered: Sequence[Pass], lights: Collection[int]) -> list[list[Pass]]:
-    """Fused gates in parts of at most `MOST_GATES` that are not phases."""
+def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[list[Pass]]:
+    """Fused gates in parts of at most so many that are not phases."""
     found: list[list[Pass]] = [[]]
     products = 0
     for one in ordered:
         products += one.gates[0] not in lights or len(one.gates) > 1
-        if products > MOST_GATES:
+        if products > most:
             found.append([])
             products = 1
         found[-1].append(one)

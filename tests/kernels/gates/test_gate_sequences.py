@@ -45,7 +45,7 @@ def test_a_circuit_is_the_same_in_sequences(rng: np.random.Generator) -> None:
     circuit = checked_gates(
         qubits, [*random_circuit(rng, qubits, 60), Gate(2 * np.eye(2)[::-1], (3,))]
     )
-    passes, groups = sequences_of(qubits, circuit)
+    passes, groups = sequences_of(qubits, circuit, 12, PLAN.gates)
     assert sorted(number for one in passes for number in one.gates) == [*range(61)]
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
     expected, found = state.copy(), state.copy()
@@ -111,6 +111,38 @@ def by_kernel(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> 
             row = number_at(row_bits, lane >> 2) | upper << half_bit
             value = products[thread // 32, step, tiles, row, 2 * (lane & 3) + edge]
             found[at + low] = value
+    return found
+
+
+def by_wgmma(tile: Any, roles: tables.GateRoles, matrix: Any, threads: int) -> Any:
+    """One gate as ``apply`` in ``cuda/gates/sequence_sm90.cuh`` does, real and imaginary parts.
+
+    A lane's amplitudes are numbers 0 to 3 of two columns. Place 2 t + e + 8 h of a line of the
+    matrix is number e + 2 h of lane t; line 8 j + 2 t + part is a part of number j of lane t.
+    """
+    found = np.full_like(tile, np.nan)
+    bits, steps = threads.bit_length() - 1, len(tile) // 32 // threads
+    lane_k, number_k = ((1, 2), (0, 3)) if roles.inside else ((0, 1), (2, 3))
+    row_of = np.array([[number_at(lane_k, t) + number_at(number_k, j) for j in range(4)]
+                       for t in range(4)])  # fmt: skip
+    place, line = np.arange(16), np.arange(32)
+    column = row_of[place // 2 % 4, place % 2 + place // 8 * 2]
+    entries = matrix[row_of[line // 2 % 4, line // 8]][:, column]
+    odd = (line % 2 == 1)[:, None]
+    planes = np.where(odd, entries.imag, entries.real), np.where(odd, entries.real, -entries.imag)
+    second = roles.rows[0 if roles.inside else 2], roles.rows[3]
+    thread, step = np.meshgrid(np.arange(threads), np.arange(steps), indexing="ij")
+    start = number_at(roles.read[:bits], thread) + number_at(roles.read[bits:], step)
+    number = np.arange(4)
+    at = start[..., None] + number_at(second, number)  # thread, step, number
+    for other in range(2):  # of the two columns
+        here = at + (other << roles.pair)
+        x = tile[here].reshape(-1, 4, steps, 4)  # column, lane, step, number
+        rows = x.transpose(0, 2, 3, 1).reshape(-1, steps, 2, 2, 4)  # column, step, h, e, lane
+        rows = rows.transpose(0, 1, 2, 4, 3).reshape(-1, steps, 16)
+        y = rows.real @ planes[0].T + rows.imag @ planes[1].T
+        parts = y.reshape(-1, steps, 4, 4, 2)  # column, step, number, lane, part
+        found[here] = (parts[..., 0] + 1j * parts[..., 1]).transpose(0, 3, 1, 2).reshape(here.shape)
     return found
 
 
@@ -189,7 +221,7 @@ def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
     """A Fourier transform of 15 qubits takes two passes; their tables say what its gates do."""
     qubits = 15
     circuit = checked_gates(qubits, qft(qubits))
-    passes, groups = sequences_of(qubits, circuit)
+    passes, groups = sequences_of(qubits, circuit, 12, PLAN.gates)
     assert len(groups) == 2
     assert sorted(number for one in passes for number in one.gates) == [*range(len(circuit))]
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]

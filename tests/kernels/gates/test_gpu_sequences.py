@@ -43,10 +43,11 @@ def test_a_sequence_is_its_gates(
     from argand.gates.sequence_gpu import PreparedSequence
 
     row = argand.PRECISIONS[precision]
-    if plans.plan_sequence(row, gpu(0).require_arch(), size) is None:
+    plan = plans.plan_sequence(row, gpu(0).require_arch(), size)
+    if plan is None:
         pytest.skip(f"no sequences of {size} qubits at {precision}")
     chosen = sorted({*range(4), *map(int, rng.permutation(qubits)[:8])})
-    forms = forms_on(rng, qubits, chosen, plans.MOST_GATES - 1)
+    forms = forms_on(rng, qubits, chosen, plan.gates - 1)
     state = rng.standard_normal((2**qubits, 2)).view(complex)[:, 0]
     state *= scale / np.linalg.norm(state)
     outside = [qubit for qubit in range(qubits) if qubit not in chosen][:2]

@@ -11,8 +11,12 @@
 #define SEQUENCE_UNROLL 1
 #endif
 
+// Gates by wgmma (sequence_sm90.cuh).
+template <Operand operand, int Terms>
+struct WgmmaStep;
+
 template <Operand operand, int Terms, Rounding first, Rounding second, int TileBits, int Groups,
-          int Stages>
+          int Stages, bool Wgmma = false>
 struct GateSequence {
     static constexpr int kThreads = 1 << (TileBits - 5);  // of a group
     using Pipeline = SequencePipeline<TileBits, kThreads>;
@@ -30,7 +34,7 @@ struct GateSequence {
     // Of 16 columns, in a lane: [k-tile][real, imaginary][column][term][register].
     using Columns = uint32[kNumKTiles][2][2][Terms][2];
     using Amplitudes = float2[kNumKTiles][2][kNumbersPerLane];  // of 16 columns, in a lane
-    static constexpr uint32 kMatrixBytes = kRegisters * 4 * kWarp;
+    static constexpr uint32 kMatrixBytes = Wgmma ? 2048 * Terms : kRegisters * 4 * kWarp;
 
     const SequenceArguments& args;
     uint32 matrices;   // shared addresses: of fragments, kMatrixBytes a gate,
@@ -47,8 +51,14 @@ struct GateSequence {
 
     template <bool inside>
     __device__ __forceinline__ void store_fragments(int gate, uint32 lane) const {
-        Gate<inside> held;
         const int index = args.gates[gate].index;
+        if constexpr (Wgmma) {
+            WgmmaStep<operand, Terms>::template store_matrix<inside>(
+                static_cast<const float2*>(args.matrix) + 256 * index,
+                matrices + index * kMatrixBytes, lane);
+            return;
+        }
+        Gate<inside> held;
         const SequenceMatrix matrix{static_cast<const float2*>(args.matrix) + 256 * index, 0};
         held.load_fragments(matrix, lane, 0);
         const uint32* words = &held.matrix[0][0][0][0];
@@ -80,6 +90,8 @@ struct GateSequence {
             else
                 store_fragments<false>(gate, lane);
         }
+        // wgmma reads the matrices through the async proxy.
+        if constexpr (Wgmma) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
 
     __device__ __forceinline__ static void split(const Amplitudes& x, Columns& columns) {
@@ -163,6 +175,11 @@ struct GateSequence {
                      : "=r"(both)
                      : "r"(addresses + 4 * (index * kThreads + thread))
                      : "memory");
+        if constexpr (Wgmma) {
+            WgmmaStep<operand, Terms>::template apply<inside, kSteps>(
+                gate, matrices + index * kMatrixBytes, stage, both & 0xffffu, scale, descale);
+            return;
+        }
         uint32 read = both & 0xffffu, result = both >> 16;
         Amplitudes x;
         load_columns<inside>(gate, stage, read, x);
