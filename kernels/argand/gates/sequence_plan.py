@@ -32,7 +32,7 @@ LEAST_GATES, MOST_GATES = 5, 8
 ITEM = 8
 _ALIGNMENT = 1024
 USE_WGMMA = True
-SIZES = {12: ((5, 6), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
+SIZES = {12: ((4, 6), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
 """Groups and stages: the most that fit."""
 SEQUENCE_ARGUMENTS: Fields = (
     *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
@@ -100,7 +100,8 @@ class SequencePlan:
         """Dynamic shared memory of a block: tiles; matrices, addresses of each thread and masks."""
         matrix = 4 * self.precision.terms * self.precision.operand.bytes << 2 * WIDTH >> 1
         matrix *= 2 if self.wgmma else 1
-        each = matrix + 4 * self.group_threads + int(MASKS.itemsize)
+        addresses = (2 if self.wgmma else 4) * self.group_threads
+        each = matrix + addresses + int(MASKS.itemsize)
         return self.stages * self.tile_bytes + gates * each
 
     @property

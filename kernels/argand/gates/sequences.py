@@ -45,19 +45,20 @@ class Group:
 
 
 def sequences_of(
-    qubits: int, gates: Sequence[Gate], size: int, most: int
+    qubits: int, gates: Sequence[Gate], size: int, most: int, *, kept: int = _KEPT_TILES
 ) -> tuple[list[Pass], list[Group]]:
     """Fused gates in order, and which of them in a row share each pass over the state.
 
     Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
-    tile has ``size`` qubits, and at most ``most`` gates share it that are not phases.
+    tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. The search
+    keeps so many beginnings.
     """
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
     light = [number for number, form in enumerate(forms) if is_controlled_phase(form)]
     tiles = fuse(
         qubits, gates, size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
-        light=light, kept=max(1, min(_KEPT_TILES, _MOST_WORK // max(1, len(gates)))),
+        light=light, kept=max(1, min(kept, _MOST_WORK // max(1, len(gates)))),
     )  # fmt: skip
     passes: list[Pass] = []
     groups: list[Group] = []
@@ -71,7 +72,7 @@ def sequences_of(
         ordered = (
             _with_phases(qubits, own, lights)
             if lights
-            else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=_KEPT_GATES)
+            else fuse(qubits, own, WIDTH, lambda _: 1.0, kept=min(kept, _KEPT_GATES))
         )
         chosen = completed_tile(qubits, tile.qubits, size)
         for part in _parts(ordered, {*lights}, most):

@@ -34,6 +34,7 @@ struct GateSequence {
     // Of 16 columns, in a lane: [k-tile][real, imaginary][column][term][register].
     using Columns = uint32[kNumKTiles][2][2][Terms][2];
     using Amplitudes = float2[kNumKTiles][2][kNumbersPerLane];  // of 16 columns, in a lane
+    static constexpr uint32 kAddressBytes = Wgmma ? 2 : 4;  // wgmma writes where it reads
     static constexpr uint32 kMatrixBytes = Wgmma ? 2048 * Terms : kRegisters * 4 * kWarp;
 
     const SequenceArguments& args;
@@ -75,8 +76,14 @@ struct GateSequence {
             if (args.gates[gate].kind == 2) continue;
             const uint32 read = xor_masks<kThreadBits>(args.gates[gate].read_mask, thread);
             const uint32 result = xor_masks<kThreadBits>(args.gates[gate].result_mask, thread);
-            const uint32 at = addresses + 4 * (args.gates[gate].index * kThreads + thread);
-            asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(read | result << 16) : "memory");
+            const uint32 at =
+                addresses + kAddressBytes * (args.gates[gate].index * kThreads + thread);
+            if constexpr (Wgmma)
+                asm volatile("st.shared.b16 [%0], %1;" ::"r"(at), "h"(static_cast<unsigned short>(read))
+                             : "memory");
+            else
+                asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(read | result << 16)
+                             : "memory");
             const uint4* from = reinterpret_cast<const uint4*>(&args.gates[gate].masks);
             const uint32 to = masks + args.gates[gate].index * sizeof(SequenceMasks);
             if (thread < sizeof(SequenceMasks) / 16)
@@ -170,16 +177,16 @@ struct GateSequence {
     __device__ __forceinline__ void apply(uint32 index, uint32 lane, uint32 stage, float scale,
                                           float descale) const {
         const SequenceMasks gate = masks_of(index);
-        uint32 both;
-        asm volatile("ld.shared.b32 %0, [%1];"
-                     : "=r"(both)
-                     : "r"(addresses + 4 * (index * kThreads + thread))
-                     : "memory");
+        const uint32 from = addresses + kAddressBytes * (index * kThreads + thread);
         if constexpr (Wgmma) {
+            unsigned short place;
+            asm volatile("ld.shared.b16 %0, [%1];" : "=h"(place) : "r"(from) : "memory");
             WgmmaStep<operand, Terms>::template apply<inside, kSteps>(
-                gate, matrices + index * kMatrixBytes, stage, both & 0xffffu, scale, descale);
+                gate, matrices + index * kMatrixBytes, stage, place, scale, descale);
             return;
         }
+        uint32 both;
+        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(both) : "r"(from) : "memory");
         uint32 read = both & 0xffffu, result = both >> 16;
         Amplitudes x;
         load_columns<inside>(gate, stage, read, x);
@@ -303,7 +310,7 @@ struct GateSequence {
         const uint32 thread = threadIdx.x % kThreads, group = threadIdx.x / kThreads;
         const uint32 products = args.products;
         const uint32 addresses = matrices + products * kMatrixBytes;
-        const GateSequence sequence{args,   matrices, addresses, addresses + products * 4 * kThreads,
+        const GateSequence sequence{args,   matrices, addresses, addresses + products * kAddressBytes * kThreads,
                                     thread, group};
         const Pipeline pipeline(args, thread);
         if (threadIdx.x < Stages) {
