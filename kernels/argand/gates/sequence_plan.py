@@ -31,7 +31,6 @@ LEAST_GATES, MOST_GATES = 5, 8
 """Gates of a sequence: their matrices stay in shared memory."""
 ITEM = 8
 _ALIGNMENT = 1024
-USE_WGMMA = True
 SIZES = {12: ((4, 6), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
 """Groups and stages: the most that fit."""
 SEQUENCE_ARGUMENTS: Fields = (
@@ -121,7 +120,7 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
         return None
     wgmma = arch.target == WGMMA_TARGET and precision.operand.bytes == 2
     for groups, stages in SIZES[tile_qubits]:
-        plan = SequencePlan(precision, tile_qubits, groups, stages, wgmma and USE_WGMMA)
+        plan = SequencePlan(precision, tile_qubits, groups, stages, wgmma)
         room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
         gates = min(MOST_GATES, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
         if gates >= LEAST_GATES:
@@ -138,21 +137,22 @@ def kernel_name(plan: SequencePlan) -> str:
 def kernel_source(plan: SequencePlan) -> str:
     """Return the CUDA C++ of the plan's kernel."""
     row = plan.precision
-    roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
-    header = '#include "gates/sequence_kernel.cuh"\n'
     if plan.wgmma:
-        header = wgmma_function(row.operand, 32) + '#include "gates/sequence_sm90.cuh"\n'
-        header = '#include "device/warpgroup.cuh"\n' + header
+        before = '#include "device/warpgroup.cuh"\n' + wgmma_function(row.operand, 32)
+        before += '#include "gates/sequence_sm90.cuh"\n'
+        step = f"WgmmaStep<Operand::{row.operand.name}, {row.terms}>"
+    else:
+        before = '#include "gates/sequence_sm80.cuh"\n'
+        roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
+        step = f"MmaStep<Operand::{row.operand.name}, {row.terms}, {roundings}>"
     return (
-        f"{header}"
+        f'{before}#include "gates/sequence_kernel.cuh"\n'
         f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
         f'static_assert(sizeof(SequenceGate) == {GATE.itemsize}, "gates");\n'
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
-        f"    GateSequence<Operand::{row.operand.name}, {row.terms}, {roundings}, "
-        f"{plan.tile_qubits}, {plan.groups}, "
-        f"{plan.stages}, {str(plan.wgmma).lower()}>::run(args);\n"
+        f"    GateSequence<{step}, {plan.tile_qubits}, {plan.groups}, {plan.stages}>::run(args);\n"
         "}\n"
     )
 

@@ -7,13 +7,16 @@
 // and imaginary parts in turn; a plane consists of core matrices of 8 lines by 16 bytes.
 #pragma once
 #include "device/warpgroup.cuh"
-#include "sequence_kernel.cuh"
+#include "sequence_tile.cuh"
+#include "sm80_kernel.cuh"
 
 // argand/gates/sequence_plan.py writes the instruction in front of this header:
 // wgmma<sign>(accumulators, rows, columns, keep) of 32 columns.
 
-template <Operand operand, int Terms>
+template <Operand Kind, int Terms>
 struct WgmmaStep {
+    static constexpr Operand operand = Kind;
+    using Place = unsigned short;  // where a thread reads and writes
     static constexpr uint32 kPlaneBytes = 1024, kMatrixBytes = 2 * Terms * kPlaneBytes;
     static constexpr int kNumbers = 4;  // of a lane, of one column
     using Rows = uint32[2][Terms][4];   // [real, imaginary][term][register]
@@ -24,6 +27,15 @@ struct WgmmaStep {
     template <bool inside>
     __device__ __forceinline__ static uint32 column_of(uint32 lane, uint32 number) {
         return mma_column<operand, inside>(lane, number, 0);
+    }
+
+    __device__ __forceinline__ static Place place(uint32 read, uint32) {
+        return static_cast<Place>(read);
+    }
+
+    // wgmma reads the matrices through the async proxy.
+    __device__ __forceinline__ static void publish_matrices() {
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
 
     // Writes the planes of a gate's matrix, by the threads of one warp.
@@ -106,8 +118,9 @@ struct WgmmaStep {
 
     template <bool inside, int Steps>
     __device__ __forceinline__ static void apply(const SequenceMasks& gate, uint32 matrix,
-                                                 uint32 stage, uint32 at, float scale,
+                                                 uint32 stage, Place own, float scale,
                                                  float descale) {
+        uint32 at = own;
         using Loads = MmaGate<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, 4,
                               inside, 2, false>;
         Amplitudes x;

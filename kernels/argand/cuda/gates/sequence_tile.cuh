@@ -46,18 +46,20 @@ struct SequenceArguments : GateArguments {
     int64 products;  // gates that are not phases
 };
 
-__device__ __forceinline__ uint32 load_shared_volatile(const uint32* from) {
-    uint32 found;
-    asm volatile("ld.volatile.shared.u32 %0, [%1];"
-                 : "=r"(found)
-                 : "r"(shared_address(from))
-                 : "memory");
-    return found;
+__device__ __forceinline__ void load_shared(uint32 from, uint32& found) {
+    asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(found) : "r"(from) : "memory");
 }
 
-__device__ __forceinline__ void store_shared_volatile(uint32* to, uint32 value) {
-    asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(shared_address(to)), "r"(value)
-                 : "memory");
+__device__ __forceinline__ void load_shared(uint32 from, unsigned short& found) {
+    asm volatile("ld.volatile.shared.b16 %0, [%1];" : "=h"(found) : "r"(from) : "memory");
+}
+
+__device__ __forceinline__ void store_shared(uint32 to, uint32 value) {
+    asm volatile("st.volatile.shared.b32 [%0], %1;" ::"r"(to), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ void store_shared(uint32 to, unsigned short value) {
+    asm volatile("st.volatile.shared.b16 [%0], %1;" ::"r"(to), "h"(value) : "memory");
 }
 
 __device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
