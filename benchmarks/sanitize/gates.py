@@ -27,6 +27,8 @@ from workflow.accuracy.gate_bounds import evolution_bound
 
 _QUBITS = 15
 """16 tiles of the largest rings, which hold 8, and 8 of twice the size, of which rings hold 3."""
+_SHARED_QUBITS = 16
+"""16 tiles of shared passes, whose rings hold 6, and 8 of twice the size, whose rings hold 3."""
 _SM_COUNT = 1
 """Multiprocessors that a launch is made for."""
 
@@ -60,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not error <= evolution_bound(row, [len(gate.targets)], "cuda"):
                 wrong += 1
                 print(f"{plan} on {gate.targets} under {gate.controls}: error {error:.3g}")
-    for name, error, bound in sequence_errors(row, rng):
+    for name, error, bound in sequence_errors(row, device, rng):
         calls += 1
         if not error <= bound:
             wrong += 1
@@ -70,32 +72,40 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def sequence_errors(
-    precision: Precision, rng: np.random.Generator
+    precision: Precision, device: Device, rng: np.random.Generator
 ) -> Iterator[tuple[str, float, float]]:
     """A pass that gates share, with its error and bound: with qubit 0, without, and phases."""
     import cupy
     from argand.gates import sequence_plan
     from argand.gates.sequence_gpu import PreparedSequence
 
-    if sequence_plan.plan_sequence(precision, gpu(0).require_arch()) is None:
-        return
-    tile = sequence_plan.completed_tile(_QUBITS, range(7, _QUBITS))
-    phase = np.diag([1, np.exp(0.7j)])
-    chosen = [((0, 7, 9, 14), ()), ((13,), (4,)), ((6,), (11,)), ((8, 10, 12, 13), ())]
-    forms = [
-        gate_form(_QUBITS, phase if held else random_unitary(rng, len(targets)), targets, held)
-        for targets, held in chosen
-    ]
-    state = rng.standard_normal((2**_QUBITS, 2)).view(np.complex128)[:, 0]
-    state = (state / np.linalg.norm(state)).astype(precision.output)
-    given = cupy.asarray(state)
-    PreparedSequence(_QUBITS, forms, precision, tile)(given)
-    expected = state.astype(np.complex128)
-    for form in forms:
-        apply_gate(expected, form.matrix, form.targets, controls=form.controls)
-    widths = [len(form.targets) for form in forms]
-    error = float(np.linalg.norm(given.get() - expected))
-    yield "a shared pass", error, evolution_bound(precision, widths, "cuda")
+    qubits = _SHARED_QUBITS
+    for size in sequence_plan.TILES:
+        if sequence_plan.plan_sequence(precision, device.require_arch(), size) is None:
+            continue
+        tile = sequence_plan.completed_tile(qubits, range(qubits - size + 4, qubits), size)
+        phase = np.diag([1, np.exp(0.7j)])
+        low, *_, fourth, third, second, top = tile
+        outside = next(qubit for qubit in range(qubits) if qubit not in tile)
+        chosen = [
+            ((low, second, fourth, top), ()), ((third,), (outside,)), ((second,), (third,)),
+            ((2, fourth, third, top), ()),
+        ]  # fmt: skip
+        forms = [
+            gate_form(qubits, phase if held else random_unitary(rng, len(targets)), targets, held)
+            for targets, held in chosen
+        ]
+        state = rng.standard_normal((2**qubits, 2)).view(np.complex128)[:, 0]
+        state = (state / np.linalg.norm(state)).astype(precision.output)
+        given = cupy.asarray(state)
+        PreparedSequence(qubits, forms, precision, tile, device)(given)
+        expected = state.astype(np.complex128)
+        for form in forms:
+            apply_gate(expected, form.matrix, form.targets, controls=form.controls)
+        widths = [len(form.targets) for form in forms]
+        error = float(np.linalg.norm(given.get() - expected))
+        bound = evolution_bound(precision, widths, "cuda")
+        yield f"a shared pass of tiles of {size} qubits", error, bound
 
 
 def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:

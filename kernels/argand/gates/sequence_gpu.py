@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from argand.device import gpu
+from argand.device import Device, gpu
 from argand.gates import sequence_plan as plans
 from argand.gates import sequence_tables as tables
 from argand.gates.canonical import GateForm
@@ -31,9 +31,13 @@ class PreparedSequence:
         forms: Sequence[GateForm],
         precision: Precision,
         tile: Sequence[int],
+        device: Device | None = None,
     ) -> None:
-        """Raise PlanError where the gates share no tile or the precision has no such kernel."""
-        device = gpu(cupy.cuda.Device().id)
+        """Raise PlanError where the gates share no tile or the precision has no such kernel.
+
+        The launch is made for ``device``, the current one where none is given.
+        """
+        device = device or gpu(cupy.cuda.Device().id)
         arch = device.require_arch()
         plan = plans.plan_sequence(precision, arch, len(tile))
         if plan is None:
