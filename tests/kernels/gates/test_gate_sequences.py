@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Gate, apply_gate
+from argand.device import ARCHITECTURES
 from argand.gates import sequence_plan as plans
 from argand.gates import sequence_tables as tables
 from argand.gates.canonical import gate_form
@@ -197,14 +198,35 @@ def test_gates_on_fewer_qubits_are_placed(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(placed @ state, expected, atol=1e-13)
 
 
+EXHAUSTIVE = pytest.mark.exhaustive
+
+
 @pytest.mark.parametrize(
-    "precision", ["3xfp16", pytest.param("3xtf32", marks=pytest.mark.exhaustive)]
-)
-def test_the_kernel_compiles_without_spills(precision: str) -> None:
-    plan = plans.plan_sequence(PRECISIONS[precision], ARCHS["sm_90a"])
+    ("precision", "size", "target"),
+    [("3xfp16", 12, "sm_90a"), ("tf32", 13, "sm_90a"),
+     *(pytest.param(*one, marks=EXHAUSTIVE) for one in (
+         ("3xfp16", 13, "sm_90a"), ("3xtf32", 12, "sm_90a"), ("3xtf32", 13, "sm_90a"),
+         ("3xfp16", 12, "sm_80"), ("3xtf32", 12, "sm_120")))],
+)  # fmt: skip
+def test_the_kernel_compiles_without_spills(precision: str, size: int, target: str) -> None:
+    plan = plans.plan_sequence(PRECISIONS[precision], ARCHS[target], size)
     assert plan is not None
-    assert_clean(plans.kernel_source(plan), "sm_90a", plans.kernel_name(plan))
+    assert plan.wgmma == (precision == "3xfp16" and target == "sm_90a")
+    assert_clean(plans.kernel_source(plan), target, plans.kernel_name(plan))
+
+
+def test_which_precisions_share_passes() -> None:
+    """Those of tensor cores, where shared memory holds the tiles and enough matrices."""
     assert plans.plan_sequence(PRECISIONS["fp64"], ARCHS["sm_90a"]) is None
+    for arch in ARCHITECTURES:
+        large = plans.plan_sequence(PRECISIONS["3xfp16"], arch, max(plans.TILES))
+        assert (large is None) == (arch.shared_bytes < 200 * 1024)
+        plan = plans.plan_sequence(PRECISIONS["3xfp16"], arch)
+        assert plan is not None
+        assert plan.gates >= plans.LEAST_GATES
+        used = plan.shared_bytes(plan.gates) + plan.static_bytes
+        assert used <= arch.shared_bytes
+        assert plan.stages >= plan.groups
 
 
 def qft(qubits: int) -> list[Gate]:
