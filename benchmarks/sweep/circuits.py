@@ -19,7 +19,7 @@ from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
 
 _PRECISION = "3xfp16"
-_GATES = 50, 300
+_GATES = 50, 200
 """Fewest and most gates of a circuit."""
 
 
@@ -77,7 +77,7 @@ class CircuitCase(Case):
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
-    """Draw 20 to 28 qubits and 50 to 300 gates, of three kinds alike often.
+    """Draw 20 to 28 qubits and 50 to 200 gates, of three kinds alike often.
 
     Random gates on any one qubit or two; layers of gates on neighbours; layers of rotations with
     controlled phases between any two.

@@ -26,6 +26,7 @@ _TITLES = {
     "dft": "Transforms of length 8 to $2^{20}$", "gates": "Gates on 20 to 30 qubits",
     "small": "1 to 512 on every axis", "channelise": "Filter banks of 8 to 4096 channels",
     "beam_power": "1 to 2048 detected beams", "herk": "Hermitian products of 16 to 4096",
+    "circuits": "Circuits on 20 to 28 qubits",
 }  # fmt: skip
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-RECORDED = ("gemm", "softmax", "dft", "gates", "small", "channelise", "beam_power", "herk")
+RECORDED = (
+    "gemm", "softmax", "dft", "gates", "small", "channelise", "beam_power", "herk", "circuits",
+)  # fmt: skip
 """Sweeps in the order in which they are shown."""
 
 
