@@ -31,8 +31,8 @@ LEAST_GATES, MOST_GATES = 5, 8
 """Gates of a sequence: their matrices stay in shared memory."""
 ITEM = 8
 _ALIGNMENT = 1024
-SIZES = {12: ((4, 6), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
-"""Groups and stages: the most that fit."""
+SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
+"""Groups and stages by the qubits of a tile: the first that fit."""
 SEQUENCE_ARGUMENTS: Fields = (
     *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
     ("int64", "products"),
@@ -120,6 +120,8 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
         return None
     wgmma = arch.target == WGMMA_TARGET and precision.operand.bytes == 2
     for groups, stages in SIZES[tile_qubits]:
+        if groups > 4 and precision.terms * precision.operand.bytes > WIDTH:
+            continue  # twice the registers for fragments
         plan = SequencePlan(precision, tile_qubits, groups, stages, wgmma)
         room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
         gates = min(MOST_GATES, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))

@@ -140,7 +140,6 @@ struct GateSequence {
         __shared__ uint64 barriers[Stages];
         __shared__ uint32 times[Stages];  // that a stage's copies have been issued
         const uint32 ring = shared_address(memory), full = shared_address(barriers);
-        const uint32 issued = shared_address(times);
         const uint32 matrices = ring + Stages * Pipeline::kTileBytes;
         const uint32 thread = threadIdx.x % kThreads, group = threadIdx.x / kThreads;
         const uint32 products = args.products;
@@ -165,13 +164,16 @@ struct GateSequence {
             const uint32 stage = ring + number * Pipeline::kTileBytes, barrier = full + 8 * number;
             // A parity tells a phase from the next one alone, and groups drift apart: the group
             // that had this stage before may itself still wait for its tile.
-            uint32 found = 0;
-            while (found <= round) load_shared(issued + 4 * number, found);
+            if (thread % kWarp == 0) {
+                while (atomicOr(times + number, 0) <= round) {
+                }
+            }
+            __syncwarp();
             mbarrier_spin(barrier, round & 1);
             sequence.apply_all(pipeline, tile, stage, scratch[group]);
             pipeline.store(tile, stage);
             pipeline.load(tile + Stages * gridDim.x, stage, barrier);
-            if (thread == 0) store_shared(issued + 4 * number, round + 2);
+            if (thread == 0) atomicExch(times + number, round + 2);
         }
     }
 };
