@@ -24,7 +24,7 @@ from workflow.steps.execute import execute
 from workflow.steps.staging import stage
 from workflow.storage import inputs
 from workflow.storage.axes import Operand
-from workflow.storage.datasets import Result, open_run, write_run
+from workflow.storage.datasets import Result, open_run, open_written, write_run
 from workflow.storage.failures import DataError, WriteError
 from workflow.storage.files import atomic_text
 from workflow.storage.inputs import InputError, read_operand
@@ -186,6 +186,17 @@ def test_other_errors_are_not_told_of_a_file_that_is_read(
         with pytest.raises(OSError, match=r"^\[Errno \d+\] [^;]*$") as raised, opened:
             raise OSError(*given)
         assert raised.value.errno == number
+
+
+def test_a_key_that_code_lacks_is_not_told_of_a_file_that_is_read(files: tuple[Path, Path]) -> None:
+    for opened in (open_staged(files[0]), open_run(files[1])):
+        with pytest.raises(KeyError, match="frequency"), opened:
+            raise KeyError("frequency")
+    with (
+        pytest.raises(DataError, match=r"run\.h5: incomplete"),
+        open_written(files[1], "run") as file,
+    ):
+        file["absent"]
 
 
 def test_no_descriptors_left_is_no_damage(files: tuple[Path, Path]) -> None:

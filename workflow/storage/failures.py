@@ -19,6 +19,8 @@ from workflow.storage.memory import in_words
 _NAMED = re.compile(r"\b(?:file)?name = '([^']*)'")
 _NUMBERED = re.compile(r"\berrno = (\d+)")
 """HDF5 writes both into the text of its errors."""
+_LACKING = re.compile(r"\b(no|object|attribute|link)\b", re.IGNORECASE)
+"""In what h5py says of an object that a file lacks, and `storage` of data; in no name of a key."""
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 """A name of `argand.runtime.files.atomic_path`."""
 
@@ -78,8 +80,9 @@ def cause_of(error: BaseException) -> str:
 def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
     """Within the block a file of ours is read; its errors become DataError that names it.
 
-    Errors that are of another file, or of none, are left as they are. With ``alone`` nothing else
-    is done in the block, so that every error is of this file.
+    Errors that are of another file, or of none, are left as they are, and so is a KeyError of a
+    mapping, which is of the code. With ``alone`` nothing else is done in the block, so that every
+    error is of this file.
     """
     try:
         yield
@@ -96,6 +99,8 @@ def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
             f"{path}: missing, truncated or damaged ({error}); delete it and run again"
         ) from error
     except KeyError as error:
+        if not alone and not _LACKING.search(str(error)):
+            raise
         raise DataError(f"{path}: incomplete ({error}); delete it and run again") from error
 
 
