@@ -77,7 +77,7 @@ class CircuitCase(Case):
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
-    """Draw 20 to 28 qubits and 50 to 200 gates, of three kinds alike often.
+    """Draw 20 to 28 qubits and 50 to 200 gates, of three kinds with equal probability.
 
     Random gates on any one qubit or two; layers of gates on neighbours; layers of rotations with
     controlled phases between any two.

@@ -25,7 +25,7 @@ Widths = tuple[tuple[float, float], ...]
 class SequenceCosts(NamedTuple):
     """Cost of a pass that gates of four qubits share, in copies of the state.
 
-    Its tile has so many ``qubits`` and at most so many ``gates``. It is ``least`` where memory
+    Its tile has ``qubits`` qubits, its pass at most ``gates`` gates. It is ``least`` where memory
     bounds it, and else ``first`` and ``each`` for every gate.
     """
 
@@ -36,7 +36,7 @@ class SequenceCosts(NamedTuple):
     each: float
 
     def copies(self, gates: int) -> float:
-        """Seconds of the copies of a pass with ``gates`` gates."""
+        """Cost of a pass with ``gates`` gates, in copies of the state."""
         return max(self.least, self.first + self.each * gates)
 
 

@@ -51,7 +51,7 @@ def sequences_of(
 
     Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
     tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. The search
-    keeps so many beginnings.
+    keeps ``kept`` beginnings.
     """
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     alone = [number for number, gate in enumerate(gates) if not _fits(gate)]
@@ -82,7 +82,7 @@ def sequences_of(
 
 
 def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[list[Pass]]:
-    """Fused gates in parts of at most so many that are not phases."""
+    """Fused gates in parts of at most ``most`` that are not phases."""
     found: list[list[Pass]] = [[]]
     products = 0
     for one in ordered:

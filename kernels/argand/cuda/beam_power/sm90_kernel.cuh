@@ -1,9 +1,9 @@
 // Beam power by wgmma (sm_90a): samples are the rows, from registers, weights the columns, which stay in
 // shared memory. A tile has 64 samples and is a warpgroup's, with all beams of
-// the block: its ring of stages and its sums are its own, and no thread reads what another one
+// the block: its ring of stages and its accumulators are its own, and no thread reads what another one
 // rounded. Two warpgroups of a block alternate (ping-pong): one multiplies while the other detects.
 //
-// `wgmma<sign>(sums, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
+// `wgmma<sign>(d, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
 #pragma once
 #include "bins.cuh"
 #include "device/warpgroup.cuh"

@@ -4,8 +4,8 @@
 // two qubits are applied together, also where one of the two is outside the tile and has one value
 // in all of it.
 //
-// A step applies a gate to 16 columns of 16 amplitudes a warp: `MmaStep` of sequence_sm80.cuh or
-// `WgmmaStep` of sequence_sm90.cuh.
+// A step multiplies 16 columns of 16 amplitudes a warp by the matrix of a gate: `MmaStep` of
+// sequence_sm80.cuh or `WgmmaStep` of sequence_sm90.cuh.
 #pragma once
 #include "sequence_phases.cuh"
 
@@ -20,12 +20,12 @@ struct GateSequence {
     static constexpr bool kScaled = is_scaled(Step::operand);
 
     const SequenceArguments& args;
-    uint32 matrices;       // shared addresses: of matrices,
+    uint32 matrices;       // shared address of the matrices,
     uint32 places;         // of each thread's `Place` in a tile, by gate,
     uint32 masks;          // and of the gates' masks
     uint32 thread, group;  // the number of a thread in its group
 
-    // What a group has of its own.
+    // Shared memory that each group has for itself.
     struct Scratch {
         uint32 warp_maxima[kWarps];
         double2 linear[kPhaseBits];
@@ -110,7 +110,7 @@ struct GateSequence {
         const int exponent = kScaled ? scale_of(pipeline, stage, own.warp_maxima) : 0;
         uint32 index = args.gates[0].index, kind = args.gates[0].kind;
         for (int number = 0; number < args.count; ++number) {
-            // The tile is as the gate before left it; the first barrier was that of the scale.
+            // All threads have written the gate before; for the first, scale_of synchronised.
             if (number > 0) synchronize();
             const SequenceGate& next = args.gates[min(number + 1, static_cast<int>(args.count) - 1)];
             const uint32 next_index = next.index, next_kind = next.kind;
@@ -131,14 +131,14 @@ struct GateSequence {
         synchronize();
     }
 
-    // Groups take the block's tiles in turn, stages go around: while groups compute, the stages that
-    // are left wait for their tiles. So a multiprocessor computes and copies at any time; blocks of
-    // one group and one stage each did both in turn, all of them at the same time.
+    // Groups take the block's tiles in turn, in stages used round-robin: while groups compute, the
+    // other stages receive their tiles. So a multiprocessor computes and copies at any time; blocks
+    // of one group and one stage alternated between the two, all of them in phase.
     __device__ __forceinline__ static void run(const SequenceArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ Scratch scratch[Groups];
         __shared__ uint64 barriers[Stages];
-        __shared__ uint32 times[Stages];  // that a stage's copies have been issued
+        __shared__ uint32 times[Stages];  // how often a stage's copies have been issued
         const uint32 ring = shared_address(memory), full = shared_address(barriers);
         const uint32 matrices = ring + Stages * Pipeline::kTileBytes;
         const uint32 thread = threadIdx.x % kThreads, group = threadIdx.x / kThreads;
@@ -162,7 +162,7 @@ struct GateSequence {
             if (tile >= args.tiles) break;
             const uint32 number = turn % Stages, round = turn / Stages;
             const uint32 stage = ring + number * Pipeline::kTileBytes, barrier = full + 8 * number;
-            // A parity tells a phase from the next one alone, and groups drift apart: the group
+            // A parity distinguishes a phase only from the next one, and groups drift apart: the group
             // that had this stage before may itself still wait for its tile.
             if (thread % kWarp == 0) {
                 while (atomicOr(times + number, 0) <= round) {

@@ -5,8 +5,8 @@
 #include "device/mbarrier.cuh"
 #include "operands.cuh"
 
-// What a gate that is no phase needs at every tile, of the members of GateArguments that have these
-// names: it lies in shared memory. `step_mask` has the bits of the number of a thread's step.
+// The members of GateArguments that a gate other than a phase needs at every tile, in shared memory.
+// `step_mask` has the bits of the number of a thread's step.
 struct SequenceMasks {
     uint32 row_mask[4];
     uint32 register_mask[2];

@@ -40,8 +40,8 @@ struct GemmPlan {
     constexpr bool small_warps() const {
         return !fma && terms == 1 && warps_k == 1 && warp_m() * warp_n() <= 256;
     }
-    // Then products with the imaginary part of B have sums of their own: their sign, which a
-    // conjugated B turns, takes no instruction of the mainloop.
+    // Then products with the imaginary part of B have accumulators of their own: their sign, which a
+    // conjugated B changes, takes no instruction of the mainloop.
     constexpr bool parts_apart() const { return small_warps(); }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
