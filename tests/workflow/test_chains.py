@@ -153,6 +153,31 @@ def test_products_with_values_that_are_not_finite(tmp_path: Path, value: float) 
     np.testing.assert_array_equal(staged.operands["samples"], data)
 
 
+READERS = {
+    "state": (
+        {"kind": "statevector", "circuit": {"name": "qft", "qubits": 4}, "initial": "random"},
+        {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 4},
+         "input": {"state": {"workload": "first"}}},
+        (16,),
+    ),
+    "channel": (
+        {"kind": "gemm", "batch": 3, "m": 6, "n": 2, "k": 8},
+        {"kind": "mimo", "snr_db": [30.0], "symbols": 5,
+         "input": {"channel": {"workload": "first"},
+                   "axes": {"channel": ["frequency", "receiver", "transmitter"]}}},
+        (1, 1, 3, 2, 5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_states_and_channels_are_products_too(name: str, tmp_path: Path) -> None:
+    first, second, shape = READERS[name]
+    study = study_of({"first": first, "second": second})
+    check_study(study)
+    assert run(study, tmp_path)["second"].data.shape == shape
+
+
 def test_shards_of_a_chain_need_no_more_than_the_axes_of_the_product() -> None:
     cases = {**CHAIN, "spectra": {**CHAIN["spectra"], "shards": 6}}
     study = study_of(cases)

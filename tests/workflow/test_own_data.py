@@ -1,0 +1,55 @@
+"""Kinds on a file that has their arrays and nothing else: from the file to the product."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from test_shards import Pipeline
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.check import check_study
+
+NAMED: dict[str, dict[str, Any]] = {
+    "adaptive": {"covariances": (2, 4, 4), "weights": (2, 1, 3, 4)},
+    "beamforming": {"weights": (2, 3, 4), "samples": (2, 4, 12)},
+    "channelise": {"samples": (2, 60)},
+    "correlate": {"voltages": (2, 2, 3, 12)},
+    "dft": {"samples": (5, 12)},
+    "gemm": {"a": (2, 5, 6), "b": (2, 6, 4)},
+    "mimo": {"channel": (3, 6, 2)},
+    "softmax": {"x": (4, 9)},
+    "solve": {"a": (5, 5), "b": (5, 2)},
+    "statevector": {"state": (16,)},
+}
+MORE: dict[str, dict[str, Any]] = {
+    "adaptive": {"loading": 3.0},
+    "channelise": {"channels": 4, "taps": 3, "axis": -1},
+    "correlate": {"integrate": 6},
+    "dft": {"axis": 1},
+    "mimo": {"snr_db": [20.0], "symbols": 5},
+    "statevector": {"circuit": {"name": "qft", "qubits": 4}},
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_a_file_of_arrays_is_enough(kind: str, tmp_path: Path, rng: np.random.Generator) -> None:
+    path = tmp_path / "own.h5"
+    with h5py.File(path, "w") as file:
+        for name, shape in NAMED[kind].items():
+            values = (rng.standard_normal((*shape, 2)) @ [1, 1j]).astype(np.complex64)
+            if name == "covariances":
+                values = values @ values.conj().swapaxes(-1, -2)
+            file[name] = values.real if kind == "softmax" else values / (
+                np.linalg.norm(values) if name == "state" else 1
+            )  # fmt: skip
+    source = {"file": str(path), **{name: name for name in NAMED[kind]}}
+    study = study_of({"w": {"kind": kind, "input": source, **MORE.get(kind, {})}})
+    check_study(study)
+    product = Pipeline(tmp_path / "w", study.workload("w")).whole()
+    study.workload("w").picture(product, Figure().subplots())
+    assert product.data.size
