@@ -28,7 +28,7 @@ def test_counts_add_up() -> None:
         summed_counts([one, counts_text([-2.5], [1], 4)])
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.exhaustive), 2])
 def test_a_product_has_the_curve_of_each_precision(tmp_path: Path, count: int) -> None:
     """Those of shards are counted together: the rate is that of the symbols of the whole."""
     case = {

@@ -36,7 +36,14 @@ MORE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", NAMED)
+SHORT = ("adaptive", "correlate", "mimo")
+"""Kinds that compute what they know of their coordinates, where they have any."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(one, marks=[pytest.mark.exhaustive] * (one not in SHORT)) for one in NAMED],
+)
 def test_a_file_of_arrays_is_enough(kind: str, tmp_path: Path, rng: np.random.Generator) -> None:
     path = tmp_path / "own.h5"
     with h5py.File(path, "w") as file:
