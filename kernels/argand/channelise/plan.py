@@ -19,6 +19,9 @@ from argand.runtime.plan import PlanError
 
 LARGEST_POINTS = 4096
 """Points of a transform in shared memory: channels of complex samples, half of those of real."""
+FEWEST_POINTS = 12
+"""Points from which on a critically sampled bank is one kernel: a warp's accesses to shorter frames
+are pieces of lines, and the filter and cuFFT are faster."""
 LARGEST_RADIX = 32
 LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
@@ -124,15 +127,15 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
 def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
     """Return the plan of a problem; None where another way computes it.
 
-    That is at fp64, beyond the kernel's lengths and taps, and for real samples of which a spectrum
-    begins with an odd one.
+    That is at fp64, beyond the kernel's lengths and taps, for few channels, and for real samples of
+    which a spectrum begins with an odd one.
     """
     if problem.precision.name == "fp64":
         return None
     if problem.real and (problem.channels % 2 or (problem.hop % 2 and problem.phases > 1)):
         return None
     points = problem.channels // (2 if problem.real else 1)
-    if points > LARGEST_POINTS:
+    if points > LARGEST_POINTS or (points < FEWEST_POINTS and problem.phases == 1):
         return None
     for plan in _plans(points, problem.taps, problem.phases, problem.frames, problem.real):
         try:

@@ -44,7 +44,7 @@ BANKS: list[tuple[int, int, Any, bool]] = [
 MORE: list[tuple[int, int, Any, bool]] = [
     (2048, 8, 1, False), (2048, 8, "32/27", False), (512, 8, 1, False), (64, 8, 1, False),
     (256, 4, 2, False), (8192, 4, 1, True), (32, 32, 1, False), (1024, 1, 1, False),
-    (12, 5, "4/3", False), (64, 4, "4/3", True), (2, 3, 1, False), (130, 6, 1, False),
+    (12, 5, "4/3", False), (64, 4, "4/3", True), (12, 3, 1, False), (130, 6, 1, False),
     (2048, 8, "4/3", False), (1024, 8, 2, True), (256, 16, 1, True),
 ]  # fmt: skip
 

@@ -51,6 +51,7 @@ BANKS = {
     "odd hop and real": bank(12, 4, 50, oversampling="4/3", kind="float32", seed=28),
 }
 OTHERS = (
+    "2 channels",
     "a prime",
     "a prime, oversampled",
     "too long",
