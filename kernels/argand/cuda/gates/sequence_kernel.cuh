@@ -110,7 +110,7 @@ struct GateSequence {
         const int exponent = kScaled ? scale_of(pipeline, stage, own.warp_maxima) : 0;
         uint32 index = args.gates[0].index, kind = args.gates[0].kind;
         for (int number = 0; number < args.count; ++number) {
-            // All threads have written the gate before; for the first, scale_of synchronised.
+            // All threads have written the gate before; the mbarrier signalled the tile to the first.
             if (number > 0) synchronize();
             const SequenceGate& next = args.gates[min(number + 1, static_cast<int>(args.count) - 1)];
             const uint32 next_index = next.index, next_kind = next.kind;
