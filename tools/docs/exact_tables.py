@@ -9,8 +9,9 @@ from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN, BESIDE = "h200-exact.csv", "h200-exact-drawn.csv", "h200-exact-gemmul8.csv"
-"""Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, and of the suite
-where GEMMul8's library was there."""
+LARGE = "h100-exact-large.csv"
+"""Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, of the suite where
+GEMMul8's library was there, and of large shapes with a proof."""
 _SIZES = ("batch", "m", "n", "k")
 
 
@@ -104,6 +105,7 @@ EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-exact": exact_summary,
     "h200-exact-rows": exact_table(SUITE),
     "h200-exact-drawn": exact_table(DRAWN),
+    "h100-exact-large": exact_table(LARGE),
     "h200-exact-gemmul8": gemmul8_table,
 }
 """Tables by the names that pages call them."""
