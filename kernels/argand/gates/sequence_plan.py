@@ -30,8 +30,8 @@ LOW_QUBITS = 4
 LEAST_GATES, MOST_GATES = 5, 8
 """Gates of a sequence: their matrices stay in shared memory."""
 ITEM = 8
-_ALIGNMENT, REGISTERS = 1024, 1 << 16
-SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((3, 3), (2, 3))}
+_ALIGNMENT = 1024
+SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
 """Groups and stages by the qubits of a tile: the first that fit."""
 SEQUENCE_ARGUMENTS: Fields = (
     *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
@@ -91,13 +91,6 @@ class SequencePlan:
         return self.group_threads * self.groups
 
     @property
-    def registers(self) -> int:
-        """Registers that a thread takes; by mma.sync it holds a gate's matrix."""
-        if self.wgmma:
-            return 80
-        return 128 if self.precision.terms * self.precision.operand.bytes > WIDTH else 96
-
-    @property
     def tile_bytes(self) -> int:
         """Bytes of a tile in shared memory."""
         return ITEM << self.tile_qubits
@@ -127,9 +120,9 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
         return None
     wgmma = arch.target == WGMMA_TARGET and precision.operand.bytes == 2
     for groups, stages in SIZES[tile_qubits]:
+        if groups > 4 and precision.terms * precision.operand.bytes > WIDTH:
+            continue  # twice the registers for fragments
         plan = SequencePlan(precision, tile_qubits, groups, stages, wgmma)
-        if plan.threads * plan.registers > REGISTERS:
-            continue
         room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
         gates = min(MOST_GATES, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
         if gates >= LEAST_GATES:
