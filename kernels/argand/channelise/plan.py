@@ -123,19 +123,29 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
         )
 
 
-@lru_cache(maxsize=256)
 def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
     """Return the plan of a problem; None where another way computes it.
 
-    That is at fp64, beyond the kernel's lengths and taps, for few channels, and for real samples of
-    which a spectrum begins with an odd one.
+    That is where the kernel has no plan, and for few channels.
+    """
+    if problem.phases == 1 and _points(problem) < FEWEST_POINTS:
+        return None
+    return first_plan(problem, arch)
+
+
+@lru_cache(maxsize=256)
+def first_plan(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
+    """Return the best plan of the kernel that the architecture can run; None where it has none.
+
+    That is at fp64, beyond the kernel's lengths and taps, and for real samples of which a spectrum
+    begins with an odd one.
     """
     if problem.precision.name == "fp64":
         return None
     if problem.real and (problem.channels % 2 or (problem.hop % 2 and problem.phases > 1)):
         return None
-    points = problem.channels // (2 if problem.real else 1)
-    if points > LARGEST_POINTS or (points < FEWEST_POINTS and problem.phases == 1):
+    points = _points(problem)
+    if points > LARGEST_POINTS:
         return None
     for plan in _plans(points, problem.taps, problem.phases, problem.frames, problem.real):
         try:
@@ -144,6 +154,10 @@ def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
             continue
         return plan
     return None
+
+
+def _points(problem: ChanneliseProblem) -> int:
+    return problem.channels // (2 if problem.real else 1)
 
 
 def _plans(

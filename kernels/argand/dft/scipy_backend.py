@@ -64,8 +64,7 @@ class FftBackend:
         plan: Any = None,
         inverse: bool,
     ) -> Any:
-        """scipy.fft.fft's arguments; ``overwrite_x`` and ``workers`` are permissions, which our own
-        transforms do not take.
+        """scipy.fft.fft's arguments; ``overwrite_x`` and ``workers`` are taken by SciPy alone.
 
         A number of workers that SciPy refuses is left to it.
         """
@@ -94,7 +93,7 @@ _thread = threading.local()
 
 
 def _by_scipy(
-    x: Any, n: int | None, axis: int, norm: str | None, overwrite: bool, workers: int | None,
+    x: Any, n: int | None, axis: int, norm: Any, overwrite: bool, workers: int | None,
     inverse: bool,
 ) -> Any:  # fmt: skip
     """SciPy's own transform, as `argand.dft` would call it, without the checks before it.
