@@ -20,7 +20,7 @@ def collected(root: Path, *given: str) -> str:
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "--assert=plain",
          "-p", "no:cacheprovider", *given],
         cwd=root, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "ARGAND_TESTS": "all"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
