@@ -35,7 +35,7 @@ EXHAUSTIVE = is_exhaustive()
 
 
 def fields_of(row: Any) -> Mapping[str, Hashable]:
-    """What a row is covered by: the fields of a dataclass, the items of a mapping."""
+    """Parameters that cover a row: the fields of a dataclass, the items of a mapping."""
     if is_dataclass(row):
         return {field.name: getattr(row, field.name) for field in fields(row)}
     return dict(row)

@@ -1,4 +1,4 @@
-"""What each worker collects is everything."""
+"""Each worker collects every test."""
 
 from __future__ import annotations
 

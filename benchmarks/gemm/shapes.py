@@ -74,5 +74,5 @@ SUITES: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
         "gemm-exact": _EXACT,
     }
 )
-"""What ``--suite`` may name: large, batched thin to square, and small products, or all of them; and
+"""Suites that ``--suite`` names: large, batched thin to square, and small products, or all of them;
 those that show how errors grow with k, and those of exact products (`benchmarks.exact`)."""

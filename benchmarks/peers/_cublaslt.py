@@ -29,7 +29,7 @@ CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET = 7
 # cublasLt.h: cublasLtMatmulPreferenceAttributes_t (a uint64).
 CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1
 PLANE_ALIGNMENT = 256
-"""What algorithms may assume of every plane's address, by the preference's default."""
+"""Alignment of every plane's address that the preference's default lets algorithms assume."""
 # cublas_api.h: cublasStatus_t.
 STATUS = {
     0: "SUCCESS", 1: "NOT_INITIALIZED", 3: "ALLOC_FAILED", 7: "INVALID_VALUE", 8: "ARCH_MISMATCH",

@@ -21,7 +21,7 @@ from workflow.accuracy.beam_power_accuracy import assess_beam_power, beam_power_
 _PRECISIONS = {
     "complex64": ("tf32", "3xtf32", "bf16"), "int8": ("fp16",), "fp16": ("fp16",),
 }  # fmt: skip
-"""What is measured of each type of samples."""
+"""Precisions measured for each type of samples."""
 _MOST_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
 """Bytes of the complex beams of a case at most."""
 _MOST_SAMPLES = 1 << 25

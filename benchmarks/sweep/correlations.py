@@ -17,7 +17,7 @@ from benchmarks.sweep.case import Assess, Case
 from benchmarks.sweep.checking import DeferredCheck
 
 _PRECISIONS = {"complex64": ("tf32", "3xfp16", "fp16"), "int8": ("exact",)}
-"""What is measured of each type of samples."""
+"""Precisions measured for each type of samples."""
 _MOST_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
 """Bytes of samples and matrices together."""
 _CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8

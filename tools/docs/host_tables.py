@@ -1,4 +1,4 @@
-"""What calls take the host: in a row (`benchmarks.host_times`), and first ones (`first_call`)."""
+"""Tables of host times: calls in a row (`benchmarks.host_times`), first calls (`first_call`)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def reference_pages() -> dict[str, str]:
 
 
 def documented(name: str) -> Any:
-    """What has the docstring of a public name: the object, or the class of a value."""
+    """Object that has the docstring of a public name: itself, or the class of a value."""
     found = _of(name)
     return found if inspect.isroutine(found) or inspect.isclass(found) else type(found)
 

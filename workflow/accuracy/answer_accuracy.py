@@ -30,7 +30,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class AnswerReference:
-    """What the exact state answers.
+    """Answers of the exact state.
 
     Attributes:
         answer: ``shots``, ``observables`` or ``probabilities``.

@@ -31,7 +31,7 @@ _ROUNDINGS = 16
 
 @dataclass(frozen=True)
 class NoiseReference:
-    """What the density matrix answers.
+    """Answers of the density matrix.
 
     Attributes:
         answer: ``observables`` or ``probabilities``.

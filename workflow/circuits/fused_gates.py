@@ -25,7 +25,7 @@ AXES = {"matrices": ("entry",), "widths": ("gate",), "targets": ("target",)}
 _MOVES = 3.0
 """Two transposing copies of the state and the product's own way through memory, in copies."""
 _CORE_PRODUCTS, _GPU_PRODUCTS = 1.2, 0.04
-"""What a product takes for each row of a gate, in copies, 8 flops and 16 bytes an amplitude: on one
+"""Cost of a product for each row of a gate, in copies, 8 flops and 16 bytes an amplitude: on one
 core, since BLAS takes all of them and a copy one, and on a GPU."""
 
 

@@ -38,7 +38,7 @@ _REFUSED = frozenset({
     "int", "uint", "float", "angle", "bool", "complex", "array", "box", "delay", "duration",
     "stretch", "pragma", "ctrl", "negctrl", "inv", "pow", "gphase", "opaque", "nop",
 })  # fmt: skip
-"""What statements begin with that OpenQASM 2 has not, or means otherwise."""
+"""First words of statements that OpenQASM 2 has not, or means otherwise."""
 
 
 def is_version_3(text: str) -> bool:

@@ -64,7 +64,7 @@ SliceText = Annotated[
     str, StringConstraints(pattern=r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$")
 ]
 SelectionEntry = StrictInt | SliceText | list[StrictInt]
-"""What to take along an axis: an index (drops the axis), ``a:b:c``, or indices."""
+"""Selection along an axis: an index (drops the axis), ``a:b:c``, or indices."""
 Selection = list[SelectionEntry] | dict[str, SelectionEntry]
 """One entry for each axis of a dataset, or by the names of its axes."""
 

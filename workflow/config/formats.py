@@ -12,4 +12,4 @@ FORMATS = {
     "touchstone": "scattering parameters of a network, by the package scikit-rf",
     "csi": "Wi-Fi channel state of an Intel 5300, as the Linux 802.11n CSI Tool logs it",
 }
-"""What each holds; all but HDF5 have a reader in `workflow.readers`."""
+"""Contents of each format; all but HDF5 have a reader in `workflow.readers`."""

@@ -1,4 +1,4 @@
-"""What a UVH5 file says of an observation beside its visibilities."""
+"""Observation that a UVH5 file describes beside its visibilities."""
 
 from __future__ import annotations
 

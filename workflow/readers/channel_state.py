@@ -33,7 +33,7 @@ _HEADER = np.dtype(
         "itemsize": 20,
     }
 )
-"""What is used of such a record's header: microseconds of the card's clock, numbers of chains, the
+"""Fields used of such a record's header: microseconds of the card's clock, numbers of chains, the
 antenna of each receiving chain in two bits, bytes of the matrices."""
 _MOST_CHAINS = 3
 _SUBCARRIERS = 30

@@ -49,8 +49,9 @@ _COPIES: dict[Step, float] = {
 """Peak memory of a step over the volume of the workload, rounded up from what was seen with volumes
 of 200 to 350 MB of every kind: at most 1, 2.1, 1.6 by one thread, 1.6 and 1.8."""
 _COPIES_OF_A_THREAD, _MOST_OF_THREADS = 0.4, 6.0
-"""What each thread of a verification adds, seen with up to 16 threads: at most 0.3, where rows of
-2^20 make large blocks; all together they have no more than the blocks that there are."""
+"""Copies that each thread of a verification adds, and all together at most, seen with up to 16
+threads: at most 0.3, where rows of 2^20 make large blocks; together they have no more than there
+are blocks."""
 _OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
 """Steps that each shard of a workload has for itself."""
 _IN_PIECES: tuple[Step, ...] = ("verify", "deliver")

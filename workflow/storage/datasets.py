@@ -33,7 +33,7 @@ FORMAT = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Measurements:
-    """What clocks and sensors say of a result, by the names of `Record`; None where nothing does.
+    """Readings of clocks and sensors for a result, by the names of `Record`; None without one.
 
     ``chunks`` is in how many it was streamed, if it was.
     """

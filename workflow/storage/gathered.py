@@ -133,5 +133,5 @@ def _along(axis: int, rank: int, source: Source) -> tuple[slice, ...]:
 
 
 def _gap(dtype: np.dtype) -> Array:
-    """What other readers find where a source is missing: never a number that could be a result."""
+    """Fill value of a missing source: NaN, which no reader takes for a result."""
     return np.full((), np.nan * (1 + 1j) if dtype.kind == "c" else np.nan, dtype)

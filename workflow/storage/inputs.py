@@ -38,7 +38,7 @@ Array = npt.NDArray[Any]
 _PIECE = 1 << 20
 """Elements checked together, so that the masks stay small beside the data."""
 _PIECES = 16
-"""What does not fit into memory is read in pieces of so small a part of it."""
+"""Part of the memory that a piece takes of data that do not fit into it."""
 _DAMAGE = (OSError, KeyError, RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 """Errors of h5py for a damaged file, depending on where HDF5 or NumPy stumbles."""
 

@@ -31,7 +31,7 @@ _CHUNK_VALUES = 1 << 17
 
 @dataclass(frozen=True)
 class _Header:
-    """What is said of the rows: baselines of an integration after those of the one before."""
+    """Columns of the rows: baselines of an integration after those of the one before."""
 
     first: Array
     second: Array

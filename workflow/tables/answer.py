@@ -92,7 +92,7 @@ def _answer(
 
 
 def _measured(record: Record) -> str:
-    """What the kind measures of a result, each with its caption and unit."""
+    """Measures of a result by its kind, each with its caption and unit."""
     return ", ".join(
         f"{one.caption} {number(one.shown(value), scientific=one.scientific)} {one.unit}".rstrip()
         for column, one in every_measure().items()

@@ -279,7 +279,7 @@ class Channelise(Workload):
 
 
 def _algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
-    """What runs, in words, and on a GPU as `accuracy.channelise_bounds` reads it."""
+    """Algorithm in words, and on a GPU as `accuracy.channelise_bounds` reads it."""
     if device.backend == "cuda":
         from argand.channelise import gpu
 

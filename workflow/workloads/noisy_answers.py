@@ -1,4 +1,4 @@
-"""What a noisy circuit answers in the mean: `statevector` with ``noise``."""
+"""Mean answers of a noisy circuit: `statevector` with ``noise``."""
 
 from __future__ import annotations
 

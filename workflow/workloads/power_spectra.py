@@ -264,7 +264,7 @@ class PowerSpectra(Dft):
 
 
 def _algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
-    """What runs, in words and for its bound."""
+    """Algorithm, in words and for its bound."""
     if device.backend == "cpu":
         return "window, transform and squares in blocks", BLOCKS
     from argand.spectrum.gpu import algorithm

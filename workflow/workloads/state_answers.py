@@ -1,4 +1,4 @@
-"""What a state is asked for: `statevector` with ``shots``, ``observables``, ``probabilities``."""
+"""Answers of a state: `statevector` with ``shots``, ``observables``, ``probabilities``."""
 
 from __future__ import annotations
 

@@ -33,12 +33,12 @@ class Buffer(NamedTuple):
 
 
 Function = Callable[[int, list[Buffer], Buffer, int | None], None]
-"""What a call does, given its number, operands, result and the address of its stream; the last is
+"""Body of a call, given its number, operands, result and the address of its stream; the last is
 None on a CPU."""
 
 
 _HEAD = (("size", c_size_t), ("extension", c_void_p))
-"""What every structure begins with."""
+"""First fields of every structure."""
 
 
 class _Extension(Structure):

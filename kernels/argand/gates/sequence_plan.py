@@ -82,12 +82,12 @@ class SequencePlan:
 
     @property
     def group_threads(self) -> int:
-        """Of a group: each applies a gate to 32 amplitudes."""
+        """Threads of a group: each applies a gate to 32 amplitudes."""
         return 1 << (self.tile_qubits - 5)
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads of a block."""
         return self.group_threads * self.groups
 
     @property

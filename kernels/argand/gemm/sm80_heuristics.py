@@ -136,7 +136,7 @@ class _Costs:
     shared_k_tile: float = 0.462
     """Least microseconds of a k-tile that groups of warps share, for its reads and barriers."""
     shared_k_tile_term: float = 0.55
-    """What each further term adds to it."""
+    """Microseconds that each further term adds to a k-tile that groups share."""
     term: float = 0.176
     """Microseconds in which the code of each further term is read."""
     absmax: float = 0.526

@@ -1,1 +1,1 @@
-"""What a state vector answers: sampled counts, expectation values, marginal probabilities."""
+"""Answers of a state vector: sampled counts, expectation values, marginal probabilities."""

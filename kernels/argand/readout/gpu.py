@@ -35,7 +35,7 @@ _BLOCKS = 8
 
 
 class _State:
-    """What launches depend on: size, type, whether it begins on a chunk, and the device."""
+    """Traits that launches depend on: size, type, whether it begins on a chunk, and the device."""
 
     def __init__(self, state: Any) -> None:
         self.qubits = int(state.size).bit_length() - 1

@@ -56,7 +56,7 @@ class NoFormError(TypeError):
 
 
 class Chosen(NamedTuple):
-    """What a call runs: its kernels, their plan, and the entry of its tuned plan in the table."""
+    """Choice of a call: its kernels, their plan, and the entry of its tuned plan in the table."""
 
     kernels: str = ""
     plan: Any = None

@@ -38,7 +38,7 @@ class NotLaunchedError(RuntimeError):
 
 @dataclass
 class Compilation:
-    """What `compiling_only` did: ``compiled`` kernels' sources, those ``cached``, and how long.
+    """Report of `compiling_only`: ``compiled`` kernels' sources, those ``cached``, and the time.
 
     ``failures`` are the errors of those that did not compile.
     """

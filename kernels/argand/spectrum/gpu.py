@@ -39,7 +39,7 @@ from argand.spectrum.problem import SpectrumProblem
 PLAN_OVERRIDE: PlanOverride[SpectrumPlan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is `argand.dft`."""
 KERNEL = "kernel"
-"""What `algorithm` says for bounds where one kernel computes."""
+"""Answer of `algorithm`, which bounds read, where one kernel computes."""
 WAVES = 4
 """Waves that several rows or groups are cut into; a single one is one wave of equal chunks."""
 _MOST_SEGMENTS = 1 << 30

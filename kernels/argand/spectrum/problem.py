@@ -11,7 +11,7 @@ from argand.dft.method import LARGEST_LENGTH
 from argand.precision import Precision
 
 Detrend = Literal["constant", "linear"]
-"""What is subtracted from each segment: its mean, or its least-squares line."""
+"""Trends that can be subtracted from each segment: its mean, or its least-squares line."""
 DETRENDS: tuple[Detrend, ...] = get_args(Detrend)
 WHOLE = "all"
 """The value of ``average`` that makes one mean of all segments: Welch's estimate."""

@@ -1,4 +1,4 @@
-"""What detrending subtracts from segments: their means, or their least-squares lines."""
+"""Trends of segments: their means, or their least-squares lines."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
 
 @pytest.mark.parametrize("name", EXACT_CASES)
 def test_beams_of_integers_are_exact(name: str) -> None:
-    """But for one rounding of the result, and that of the modulus in the direct sum."""
+    """The two differ by a rounding of the result, and by the modulus' in the direct sum."""
     one = EXACT_CASES[name]
     out = np.full(one.problem("exact").shape, np.nan, np.float32)
     found = beam_power(one.weights, one.samples, precision="exact", out=out, **one.options)

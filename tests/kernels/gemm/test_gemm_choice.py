@@ -210,7 +210,7 @@ def test_k_is_cut_where_it_is_long_and_tiles_are_few(
 def test_slices_and_planes_are_at_most_twice_the_operands(
     precision: str, sizes: tuple[int, ...], traits: tuple[OperandTraits, OperandTraits]
 ) -> None:
-    """But for slices of a quarter beside planes that fill all of that."""
+    """Slices of a quarter are the exception, beside planes that fill all of that."""
     batch, m, n, k = sizes
     row = PRECISIONS[precision]
     planes = 2 * row.terms * row.operand.bytes

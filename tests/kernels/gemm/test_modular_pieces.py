@@ -32,7 +32,7 @@ A100 = Device("cuda", "A100", 0, next(x for x in ARCHITECTURES if x.sm == 80), 1
 
 @dataclass(frozen=True)
 class Lines:
-    """What plans read of a layout."""
+    """The fields of a layout that plans read."""
 
     rows: int
     columns: int

@@ -69,7 +69,7 @@ def test_means_verify_and_wrong_ones_do_not(answer: str, precision: str) -> None
 @pytest.mark.gpu
 @pytest.mark.parametrize("answer", KEYS)
 def test_a_gpu_averages_the_same_trajectories(answer: str, cp: Any) -> None:
-    """But for a trajectory whose jump is within rounding of its number, of which none is here."""
+    """A trajectory may differ whose jump is within rounding of its number; none is here."""
     one = workload(**KEYS[answer])
     staged, on_cpu = computed(one, "fp64")
     ours = one.argand(staged, PRECISIONS["fp64"], gpu(0))

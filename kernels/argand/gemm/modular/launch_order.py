@@ -28,7 +28,7 @@ class KernelLaunch(NamedTuple):
 
 
 class ProofArguments(NamedTuple):
-    """What a kernel takes that works for a proof; the other fields are as of `KernelLaunch`.
+    """Arguments of a kernel that works for a proof; the other fields are those of `KernelLaunch`.
 
     ``values`` are arguments.
     """
