@@ -69,18 +69,29 @@ def phase_tables(
 def in_rows(
     forms: Sequence[GateForm], tile: Sequence[int], most: int
 ) -> list[tuple[list[GateForm], tuple[int, ...]]]:
-    """Phases in a row, which commute, by few sets of at most ``most`` qubits of the tile."""
-    left, found = list(forms), []
+    """Phases in a row, which commute, by few sets of at most ``most`` qubits of the tile.
+
+    A set grows by the qubit that brings most phases; of several, by the one that most phases have.
+    """
+    left = [(form, frozenset((*form.targets, *form.controls)).intersection(tile)) for form in forms]
+    found = []
     while left:
-        taken: set[int] = set()
-        own, later = [], []
-        for form in left:
-            here = {*form.targets, *form.controls} & {*tile}
-            if len(taken | here) <= most:
-                taken |= here
-                own.append(form)
-            else:
-                later.append(form)
-        found.append((own, tuple(sorted(taken))))
-        left = later
+        taken: frozenset[int] = frozenset()
+        while candidates := sorted({q for _, inside in left for q in inside - taken}):
+            if len(taken) == most:
+                break
+            taken |= {max(candidates, key=lambda q: _brought(left, taken, q))}
+        own = [(form, inside) for form, inside in left if inside <= taken]
+        used = frozenset[int]().union(*(inside for _, inside in own))
+        found.append(([form for form, _ in own], tuple(sorted(used))))
+        left = [(form, inside) for form, inside in left if not inside <= taken]
     return found
+
+
+def _brought(
+    left: Sequence[tuple[GateForm, frozenset[int]]], taken: frozenset[int], qubit: int
+) -> tuple[int, int]:
+    """How many phases a set has more with a qubit, and how many have it at all."""
+    grown = taken | {qubit}
+    more = sum(inside <= grown for _, inside in left if qubit in inside)
+    return more, sum(qubit in inside for _, inside in left)
