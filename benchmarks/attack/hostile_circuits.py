@@ -38,7 +38,7 @@ REFUSED: tuple[str, ...] = (
     _HEAD + "qreg q[40]; h q;", _HEAD + f"qreg q[1]; rx({'(' * 2000}1{')' * 2000}) q[0];",
     _HEAD + "qreg q[1]; rx(10^1000) q[0];", _HEAD + "qreg q[1]; rx(1/0) q[0];",
     _HEAD + "qreg q[1]; rx(9^9^9^9) q[0];",
-    "", "OPENQASM 3.0;\nqubit q;", "\0" * 1000, "OPENQASM 2.0;\n" + "/*" * 1000,
+    "", "OPENQASM 3.0;\nqubit[20000000] q;", "\0" * 1000, "OPENQASM 2.0;\n" + "/*" * 1000,
 )  # fmt: skip
 _PIECES = ("'", '"', ";", "{", "}", "(", ")", "include ", "gate ", "qreg q[99];", "//", "\0", "^")
 

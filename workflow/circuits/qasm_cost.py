@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow.circuits import qpy_text
-from workflow.circuits.qasm3_text import as_version_2, is_version_3
+from workflow.circuits import qiskit_text
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
 from workflow.storage.memory import in_words
@@ -48,16 +47,20 @@ def parsable(path: Path) -> Parsable:
     """A file's circuit in OpenQASM 2, anew from its tokens, with an include of `LIBRARY` alone.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
-    beyond measure, or is not made of OpenQASM 2's tokens.
+    beyond measure, or is not made of OpenQASM 2's tokens; with the line where that is the file's.
     """
     try:
-        text = _content(path)
-        return _Reader().read(as_version_2(text) if is_version_3(text) else text)
+        content = _content(path)
+        form = qiskit_text.form_of(content)
+        if form is None:
+            return _Reader(lines=True).read(content.decode("utf-8", "replace"))
+        text = qiskit_text.as_version_2(content, form, _MOST_BYTES)
+        return _Reader(lines=False).read(text)
     except QasmError as error:
         raise QasmError(f"{path}: {error}") from None
 
 
-def _content(path: Path) -> str:
+def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
@@ -65,15 +68,14 @@ def _content(path: Path) -> str:
         raise QasmError(f"it cannot be read ({error})") from error
     if len(content) > _MOST_BYTES:
         raise QasmError(f"it has more than the {in_words(_MOST_BYTES)} that are allowed")
-    if content.startswith(qpy_text.MAGIC):
-        return qpy_text.as_version_2(content, _MOST_BYTES)
-    return content.decode("utf-8", "replace")
+    return content
 
 
 class _Reader:
     """One walk through a text, which counts what each statement adds."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: bool) -> None:
+        self.lines = lines
         self.bits = {"qreg": 0, "creg": 0}
         self.registers: dict[str, int] = {}
         self.sizes: dict[str, int] = {}
@@ -90,7 +92,8 @@ class _Reader:
             try:
                 self._take(statement.tokens)
             except QasmError as error:
-                raise QasmError(f"line {statement.line}: {error}") from None
+                where = f"line {statement.line}: " if self.lines else ""
+                raise QasmError(f"{where}{error}") from None
             parts.append(statement_text(statement, line))
             line = max(line, statement.line)
         if self.defined:

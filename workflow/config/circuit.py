@@ -23,8 +23,9 @@ class Circuit(Model):
 
     file: Path | None = Field(
         None,
-        description="OpenQASM 2 file, or one of OpenQASM 3 without classical control, or Qiskit's "
-        "QPY of one circuit, from Qiskit 1.3 on; a relative path starts where Snakemake runs.",
+        description="OpenQASM 2 file, or what qiskit-qasm3-import reads of OpenQASM 3, without "
+        "classical control, or Qiskit's QPY of one circuit, from Qiskit 1.3 on; a relative path "
+        "starts where Snakemake runs.",
     )
     name: CircuitName | None = Field(None, description="A circuit that is built here.")
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")

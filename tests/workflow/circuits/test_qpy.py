@@ -16,7 +16,7 @@ from qiskit.circuit.library import UnitaryGate
 from qiskit.quantum_info import Operator
 from scipy.stats import unitary_group
 
-from workflow.circuits import qpy_reader, qpy_text
+from workflow.circuits import qiskit_reader, qiskit_text
 from workflow.circuits.qiskit_circuits import CircuitError, load_circuit
 
 
@@ -66,13 +66,13 @@ def test_formats_that_may_hold_code_are_not_given_to_qiskit(
     def run(*_: object, **__: object) -> None:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(qpy_text.subprocess, "run", run)
+    monkeypatch.setattr(qiskit_text.subprocess, "run", run)
     content = written(circuit())
     for version in (1, 10, 12):
-        old = qpy_text.MAGIC + bytes([version]) + content[7:]
+        old = qiskit_text.MAGIC + bytes([version]) + content[7:]
         said = refused(tmp_path / "old.qpy", old)
         assert f"it is QPY of version {version}; version 13 (Qiskit 1.3) or newer is read" in said
-    assert "it is QPY of version 0" in refused(tmp_path / "short.qpy", qpy_text.MAGIC)
+    assert "it is QPY of version 0" in refused(tmp_path / "short.qpy", qiskit_text.MAGIC)
 
 
 def unbound() -> bytes:
@@ -132,8 +132,8 @@ def test_a_gate_of_the_library_that_takes_for_ever(
 ) -> None:
     """Its process ends by its limit of time, not ours."""
     slow = tmp_path / "slow.py"
-    slow.write_text(Path(qpy_reader.__file__).read_text().replace(
-        f"CPU_SECONDS = {qpy_reader.CPU_SECONDS}", "CPU_SECONDS = 1"
-    ).replace("programs = qpy", "while True: pass\n        programs = qpy"))  # fmt: skip
-    monkeypatch.setattr(qpy_reader, "__file__", str(slow))
+    slow.write_text(Path(qiskit_reader.__file__).read_text().replace(
+        f"CPU_SECONDS = {qiskit_reader.CPU_SECONDS}", "CPU_SECONDS = 1"
+    ).replace("circuit = _from_qpy", "while True: pass\n        circuit = _from_qpy"))  # fmt: skip
+    monkeypatch.setattr(qiskit_reader, "__file__", str(slow))
     assert "cannot read within" in refused(tmp_path / "slow.qpy", written(circuit()))

@@ -1,0 +1,95 @@
+"""From QPY or OpenQASM 3 on stdin to OpenQASM 2 on stdout, by Qiskit, in a process within limits.
+
+A file may say that it holds 2^32 qubits, or a gate of the library that takes hours to build, and
+nothing tells so before Qiskit has done it. It does it here, with so much memory, time and output.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import re
+import resource
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+MEMORY_BYTES = 1 << 30
+CPU_SECONDS = 60
+FAILED = 3
+"""Exit status where stderr ends with a line that says what Qiskit could not do."""
+_MOST_BITS = 4096
+"""Qubits and, apart, classical bits, as of a text in OpenQASM 2."""
+
+
+def main(form: str, most_bytes: int) -> int:
+    """Write the one circuit of a file; its measurements and barriers too, its global phase not."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.disable()  # trees of a parser are of many objects without cycles: a quarter of its time
+    from qiskit import qasm2
+
+    try:
+        content = sys.stdin.buffer.read()
+        circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
+        sys.stdout.write(qasm2.dumps(_in_one_register(circuit)))
+        sys.stdout.flush()
+    except BaseException as error:  # a panic in Rust is no Exception
+        sys.stderr.write(f"\n{_reason(error)}\n")
+        return FAILED
+    return 0
+
+
+def _from_qpy(content: bytes) -> QuantumCircuit:
+    from qiskit import QuantumCircuit, qpy
+
+    programs = qpy.load(io.BytesIO(content))
+    if len(programs) != 1 or not isinstance(programs[0], QuantumCircuit):
+        raise ValueError(f"it must hold one circuit, it holds {len(programs)} programs")
+    return programs[0]
+
+
+def _from_text(content: bytes) -> QuantumCircuit:
+    from qiskit import qasm3
+
+    return qasm3.loads(content.decode("utf-8", "replace"))
+
+
+def _in_one_register(circuit: QuantumCircuit) -> QuantumCircuit:
+    """The same circuit, its qubits in one register and its bits in another.
+
+    A qubit may be in several registers (``let`` of OpenQASM 3), and Qiskit writes each of them as
+    qubits of its own.
+    """
+    from qiskit import QuantumCircuit
+    from qiskit.circuit import ControlFlowOp
+
+    for bits, what in ((circuit.num_qubits, "qubits"), (circuit.num_clbits, "classical bits")):
+        if bits > _MOST_BITS:
+            raise ValueError(f"it declares more than {_MOST_BITS} {what}")
+    for instruction in circuit.data:
+        if isinstance(instruction.operation, ControlFlowOp):
+            name = instruction.operation.name
+            raise ValueError(f"{name} is classical control, which is not a unitary evolution")
+    one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
+    one.compose(circuit, inplace=True)
+    return one
+
+
+def _reason(error: BaseException) -> str:
+    """What Qiskit says, in one line, with the place in a text where the parser knows it."""
+    token = getattr(next(iter(getattr(error.__cause__, "args", ())), None), "offendingToken", None)
+    if token is not None:  # of ANTLR, which says nothing itself
+        return f"line {token.line}, column {token.column}: unexpected {token.text!r:.60}"
+    # Colours and frames that a reader draws around what it says are not part of that.
+    said = re.sub("\x1b\\[[0-9;]*m|[\u2500-\u257f]", "", str(next(iter(error.args), "")))
+    said = " ".join(said.split()) or type(error).__name__
+    return re.sub(r"^L?(\d+)[,:]C?(\d+): ", r"line \1, column \2: ", said)[:300]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,96 @@
+"""Circuits in Qiskit's QPY or OpenQASM 3 as OpenQASM 2, which is counted and read as any other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from workflow.circuits import qiskit_reader
+from workflow.circuits.qasm_text import QasmError
+from workflow.storage.memory import in_words
+
+MAGIC = b"QISKIT"
+"""The first bytes of a QPY file; the next one is the version of the format."""
+OLDEST_VERSION = 13
+"""That of Qiskit 1.3. Expressions in older files are text for Python's eval or a symengine archive,
+by which a file may run code (CVE-2025-2000); they are not read, whatever Qiskit is here."""
+_LONGEST_S = 300
+"""Wall-clock seconds on a machine under load; `qiskit_reader` limits processor time itself."""
+_VERSION_3 = re.compile(rb"(?:\s|//[^\n]*+|/\*.*?\*/)*+OPENQASM\s+3\b", re.DOTALL)
+_NAMES = {"qpy": "QPY", "qasm3": "OpenQASM 3"}
+_READ = {
+    "qpy": "",
+    "qasm3": "; what is read: registers, gates of stdgates.inc and of definitions, modifiers of "
+    "both, measurements, and angles made of numbers by + - * /",
+}
+"""What a message that quotes Qiskit adds: it names what it does not read, not what it does."""
+
+
+def form_of(content: bytes) -> str | None:
+    """The form that Qiskit reads in a process of its own: ``qpy``, ``qasm3``, or none of them."""
+    if content.startswith(MAGIC):
+        return "qpy"
+    return "qasm3" if _VERSION_3.match(content) else None
+
+
+@lru_cache(maxsize=4)
+def as_version_2(content: bytes, form: str, most_bytes: int) -> str:
+    """The circuit of a file in OpenQASM 2, up to a global phase.
+
+    Angles within 1e-12 of a simple fraction of pi become that, as Qiskit writes them.
+
+    Raises QasmError for QPY of an older format, of several circuits or none, and for a circuit that
+    has unbound parameters or classical control, is damaged or says what Qiskit does not read, or
+    takes more memory, time or text than is allowed.
+    """
+    if form == "qpy":
+        _check_version(content)
+    name = _NAMES[form]
+    with tempfile.TemporaryFile() as said:
+        done = _read(content, form, most_bytes, said.fileno())
+        if done is None:
+            raise QasmError(f"it is {name} that Qiskit did not read in {_LONGEST_S} s")
+        if done.returncode == qiskit_reader.FAILED:
+            last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise QasmError(
+                f"it is {name} that cannot be read as a circuit: {''.join(last)}{_READ[form]}"
+            )
+        if done.returncode:
+            raise QasmError(
+                f"it is {name} that Qiskit cannot read within "
+                f"{in_words(qiskit_reader.MEMORY_BYTES)} of memory, {qiskit_reader.CPU_SECONDS} s "
+                f"and {in_words(most_bytes)} of text"
+            )
+        said.seek(0)
+        return said.read().decode()
+
+
+def _check_version(content: bytes) -> None:
+    version = content[len(MAGIC)] if len(content) > len(MAGIC) else 0
+    if version < OLDEST_VERSION:
+        raise QasmError(
+            f"it is QPY of version {version}; version {OLDEST_VERSION} (Qiskit 1.3) or newer is "
+            "read, because files of older ones may hold code that runs; write the circuit by "
+            "qiskit.qasm2.dump"
+        )
+
+
+def _read(
+    content: bytes, form: str, most_bytes: int, said: int
+) -> subprocess.CompletedProcess[bytes] | None:
+    """The process that read the content and wrote to ``said``; none where it took too long."""
+    command = [sys.executable, "-P", str(Path(qiskit_reader.__file__)), form, str(most_bytes)]
+    # Threads of BLAS, of which nothing here needs one, would count against its memory.
+    environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    try:
+        return subprocess.run(
+            command, input=content, stdout=said, stderr=subprocess.PIPE, check=False,
+            timeout=_LONGEST_S, env=environ,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
