@@ -26,7 +26,7 @@ class OperandTraits:
     that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
     has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync,
     ``odd_pitch`` that its lines are an odd number of complex64 apart, so that TMA reads the even
-    and the odd ones by a map each.
+    and the odd ones by a map each, ``odd_batches`` that products are too.
     """
 
     copyable: bool = True
@@ -37,14 +37,26 @@ class OperandTraits:
     conjugated: bool = False
     copied: bool = False
     odd_pitch: bool = False
+    odd_batches: bool = False
 
     def readable(self, beside: OperandTraits) -> bool:
         """Return whether it can be a row operand in place, next to this column operand.
 
-        conj(X) Y is computed as conj(X conj(Y)), which needs a Y that is not packed yet.
+        conj(X) Y is computed as conj(X conj(Y)), which needs a Y that is not packed yet. So do odd
+        batches of an m-major X, with a Y of each product: packing exchanges its k.
         """
-        addressable = self.copyable or self.odd_pitch
-        return addressable and not self.packed and not (self.conjugated and beside.packed)
+        addressable = (self.copyable or self.odd_pitch) and not self.packed
+        exchanges = self.exchanges_k and not beside.batched
+        return (
+            addressable
+            and not exchanges
+            and not (beside.packed and (self.conjugated or self.exchanges_k))
+        )
+
+    @property
+    def exchanges_k(self) -> bool:
+        """Whether k changes places in every second product, where it is read in place."""
+        return self.odd_batches and not self.k_major
 
     @property
     def fusable(self) -> bool:
@@ -149,6 +161,7 @@ def candidates(
                     # Rows of A are the columns of A^H, conjugated: one set of planes is enough.
                     conjugate_y=sizes.triangle and storage == "planar",
                     odd_pitch=storage == "fp32" and rows.odd_pitch,
+                    odd_batches=storage == "fp32" and rows.odd_batches,
                 )  # fmt: skip
                 # A pack kernel that packs rows packs columns as well.
                 fusable = (
@@ -258,5 +271,9 @@ def adapted(
     rows_unpacked = plan.storage == "fp32" or rows.packed
     fused = plan.fused_pack and rows_unpacked and columns.fusable
     odd_pitch = plan.storage == "fp32" and rows.odd_pitch
-    plan = replace(plan, k_major=contiguous, fused_pack=fused, odd_pitch=odd_pitch)
+    odd_batches = plan.storage == "fp32" and rows.odd_batches
+    fused = fused and not (odd_batches and rows.exchanges_k)
+    plan = replace(
+        plan, k_major=contiguous, fused_pack=fused, odd_pitch=odd_pitch, odd_batches=odd_batches
+    )
     return replace(choice, plan=plan)

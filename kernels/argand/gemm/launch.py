@@ -151,8 +151,9 @@ class GemmLaunch:
             plan.fused_pack or self._one_operand
         )
         packed_here = [(rows, False)] * planar + [(columns, flip_result)] * self._packs_columns
+        exchanges_k = plan.odd_batches and not plan.k_major
         sources = [
-            PackSource(x.layout, x.half, x.conjugated != flip)
+            PackSource(x.layout, x.half, x.conjugated != flip, exchanges_k)
             for x, flip in packed_here
             if x.layout is not None
         ]

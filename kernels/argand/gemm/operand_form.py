@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argand.gemm.candidates import OperandTraits
-from argand.gemm.sm90_form import copyable, has_odd_pitch
+from argand.gemm.sm90_form import copyable, has_odd_batches, has_odd_pitch
 from argand.runtime.layout import Layout, is_k_major
 
 
@@ -33,5 +33,5 @@ class OperandForm:
         return OperandTraits(
             copyable(self.layout), is_k_major(self.layout), self.half,
             batched=self.batched, conjugated=self.conjugated,
-            odd_pitch=has_odd_pitch(self.layout),
+            odd_pitch=has_odd_pitch(self.layout), odd_batches=has_odd_batches(self.layout),
         )  # fmt: skip

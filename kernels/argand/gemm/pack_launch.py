@@ -80,18 +80,20 @@ class PackSource:
     """An operand to pack: its layout, and what packing does beside rounding.
 
     ``layout`` is rows by k, complex64, or uint32 pairs of 16 bits with ``half``; a batch stride of
-    0 packs it once. ``flip`` conjugates.
+    0 packs it once. ``flip`` conjugates; ``exchanges_k`` is that of `PackPlan`.
     """
 
     layout: Layout
     half: bool = False
     flip: bool = False
+    exchanges_k: bool = False
 
     def plan(self, precision: Precision) -> PackPlan:
         """Return how the pack kernel reads it."""
         along_k = is_k_major(self.layout)
         rows = panel_rows(precision, self.half, pitch_of(self.layout.columns))
-        return PackPlan(self.half, along_k, 2 if self.layout.in_pairs(along_k) else 1, rows)
+        vector = 2 if self.layout.in_pairs(along_k) else 1
+        return PackPlan(self.half, along_k, vector, rows, self.exchanges_k)
 
 
 class PackLaunch:

@@ -31,19 +31,21 @@ class PackPlan:
 
     ``half_source`` says that it holds pairs of 16 bits, ``k_major`` that k is its contiguous axis,
     ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs a
-    `TILE` of ``rows`` by `depth` k; the blocks of the same rows are a panel.
+    `TILE` of ``rows`` by `depth` k; the blocks of the same rows are a panel. ``exchanges_k`` has
+    k = 2 i and 2 i + 1 change places in every second matrix, as beside an X of odd batches.
     """
 
     half_source: bool = False
     k_major: bool = True
     vector: int = 1
     rows: int = 64
+    exchanges_k: bool = False
 
     @property
     def symbol(self) -> str:
         """The plan in the kernel's name."""
         layout = f"{'k' if self.k_major else 'm'}{'h' if self.half_source else 's'}{self.vector}"
-        return f"{layout}x{self.rows}"
+        return f"{layout}x{self.rows}" + "e" * self.exchanges_k
 
     @property
     def blocks_per_sm(self) -> int:
@@ -140,6 +142,7 @@ def _members(precision: Precision, plan: PackPlan) -> str:
         "vector": plan.vector,
         "rows": plan.rows,
     }
+    fields |= {"exchanges_k": "true"} if plan.exchanges_k else {}
     return ", ".join(f".{name} = {value}" for name, value in fields.items())
 
 

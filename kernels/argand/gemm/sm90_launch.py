@@ -1,8 +1,6 @@
-"""Launches of the wgmma family: tensor maps and arguments."""
+"""Launches of the wgmma family: their arguments; `gemm.sm90_maps` makes the tensor maps."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from argand.device import Device
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
@@ -13,23 +11,17 @@ from argand.gemm.sm90_form import (
     with_epilogue,
     with_tma_epilogue,
 )
-from argand.gemm.sm90_plan import (
-    STORE_SIDE,
-    WARP,
-    WARPGROUP,
-    WGMMA_ARGUMENTS,
-    WgmmaPlan,
-    wgmma_kernel_name,
-    wgmma_source,
-)
+from argand.gemm.sm90_maps import WgmmaMaps
+from argand.gemm.sm90_plan import WARP, WARPGROUP, WgmmaPlan
 from argand.gemm.sm90_scheduler import Tiles, Workspace
+from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
-from argand.runtime.tensor_map import ALIGNMENT, TensorMap, tensor_map
+from argand.runtime.tensor_map import ALIGNMENT
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 _FUSED_PACK_ARGUMENTS = (
@@ -69,7 +61,7 @@ class WgmmaLaunch:
         workspace: Workspace = Workspace(),  # noqa: B008
     ) -> None:
         plan = with_tma_epilogue(plan, precision, out, device.require_arch())
-        self._precision, self._problem, self._x, self._out = precision, problem, x, out
+        self._precision, self._problem, self._out = precision, problem, out
         tiles = Tiles(
             -(-problem.rows // plan.block_m), -(-problem.columns // plan.block_n),
             problem.batch * problem.split_k_slices, plan.triangle,
@@ -96,6 +88,7 @@ class WgmmaLaunch:
         spill = self._reserve_spill(base)
         values = self._arguments(c, spill) | packing | throttle
         shared_bytes = self.plan.shared_bytes(precision)
+        self._maps = WgmmaMaps(precision, self.plan, problem, x, out)
         kernel = PendingKernel(
             wgmma_source(precision, self.plan), device.target,
             wgmma_kernel_name(precision, self.plan), shared_bytes,
@@ -104,7 +97,7 @@ class WgmmaLaunch:
         self.kernels = [
             BoundKernel(
                 kernel, blocks, self.plan.threads, Arguments(_DTYPE, values | changed),
-                maps=self._maps(), shared_bytes=shared_bytes,
+                maps=self._maps.makers, shared_bytes=shared_bytes, waits=not self.plan.fused_pack,
             )
             for blocks, changed in schedule.launches()
         ]  # fmt: skip
@@ -192,14 +185,6 @@ class WgmmaLaunch:
             "spill_pairs_n": spill.in_pairs(along_columns=True),
         }  # fmt: skip
 
-    def _maps(self) -> tuple[Callable[[int], TensorMap], ...]:
-        """Return what makes the tensor maps of X, Y and the result."""
-        x = self._x_planes_map if self._x is None else self._interleaved_map
-        if self.plan.tma_epilogue:
-            return x, self._y_map, self._out_map
-        # A kernel with neither a TMA epilogue nor odd lines does not read the third map.
-        return x, self._y_map, self._odd_lines_map if self.plan.odd_pitch else self._y_map
-
     def addresses(
         self, rows: Address, columns: Address, c: Address, out: Address,
         descale: tuple[Address, Address] | None = None,
@@ -225,73 +210,4 @@ class WgmmaLaunch:
             members["spill"] = Address(BaseAddress.MEMORY, self._spill_offset)
         if descale is not None:
             members["x_descale"], members["y_descale"] = descale
-        return members, (rows, columns, self._third_address(rows, columns, out))
-
-    def _third_address(self, rows: Address, columns: Address, out: Address) -> Address:
-        if self.plan.odd_pitch:
-            _, _, stride, _ = self._lines()
-            return Address(rows.base, rows.offset + (stride - 1) * 8)
-        return out if self.plan.tma_epilogue else columns
-
-    def _lines(self) -> tuple[int, int, int, int]:
-        """Return length, number and distance of an interleaved X's lines, and those of a box."""
-        x, plan = self._x, self.plan
-        assert x is not None
-        if plan.k_major:
-            return x.columns, x.rows, x.row_stride, plan.block_m
-        return x.rows, x.columns, x.column_stride, plan.depth
-
-    def _interleaved_map(self, address: int) -> TensorMap:
-        length, lines, stride, box = self._lines()
-        if self.plan.odd_pitch:
-            return self._lines_map(address, length, lines - lines // 2, 2 * stride, box // 2)
-        return self._lines_map(address, length, lines, stride, box)
-
-    def _odd_lines_map(self, address: int) -> TensorMap:
-        """Return the map of every second line, from one element before the line of number 1 on."""
-        length, lines, stride, box = self._lines()
-        return self._lines_map(address, length + 1, lines // 2, 2 * stride, box // 2)
-
-    def _lines_map(self, address: int, length: int, lines: int, stride: int, box: int) -> TensorMap:
-        assert self._x is not None
-        item = self.plan.x_element_bytes(self._precision)
-        batches = self._problem.batch if self._problem.x_batched else 1
-        return tensor_map(
-            address, item, (length, lines, batches),
-            (stride * item, (self._x.batch_stride or stride) * item),
-            (self.plan.x_swizzle_elements(self._precision), box, 1), 128,
-        )  # fmt: skip
-
-    def _out_map(self, address: int) -> TensorMap:
-        out = self._out
-        fast, slow, stride = (
-            (out.rows, out.columns, out.column_stride) if self.plan.out_m_major
-            else (out.columns, out.rows, out.row_stride)
-        )  # fmt: skip
-        products = self._problem.batch * self._problem.split_k_slices
-        return tensor_map(
-            address, out.item, (fast, slow, products),
-            (stride * out.item, (out.batch_stride or stride) * out.item),
-            (STORE_SIDE, STORE_SIDE, 1), 128,
-        )  # fmt: skip
-
-    def _x_planes_map(self, address: int) -> TensorMap:
-        problem = self._problem
-        return self._planes_map(address, problem.rows, problem.x_batched, self.plan.block_m)
-
-    def _y_map(self, address: int) -> TensorMap:
-        problem = self._problem
-        return self._planes_map(address, problem.columns, problem.y_batched, self.plan.block_n)
-
-    def _planes_map(self, address: int, rows: int, batched: bool, block_rows: int) -> TensorMap:
-        item = self._precision.operand.bytes
-        terms = self._precision.terms
-        pitch = pitch_of(self._problem.k) * terms
-        row_bytes = pitch * item
-        batches = self._problem.batch if batched else 1
-        return tensor_map(
-            address, item, (pitch, rows, 2, batches),
-            (row_bytes, rows * row_bytes, 2 * rows * row_bytes),
-            (self.plan.box_depth(self._precision) * terms, block_rows, 2, 1),
-            self.plan.box_row_bytes(self._precision),
-        )  # fmt: skip
+        return members, self._maps.addresses(rows, columns, out)

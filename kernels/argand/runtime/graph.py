@@ -58,8 +58,10 @@ class LaunchGraph:
             for number, kernel in enumerate(kernels):
                 node, waits = kernel.node(), range(number)[-1:] if after is None else after[number]
                 before = [self._nodes[other][0] for other in waits]
-                made = _made(driver.cuGraphAddKernelNode(graph, before, len(before), node))
+                made = _made(driver.cuGraphAddKernelNode(graph, None, 0, node))
                 self._nodes.append((made, node))
+                edges, count = [_edge(kernel) for _ in before], len(before)
+                _made(_add_dependencies(graph, before, [made] * count, edges, count))
             self._started = _made(driver.cuGraphInstantiate(graph, 0))
         finally:
             driver.cuThreadExchangeStreamCaptureMode(mode)
@@ -74,6 +76,19 @@ class LaunchGraph:
         ensure_context()
         for node, arguments in self._nodes:
             _made(driver.cuGraphExecKernelNodeSetParams(self._started, node, arguments))
+
+
+# CUDA 12 has two functions, of which the second takes the kinds of edges.
+_add_dependencies = getattr(driver, "cuGraphAddDependencies_v2", driver.cuGraphAddDependencies)
+
+
+def _edge(kernel: BoundKernel) -> Any:
+    """Return the kind of an edge to a kernel: it waits itself, or the driver starts it later."""
+    found = driver.CUgraphEdgeData()
+    if kernel.waits:
+        found.type = int(driver.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC)
+        found.from_port = driver.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+    return found
 
 
 def _made(answer: tuple[Any, ...]) -> Any:

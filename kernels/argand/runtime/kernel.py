@@ -41,6 +41,8 @@ class BoundKernel:
         shared_bytes: dynamic shared memory of a block.
         cooperative: blocks wait for each other, so all must be resident. The driver starts none
             before all fit, and refuses a grid that never fits the device.
+        waits: the kernel itself waits for the one before (`device/dependent_launch.cuh`), so in a
+            graph it may begin while that one ends.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class BoundKernel:
         maps: Sequence[Callable[[int], TensorMap]] = (),
         shared_bytes: int = 0,
         cooperative: bool = False,
+        waits: bool = False,
     ) -> None:
         self._kernel = kernel  # whose module must stay loaded
         self._grid = (blocks, 1, 1, threads, 1, 1, shared_bytes)
@@ -73,6 +76,8 @@ class BoundKernel:
         kernel_params = int(self._pointers.ctypes.data)
         #: Whether it is a cooperative launch.
         self.cooperative = cooperative
+        #: Whether the kernel itself waits for the one before.
+        self.waits = waits
         self._end = (kernel_params,) if cooperative else (kernel_params, 0)
         driver = cupy.cuda.driver
         self._call = driver.launchCooperativeKernel if cooperative else driver.launchKernel

@@ -37,9 +37,8 @@ from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_plan import (
     WgmmaPlan,
     is_legal,
-    wgmma_kernel_name,
-    wgmma_source,
 )
+from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.precision import ROUNDINGS, Precision
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE

@@ -68,7 +68,14 @@ def assert_right(cp: Any, a: Any, b: Any, precision: str, **how: Any) -> None:
 @pytest.mark.parametrize("precision", IN_PLACE)
 @pytest.mark.parametrize(
     "shape",
-    [(1, 130, 70, 67), (1, 67, 200, 40), (2, 68, 201, 41), (3, 90, 65, 80), (1, 3, 33, 1031)],
+    [
+        (1, 130, 70, 67),
+        (1, 67, 200, 40),
+        (2, 68, 201, 41),
+        (3, 90, 65, 80),
+        (5, 131, 67, 81),
+        (1, 3, 33, 1031),
+    ],
     ids=str,
 )
 def test_every_candidate(
@@ -80,7 +87,10 @@ def test_every_candidate(
     b = odd_view(cp, normal(rng, batch, k, n), n + 4 - n % 2 + 1)
     a, b = (x[0] for x in (a, b)) if batch == 1 else (a, b)
     every = odd_choices(cp, precision, a, b)
-    assert {x.swapped for x in every} or batch % 2  # else batches are an odd distance apart
+    assert {x.swapped for x in every} == {False, True}
+    # Products are an odd distance apart where there are as many lines as that.
+    odd = {x.swapped for x in every if x.plan is not None and x.plan.odd_batches}
+    assert odd == ({x for x, lines in ((False, m), (True, k)) if lines % 2} if batch > 1 else set())
     for choice in every:
         with overridden(choice), launched() as names:
             assert_right(cp, a, b, precision)
@@ -144,18 +154,20 @@ def test_a_long_k_and_many_tiles(
 
 def test_a_plan_that_shifts_no_odd_line_is_wrong(cp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second map begins one element early; without that every odd row is off."""
-    from argand.gemm.sm90_launch import WgmmaLaunch
+    from argand.gemm.sm90_maps import WgmmaMaps
 
     rng = np.random.default_rng(3)
     a, b = (cp.asarray(normal(rng, *s)) for s in ((71, 35), (35, 69)))
     choice = odd_choices(cp, "tf32", a, b)[0]
     with overridden(choice):
         right = gemm(a, b, precision="tf32")
-        whole = WgmmaLaunch._third_address
-        monkeypatch.setattr(
-            WgmmaLaunch, "_third_address",
-            lambda *x: whole(*x)._replace(offset=whole(*x).offset + 16),
-        )  # fmt: skip
+        whole = WgmmaMaps.addresses
+
+        def unshifted(*given: Any) -> Any:
+            x, y, odd = whole(*given)
+            return x, y, odd._replace(offset=odd.offset + 16)
+
+        monkeypatch.setattr(WgmmaMaps, "addresses", unshifted)
         from tests.kernels.runtime.graph_cases import forget_calls
 
         forget_calls()
@@ -163,3 +175,36 @@ def test_a_plan_that_shifts_no_odd_line_is_wrong(cp: Any, monkeypatch: pytest.Mo
     forget_calls()
     assert bool((wrong[::2] == right[::2]).all())
     assert not bool((wrong[1::2] == right[1::2]).any())
+
+
+@pytest.mark.parametrize("precision", IN_PLACE)
+@pytest.mark.parametrize("op_a", OPS)
+@pytest.mark.parametrize("op_b", OPS)
+def test_odd_batches_with_alpha_and_beta(
+    cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
+) -> None:
+    """Products an odd number of elements apart, by every epilogue."""
+    batch, m, n, k = 3, 69, 45, 51
+    a, b, c = (normal(rng, batch, *x) for x in ((m, k), (k, n), (m, n)))
+    stored_a, stored_b = stored(a, op_a), stored(b, op_b)
+    tiles = set()
+    for choice in odd_choices(cp, precision, cp.asarray(a), cp.asarray(b)):
+        assert choice.plan is not None
+        assert choice.plan.odd_batches
+        kind = (choice.swapped, choice.plan.block_m)
+        if kind in tiles:
+            continue
+        tiles.add(kind)
+        with overridden(choice):
+            check(
+                cp, stored_a, stored_b, c, op_a=op_a, op_b=op_b, precision=precision,
+                alpha=0.5 - 2j, beta=-1.25 + 0.75j,
+            )  # fmt: skip
+    assert len(tiles) == 4
+
+
+def test_one_operand_of_odd_batches_beside_a_shared_one(cp: Any, rng: np.random.Generator) -> None:
+    """Packing cannot exchange the k of planes that all products share: X is packed too."""
+    a, b = (cp.asarray(normal(rng, *x)) for x in ((51, 69), (3, 51, 45)))
+    assert not any(x.swapped for x in odd_choices(cp, "tf32", a.T, b))
+    assert_right(cp, a.T, b, "tf32")

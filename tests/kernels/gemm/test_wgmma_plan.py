@@ -19,9 +19,8 @@ from argand.gemm.sm90_plan import (
     WgmmaPlan,
     check_wgmma_plan,
     is_legal,
-    wgmma_kernel_name,
-    wgmma_source,
 )
+from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.runtime.compiler import CompileError, compile_cubin
 from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError

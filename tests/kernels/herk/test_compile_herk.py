@@ -12,7 +12,8 @@ from argand.gemm.candidates import GemmSizes, OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import GemmPlan, gemm_source, kernel_name
-from argand.gemm.sm90_plan import WgmmaPlan, is_legal, wgmma_kernel_name, wgmma_source
+from argand.gemm.sm90_plan import WgmmaPlan, is_legal
+from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.herk.kernel_sources import (
     FinishName,
     finish_name,

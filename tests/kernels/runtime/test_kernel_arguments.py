@@ -9,7 +9,7 @@ from argand.gates.source import ARGUMENTS as GATE_ARGUMENTS
 from argand.gemm.pack_plan import PACK_SOURCE
 from argand.gemm.scan_plan import SCAN_ARGUMENTS
 from argand.gemm.sm80_plan import ARGUMENTS
-from argand.gemm.sm90_plan import WGMMA_ARGUMENTS
+from argand.gemm.sm90_source import WGMMA_ARGUMENTS
 from argand.runtime.arguments import Arguments, Fields, arguments_dtype, size_check
 from argand.runtime.compiler import CompileError, compile_cubin
 

@@ -10,6 +10,7 @@
 // launch before.
 #pragma once
 #include "device/clock.cuh"
+#include "device/dependent_launch.cuh"
 #include "pack_tile.cuh"
 
 constexpr long long kAbsmaxTimeout = 1000000;  // nanoseconds
@@ -176,6 +177,7 @@ __device__ __forceinline__ void load_to_shared(const PackArguments& args,
 template <PackPlan plan>
 __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 first, float2* tile,
                                             uint32* row_absmax) {
+    let_next_kernel_begin();
     load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
     __syncthreads();
     if (plan.scaled && args.exchange_absmax) {
@@ -200,7 +202,9 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         float re[kElements], im[kElements];
 #pragma unroll
         for (int e = 0; e < kElements; ++e) {
-            const float2 x = tile[shared_offset<plan>(row, PlaneVector<plan>::k_of(vector, e))];
+            int from = PlaneVector<plan>::k_of(vector, e);
+            if constexpr (plan.exchanges_k) from ^= position.batch & 1;
+            const float2 x = tile[shared_offset<plan>(row, from)];
             re[e] = plan.scaled ? x.x * scale : x.x;
             im[e] = x.y * imaginary_scale;
         }

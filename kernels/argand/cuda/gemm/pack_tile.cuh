@@ -16,6 +16,8 @@ struct PackPlan {
     bool k_major;      // k is the contiguous axis of the source, else the rows are
     int vector;        // complex numbers of one load: 2 where all are aligned to it
     int rows;          // of a tile, and of a panel
+    // k = 2 i and 2 i + 1 change places in every second matrix (sm90_plan.cuh: odd_batches).
+    bool exchanges_k = false;
     constexpr int tile_k() const { return kPackTileElements / rows; }
     // In shared memory a gap follows every eight k, and the pitch of rows is odd, so that loads and
     // stores along rows and along k have at most two-way bank conflicts.

@@ -58,12 +58,19 @@ __device__ __forceinline__ AccumulatorMemory<plan> partial_memory(const WgmmaArg
     return {args.partials + offset + 2 * thread, plan.block_n, 2, true, true};
 }
 
+// The row of Z that is the first of a warp's.
+template <WgmmaPlan plan>
+__device__ __forceinline__ int first_row(const WgmmaTile& tile, int warp_index) {
+    const int row = tile.m0 + warp_row<plan>(warp_index);
+    return plan.odd_batches && plan.rows_by_parity() ? row ^ (tile.batch & 1) : row;
+}
+
 // The place of a tile in `spill`.
 template <WgmmaPlan plan>
 __device__ __forceinline__ AccumulatorMemory<plan> spill_memory(const WgmmaArguments& args,
                                                                 const WgmmaTile& tile, int thread) {
     using Memory = AccumulatorMemory<plan>;
-    const int lane = thread % kWarp, row0 = tile.m0 + warp_row<plan>(thread / kWarp);
+    const int lane = thread % kWarp, row0 = first_row<plan>(tile, thread / kWarp);
     constexpr int kStep = plan.rows_by_parity() ? 2 : 1;
     const bool vectorized =
         args.spill_pairs_n && row0 + 15 * kStep < args.m && tile.n0 + plan.block_n <= args.n;

@@ -62,7 +62,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
         reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
-        const int row0 = tile.m0 + warp_row<plan>(warp_index);
+        const int row0 = first_row<plan>(tile, warp_index);
         if constexpr (plan.overlapped_stages > 0) {
             deferred.defer(args, tile, mainloop.re, mainloop.im);
             tma_store_boxes<plan, 0, kStoreBoxes<plan> / 2, 0>(args, out_map, tile, base,
@@ -82,10 +82,14 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
 }
 
 // The kernel: initializes the mbarriers and gives each warpgroup its role. `out_map` is that of Z
-// for a TMA epilogue; an X of odd pitch, which has none, gives the map of its odd lines there.
+// for a TMA epilogue; an X of odd pitch, which has none, gives the map of its odd lines there. Only
+// a plan with odd batches reads the last two maps.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorMap& y_map,
-                                           const TensorMap& out_map, const WgmmaArguments& args) {
+                                           const TensorMap& out_map, const WgmmaArguments& args,
+                                           const TensorMap& odd_batch_even,
+                                           const TensorMap& odd_batch_odd) {
+    static_assert(!plan.odd_batches || plan.odd_pitch, "odd batches are of an odd pitch");
     static_assert(plan.block_k % plan.mma_k() == 0, "a k-tile must be whole MMAs");
     static_assert(
         plan.producer_registers() + plan.consumer_warpgroups * plan.consumer_registers() <=
@@ -102,6 +106,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     extern __shared__ unsigned char memory[];
     // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
     const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
+    let_next_kernel_begin();
     if (threadIdx.x == 0) {
         Ring<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
@@ -126,7 +131,8 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
     if (role == plan.consumer_warpgroups) {
         warpgroup_reg_dealloc<plan.producer_registers()>();
-        if (threadIdx.x % kWarpgroupThreads == 0) produce<plan>(x_map, y_map, out_map, args, base);
+        if (threadIdx.x % kWarpgroupThreads == 0)
+            produce<plan>(x_map, y_map, {x_map, out_map, odd_batch_even, odd_batch_odd}, args, base);
         if constexpr (plan.fused_pack) {
             if (threadIdx.x % kWarpgroupThreads < kWarp) {
                 reset_pack_counts<plan>(args);

@@ -71,6 +71,10 @@ struct WgmmaPlan {
     // strides of 16 bytes, so it reads the even lines by one map and the odd ones by another, which
     // begins one element early. In the tile odd lines come first, one element further along.
     bool odd_pitch = false;
+    // Then: products are an odd number of elements apart too, so in every second one it is the even
+    // lines that begin within 16 bytes. Odd and even change places there, in the tile's lines, and
+    // with them rows (k-major) or k (else; packing exchanges the k of Y alike).
+    bool odd_batches = false;
 
     constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
     constexpr int threads() const { return kWarpgroupThreads * (consumer_warpgroups + 1); }

@@ -2,6 +2,7 @@
 // fills the ring of stages by TMA, ahead of the consumer warpgroups. Each stage waits for its
 // `empty` mbarrier; TMA completes its `full` mbarrier.
 #pragma once
+#include "device/dependent_launch.cuh"
 #include "sm90_fused_pack.cuh"
 #include "sm90_ring.cuh"
 #include "sm90_throttle.cuh"
@@ -19,7 +20,7 @@ __device__ __forceinline__ void load_planes(uint32 target, const TensorMap& map,
 
 // Loads the tile of an interleaved X of odd pitch: of each swizzled column of the tile the odd
 // lines, then the even ones, and of the odd ones, which lie one element further, a column more. `k`
-// and `row` are even, so a line has the parity that it has in X.
+// and `row` are even, so a line has the parity that it has in X. Odd are those within 16 bytes.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void load_lines_by_parity(uint32 target, const TensorMap& even_map,
                                                      const TensorMap& odd_map, uint32 mbarrier,
@@ -37,16 +38,26 @@ __device__ __forceinline__ void load_lines_by_parity(uint32 target, const Tensor
              batch);
 }
 
+// The maps of an interleaved X of odd pitch: of lines at whole 16 bytes and of those within, in
+// every product, or in the even and in the odd ones.
+struct LineMaps {
+    const TensorMap &even, &odd, &odd_batch_even, &odd_batch_odd;
+};
+
 // Fills the stages of one work item after another. One thread.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap& y_map,
-                                        const TensorMap& odd_x_map, const WgmmaArguments& args,
+                                        const LineMaps& maps, const WgmmaArguments& args,
                                         uint32 base) {
     Ring<plan> ring(base, 1);
     WgmmaWork work;
     // Only data-parallel tiles are throttled.
     const uint32 throttled = args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;
     bool waits = true;
+    // The kernel before packs planes, and uses counters where it packs both operands. An X in place
+    // is the caller's, so its first tile is loaded meanwhile.
+    bool packing = true;
+    if constexpr (plan.storage == Storage::planar) wait_for_kernel_before();
     for (uint32 work_index = 0;; ++work_index) {
         const bool more = schedule_work<plan>(args, work_index, work);
         publish_work(ring.work_slot(work_index), work_index, work, more);
@@ -71,8 +82,11 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                 load_planes<plan, plan.x_plane_bytes()>(ring.x_tile(), x_map, ring.full(), k,
                                                         tile.m0, x_batch);
             } else if constexpr (plan.odd_pitch) {
-                load_lines_by_parity<plan>(ring.x_tile(), x_map, odd_x_map, ring.full(), k, tile.m0,
-                                           x_batch);
+                const bool odd = plan.odd_batches && x_batch % 2 != 0;
+                load_lines_by_parity<plan>(
+                    ring.x_tile(), odd ? maps.odd_batch_even : maps.even,
+                    odd ? maps.odd_batch_odd : maps.odd, ring.full(), k, tile.m0,
+                    plan.odd_batches ? x_batch / 2 : x_batch);
             } else if constexpr (plan.x_k_major) {
 #pragma unroll
                 for (int i = 0; i < plan.block_k / plan.x_swizzle_elements(); ++i) {
@@ -94,6 +108,10 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                         work_index * Panels<plan>(args).k_blocks + packed_k_block);
                     wait_for_packed<plan>(args, panel, packed_k_block);
                 }
+            }
+            if (plan.storage != Storage::planar && packing) {
+                wait_for_kernel_before();
+                packing = false;
             }
             load_planes<plan, plan.y_plane_bytes()>(ring.y_tile(), y_map, ring.full(), k, tile.n0,
                                                     y_batch);

@@ -1,0 +1,109 @@
+"""Source of the kernels of the wgmma family. Nothing here needs a GPU or CuPy."""
+
+from __future__ import annotations
+
+from argand.gemm.sm80_plan import precision_fields
+from argand.gemm.sm90_epilogue import LETTERS
+from argand.gemm.sm90_plan import SPILL_COLUMNS, SPILL_INTERVAL, WgmmaPlan
+from argand.precision import Precision
+from argand.runtime.arguments import size_check
+from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
+
+
+def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
+    """Return the kernel's symbol."""
+    layout = {"fp32": "s", "half": "h", "planar": "p"}[plan.storage] + "k" * plan.k_major
+    layout += "h" * plan.half_output + "p" * plan.prescaled
+    layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
+    layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
+    layout += "t" * plan.triangle + "c" * plan.conjugate_y + "v" * plan.odd_pitch
+    layout += "w" * plan.odd_batches
+    layout += LETTERS[plan.epilogue]
+    tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
+    return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
+
+
+# WgmmaArguments of gemm/sm90_plan.cuh, which follow three tensor maps, or five of odd batches.
+WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
+    ("const float2*", "c"), ("void*", "out"), ("float2*", "spill"),
+    ("const float2*", "x_descale"), ("const float2*", "y_descale"),
+    ("float2*", "partials"), ("uint32*", "partials_ready"), ("const float2*", "y_source"),
+    ("void*", "y_planes"), ("uint32*", "packed_counts"), ("uint32*", "throttle"),
+    *(("int", name) for name in (
+        "m", "n", "k", "batches", "x_batched", "y_batched", "split_k_slices", "k_tiles_per_slice",
+        "first_tile", "data_parallel_tiles", "stream_k_tiles", "k_tiles_per_block",
+        "aligned_period", "throttle_interval", "maximum_lead",
+        "y_pitch", "conjugate_y", "pack_rows", "panels_per_wave", "pack_maximum_lead",
+    )),
+    *(("int64", name) for name in (
+        "y_stride_n", "y_stride_batch", "c_stride_m", "c_stride_n", "c_stride_batch",
+        "out_stride_m", "out_stride_n", "out_stride_batch",
+        "spill_stride_m", "spill_stride_n", "spill_stride_batch",
+    )),
+    *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    *(("int", name) for name in (
+        "conjugate_result", "store_pairs_m", "store_pairs_n", "spill_pairs_n",
+    )),
+)  # fmt: skip
+
+
+def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
+    """Return the CUDA C++ of one kernel of the family."""
+    fields = precision_fields(precision) | {
+        "products": len(precision.products),
+        "product_x": "{" + ", ".join(str(pair[0]) for pair in precision.products) + "}",
+        "product_y": "{" + ", ".join(str(pair[1]) for pair in precision.products) + "}",
+        "storage": f"Storage::{plan.storage}",
+        "x_k_major": _bool(plan.k_major),
+        "scaled": _bool(_scaled(precision, plan)),
+        "half_output": _bool(plan.half_output),
+        "tma_epilogue": _bool(plan.tma_epilogue),
+        "out_m_major": _bool(plan.out_m_major),
+        "fused_pack": _bool(plan.fused_pack),
+        "consumer_warpgroups": plan.consumer_warpgroups,
+        "block_n": plan.block_n,
+        "block_k": plan.depth,
+        "stages": plan.stages,
+        "spill_interval": SPILL_INTERVAL,
+        "spill_columns": SPILL_COLUMNS,
+        "overlapped_stages": plan.overlapped_stages,
+        "epilogue": f"Epilogue::{plan.epilogue}",
+    }
+    fields |= {
+        x: "true"
+        for x in ("triangle", "conjugate_y", "odd_pitch", "odd_batches")
+        if getattr(plan, x)
+    }
+    more = ["odd_batch_even", "odd_batch_odd"] if plan.odd_batches else []
+    names = ["x_map", "y_map", "out_map", *more]
+    parameters = " ".join(f"const __grid_constant__ TensorMap {name}," for name in names)
+    last = more or ["x_map", "out_map"]  # which are not read
+    members = ", ".join(f".{name} = {value}" for name, value in fields.items())
+    operand = precision.operand
+    if precision.terms > 1:
+        instructions = wgmma_pair_function(operand, plan.block_n)
+        instructions += wgmma_pair_function(operand, plan.block_n, rows_in_shared=True)
+    else:
+        instructions = wgmma_function(operand, plan.block_n)
+    if plan.overlapped_stages:
+        instructions += wgmma_function(operand, plan.block_n // 2)
+    return (
+        '#include "device/warpgroup.cuh"\n'
+        f"{instructions}"
+        '#include "gemm/sm90_kernel.cuh"\n'
+        f"{size_check('WgmmaArguments', WGMMA_ARGUMENTS)}"
+        f"constexpr WgmmaPlan kPlan{{{members}}};\n"
+        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
+        f"{wgmma_kernel_name(precision, plan)}({parameters}\n"
+        "    const __grid_constant__ WgmmaArguments args) {\n"
+        f"    gemm_wgmma<kPlan>(x_map, y_map, out_map, args, {', '.join(last)});\n"
+        "}\n"
+    )
+
+
+def _scaled(precision: Precision, plan: WgmmaPlan) -> bool:
+    return precision.scaled and not plan.prescaled
+
+
+def _bool(value: bool) -> str:
+    return str(value).lower()
