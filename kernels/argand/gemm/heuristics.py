@@ -114,8 +114,10 @@ _PARTIAL_BYTES = 56e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
     (2, 128, 1): 0.784,
+    (2, 96, 1): 0.765,
     (2, 64, 1): 0.740,
     (2, 32, 1): 0.475,
+    (1, 96, 1): 0.6,
     (1, 64, 1): 0.559,
     (1, 32, 1): 0.376,
     (2, 128, 2): 0.895,

@@ -129,6 +129,7 @@ class GemmLaunch:
                 self._mma = FmaLaunch(problem, first, second, addend, out, device, choice.fma)
             else:
                 self._mma = MmaLaunch(problem, first, second, addend, out, device, choice.tile)
+                self.nbytes = self._mma.nbytes
             #: The launch's name in records.
             self.name = computed_name(
                 in_place_name(self._mma.plan, problem.precision, a.traits, b.traits),
@@ -243,7 +244,6 @@ class GemmLaunch:
         # One allocation for all; freed after the launches, it is reused in the stream's order.
         memory = call_memory(self.nbytes) if self.nbytes else None
         at = 0 if memory is None else memory.ptr
-        # Kernels of a stream run one after the other, so all may use the same counters.
         zeros = zeroed_workspace(self._counters, stream, self._device) if self._counters else 0
         ones: list[Any] = []
         x_descale = y_descale = 0

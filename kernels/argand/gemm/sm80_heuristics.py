@@ -78,13 +78,13 @@ def _sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
 
 def _k_tiles(plan: GemmPlan, k: int) -> int:
     """Return the k-tiles of the longest slice."""
-    return -(-max(1, -(-k // plan.block_k)) // plan.split_k_slices)
+    return -(-max(1, -(-k // plan.block_k)) // plan.slices)
 
 
 def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
     """Return the plan with stages for a slice, where it scales and shared memory holds them."""
     num_k_tiles = _k_tiles(plan, k)
-    if not precision.scaled or -(-k // plan.split_k_slices) > MAX_BLOCK_ABSMAX_K:
+    if not precision.scaled or -(-k // plan.slices) > MAX_BLOCK_ABSMAX_K:
         return plan
     # One stage more than a power of two, so that there is not a kernel for each k. Where k is cut
     # they also hold the accumulators that slices exchange, which may take more than a short k.
@@ -187,7 +187,7 @@ def estimate(
     """
     batch, m, n, k = sizes
     costs = _COSTS
-    blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n) * plan.split_k_slices
+    blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n) * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
     resident = max(1, min(_occupancy(plan), -(-blocks // usable)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,12 +25,15 @@ from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.loading import PendingKernel
+from argand.runtime.workspace import call_memory, zeroed_workspace
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(
     ("a", "b", "c", "out", "a_absmax", "b_absmax")
 )}  # fmt: skip
 """The addresses of a call, in order, by argument."""
+_GRID_MEMBERS = _MEMBERS | {"partials": Address(6), "arrived": Address(7)}
+"""The same where clusters share tiles."""
 _LARGEST_GRID = 2**31 - 1
 _LARGEST_STRIDE = 2**31 - 1
 
@@ -70,16 +73,22 @@ class MmaLaunch:
         scan = problem.precision.scaled and not plan.finds_absmax
         self._scan = ScanLaunch((left, right), problem.batch, device) if scan else None
         sizes = GemmSizes(1, problem.m, problem.n, problem.k, triangle=problem.triangle)
-        blocks = sizes.tiles(plan.block_m, plan.block_n) * plan.split_k_slices
+        tiles = sizes.tiles(plan.block_m, plan.block_n)
+        shared = problem.batch * tiles * (plan.grid_slices > 1)
+        #: Bytes of workspace: what clusters that share a tile leave for the last one.
+        self.nbytes = 8 * shared * plan.grid_slices * plan.block_m * plan.block_n
+        self._counters = 4 * shared * plan.split_k_slices
+        self._device = device.index
         self._launches = in_grids(
-            kernel, blocks, plan.threads, problem.batch,
-            argument_values(problem, left, right, c, out), plan.shared_bytes,
+            kernel, tiles * plan.slices, plan.threads, problem.batch,
+            argument_values(problem, left, right, c, out) | {"grid_slices": plan.grid_slices},
+            plan.shared_bytes, _GRID_MEMBERS if shared else _MEMBERS,
         )  # fmt: skip
 
     @property
     def sequence(self) -> LaunchSequence | None:
-        """The launches, where no scan for scales comes before them."""
-        return self._launches if self._scan is None else None
+        """The launches, where they need no scan for scales and no workspace."""
+        return self._launches if self._scan is None and not self.nbytes else None
 
     def __call__(self, a: int, b: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
@@ -88,7 +97,13 @@ class MmaLaunch:
             # Memory that is freed after the launch is reused in the stream's order.
             row_absmax = self._scan((a, b))
             absmax = self._scan.split(row_absmax)
-        self._launches((a, b, c, out, *absmax), cupy.cuda.get_current_stream().ptr)
+        stream = cupy.cuda.get_current_stream().ptr
+        workspace: tuple[int, ...] = ()
+        if self.nbytes:
+            # Freed after the launch, it is reused in the stream's order, as are the counters.
+            memory = call_memory(self.nbytes)
+            workspace = (memory.ptr, zeroed_workspace(self._counters, stream, self._device))
+        self._launches((a, b, c, out, *absmax, *workspace), stream)
 
 
 def in_grids(
@@ -98,10 +113,11 @@ def in_grids(
     batch: int,
     values: dict[str, Any],
     shared_bytes: int = 0,
+    members: Mapping[str, Address] = _MEMBERS,
 ) -> LaunchSequence:
     """Return the launches of a batch of products of ``blocks`` blocks; one where a grid holds all.
 
-    Their addresses are those of a, b, c, out and two of row absmax.
+    Their addresses are those of a, b, c, out and two of row absmax, as ``members`` says.
     """
     batches = max(1, _LARGEST_GRID // blocks)
     kernels = [
@@ -112,7 +128,7 @@ def in_grids(
         for first in range(0, batch, batches)
     ]  # fmt: skip
     return LaunchSequence(
-        kernels, lambda addresses: [one.argument_update(_MEMBERS, (), addresses) for one in kernels]
+        kernels, lambda addresses: [one.argument_update(members, (), addresses) for one in kernels]
     )
 
 
@@ -135,7 +151,7 @@ def argument_values(
     conjugated = [op == "C" for op in (problem.op_a, problem.op_b)]
     alpha, beta = np.complex64(problem.alpha), np.complex64(problem.beta)
     return {
-        "a": 0, "b": 0, "c": 0, "out": 0, "a_absmax": 0, "b_absmax": 0,
+        "a": 0, "b": 0, "c": 0, "out": 0, "a_absmax": 0, "b_absmax": 0, "partials": 0, "arrived": 0,
         "m": problem.m, "n": problem.n, "k": problem.k,
         "a_stride_m": left.row_stride, "a_stride_k": left.column_stride,
         "a_stride_batch": left.batch_stride,
@@ -149,5 +165,5 @@ def argument_values(
         "alpha_re": alpha.real, "alpha_im": alpha.imag,
         "beta_re": beta.real, "beta_im": beta.imag,
         "conjugate_b": conjugated[0] != conjugated[1], "conjugate_result": conjugated[0],
-        "store_pairs_n": out.in_pairs(along_columns=True),
+        "store_pairs_n": out.in_pairs(along_columns=True), "grid_slices": 1,
     }  # fmt: skip

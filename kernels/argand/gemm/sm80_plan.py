@@ -17,6 +17,8 @@ PAD = 4
 _COMPLEX_BYTES = 8
 SPLIT_K_SLICES = (1, 2, 4, 8)
 """Slices that k is cut into. Each number is a kernel of its own."""
+MAX_GRID_SLICES = 32
+"""Most clusters that share a tile: the last one adds what each of them leaves in memory."""
 CLUSTER_SM = 90
 """Ten times the lowest compute capability with clusters."""
 
@@ -33,7 +35,8 @@ class GemmPlan:
     precision that scales, ``finds_absmax`` has each block find its rows' absmax itself, in stages
     that hold all of the k of its slice, whose scales are then its own; else a launch before it
     does. Each of ``split_k_slices`` blocks of a cluster computes a slice of k, and stores a part of
-    the sum. ``triangle`` computes the tiles of the lower triangle alone, which are square.
+    the sum; ``grid_slices`` clusters share the k of a tile, and the last one adds what they leave
+    in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
     ``long_strides`` takes strides that do not fit 32 bits. ``fma`` takes fused multiply-adds in
     fp32 in place of MMAs; the lanes of a warp are then four by eight.
     """
@@ -54,6 +57,12 @@ class GemmPlan:
     triangle: bool = False
     long_strides: bool = False
     fma: bool = False
+    grid_slices: int = 1
+
+    @property
+    def slices(self) -> int:
+        """Slices that k is cut into, in blocks of all clusters."""
+        return self.split_k_slices * self.grid_slices
 
     @property
     def threads(self) -> int:
@@ -71,7 +80,8 @@ class GemmPlan:
     @property
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
-        slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
+        slices = f", {self.slices} split-K slices" if self.slices > 1 else ""
+        slices += f" in {self.grid_slices} clusters" if self.grid_slices > 1 else ""
         triangle = ", lower triangle" if self.triangle else ""
         triangle += ", by fma" if self.fma else ""
         return (
@@ -90,7 +100,7 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
     if precision.operand.name not in MMA_DEPTH:
         raise PlanError(f"operand must be one of {list(MMA_DEPTH)}, got {precision.operand.name}")
     depth = MMA_DEPTH[precision.operand.name]
-    found = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax
+    found = 4 * (plan.block_m + plan.block_n) * plan.finds_absmax + 16 * (plan.grid_slices > 1)
     rules = [
         (plan.block_k % (depth * plan.warps_k) == 0,
          f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
@@ -99,7 +109,7 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
         (plan.fma or plan.block_n % (8 * plan.warps_n) == 0,
          "block_n must be a multiple of 8 warps_n"),
         (not plan.fma or (plan.block_m % (8 * plan.warps_m) == plan.block_n % (16 * plan.warps_n)
-                          == 0 and plan.warps_k == plan.split_k_slices == 1),
+                          == 0 and plan.warps_k == plan.slices == 1),
          "a lane of fma has two rows and two columns at least, and all of k"),
         (not plan.fma or (precision.terms > 1 and not precision.scaled
                           and "toward_zero" not in precision.roundings),
@@ -113,6 +123,8 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.split_k_slices in SPLIT_K_SLICES,
          f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
+        (1 <= plan.grid_slices <= MAX_GRID_SLICES and not (plan.triangle and plan.grid_slices > 1),
+         f"grid_slices must be 1 to {MAX_GRID_SLICES}, and 1 in triangles"),
         (plan.split_k_slices == 1 or arch.sm >= CLUSTER_SM,
          f"split_k_slices need clusters of blocks, from compute capability {CLUSTER_SM / 10} on"),
         # Half a warp reads 4 rows x 4 k: 16 different pairs of banks need a pitch of 4 mod 16.
@@ -132,7 +144,7 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
 
 def holds_accumulators(plan: GemmPlan) -> bool:
     """Whether partial sums that are reduced fit in the memory of the stages, in any layout."""
-    if plan.warps_k * plan.split_k_slices == 1:
+    if plan.warps_k * plan.slices == 1:
         return True
     tiles = sum(
         min(_tile(rows, plan.block_k, k_major=major) for major in (True, False))
@@ -158,6 +170,7 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     tile += f"_{plan.warps_k}" if plan.warps_k > 1 else ""
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
     slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
+    slices += "_g" if plan.grid_slices > 1 else ""
     triangle = "_t" if plan.triangle else ""
     strides = "_long" if plan.long_strides else ""
     strides += "_fma" if plan.fma else ""
@@ -171,6 +184,7 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
     *(("const float2*", name) for name in ("a", "b", "c")),
     ("float2*", "out"),
     *(("const uint32*", name) for name in ("a_absmax", "b_absmax")),
+    ("float4*", "partials"), ("uint32*", "arrived"),
     *(("int64", name) for name in (
         "m", "n", "k",
         "a_stride_m", "a_stride_k", "a_stride_batch",
@@ -181,7 +195,9 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
         "first_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    *(("int", name) for name in ("conjugate_b", "conjugate_result", "store_pairs_n")),
+    *(("int", name) for name in (
+        "conjugate_b", "conjugate_result", "store_pairs_n", "grid_slices",
+    )),
 )  # fmt: skip
 
 
@@ -221,6 +237,8 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
+    if plan.grid_slices > 1:
+        fields["grid_split"] = "true"
     fields |= {x: "true" for x in ("long_strides", "fma") if getattr(plan, x)}
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     slices = plan.split_k_slices

@@ -13,8 +13,9 @@ from argand.precision import Precision
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. Registers
 # hold (1 + promoted) x block_n accumulators, out of 240 a thread, and fragments.
 _SINGLE = (
-    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 32, 32, 4),
-    WgmmaPlan(1, 64, 32, 5), WgmmaPlan(1, 32, 32, 6),
+    WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 64, 32, 4),
+    WgmmaPlan(2, 32, 32, 4), WgmmaPlan(1, 96, 32, 4), WgmmaPlan(1, 64, 32, 5),
+    WgmmaPlan(1, 32, 32, 6),
 )  # fmt: skip
 _SPLIT = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),

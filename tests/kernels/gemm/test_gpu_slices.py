@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
 from argand.gemm.candidates import GemmChoice
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, holds_accumulators
 from argand.gemm.sm80_tiles import candidates
 from argand.runtime.plan import TARGET
 
@@ -88,6 +88,37 @@ def test_every_tile_in_slices(
     assert all(f", {tile.split_k_slices} split-K slices: " in name for name in names)
     if PRECISIONS[precision].scaled:
         assert any("absmax by each block" in name for name in names)
+
+
+def shared_tiles(precision: str) -> list[GemmPlan]:
+    """Tiles that clusters of 1 to 8 blocks share, in a number that is no power of two."""
+    found = []
+    for index, tile in enumerate(tiles_with_slices(precision, HOPPER)):
+        for slices in (SPLIT_K_SLICES[index % 4], SPLIT_K_SLICES[(index + 2) % 4]):
+            plan = replace(tile, split_k_slices=slices, grid_slices=3)
+            if plan.shared_bytes + 16 <= HOPPER.shared_bytes and holds_accumulators(plan):
+                found.append(plan)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("precision", "tile"),
+    [pytest.param(x, tile, id=f"{x} {tile.name}") for x in TENSOR for tile in shared_tiles(x)],
+)
+def test_clusters_share_a_tile(
+    cp: Any, rng: np.random.Generator, precision: str, tile: GemmPlan
+) -> None:
+    """Ragged, of a batch, with clusters that have no k; counters are zero for the next call."""
+    a, b = normal(rng, 2, 70, 1333), normal(rng, 2, 1333, 45)
+    c = normal(rng, 2, 70, 45)
+    short = normal(rng, 21, 5), normal(rng, 5, 34)
+    with overridden(GemmChoice(tile=tile)), launched() as names:
+        for _ in range(4):  # from the third call on as a graph
+            check(cp, a, b, c, precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j)
+        check(cp, *short, precision=precision)
+        left, right = cp.asarray(a), cp.asarray(b)
+        assert repeats_bit_for_bit(partial(gemm, left, right, precision=precision))
+    assert all(f"{tile.slices} split-K slices in 3 clusters" in name for name in names)
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -196,7 +196,8 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "storage": ("half", "planar"),
     "k_major": (True,), "half_output": (True,), "prescaled": (True,), "tma_epilogue": (True,),
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
-    "triangle": (True,), "conjugate_y": (True,), "odd_pitch": (True,), "epilogue": EPILOGUES[1:],
+    "triangle": (True,), "conjugate_y": (True,), "odd_pitch": (True,), "odd_batches": (True,),
+    "epilogue": EPILOGUES[1:],
 }  # fmt: skip
 """Other values of every field of a plan."""
 

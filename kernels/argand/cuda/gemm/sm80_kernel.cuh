@@ -27,13 +27,20 @@ __device__ __forceinline__ uint32 tiles_of(int64 length) {
     return static_cast<uint32>((static_cast<uint64>(length) + (Size - 1)) / Size);
 }
 
+// The number of the block's tile in the launch.
+template <GemmPlan plan>
+__device__ __forceinline__ uint32 tile_number(const GemmArguments& args) {
+    const uint32 cluster = blockIdx.x / plan.split_k_slices;
+    return plan.grid_split ? cluster / args.grid_slices : cluster;
+}
+
 template <GemmPlan plan>
 __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
     // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
     const uint32 tiles_m = tiles_of<plan.block_m>(args.m);
     if constexpr (plan.triangle) {
         static_assert(plan.block_m == plan.block_n, "tiles of a triangle must be square");
-        const uint32 tiles = tiles_m * (tiles_m + 1) / 2, block = blockIdx.x / plan.split_k_slices;
+        const uint32 tiles = tiles_m * (tiles_m + 1) / 2, block = tile_number<plan>(args);
         const uint32 batch = block < tiles ? 0 : block / tiles;
         const TriangleTile tile = triangle_tile_at(block - batch * tiles, tiles_m, kRasterGroupM);
         return {args.first_batch + batch, int64(tile.row) * plan.block_m,
@@ -41,7 +48,7 @@ __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
     }
     const uint32 tiles_n = tiles_of<plan.block_n>(args.n);
     // A division takes a small product longer than an MMA: those without a remainder are left out.
-    const uint32 tiles = tiles_m * tiles_n, block = blockIdx.x / plan.split_k_slices;
+    const uint32 tiles = tiles_m * tiles_n, block = tile_number<plan>(args);
     const uint32 batch = block < tiles ? 0 : block / tiles, tile = block - batch * tiles;
     const uint32 group_tiles = kRasterGroupM * tiles_n;
     const uint32 group = tile < group_tiles ? 0 : tile / group_tiles,
@@ -66,10 +73,18 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const float2* b = args.b + tile.batch * args.b_stride_batch + tile.n0 * args.b_stride_n;
     int num_k_tiles = static_cast<int>(tiles_of<plan.block_k>(args.k));
     int first_k_tile = 0;
-    if constexpr (plan.split_k_slices > 1) {
-        cluster_arrive();
-        const int slice_k_tiles = (num_k_tiles + plan.split_k_slices - 1) / plan.split_k_slices;
-        first_k_tile = cluster_rank() * slice_k_tiles;
+    if constexpr (plan.split_k_slices > 1 || plan.grid_split) {
+        int slices = plan.split_k_slices, slice = 0;
+        if constexpr (plan.split_k_slices > 1) {
+            cluster_arrive();
+            slice = cluster_rank();
+        }
+        if constexpr (plan.grid_split) {
+            slices *= args.grid_slices;
+            slice += blockIdx.x / plan.split_k_slices % args.grid_slices * plan.split_k_slices;
+        }
+        const int slice_k_tiles = (num_k_tiles + slices - 1) / slices;
+        first_k_tile = slice * slice_k_tiles;
         // The last slices of a short k are empty.
         num_k_tiles = max(0, min(slice_k_tiles, num_k_tiles - first_k_tile));
     }
@@ -182,7 +197,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         store_fma<plan>(args, result, FmaLane<plan>(), c, out, args.m - tile.m0, args.n - tile.n0);
     } else if constexpr (plan.sliced()) {
         __syncthreads();  // no stage is read any more
-        reduce_and_store<plan>(args, result, tile.batch, tile.m0, tile.n0,
+        reduce_and_store<plan>(args, result, tile.batch, tile.m0, tile.n0, tile_number<plan>(args),
                                reinterpret_cast<float4*>(stages),
                                reinterpret_cast<float4*>(stages + plan.stages * kStageElements),
                                a_absmax, b_absmax);

@@ -30,9 +30,10 @@ struct GemmPlan {
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
     bool long_strides = false;  // strides do not fit 32 bits
     bool fma = false;           // fused multiply-adds in fp32 in place of MMAs (sm80_fma.cuh)
+    bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 
     // Whether several warps or blocks have sums of the same elements.
-    constexpr bool sliced() const { return warps_k * split_k_slices > 1; }
+    constexpr bool sliced() const { return grid_split || warps_k * split_k_slices > 1; }
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }
@@ -69,6 +70,8 @@ struct GemmArguments {
     float2* out;
     const uint32* a_absmax;  // (batch, m): bits of the absmax of each row, for scaling
     const uint32* b_absmax;  // (batch, n): of each column
+    float4* partials;  // (tiles, grid_slices, split_k_slices, vectors of a part): sums of clusters
+    uint32* arrived;   // (tiles, split_k_slices): clusters that stored theirs; zero between launches
     int64 m, n, k;
     int64 a_stride_m, a_stride_k, a_stride_batch;
     int64 b_stride_n, b_stride_k, b_stride_batch;
@@ -80,4 +83,5 @@ struct GemmArguments {
     int conjugate_b;       // one of op_a and op_b conjugates
     int conjugate_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
     int store_pairs_n;     // two neighbouring results may be stored as one vector
+    int grid_slices;       // clusters that share the k of a tile
 };

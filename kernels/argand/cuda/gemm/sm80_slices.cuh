@@ -1,7 +1,8 @@
 // The end of a product whose k is cut in slices: by groups of warps (sliced K), by the blocks of a
 // cluster (split-K), or both. Every block first adds what its groups of warps have, then sends each
 // part of the tile to the block that stores it, through distributed shared memory. The order of
-// additions is fixed, so results repeat bit for bit, and the product remains one launch.
+// additions is fixed, so results repeat bit for bit, and the product remains one launch. Where
+// clusters share a tile, each leaves its sum in memory, and the last one adds them.
 #pragma once
 #include "device/cluster.cuh"
 #include "sm80_epilogue.cuh"
@@ -77,12 +78,61 @@ __device__ __forceinline__ float4 descale_vector(const float4& x, int2 place,
             x.w * right.x * right.y};
 }
 
+// Adds what the clusters of a tile have stored of this block's part, and stores the results. The last
+// block to arrive does that, in the order of the clusters; until then `share` stores each one's.
+template <GemmPlan plan>
+struct GridReduction {
+    using Vectors = SliceVectors<plan>;
+    float4* part;  // of this block's part, that of the first cluster
+    uint32* arrived;
+    int slice;
+
+    __device__ __forceinline__ GridReduction(const GemmArguments& args, uint32 tile) {
+        int rank = 0;
+        if constexpr (plan.split_k_slices > 1) rank = cluster_rank();
+        constexpr int64 kCluster = int64(plan.split_k_slices) * Vectors::kPart;
+        part = args.partials + tile * args.grid_slices * kCluster + rank * Vectors::kPart;
+        arrived = args.arrived + tile * plan.split_k_slices + rank;
+        slice = blockIdx.x / plan.split_k_slices % args.grid_slices;
+    }
+
+    __device__ __forceinline__ float4* of(int cluster, int vector) const {
+        return part + int64(cluster) * (plan.split_k_slices * Vectors::kPart) + vector;
+    }
+
+    __device__ __forceinline__ void share(int vector, const float4& x) const {
+        __stcg(of(slice, vector), x);
+    }
+
+    // Whether this block is the last. All of its threads call it.
+    __device__ __forceinline__ bool is_last(const GemmArguments& args) const {
+        __shared__ uint32 before;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) before = atomicAdd(arrived, 1u);
+        __syncthreads();
+        if (before + 1 < args.grid_slices) return false;
+        __threadfence();
+        if (threadIdx.x == 0) *arrived = 0;  // for the next launch
+        return true;
+    }
+
+    __device__ __forceinline__ float4 total(const GemmArguments& args, int vector) const {
+        VectorSum<plan> sum(__ldcg(of(0, vector)));
+#pragma unroll 8
+        for (int cluster = 1; cluster < args.grid_slices; ++cluster)
+            sum.add(__ldcg(of(cluster, vector)));
+        return sum.total();
+    }
+};
+
 // Reduces the accumulators of all slices and stores the results. `memory` is the shared memory of
 // the stages, of which none is read any more; `received` is memory for what other blocks send.
 template <GemmPlan plan>
 __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
                                                  const Accumulators<plan>& accumulators,
-                                                 int64 batch, int64 m0, int64 n0, float4* memory,
+                                                 int64 batch, int64 m0, int64 n0, uint32 tile,
+                                                 float4* memory,
                                                  float4* received, const uint32* a_absmax,
                                                  const uint32* b_absmax) {
     using Vectors = SliceVectors<plan>;
@@ -111,6 +161,15 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
         float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
         store_pair(args, c, out, m0 + place.x, n0 + place.y, results);
     };
+    const GridReduction<plan> grid(args, tile);
+    // Stores a sum of this block's part, or what other clusters are added to.
+    auto finish = [&](const float4& x, int vector, int2 place) {
+        if constexpr (plan.grid_split) {
+            grid.share(vector, x);
+        } else {
+            store(x, place);
+        }
+    };
     if constexpr (plan.split_k_slices > 1) cluster_wait();  // all blocks of the cluster have begun
     for (int vector = threadIdx.x; vector < Vectors::kTile; vector += plan.threads()) {
         VectorSum<plan> sum(memory[vector]);
@@ -125,18 +184,25 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
             float4* to = received + cluster_rank() * Vectors::kPart + vector % Vectors::kPart;
             store_cluster_shared(map_shared_rank(to, vector / Vectors::kPart), x);
         } else {
-            store(x, place);
+            finish(x, vector, place);
         }
     }
+    int first = 0;  // vector of the tile that this block's part begins with
     if constexpr (plan.split_k_slices > 1) {
         cluster_arrive();
         cluster_wait();
+        first = cluster_rank() * Vectors::kPart;
         for (int vector = threadIdx.x; vector < Vectors::kPart; vector += plan.threads()) {
             VectorSum<plan> sum(received[vector]);
 #pragma unroll
             for (int slice = 1; slice < plan.split_k_slices; ++slice)
                 sum.add(received[slice * Vectors::kPart + vector]);
-            store(sum.total(), Vectors::place(cluster_rank() * Vectors::kPart + vector));
+            finish(sum.total(), vector, Vectors::place(first + vector));
         }
+    }
+    if constexpr (plan.grid_split) {
+        if (!grid.is_last(args)) return;
+        for (int vector = threadIdx.x; vector < Vectors::kPart; vector += plan.threads())
+            store(grid.total(args, vector), Vectors::place(first + vector));
     }
 }
