@@ -60,7 +60,7 @@ class ReduceLaunch:
             "beta_re": beta.real, "beta_im": beta.imag,
         }  # fmt: skip
         #: The launch.
-        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values), waits=True)
+        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))
 
     def addresses(self, slices: Address) -> dict[str, Address]:
         """Return the addresses in the kernel's arguments; ``slices`` is (slice, batch, m, n)."""

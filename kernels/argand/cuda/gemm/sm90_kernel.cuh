@@ -106,7 +106,6 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     extern __shared__ unsigned char memory[];
     // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
     const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
-    let_next_kernel_begin();
     if (threadIdx.x == 0) {
         Ring<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {

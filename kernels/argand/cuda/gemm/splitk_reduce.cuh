@@ -2,7 +2,6 @@
 // epilogue, out = alpha sum + beta C. It is a launch of its own after the product.
 #pragma once
 #include "device/complex.cuh"
-#include "device/dependent_launch.cuh"
 
 struct ReduceArguments {
     const float2* partials;  // (split_k_slices, batch, m, n)
@@ -19,7 +18,6 @@ __device__ __forceinline__ void reduce_split_k(const ReduceArguments& args) {
     const int64 count = args.batch * args.m * args.n;
     const int64 at = int64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (at >= count) return;
-    wait_for_kernel_before();  // which stores the slices
     float2 sum = {0.0f, 0.0f};
 #pragma unroll 4
     for (int64 slice = 0; slice < args.split_k_slices; ++slice) {
