@@ -10,7 +10,7 @@ import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 import jax
@@ -20,7 +20,7 @@ import numpy as np
 from argand.frameworks import xla_ffi
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.streams import cupy_stream
-from argand.frameworks.xla_ffi import Buffer
+from argand.frameworks.xla_ffi import TYPES, Buffer
 
 _TARGET = "argand_call"
 
@@ -35,6 +35,11 @@ class _Call:
     """Names of the arrays that the call has."""
     options: tuple[tuple[str, Any], ...]
     written: str
+
+    @cached_property
+    def keywords(self) -> dict[str, Any]:
+        """The options as the function takes them."""
+        return dict(self.options)
 
 
 def call_on_jax(
@@ -170,8 +175,10 @@ def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | 
 
 
 def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
+    device = _current_device()()
     with cupy_stream(stream or 0):
-        _make(_CALLS[number], [_cupy_array(x) for x in operands], _cupy_array(result))
+        arrays = [_cupy_array(x, device) for x in operands]
+        _make(_CALLS[number], arrays, _cupy_array(result, device))
 
 
 def _make(call: _Call, operands: list[Any], result: Any) -> None:
@@ -182,26 +189,38 @@ def _make(call: _Call, operands: list[Any], result: Any) -> None:
         arrays[call.written] = result
     else:
         arrays["out"] = result
-    call.function(**arrays, **dict(call.options))
+    call.function(**arrays, **call.keywords)
 
 
+@lru_cache(maxsize=512)
 def _numpy_array(x: Buffer) -> Any:
-    nbytes, dtype = _extent(x.shape, x.dtype)
+    """Return an array over a buffer, which XLA owns; a loop's buffers lie at a few addresses."""
+    shape, nbytes, dtype = _extent(x.dims, x.kind)
     if not nbytes:
-        return np.empty(x.shape, dtype)
-    return np.ndarray(x.shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(x.address)))
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(x.address)))
 
 
-def _cupy_array(x: Buffer) -> Any:
+@lru_cache(maxsize=512)
+def _cupy_array(x: Buffer, device: int) -> Any:
+    """Return an array over a buffer on a device."""
     import cupy
 
-    nbytes, dtype = _extent(x.shape, x.dtype)
-    memory = cupy.cuda.UnownedMemory(x.address, nbytes, None, cupy.cuda.runtime.getDevice())
-    return cupy.ndarray(x.shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+    shape, nbytes, dtype = _extent(x.dims, x.kind)
+    memory = cupy.cuda.UnownedMemory(x.address, nbytes, None, device)
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
-@lru_cache(maxsize=4096)
-def _extent(shape: tuple[int, ...], name: str) -> tuple[int, np.dtype[Any]]:
-    """Return the bytes of an array and its type."""
-    dtype = np.dtype(name)
-    return math.prod(shape) * dtype.itemsize, dtype
+@cache
+def _current_device() -> Callable[[], int]:
+    """Return CuPy's function, imported once."""
+    import cupy
+
+    found: Callable[[], int] = cupy.cuda.runtime.getDevice
+    return found
+
+
+def _extent(dims: bytes, kind: int) -> tuple[tuple[int, ...], int, np.dtype[Any]]:
+    """Return the shape of an array, its bytes and its type."""
+    shape, dtype = tuple(memoryview(dims).cast("q")), np.dtype(TYPES[kind])
+    return shape, math.prod(shape) * dtype.itemsize, dtype

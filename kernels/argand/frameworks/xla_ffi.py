@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,11 +26,11 @@ TYPES = {
 
 
 class Buffer(NamedTuple):
-    """An operand or a result: its address, shape and NumPy's name of its type."""
+    """An operand or a result: its address, its XLA_FFI_DataType and its shape, as int64."""
 
     address: int
-    shape: tuple[int, ...]
-    dtype: str
+    kind: int
+    dims: bytes
 
 
 Function = Callable[[int, list[Buffer], Buffer, int | None], None]
@@ -59,24 +60,21 @@ class _MetadataExtension(Structure):
 
 class _Buffer(Structure):
     _fields_ = (*_HEAD,
-        ("dtype", c_int), ("data", c_void_p), ("rank", c_int64), ("dims", POINTER(c_int64)),
+        ("dtype", c_int), ("data", c_void_p), ("rank", c_int64), ("dims", c_void_p),
     )  # fmt: skip
 
 
 class _Buffers(Structure):
-    _fields_ = (*_HEAD,
-        ("count", c_int64), ("types", c_void_p), ("buffers", POINTER(POINTER(_Buffer))),
-    )  # fmt: skip
+    _fields_ = (*_HEAD, ("count", c_int64), ("types", c_void_p), ("buffers", c_void_p))
 
 
 class _Scalar(Structure):
-    _fields_ = (("dtype", c_int), ("value", POINTER(c_int64)))
+    _fields_ = (("dtype", c_int), ("value", c_void_p))
 
 
 class _Attributes(Structure):
     _fields_ = (*_HEAD,
-        ("count", c_int64), ("types", c_void_p), ("names", c_void_p),
-        ("scalars", POINTER(POINTER(_Scalar))),
+        ("count", c_int64), ("types", c_void_p), ("names", c_void_p), ("scalars", c_void_p),
     )  # fmt: skip
 
 
@@ -88,26 +86,24 @@ class _StreamOf(Structure):
     _fields_ = (*_HEAD, ("context", c_void_p), ("stream", c_void_p))
 
 
-_MAKE_ERROR = ctypes.CFUNCTYPE(c_void_p, POINTER(_Error))
-_GET_STREAM = ctypes.CFUNCTYPE(c_void_p, POINTER(_StreamOf))
-
-
 class _Api(Structure):
     _fields_ = (*_HEAD,
-        ("version", _Version), ("internal", c_void_p), ("make_error", _MAKE_ERROR),
+        ("version", _Version), ("internal", c_void_p), ("make_error", c_void_p),
         ("get_message", c_void_p), ("destroy", c_void_p), ("register", c_void_p),
-        ("get_stream", _GET_STREAM),
+        ("get_stream", c_void_p),
     )  # fmt: skip
 
 
 class _CallFrame(Structure):
     _fields_ = (*_HEAD,
-        ("api", POINTER(_Api)), ("context", c_void_p), ("stage", c_int), ("operands", _Buffers),
+        ("api", c_void_p), ("context", c_void_p), ("stage", c_int), ("operands", _Buffers),
         ("results", _Buffers), ("attributes", _Attributes),
     )  # fmt: skip
 
 
-_HANDLER = ctypes.CFUNCTYPE(c_void_p, POINTER(_CallFrame))
+_MAKE_ERROR = ctypes.CFUNCTYPE(c_void_p, POINTER(_Error))
+_GET_STREAM = ctypes.CFUNCTYPE(c_void_p, POINTER(_StreamOf))
+_HANDLER = ctypes.CFUNCTYPE(c_void_p, c_void_p)
 
 
 def handler(function: Function, headers: str, *, on_gpu: bool) -> ctypes._CFunctionType:
@@ -120,20 +116,23 @@ def handler(function: Function, headers: str, *, on_gpu: bool) -> ctypes._CFunct
     """
     version = _version(headers)
 
-    def handle(frame: ctypes._Pointer[_CallFrame]) -> int | None:
-        call = frame.contents
+    def handle(at: int) -> int | None:
+        # Structures at addresses: pointers of ctypes make an object more at each step.
+        call = _CallFrame.from_address(at)
         if call.extension:
-            extension = ctypes.cast(call.extension, POINTER(_MetadataExtension)).contents
+            extension = _MetadataExtension.from_address(call.extension)
             if extension.base.type == _METADATA:
                 found = extension.metadata.contents.version
                 found.major, found.minor = version
                 extension.metadata.contents.traits = 0
                 return None
         try:
-            number = call.attributes.scalars[0].contents.value[0]
-            operands = [_buffer(call.operands.buffers[i]) for i in range(call.operands.count)]
-            stream = _stream(call) if on_gpu else None
-            function(number, operands, _buffer(call.results.buffers[0]), stream)
+            (scalar,) = _addresses(1, call.attributes.scalars)
+            number = c_int64.from_address(_Scalar.from_address(scalar).value).value
+            given = call.operands
+            operands = [_buffer(x) for x in _addresses(given.count, given.buffers)]
+            (result,) = _addresses(1, call.results.buffers)
+            function(number, operands, _buffer(result), _stream(call) if on_gpu else None)
         except Exception as error:  # what else would cross into C++ is lost
             return _made_error(call, f"{type(error).__name__}: {error}")
         return None
@@ -150,19 +149,35 @@ def _version(headers: str) -> tuple[int, int]:
     return int(found[0][1]), int(found[1][1])
 
 
-def _buffer(pointer: ctypes._Pointer[_Buffer]) -> Buffer:
-    found = pointer.contents
-    return Buffer(found.data or 0, tuple(found.dims[: found.rank]), TYPES[found.dtype])
+def _addresses(count: int, at: int) -> Sequence[int]:
+    """Return the pointers of an array in memory."""
+    return (c_size_t * count).from_address(at)[:] if count else ()
+
+
+def _buffer(at: int) -> Buffer:
+    found = _Buffer.from_address(at)
+    dims = ctypes.string_at(found.dims, 8 * found.rank) if found.rank else b""
+    return Buffer(found.data or 0, found.dtype, dims)
 
 
 def _stream(call: _CallFrame) -> int:
-    asked = _StreamOf(ctypes.sizeof(_StreamOf), None, call.context, None)
-    if call.api.contents.get_stream(ctypes.byref(asked)):
+    asked = _StreamOf(_SIZE_OF_STREAM, None, call.context, None)
+    get_stream = _get_stream(_Api.from_address(call.api).get_stream)
+    if get_stream(ctypes.byref(asked)):
         raise RuntimeError("XLA has no stream for this call")
     return asked.stream or 0
 
 
+_SIZE_OF_STREAM = ctypes.sizeof(_StreamOf)
+
+
+@cache
+def _get_stream(address: int) -> Callable[..., int | None]:
+    return _GET_STREAM(address)
+
+
 def _made_error(call: _CallFrame, message: str) -> int | None:
     error = _Error(ctypes.sizeof(_Error), None, message.encode(), _INTERNAL)
-    made: int | None = call.api.contents.make_error(ctypes.byref(error))
+    make_error = _MAKE_ERROR(_Api.from_address(call.api).make_error)
+    made: int | None = make_error(ctypes.byref(error))
     return made
