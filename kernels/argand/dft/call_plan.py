@@ -15,7 +15,8 @@ class DftPlan(OneArrayPlan):
 
     Args:
         x: an array as later calls have it. Other arguments are those of `argand.dft`; a precision
-            is a name or a dtype. On a GPU the axis must be the last one.
+            is a name or a dtype. On a GPU, along another axis than the last and for an ``n`` that
+            is not the axis's length, calls copy x into memory of the plan first.
 
     Raises:
         ValueError: as `argand.dft`; an array that a GPU's kernels cannot read in place.
@@ -46,8 +47,8 @@ class DftPlan(OneArrayPlan):
             "rounding": rounding,
         })  # fmt: skip
 
-    def _call(self, *arrays: Any, out: Any = None) -> Any:
-        return dft(*arrays, out=out, **self._arguments)
+    def _function(self, x: Any, **arguments: Any) -> Any:
+        return dft(x, **arguments)
 
     def _cache(self) -> Any:
         from argand.dft.gpu import CALLS

@@ -29,10 +29,9 @@ class CallPlan:
     Planning makes the call once, into an array of its own: on a GPU its kernels are compiled then,
     and later changes of tuned plans do not concern the plan. A plan serves many streams; the calls
     of one stream are made by one thread at a time. A CUDA graph that captured a call holds
-    addresses of the plan's memory, so the plan must live as long as the graph. CuPy lets no call of
-    cuBLAS be captured, and later transforms replace the workspace that one of cuFFT holds. An array
-    that a plan has seen is not checked again while it lives: to assign to its shape does not
-    change what the plan reads.
+    addresses of the plan's memory, so the plan must live as long as the graph. Later transforms
+    replace the workspace that one of cuFFT holds. An array that a plan has seen is not checked
+    again while it lives: to assign to its shape does not change what the plan reads.
 
     Raises what the operation's function does, TypeError for tensors, and ValueError for arrays that
     the call would have to convert or copy.
@@ -63,12 +62,16 @@ class CallPlan:
         #: Where it computes.
         self.device = cpu()
         if any(map(_is_on_gpu, arrays)):
-            from argand.runtime.device_plan import DevicePlan
-
-            self._on_gpu = DevicePlan(self._cache(), self._call, arrays)
+            self._on_gpu = self._planned(arrays)
             self.device, self._start = self._on_gpu.device, self._on_gpu
         else:
             self._call(*arrays)
+
+    def _planned(self, arrays: tuple[Any, ...]) -> Any:
+        """Return the part of the plan that a GPU needs."""
+        from argand.runtime.device_plan import DevicePlan
+
+        return DevicePlan(self._cache(), self._call, arrays)
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         """Call the operation's function."""
@@ -113,7 +116,7 @@ class CallPlan:
             lines.append(f"kernels: {chosen.kernels}")
             if chosen.plan is not None:
                 lines.append(f"plan: {chosen.plan}")
-            lines.append(f"workspace: {self._on_gpu.memory.nbytes} bytes")
+            lines.append(f"workspace: {self._on_gpu.nbytes} bytes")
         return "\n".join(lines)
 
     def save(self, path: str | Path) -> None:
@@ -194,15 +197,27 @@ class OneArrayPlan(CallPlan):
 
     names = ("x",)
 
-    def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-        (x,), axis = arrays, options["axis"]
-        if _is_on_gpu(x) and axis in range(-x.ndim, x.ndim - 1) and axis != -1:
-            raise ValueError(
-                f"axis of a plan on a GPU must be the last one of x's {x.ndim}, got {axis}: plan "
-                f"for cupy.ascontiguousarray(cupy.moveaxis(x, {axis}, -1)), or call "
-                f"argand.{self.operation}, which copies x each time"
-            )
-        super().__init__(arrays, options)
+    def _planned(self, arrays: tuple[Any, ...]) -> Any:
+        (x,), axis = arrays, self.options["axis"]
+        if not -x.ndim <= axis < x.ndim:
+            return super()._planned(arrays)  # the call says what is allowed
+        length = self.options.get("n") or x.shape[axis]
+        if axis % x.ndim == x.ndim - 1 and length == x.shape[axis]:
+            return super()._planned(arrays)
+        from argand.runtime.staged_plan import StagedPlan
+
+        return StagedPlan(self._cache(), self._along_rows, x, axis, length)
+
+    def _along_rows(self, x: Any, out: Any = None) -> Any:
+        """Call the operation's function along the last axis of rows that are staged."""
+        return self._function(x, out=out, **{**self._arguments, "axis": -1})
+
+    def _call(self, *arrays: Any, out: Any = None) -> Any:
+        return self._function(*arrays, out=out, **self._arguments)
+
+    def _function(self, x: Any, **arguments: Any) -> Any:
+        """Call the operation's function with the plan's options as it takes them."""
+        raise NotImplementedError
 
     def __call__(self, x: Any, *, out: Any = None) -> Any:
         """Return the operation's result, in ``out`` where it is given; it may be x.

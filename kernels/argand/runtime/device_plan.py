@@ -134,6 +134,11 @@ class DevicePlan:
                 )
         return "out must not overlap an operand"
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a call beside its arrays."""
+        return self.memory.nbytes
+
     def tuned(self) -> dict[str, Any] | None:
         """Return the tuned plan that the call took, as a table keeps it; None where it has none."""
         table, entry = self._cache.table, self.chosen.entry

@@ -15,7 +15,8 @@ class SoftmaxPlan(OneArrayPlan):
 
     Args:
         x: an array as later calls have it. Other arguments are those of `argand.softmax`; a
-            precision is a name or a dtype. On a GPU the axis must be the last one.
+            precision is a name or a dtype. On a GPU, along another axis than the last, calls copy
+            x into memory of the plan first.
         function: softmax, log_softmax or logsumexp.
 
     Raises:
@@ -52,9 +53,8 @@ class SoftmaxPlan(OneArrayPlan):
             "scale": scale, "power": power, "format": format, "output": output,
         })  # fmt: skip
 
-    def _call(self, *arrays: Any, out: Any = None) -> Any:
-        given = self._arguments
-        return FUNCTIONS[given.pop("function")](*arrays, out=out, **given)
+    def _function(self, x: Any, **arguments: Any) -> Any:
+        return FUNCTIONS[arguments.pop("function")](x, **arguments)
 
     def _cache(self) -> Any:
         from argand.softmax.gpu import CALLS

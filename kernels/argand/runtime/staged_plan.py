@@ -1,0 +1,105 @@
+"""A plan on a GPU whose calls stage their array: rows along the planned axis, in the plan's memory.
+
+Kernels read rows whose elements lie one after another. An array along another axis, or of another
+length, is copied into such rows, and the result back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import cupy
+
+from argand.runtime.call_cache import CallCache
+from argand.runtime.checks import check_out
+from argand.runtime.device_plan import DevicePlan
+
+_ndarray = cupy.ndarray
+_current_stream = cupy.cuda.get_current_stream
+
+
+class _Memory(NamedTuple):
+    """Rows and results of one stream's calls."""
+
+    rows: Any
+    result: Any
+
+
+class StagedPlan:
+    """A call along any axis, as a `DevicePlan` of its rows and the copies before and behind it.
+
+    Args:
+        cache: of the operation.
+        call: the operation along the last axis.
+        x: an array of the planned type and shape; strides are any.
+        axis: that becomes the last one.
+        length: of the rows, which x fills or is cut to.
+    """
+
+    def __init__(
+        self, cache: CallCache, call: Callable[..., Any], x: Any, axis: int, length: int
+    ) -> None:
+        self._axis, self._form = axis, (x.dtype, x.shape)
+        turned = cupy.moveaxis(x, axis, -1)
+        self._shape = (*turned.shape[:-1], length)
+        self._read = slice(min(length, turned.shape[-1]))
+        rows = self._rows_of(x)
+        self._plan = DevicePlan(cache, call, (rows,))
+        #: The GPU, and what runs there.
+        self.device, self.chosen = self._plan.device, self._plan.chosen
+        #: The operation may reduce the axis, of which the result has then none.
+        result = self._plan((rows, None))
+        self._keeps_axis = result.ndim == x.ndim
+        self._streams = {_current_stream().ptr: _Memory(rows, result)}
+        self._result = tuple(self._turned_back(result).shape), str(result.dtype)
+
+    def _rows_of(self, x: Any) -> Any:
+        return cupy.zeros(self._shape, x.dtype)
+
+    def _turned_back(self, found: Any) -> Any:
+        return cupy.moveaxis(found, -1, self._axis) if self._keeps_axis else found
+
+    def __call__(self, every: tuple[Any, ...]) -> Any:
+        """Queue the call for x and ``out``, or None, and return the result.
+
+        It returns None, and does nothing, where they are not as planned.
+        """
+        if self.mismatch(("x",), every) is not None:
+            return None
+        x, out = every
+        stream = _current_stream().ptr
+        memory = self._streams.get(stream)
+        if memory is None:
+            rows = self._rows_of(x)
+            memory = self._streams[stream] = _Memory(rows, self._plan((rows, None)))
+        memory.rows[..., self._read] = cupy.moveaxis(x, self._axis, -1)[..., self._read]
+        if out is None:
+            return self._turned_back(self._plan((memory.rows, None)))
+        out[...] = self._turned_back(self._plan((memory.rows, memory.result)))
+        return out
+
+    def mismatch(self, names: tuple[str, ...], every: tuple[Any, ...]) -> str | None:
+        """Return why a call is not this plan's; None where it is."""
+        x, out = every
+        index = self.device.index
+        for name, array in zip((*names, "out"), every, strict=True):
+            if array is not None and (type(array) is not _ndarray or array.device.id != index):
+                return f"{name} must be on {self.device.name}, got {type(array).__name__}"
+        if (x.dtype, x.shape) != self._form:
+            return f"{names[0]} must be {self._form} as planned, got {(x.dtype, x.shape)}"
+        try:
+            check_out(out, *self._result)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a call beside its arrays."""
+        memory = next(iter(self._streams.values()))
+        return int(self._plan.nbytes + memory.rows.nbytes + memory.result.nbytes)
+
+    def tuned(self) -> dict[str, Any] | None:
+        """Return the tuned plan that the call took; None where it has none."""
+        return self._plan.tuned()
