@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import c_int, c_longlong, c_void_p
 from dataclasses import dataclass
+from functools import partial
+from threading import get_ident
 from typing import Any
 
 import cupy
@@ -14,7 +17,10 @@ from argand.gemm.calls import CALLS, run_of
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
 from argand.runtime.call_cache import Chosen, Key
+from argand.runtime.captured_graph import CapturedCalls
+from argand.runtime.cublas import WORKSPACE_BYTES, handle_on, routine
 from argand.runtime.layout import Batched, batched, device_of, result_array
+from argand.runtime.workspace import library_workspace
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
 COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}
@@ -22,6 +28,15 @@ COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}
 _DATA_TYPES = {"complex64": 4, "complex128": 5}
 _N, _T, _C = 0, 1, 2
 _DEFAULT_ALGORITHM = -1
+_MAX_STREAMS = 8
+"""Streams and threads in which a form has graphs."""
+_ROUTINE = "cublasGemmStridedBatchedEx"
+_ARGUMENT_TYPES = (
+    c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_longlong,
+    c_void_p, c_int, c_int, c_longlong, c_void_p, c_void_p, c_int, c_int, c_longlong, c_int, c_int,
+    c_int,
+)  # fmt: skip
+_current_stream = cupy.cuda.get_current_stream
 
 
 def cublas_precision(compute: str) -> Precision:
@@ -136,35 +151,69 @@ def _leading(slow: int, fast: int, slow_length: int, fast_length: int) -> bool:
 
 
 class CublasLaunch:
-    """One product by cuBLAS for operands of these layouts, at any address; beta scales ``out``."""
+    """One product by cuBLAS for operands of these layouts, at any address; beta scales ``out``.
+
+    The library takes the host longer to choose a kernel than a small product takes the card, so
+    calls at addresses that come again are graphs.
+    """
 
     def __init__(
         self, problem: GemmProblem, left: _Operand, right: _Operand, target: Any, compute: str
     ) -> None:
         view = batched(target, problem.batch_shape)
-        self._problem, self._compute = problem, COMPUTE_TYPES[compute]
-        self._kind = _DATA_TYPES[str(target.dtype)]
-        self._left = left.flag, left.lead, left.view.batch_stride
-        self._right = right.flag, right.lead, right.view.batch_stride
-        self._lead = problem.n if problem.m == 1 else view.row_stride
-        self._stride, self._batch = view.batch_stride, problem.batch
         self._scalars = np.array([problem.alpha, problem.beta], target.dtype)
-        self._alpha = int(self._scalars.ctypes.data)
+        alpha, kind = int(self._scalars.ctypes.data), _DATA_TYPES[str(target.dtype)]
+        beta = alpha + self._scalars.itemsize
+        lead = problem.n if problem.m == 1 else view.row_stride
+        # Row-major C = A B is column-major C^T = B^T A^T, so the operands change places. Each list
+        # ends where an address comes.
+        self._arguments = (
+            (right.flag, left.flag, problem.n, problem.m, problem.k, alpha),
+            (kind, right.lead, right.view.batch_stride),
+            (kind, left.lead, left.view.batch_stride, beta),
+            (kind, lead, view.batch_stride, problem.batch, COMPUTE_TYPES[compute],
+             _DEFAULT_ALGORITHM),
+        )  # fmt: skip
+        self._device = cupy.cuda.Device().id
+        self._captured: dict[tuple[int, int], CapturedCalls] = {}
 
     def __call__(self, a: int, b: int, _c: int, out: int) -> None:
         """Launch on the current stream."""
-        problem, kind = self._problem, self._kind
-        (flag_a, lead_a, stride_a), (flag_b, lead_b, stride_b) = self._left, self._right
+        stream = _current_stream(self._device).ptr
+        key = stream, get_ident()
+        captured = self._captured.get(key)
+        if captured is None:
+            captured = self._graphs_on(key)
+        if captured.launch((a, b, out), stream):
+            return
+        if stream and cupy.cuda.runtime.streamIsCapturing(stream):
+            self._queue(self._workspace(stream), a, b, out)
+            return
         handle = cupy.cuda.device.get_cublas_handle()
         mode = cublas.getPointerMode(handle)
         cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
+        first, of_b, of_a, of_out = self._arguments
         try:
-            # Row-major C = A B is column-major C^T = B^T A^T, so the operands change places.
-            cublas.gemmStridedBatchedEx(
-                handle, flag_b, flag_a, problem.n, problem.m, problem.k, self._alpha,
-                b, kind, lead_b, stride_b, a, kind, lead_a, stride_a,
-                self._alpha + self._scalars.itemsize, out, kind, self._lead, self._stride,
-                self._batch, self._compute, _DEFAULT_ALGORITHM,
-            )  # fmt: skip
+            cublas.gemmStridedBatchedEx(handle, *first, b, *of_b, a, *of_a, out, *of_out)
         finally:
             cublas.setPointerMode(handle, mode)
+
+    def _graphs_on(self, key: tuple[int, int]) -> CapturedCalls:
+        """Return the graphs of a stream and a thread."""
+        if len(self._captured) >= _MAX_STREAMS:
+            self._captured.clear()
+        workspace = partial(self._workspace, key[0])
+        found = self._captured[key] = CapturedCalls(
+            lambda *addresses: self._queue(workspace(), *addresses), before=workspace
+        )
+        return found
+
+    def _workspace(self, stream: int) -> int:
+        return library_workspace(WORKSPACE_BYTES, stream, self._device)
+
+    def _queue(self, workspace: int, a: int, b: int, out: int) -> None:
+        """Queue the product on the current stream, which is captured."""
+        first, of_b, of_a, of_out = self._arguments
+        call = routine(_ROUTINE, *_ARGUMENT_TYPES)
+        with handle_on(_current_stream(self._device).ptr, workspace) as handle:
+            call(handle, *first, b, *of_b, a, *of_a, out, *of_out)

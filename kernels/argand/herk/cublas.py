@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-from ctypes import c_int, c_void_p
-from functools import lru_cache
+from collections.abc import Callable
+from ctypes import c_int, c_int64, c_void_p
 from typing import Any
 
 import cupy
 import numpy as np
 
 from argand.herk.problem import HerkProblem
+from argand.runtime.cublas import handle_on, routine
 from argand.runtime.layout import Batched
 
 # cublas_api.h: cublasFillMode_t, cublasOperation_t.
@@ -25,22 +25,12 @@ def algorithm(precision: str) -> str:
     return f"cublas {'cherk' if precision == 'fp32' else 'zherk'}"
 
 
-@lru_cache(maxsize=2)
-def _routine(dtype: str) -> Any:
-    """Return the function of the library that CuPy has loaded.
-
-    Raises RuntimeError where the library is not found.
-    """
-    from cuda.pathfinder import load_nvidia_dynamic_lib
-
-    cupy.cuda.device.get_cublas_handle()  # CuPy's own library, which is then the one found
-    found = getattr(ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path), _NAMES[dtype])
-    long = ctypes.c_int64
-    found.argtypes = (
-        c_void_p, c_int, c_int, long, long, c_void_p, c_void_p, long, c_void_p, c_void_p, long,
+def _routine(dtype: str) -> Callable[..., None]:
+    """Return the function of a type's numbers. Raises RuntimeError without the library."""
+    return routine(
+        _NAMES[dtype], c_void_p, c_int, c_int, c_int64, c_int64, c_void_p, c_void_p, c_int64,
+        c_void_p, c_void_p, c_int64,
     )  # fmt: skip
-    found.restype = c_int
-    return found
 
 
 def lower_triangle(problem: HerkProblem, a: Any, out: Batched) -> None:
@@ -54,25 +44,15 @@ def lower_triangle(problem: HerkProblem, a: Any, out: Batched) -> None:
         a: (batch, rows, columns), row-major and contiguous.
         out: of contiguous rows that do not overlap.
     """
-    routine = _routine(problem.dtype)
+    call = _routine(problem.dtype)
     scalars = np.array([problem.alpha, problem.beta], _REALS[problem.dtype])
     alpha, beta = scalars.ctypes.data, scalars.ctypes.data + scalars.itemsize
-    handle = cupy.cuda.device.get_cublas_handle()
-    cublas = cupy.cuda.cublas
-    # CuPy's own functions set the stream in each call.
-    cublas.setStream(handle, cupy.cuda.get_current_stream().ptr)
-    mode = cublas.getPointerMode(handle)
-    cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
     item = a.dtype.itemsize
     lead = problem.n if problem.n == 1 else out.row_stride
-    try:
+    with handle_on(cupy.cuda.get_current_stream().ptr) as handle:
         for index in range(problem.batch):
-            status = routine(
+            call(
                 handle, _UPPER, _C if problem.op == "N" else _N, problem.n, problem.k, alpha,
                 a.data.ptr + index * a.strides[0], max(1, a.shape[-1]), beta,
                 out.array.data.ptr + index * out.batch_stride * item, max(1, lead),
             )  # fmt: skip
-            if status:
-                raise RuntimeError(f"{_NAMES[problem.dtype]} returned status {status}")
-    finally:
-        cublas.setPointerMode(handle, mode)

@@ -14,6 +14,8 @@ import cupy
 
 _MOST_SEEN = 8
 """Addresses that are kept until they come again; then all are dropped, graphs too."""
+_WORTH = 16
+"""Launches of a graph that are worth its capture, which takes some ten calls of the library."""
 _runtime = cupy.cuda.runtime
 Arguments = tuple[Any, ...]
 """A call's addresses, and whatever else decides it."""
@@ -22,12 +24,16 @@ Arguments = tuple[Any, ...]
 class CapturedCalls:
     """Graphs of a library's call, for one stream and one thread.
 
-    ``queue``, given its arguments, queues the call on CuPy's current stream.
+    ``queue``, given its arguments, queues the call on CuPy's current stream, and ``before`` makes
+    what a capture cannot.
     """
 
-    def __init__(self, queue: Callable[..., None]) -> None:
-        self._queue = queue
+    def __init__(
+        self, queue: Callable[..., None], before: Callable[[], object] | None = None
+    ) -> None:
+        self._queue, self._before = queue, before
         self._graphs: dict[Arguments, Any] = {}  # None where the addresses came once
+        self._launches = 0
         self._capturable = True
 
     def launch(self, call: Arguments, stream: int) -> bool:
@@ -42,7 +48,7 @@ class CapturedCalls:
         graph = graphs.get(call)
         if graph is None and call not in graphs:
             if len(graphs) >= _MOST_SEEN:
-                graphs.clear()
+                self._forget()
             graphs[call] = None
             return False
         if stream and _runtime.streamIsCapturing(stream):  # nobody can capture 0, the legacy stream
@@ -54,9 +60,19 @@ class CapturedCalls:
                 self._capturable = False
                 return False
         _runtime.graphLaunch(graph.graphExec, stream)
+        self._launches += 1
         return True
 
+    def _forget(self) -> None:
+        """Drop all graphs, and make no more of them where they were not worth their capture."""
+        made = sum(graph is not None for graph in self._graphs.values())
+        self._capturable = self._launches >= _WORTH * made
+        self._launches = 0
+        self._graphs.clear()
+
     def _captured(self, call: Arguments) -> Any:
+        if self._before is not None:
+            self._before()
         stream = _capture_stream(cupy.cuda.Device().id, get_ident())
         with stream:
             # Relaxed: what other threads do meanwhile is none of this capture's.

@@ -45,6 +45,22 @@ def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None 
     return address
 
 
+_libraries: dict[tuple[int, int, int, int], Any] = {}
+"""Memory by device, stream, thread and bytes."""
+
+
+def library_workspace(nbytes: int, stream: int, device: int) -> int:
+    """Return the address of ``nbytes`` for a library's kernels on a stream of the current device.
+
+    They hold anything. The memory is the stream's and is kept: graphs hold its address.
+    """
+    thread = threading.get_ident() if stream == PER_THREAD else 0
+    key = (device, stream, thread, nbytes)
+    if key not in _libraries:
+        _libraries[key] = cupy.cuda.alloc(nbytes)
+    return int(_libraries[key].ptr)
+
+
 class _ThreadsPlan(threading.local):
     """The memory of the plan that a thread is calling."""
 

@@ -1,0 +1,86 @@
+"""Products by cuBLAS: graphs of them at addresses that come again, and captures of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import gemm, herk
+
+pytestmark = pytest.mark.gpu
+
+KINDS = {"fp32": "complex64", "fp64": "complex128"}
+CALLS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], tuple[int, ...]]]] = {
+    "matrices": (gemm, ((40, 50), (50, 30))),
+    "one row": (lambda a, b, **more: gemm(a, b, alpha=2j, **more), ((1, 50), (50, 30))),
+    "a batch": (lambda a, b, **more: gemm(a, b, op_b="C", **more), ((3, 40, 50), (30, 50))),
+    "a long sum": (gemm, ((16, 20_000), (20_000, 16))),
+}
+
+
+def drawn(cp: Any, rng: np.random.Generator, precision: str, *shape: int) -> Any:
+    return cp.asarray(
+        (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(KINDS[precision])
+    )
+
+
+@pytest.mark.parametrize("precision", KINDS)
+@pytest.mark.parametrize("name", CALLS)
+def test_graphs_give_the_bits_of_the_call(cp: Any, rng: Any, name: str, precision: str) -> None:
+    """On a stream of the program's and the legacy one, with other data at the same addresses."""
+    call, shapes = CALLS[name]
+    pairs = [tuple(drawn(cp, rng, precision, *shape) for shape in shapes) for _ in range(3)]
+    expected = [call(a, b, precision=precision) for a, b in pairs]
+    a, b = (cp.empty_like(x) for x in pairs[0])
+    out = cp.empty_like(expected[0])
+    for stream in (cp.cuda.Stream.null, cp.cuda.Stream(non_blocking=True)):
+        cp.cuda.Device().synchronize()
+        with stream:
+            for _ in range(3):
+                for pair, result in zip(pairs, expected, strict=True):
+                    a[...], b[...] = pair
+                    out.fill(7)
+                    assert call(a, b, precision=precision, out=out) is out
+                    assert bool((out == result).all())
+
+
+@pytest.mark.parametrize("precision", KINDS)
+@pytest.mark.parametrize("calls_before", [1, 3])
+def test_a_program_captures_products(cp: Any, rng: Any, precision: str, calls_before: int) -> None:
+    """With a graph of ours at hand and without; CuPy's own products work on afterwards."""
+    a, b, x = (drawn(cp, rng, precision, 40, 40) for _ in range(3))
+    out, stream = cp.empty_like(a), cp.cuda.Stream(non_blocking=True)
+    expected = gemm(gemm(x, b, precision=precision), b, precision=precision)
+    cp.cuda.Device().synchronize()
+    with stream:
+        for _ in range(calls_before):
+            gemm(gemm(a, b, precision=precision), b, precision=precision, out=out)
+        stream.begin_capture()
+        gemm(gemm(a, b, precision=precision), b, precision=precision, out=out)
+        graph = stream.end_capture()
+        a[...] = x
+        for _ in range(2):
+            out.fill(7)
+            graph.launch(stream=stream)
+            assert bool((out == expected).all())
+            assert bool(cp.allclose(cp.matmul(x, b), gemm(x, b, precision=precision)))
+
+
+def test_addresses_that_come_twice_each_end_the_graphs(cp: Any, rng: Any) -> None:
+    """A graph takes longer to make than a call: calls that do not repeat stay right without."""
+    pairs = [[drawn(cp, rng, "fp32", 24, 24) for _ in range(2)] for _ in range(40)]
+    expected = [a @ b for a, b in pairs]
+    for (a, b), result in zip(pairs, expected, strict=True):
+        for _ in range(2):
+            assert bool(cp.allclose(gemm(a, b, precision="fp32"), result, rtol=1e-4, atol=1e-4))
+
+
+@pytest.mark.parametrize("precision", KINDS)
+def test_lower_triangles_beside_products(cp: Any, rng: Any, precision: str) -> None:
+    """The handle that both share is set anew by each."""
+    a = drawn(cp, rng, precision, 30, 70)
+    for _ in range(3):
+        full = gemm(a, a, op_b="C", precision=precision)
+        assert bool(cp.allclose(herk(a, precision=precision), full, rtol=1e-4, atol=1e-4))
