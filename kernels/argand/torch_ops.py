@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch._library.autograd import Info, make_autograd_impl
 
 from argand.dft.api import dft
 from argand.dft.rules import RULES as DFT
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.torch_gradients import gradients
+from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import OPERATORS
 from argand.gates.api import apply_gate
 from argand.gates.rules import RULES as GATE
@@ -64,14 +64,23 @@ class _Operator:
             f"argand::{name}", lambda *values, **named: self._empty(*self._bound(values, named)),
             lib=_LIBRARY,
         )  # fmt: skip
-        # What torch.library.register_autograd registers, behind a look at the call.
-        self._differentiated = make_autograd_impl(
-            operator.default, Info(self._backward, self._keep)
-        )
-        _LIBRARY.impl(name, self._dispatched, "Autograd", with_keyset=True)
+        self._register_gradient(name)
         torch.library.register_vmap(f"argand::{name}", self._batched, lib=_LIBRARY)
         self._plain: dict[int, bool] = {}  # by the bits of dispatch keys
         OPERATORS[call] = self._traced
+
+    def _register_gradient(self, name: str) -> None:
+        made = INTERNALS.autograd_impl
+        if made is None:
+            torch.library.register_autograd(
+                f"argand::{name}", self._backward,
+                setup_context=lambda ctx, inputs, output: self._keep(ctx, inputs, output),
+                lib=_LIBRARY,
+            )  # fmt: skip
+            return
+        # The same as torch.library.register_autograd registers, behind a look at the call.
+        self._differentiated = made(self._operator.default, self._backward, self._keep)
+        _LIBRARY.impl(name, self._dispatched, "Autograd", with_keyset=True)
 
     def _dispatched(self, keys: Any, *values: Any, **named: Any) -> Any:
         """Return the result, with a gradient where one is asked for."""
@@ -80,7 +89,7 @@ class _Operator:
         if plain is None:
             found = str(keys).removeprefix("DispatchKeySet(").removesuffix(")")
             plain = self._plain[bits] = _PLAIN_KEYS.issuperset(found.split(", "))
-        if not plain or (torch.is_grad_enabled() and torch._C._any_requires_grad(*values, **named)):
+        if not plain or (torch.is_grad_enabled() and INTERNALS.any_requires_grad(*values, **named)):
             return self._differentiated(keys, *values, **named)
         return self._run(*values, **named)
 

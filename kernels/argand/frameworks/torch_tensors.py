@@ -18,6 +18,7 @@ import torch
 from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import FrameworkRules
 from argand.frameworks.streams import cupy_stream
+from argand.frameworks.torch_internals import INTERNALS
 
 OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Operators, of arrays and options, by the call that they make; `argand.torch_ops` has them."""
@@ -73,7 +74,8 @@ def call_on_tensors(
 
 def _are_traced(arrays: Iterable[Any]) -> bool:
     """Whether torch traces or transforms this call, so that its tensors may have no memory."""
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+    arrays = tuple(arrays)
+    if torch.compiler.is_compiling() or INTERNALS.are_transformed(arrays):
         return True
     return any(framework_of(x) == "torch" and type(x) not in _PLAIN for x in arrays)
 
@@ -149,7 +151,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
         return _NOTHING
     import cupy
 
-    address = raw_stream(device.index)
+    address = INTERNALS.raw_stream(device.index)
     capturing = torch.cuda.is_current_stream_capturing()
     current = cupy.cuda.get_current_stream().ptr == address
     if current and not capturing and cupy.cuda.runtime.getDevice() == device.index:
@@ -160,14 +162,6 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
     if capturing:
         stack.enter_context(cupy.cuda.using_allocator(_torch_memory()))
     return stack
-
-
-def raw_stream(index: int) -> int:
-    """Return the address of torch's current stream of a device.
-
-    ``torch.cuda.current_stream`` says the same, and takes longer than a small product.
-    """
-    return int(torch._C._cuda_getCurrentRawStream(index))
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Any
 import cupy
 import torch
 
+from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import TYPES, on_stream_of
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, NoFormError, overlaps
 
@@ -22,9 +23,9 @@ _RESULTS = {kind.name: dtype for dtype, kind in _KINDS.items()}
 _Tensor = torch.Tensor
 _empty_like = torch.empty_like
 _is_grad_enabled = torch.is_grad_enabled
-_are_transforms_active = torch._C._are_functorch_transforms_active
-_raw_stream = torch._C._cuda_getCurrentRawStream
-_is_capturing = torch._C._cuda_isCurrentStreamCapturing
+_are_transformed = INTERNALS.are_transformed
+_raw_stream = INTERNALS.raw_stream
+_is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
 
 
@@ -36,7 +37,7 @@ def repeat_on_tensors(
     Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays; torch compiles
     none of them.
     """
-    if _are_transforms_active():
+    if _are_transformed(operands):
         return None
     forms: list[Form | None] = []
     places: list[Any] = []

@@ -1,0 +1,70 @@
+"""Functions of torch without a public name, and what a version that lacks them has instead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+WITHOUT = """
+import warnings
+from types import SimpleNamespace
+import torch
+from argand.frameworks import torch_internals
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    torch_internals.INTERNALS = torch_internals.torch_internals(SimpleNamespace(), "torch.none")
+import argand.torch_ops
+
+a, b = (torch.randn(2, 3, 3, dtype=torch.complex128, requires_grad=True) for _ in range(2))
+for call in (argand.gemm, torch.ops.argand.gemm):
+    assert torch.allclose(call(a, b), a @ b)
+    assert torch.autograd.gradcheck(call, (a, b))
+    many = torch.func.vmap(call, (0, None))(a, b[0])
+    assert torch.allclose(many, a @ b[0])
+"""
+
+
+def test_calls_do_without_them() -> None:
+    """In a process whose torch has none: values, gradients and transforms stay."""
+    found = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+
+
+def test_torch_as_installed_has_them() -> None:
+    """Else a row of calls would take longer, and say so."""
+    from argand.frameworks.torch_internals import torch_internals
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch_internals()
+
+
+def test_public_functions_say_the_same() -> None:
+    from argand.frameworks.torch_internals import INTERNALS, torch_internals
+
+    with pytest.warns(RuntimeWarning, match=r"has no torch\._C\._are_func.*, torch\._C\._any_"):
+        public = torch_internals(SimpleNamespace(), "torch.none")
+    x = torch.zeros(2)
+
+    def both(y: Any) -> Any:
+        assert public.are_transformed((y,))
+        assert INTERNALS.are_transformed((y,))
+        return y
+
+    torch.func.vmap(both)(x)
+    torch.func.grad(lambda y: both(y).sum())(x)
+    for given in ((x, None), (x, x.clone().requires_grad_())):
+        for found in (public, INTERNALS):
+            assert not found.are_transformed(given)
+            assert found.any_requires_grad(*given) == (given[1] is not None)
+    assert public.autograd_impl is None
