@@ -2,7 +2,8 @@
 
 From the third call of a form on a stream, calls launch graphs. Each graph holds the addresses of
 one call. Where none holds a call's addresses, the least recently used graph of several kernels gets
-them; a single kernel is launched by itself, until its addresses have come again.
+them; a single kernel is launched by itself, until its addresses have come again. Where the process
+has as many graphs as it may, forms that have launched nothing for a second give theirs up.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 import cupy
@@ -31,8 +33,14 @@ _MAX_STREAMS = 8
 """Streams on which a form has graphs."""
 _MAX_GRAPHS = 512
 """Graphs of this process; the driver keeps memory for each."""
+_IDLE_SECONDS = 1.0
+"""Seconds without a launch after which a form's graphs may go. A loop over more forms than there
+are graphs comes round sooner, and keeps those that it has."""
 _NEVER = -(1 << 60)
 _alive: weakref.WeakSet[LaunchGraph] = weakref.WeakSet()
+_with_graphs: weakref.WeakSet[LaunchSequence] = weakref.WeakSet()
+_with_graphs_lock = Lock()
+_looked_for_idle = -_IDLE_SECONDS
 _runtime = cupy.cuda.runtime
 
 
@@ -98,6 +106,25 @@ def _made(answer: tuple[Any, ...]) -> Any:
     return answer[1] if len(answer) > 1 else None
 
 
+def _room_for_one(most: int) -> bool:
+    """Return whether the process may have one more graph, of ``most``.
+
+    Where it has all of them, forms that lie idle give theirs up, looked for once in their second.
+    """
+    global _looked_for_idle
+    if len(_alive) < most:
+        return True
+    now = monotonic()
+    if now - _looked_for_idle < _IDLE_SECONDS:
+        return False
+    _looked_for_idle = now
+    with _with_graphs_lock:
+        holders = list(_with_graphs)
+    for one in holders:
+        one.give_up_idle(now - _IDLE_SECONDS)
+    return len(_alive) < most
+
+
 class LaunchSequence:
     """Kernels that are launched one after another, with arguments from the addresses of a call.
 
@@ -125,12 +152,14 @@ class LaunchSequence:
         self._single = len(kernels) == 1
         self._missed: set[tuple[int, ...]] = set()
         self._left_out = 0
+        self._launched = 0.0  # when, in seconds of the clock
         self._graphable = not any(kernel.cooperative for kernel in kernels)
         self._lock = Lock()  # the driver reads what another thread would write
 
     def __call__(self, addresses: tuple[int, ...], stream: int) -> None:
         """Launch on a stream. Raises CUDADriverError or CUDARuntimeError where CUDA refuses."""
         with self._lock:
+            self._launched = monotonic()
             graphs = self._graphs.get(stream) if self._graphable else None
             # Nobody can capture the legacy stream, which is 0.
             if graphs is not None and not (stream and _runtime.streamIsCapturing(stream)):
@@ -158,7 +187,7 @@ class LaunchSequence:
             self._missed.add(addresses)
             return False
         if len(graphs) < _GRAPHS_PER_STREAM:
-            return len(_alive) < _MAX_GRAPHS // 2
+            return _room_for_one(_MAX_GRAPHS // 2)
         self._left_out += 1
         if self._left_out > _MOST_LEFT_OUT:
             self._left_out = 0
@@ -185,14 +214,25 @@ class LaunchSequence:
         """Return a graph with these addresses: a new one, or the least recently used one."""
         if addresses != self._written:
             self._write(addresses)
-        if len(graphs) < _GRAPHS_PER_STREAM and len(_alive) < _MAX_GRAPHS:
+        if len(graphs) < _GRAPHS_PER_STREAM and (not graphs or _room_for_one(_MAX_GRAPHS)):
             return self._new_graph()
         graph = graphs.pop(next(iter(graphs)))
         graph.refill()
         return graph
 
     def _new_graph(self) -> LaunchGraph:
+        with _with_graphs_lock:
+            _with_graphs.add(self)
         return LaunchGraph(self._kernels, self._after)
+
+    def give_up_idle(self, since: float) -> None:
+        """Drop the graphs if there was no launch since then, and none is under way."""
+        if self._launched < since and self._lock.acquire(blocking=False):
+            try:
+                self._graphs.clear()
+                self._calls.clear()
+            finally:
+                self._lock.release()
 
     def _count_call(self, stream: int) -> None:
         """Count a call on a stream, and make the stream's first graph after enough of them."""
@@ -200,7 +240,7 @@ class LaunchSequence:
             self._graphs.clear()
             self._calls.clear()
         calls = self._calls[stream] = self._calls.get(stream, 0) + 1
-        if calls <= _CALLS_BEFORE or stream == PER_THREAD or len(_alive) >= _MAX_GRAPHS:
+        if calls <= _CALLS_BEFORE or stream == PER_THREAD or not _room_for_one(_MAX_GRAPHS):
             return
         if _runtime.streamIsCapturing(stream):
             return

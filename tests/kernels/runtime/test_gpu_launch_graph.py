@@ -127,6 +127,7 @@ def test_there_are_not_too_many_graphs(
             stream.synchronize()
     assert graphs() <= before + cuda_graph._GRAPHS_PER_STREAM * cuda_graph._MAX_STREAMS
     monkeypatch.setattr(cuda_graph, "_MAX_GRAPHS", graphs())
+    monkeypatch.setattr(cuda_graph, "_IDLE_SECONDS", 1e9)
     before = graphs()
     (other,) = operands(cp, rng, 1)
     other = (other[0][:60], other[1])
@@ -134,6 +135,34 @@ def test_there_are_not_too_many_graphs(
     for _ in range(CALLS):
         assert same(gemm(*other, **HOW), first)
     assert graphs() == before
+
+
+def test_forms_that_lie_idle_give_up_their_graphs(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are as many graphs as there may be, the next form gets those of idle ones."""
+    from argand.runtime import graph as cuda_graph
+
+    (pair,), (other,) = operands(cp, rng, 1), operands(cp, rng, 1)
+    other = (other[0][:60], other[1])
+    places = [cp.empty((len(a), b.shape[1]), a.dtype) for a, b in (pair, other)]
+    expected = [one_by_one(cp, monkeypatch, [x], **HOW)[0] for x in (pair, other)]
+
+    def call(number: int) -> None:
+        places[number].fill(np.nan)
+        found = gemm(*(pair, other)[number], out=places[number], **HOW)
+        assert same(found, expected[number])
+
+    for _ in range(CALLS):
+        call(0)
+    monkeypatch.setattr(cuda_graph, "_MAX_GRAPHS", graphs())
+    monkeypatch.setattr(cuda_graph, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(cuda_graph, "_looked_for_idle", 0.0)
+    for _ in range(CALLS):
+        call(1)
+    assert 0 < graphs() <= cuda_graph._MAX_GRAPHS
+    for _ in range(CALLS):
+        call(0)
 
 
 def test_a_single_kernel_has_graphs_where_its_addresses_come_again(
