@@ -1,12 +1,14 @@
 """How long the first call of each operation takes in a new process, with and without compiling.
 
     python -m benchmarks.first_call --csv docs/data/h200-first-call.csv
+    python -m benchmarks.first_call --wheel dist/argand_cubins-0.1.0-py3-none-any.whl
 
 Each call runs in a process of its own, which has imported Argand and holds its operands on the GPU:
-once with an empty cache of compiled kernels (cold), then with the one that it has left (warm). A
-row has the median of ``--repeats`` such pairs, each from a new cache, and how many kernels were
-compiled. NVRTC keeps what it compiled in the driver's cache, which is switched off in both; CuPy's
-own cache stays as it is.
+once with an empty cache of compiled kernels (cold), then with the one that it has left (warm), and,
+given the wheel that `tools.cubins` builds, with an empty cache beside that (wheel). A row has the
+median of ``--repeats`` such rounds, each from a new cache, and how many kernels were compiled.
+NVRTC keeps what it compiled in the driver's cache, which is switched off in all; CuPy's own cache
+stays as it is.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -109,13 +112,18 @@ def seconds_of(call: FirstCall) -> float:
     return time.perf_counter() - started
 
 
-def in_a_new_process(call: FirstCall, cache: Path) -> float:
+def in_a_new_process(call: FirstCall, cache: Path, packages: Path | None = None) -> float:
     """Seconds of a first call that keeps its kernels in a folder.
+
+    ``packages`` is a folder of Python packages that the process finds too.
 
     Raises subprocess.CalledProcessError where it fails; what it says goes to this one's stderr.
     """
     command = [sys.executable, "-m", "benchmarks.first_call", "--one", call.name]
     environment = os.environ | {"ARGAND_CACHE": str(cache), "CUDA_CACHE_DISABLE": "1"}
+    if packages is not None:
+        before = os.environ.get("PYTHONPATH")
+        environment["PYTHONPATH"] = os.pathsep.join([str(packages), *([before] if before else [])])
     run = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     return float(json.loads(run.stdout.splitlines()[-1]))
 
@@ -124,18 +132,25 @@ def rows_of(
     call: FirstCall,
     device: str,
     repeats: int,
-    measure: Callable[[FirstCall, Path], float] = in_a_new_process,
+    wheel: Path | None = None,
+    measure: Callable[[FirstCall, Path, Path | None], float] = in_a_new_process,
 ) -> list[Row]:
-    """The rows of a call, cold and warm."""
+    """The rows of a call, cold and warm, and with the kernels of a wheel."""
     seconds: dict[str, list[float]] = {"cold": [], "warm": []}
+    if wheel is not None:
+        seconds["wheel"] = []
     compiled: dict[str, int] = {}
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="argand-first-call-") as folder:
-            cache, before = Path(folder) / "cache", 0
+            packages = None
             for state, found in seconds.items():
-                found.append(measure(call, cache))
-                kept = len(list(cache.glob("*.cubin")))
-                compiled[state], before = kept - before, kept
+                cache = Path(folder) / ("beside" if state == "wheel" else "cache")
+                if state == "wheel" and wheel is not None:
+                    packages = Path(folder) / "packages"
+                    zipfile.ZipFile(wheel).extractall(packages)
+                before = len(list(cache.glob("*.cubin")))
+                found.append(measure(call, cache, packages))
+                compiled[state] = len(list(cache.glob("*.cubin"))) - before
     return [
         {
             "operation": call.operation, "precision": call.precision,
@@ -154,6 +169,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="new caches for each call")
     parser.add_argument("--only", help="calls of this operation")
     parser.add_argument("--precisions", nargs="+", help="calls at these precisions")
+    parser.add_argument("--wheel", type=Path, help="the wheel of `tools.cubins`, for more rows")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one is not None:
@@ -174,13 +190,13 @@ def main() -> None:
         parser.error(f"no call of {given.only!r} at {given.precisions}; there are {there}")
     found: list[Row] = []
     for call in chosen:
-        found += rows_of(call, device, given.repeats)
-        cold, warm = found[-2:]
-        print(
-            f"{call.name:32} cold {cold['seconds']:6.2f} s, {cold['kernels_compiled']} compiled; "
-            f"warm {warm['seconds']:6.3f} s",
-            flush=True,
+        mine = rows_of(call, device, given.repeats, given.wheel)
+        found += mine
+        states = "; ".join(
+            f"{row['cache']} {row['seconds']:6.3f} s, {row['kernels_compiled']} compiled"
+            for row in mine
         )
+        print(f"{call.name:32} {states}", flush=True)
     if given.csv is not None:
         write_rows(given.csv, found)
 

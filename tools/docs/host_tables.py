@@ -32,6 +32,7 @@ _FIRST_CALLS = (
     Column("kernels_compiled", "kernels", numeric=True),
     Column("cold", "cold (s)", _rounded, numeric=True),
     Column("warm", "warm (s)", _rounded, numeric=True),
+    Column("wheel", "with the wheel (s)", _rounded, numeric=True),
 )
 
 
