@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from argand.channelise.plan import COMPONENTS
 from argand.channelise.problem import ChanneliseProblem
@@ -15,6 +16,10 @@ _TOGETHER = 4
 """Spectra of a thread at a time (`kTogether` of cuda/channelise/filter.cuh)."""
 _SHORTEST = 4 * _TOGETHER
 """Spectra of a chunk at least: a chunk reads the taps of its first one alone."""
+_SHORT_FRAME = 128
+"""Channels of a frame below which the lines of a phase are written in pieces."""
+_FLAT_NUMBERS = 2048
+"""Numbers of a block where none are shared."""
 _BLOCKS = 16
 """Blocks for each multiprocessor, where spectra are enough for as many chunks."""
 # FilterArguments of cuda/channelise/plan.cuh.
@@ -26,6 +31,10 @@ FILTER_ARGUMENTS = (
         "channels", "taps", "hop", "phases", "frames", "columns", "column_blocks",
     )),
 )  # fmt: skip
+
+
+FilterForm = Literal["sliding", "grouped", "flat"]
+"""How threads share samples: of a phase's spectra one frame apart, further apart, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,10 @@ class FilterChunks:
 
 def filter_chunks(problem: ChanneliseProblem, rows: int, count: int, sm_count: int) -> FilterChunks:
     """Return how ``count`` spectra of each of ``rows`` are divided among the multiprocessors."""
+    if filter_form(problem) == "flat":
+        chunk = max(1, _FLAT_NUMBERS // problem.channels)
+        chunks = -(-count // chunk)
+        return FilterChunks(problem.channels, 1, chunks, chunk, rows * chunks, rows * chunks)
     columns = min(problem.channels, FILTER_THREADS)
     column_blocks = -(-problem.channels // columns)
     beside = FILTER_THREADS // columns
@@ -66,30 +79,36 @@ def filter_chunks(problem: ChanneliseProblem, rows: int, count: int, sm_count: i
     )
 
 
-def filter_name(component: str, *, real: bool, sliding: bool) -> str:
-    """Return the name of the filter alone, for samples of components of a type."""
-    kind = "real" if real else "complex"
-    return f"channelise_filter_{component}_{kind}{'_sliding' if sliding else ''}"
+def filter_form(problem: ChanneliseProblem) -> FilterForm:
+    """Return how threads share the samples of a problem.
 
-
-def filter_source(component: str, *, real: bool, sliding: bool) -> str:
-    """Return the CUDA C++ of the filter alone.
-
-    ``component`` is a type of `COMPONENTS`, or float64; ``sliding`` says that the spectra of a
-    phase are one frame apart.
+    Short frames of several phases are lines that a block of one phase would write in pieces.
     """
+    if problem.frames == 1:
+        return "sliding"
+    return "flat" if problem.channels < _SHORT_FRAME else "grouped"
+
+
+def filter_name(component: str, *, real: bool, form: FilterForm) -> str:
+    """Return the name of the filter alone, for samples of components of a type."""
+    return f"channelise_filter_{component}_{'real' if real else 'complex'}_{form}"
+
+
+def filter_source(component: str, *, real: bool, form: FilterForm) -> str:
+    """Return the CUDA C++ of the filter alone; ``component`` is of `COMPONENTS`, or float64."""
     kind = "fp32" if component == FLOAT64 else COMPONENTS[component][0]
-    form = (
-        f"{'double' if component == FLOAT64 else 'float'}, Component::{kind}, {str(real).lower()}, "
-        f"{str(sliding).lower()}"
-    )
+    number = "double" if component == FLOAT64 else "float"
+    arguments = f"{number}, Component::{kind}, {str(real).lower()}"
+    call = f"filter_samples<{arguments}, {str(form == 'sliding').lower()}>(args)"
+    if form == "flat":
+        call = f"filter_flat<{arguments}>(args)"
     return (
         '#include "channelise/filter.cuh"\n'
         f"{size_check('FilterArguments', FILTER_ARGUMENTS)}"
         f"static_assert(kTogether == {_TOGETHER});\n"
         f'extern "C" __global__ void __launch_bounds__({FILTER_THREADS})\n'
-        f"{filter_name(component, real=real, sliding=sliding)}("
+        f"{filter_name(component, real=real, form=form)}("
         "const __grid_constant__ FilterArguments args) {\n"
-        f"    filter_samples<{form}>(args);\n"
+        f"    {call};\n"
         "}\n"
     )

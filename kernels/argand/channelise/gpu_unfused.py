@@ -13,7 +13,9 @@ from argand.channelise.filter_plan import (
     FILTER_THREADS,
     FLOAT64,
     FilterChunks,
+    FilterForm,
     filter_chunks,
+    filter_form,
     filter_name,
     filter_source,
 )
@@ -89,26 +91,26 @@ def _filter(
     """Write sums of taps to (rows, spectra, channels), of spectra from ``first`` on."""
     rows, count = out.shape[:2]
     chunks = filter_chunks(problem, rows, count, device.sm_count)
-    form = (problem.channels, problem.taps, problem.hop, problem.phases, problem.frames)
-    launch = _launch(component, problem.real, form, chunks, device)
+    sizes = (problem.channels, problem.taps, problem.hop, problem.phases, problem.frames)
+    form = filter_form(problem)
+    launch = _launch(component, problem.real, form, sizes, chunks, device)
     launch({
         "x": x.data.ptr, "out": out.data.ptr, "coefficients": taps.data.ptr,
         "samples": problem.samples, "first": first, "count": count, "items": chunks.items,
         "chunks": chunks.chunks, "chunk": chunks.chunk,
     })  # fmt: skip
     if launches.watching:
-        launches.note(filter_name(component, real=problem.real, sliding=problem.frames == 1))
+        launches.note(filter_name(component, real=problem.real, form=form))
 
 
 @lru_cache(maxsize=64)
 def _launch(
-    component: str, real: bool, form: tuple[int, int, int, int, int], chunks: FilterChunks,
-    device: Device,
+    component: str, real: bool, form: FilterForm, sizes: tuple[int, int, int, int, int],
+    chunks: FilterChunks, device: Device,
 ) -> BoundKernel:  # fmt: skip
-    channels, taps, hop, phases, frames = form
-    sliding = frames == 1
-    name = filter_name(component, real=real, sliding=sliding)
-    kernel = load(filter_source(component, real=real, sliding=sliding), device.target, name)
+    channels, taps, hop, phases, frames = sizes
+    name = filter_name(component, real=real, form=form)
+    kernel = load(filter_source(component, real=real, form=form), device.target, name)
     layout = arguments_dtype(FILTER_ARGUMENTS)
     values = dict.fromkeys(layout.names or (), 0) | {
         "channels": channels, "taps": taps, "hop": hop, "phases": phases, "frames": frames,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from argand import PRECISIONS, ChanneliseProblem
@@ -16,7 +16,9 @@ from argand.channelise import plan as plan_module
 from argand.channelise.filter_plan import (
     FILTER_THREADS,
     FLOAT64,
+    FilterForm,
     filter_chunks,
+    filter_form,
     filter_name,
     filter_source,
 )
@@ -98,13 +100,14 @@ def test_a_kernel_that_spills_gets_fewer_blocks() -> None:
 
 @pytest.mark.each_value
 @pytest.mark.parametrize(
-    ("component", "real", "sliding"),
-    [("int8", False, True), ("float64", True, False)] if not EXHAUSTIVE
-    else list(product([*COMPONENTS, FLOAT64], (False, True), (False, True))),
+    ("component", "real", "form"),
+    [("int8", False, "sliding"), ("float64", True, "grouped"), ("float32", True, "flat")]
+    if not EXHAUSTIVE
+    else list(product([*COMPONENTS, FLOAT64], (False, True), get_args(FilterForm))),
 )  # fmt: skip
-def test_filters_compile(arch: Arch, component: str, real: bool, sliding: bool) -> None:
-    source = filter_source(component, real=real, sliding=sliding)
-    assert_clean(source, arch.target, filter_name(component, real=real, sliding=sliding))
+def test_filters_compile(arch: Arch, component: str, real: bool, form: FilterForm) -> None:
+    source = filter_source(component, real=real, form=form)
+    assert_clean(source, arch.target, filter_name(component, real=real, form=form))
 
 
 @pytest.mark.parametrize("rows", [1, 5])
@@ -120,10 +123,11 @@ def test_every_spectrum_is_filtered_once(
     assert (
         found.columns * found.column_blocks >= channels > found.columns * (found.column_blocks - 1)
     )
-    assert found.items == rows * one.phases * found.chunks
-    assert found.chunks * found.chunk * one.phases >= count
-    assert (found.chunks - 1) * found.chunk * one.phases < count
-    beside = FILTER_THREADS // found.columns
+    apart = 1 if filter_form(one) == "flat" else one.phases
+    assert found.items == rows * apart * found.chunks
+    assert found.chunks * found.chunk * apart >= count
+    assert (found.chunks - 1) * found.chunk * apart < count
+    beside = FILTER_THREADS // found.columns if apart == one.phases else 1
     assert found.blocks // found.column_blocks * beside >= found.items
 
 

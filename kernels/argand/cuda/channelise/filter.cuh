@@ -115,3 +115,39 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
         to += static_cast<int64>(kTogether) * args.phases * args.channels;
     }
 }
+
+// The same where spectra of a phase are several short frames apart: a thread has one residue of one
+// spectrum, and a block all of `args.chunk` spectra one after another, so that it writes whole lines.
+template <typename Real, Component Of, bool RealSamples>
+__device__ __forceinline__ void filter_flat(const FilterArguments& args) {
+    using Sample = FilterSample<Real, Of, RealSamples>;
+    using Number = typename Sample::Number;
+    const int64 row = blockIdx.x / args.chunks, first = blockIdx.x % args.chunks * args.chunk;
+    const int64 start = (args.first + first) * args.hop;
+    const int residue = static_cast<int>(start % args.channels);
+    const int spectra = static_cast<int>(min(args.chunk, args.count - first));
+    Number* const out =
+        static_cast<Number*>(args.out) + (row * args.count + first) * args.channels;
+    for (int i = threadIdx.x; i < spectra * args.channels; i += blockDim.x) {
+        const int s = i / args.channels;
+        int l = i % args.channels - (residue + s * args.hop) % args.channels;
+        if (l < 0) l += args.channels;
+        const Real* h = static_cast<const Real*>(args.coefficients) + l;
+        int64 from = row * args.samples + start + static_cast<int64>(s) * args.hop + l;
+        Number sum = Number{};
+#pragma unroll 4
+        for (int t = 0; t < args.taps; ++t) {
+            const Number x = Sample::load(args.x, from);
+            const Real c = __ldg(h);
+            if constexpr (RealSamples) {
+                sum += c * x;
+            } else {
+                sum.x += c * x.x;
+                sum.y += c * x.y;
+            }
+            from += args.channels;
+            h += args.channels;
+        }
+        out[i] = sum;
+    }
+}
