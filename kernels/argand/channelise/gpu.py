@@ -8,6 +8,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from argand.channelise.gpu_single_thread import by_single_threads
 from argand.channelise.gpu_unfused import filter_then_transform
 from argand.channelise.plan import (
     COMPONENTS,
@@ -22,6 +23,11 @@ from argand.channelise.plan import (
 )
 from argand.channelise.problem import ChanneliseProblem
 from argand.channelise.signal import written_array
+from argand.channelise.single_thread_plan import (
+    SingleThreadPlan,
+    check_single_thread_plan,
+    single_thread_plan,
+)
 from argand.channelise.sm90_plan import (
     SpecializedPlan,
     check_specialized_plan,
@@ -41,7 +47,7 @@ from argand.runtime.layout import device_of
 from argand.runtime.loading import load
 from argand.runtime.plan_override import PlanOverride
 
-PLAN_OVERRIDE: PlanOverride[ChannelisePlan | None] = PlanOverride()
+PLAN_OVERRIDE: PlanOverride[ChannelisePlan | SingleThreadPlan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is a filter and a DFT."""
 WAVES = 4
 """Waves that several rows or phases are cut into; a single one is one wave of equal chunks."""
@@ -69,6 +75,8 @@ def channelise(
             plan = _plan(problem, device)
             if plan is None:
                 filter_then_transform(problem, x, coefficients, target, device)
+            elif isinstance(plan, SingleThreadPlan):
+                by_single_threads(problem, plan, x, coefficients, target, device)
             else:
                 _in_one_kernel(problem, plan, x, coefficients, target, device)
         return target
@@ -86,12 +94,14 @@ def algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
     return f"filter, then {choice}", plan_words(choice.plan)
 
 
-def _plan(problem: ChanneliseProblem, device: Device) -> ChannelisePlan | None:
+def _plan(problem: ChanneliseProblem, device: Device) -> ChannelisePlan | SingleThreadPlan | None:
     arch = device.require_arch()
     if not PLAN_OVERRIDE.active:
-        return plan_of(problem, arch)
+        return single_thread_plan(problem, arch) or plan_of(problem, arch)
     plan = PLAN_OVERRIDE.value
-    if isinstance(plan, SpecializedPlan):
+    if isinstance(plan, SingleThreadPlan):
+        check_single_thread_plan(plan, arch)
+    elif isinstance(plan, SpecializedPlan):
         check_specialized_plan(plan, arch)
     elif plan is not None:
         check_plan(plan, arch)

@@ -41,7 +41,7 @@ def filter_then_transform(
 
     At fp32 and fp64 real samples have cuFFT's transforms of real rows.
     """
-    given, component = _components(problem, x)
+    given, component = filtered_samples(problem, x)
     taps = cupy.asarray(coefficients.astype(problem.precision.real_output))
     rows, spectra, precision = problem.rows, problem.spectra, problem.precision
     result = target.reshape(rows, spectra, problem.bins)
@@ -65,7 +65,7 @@ def filter_then_transform(
                 some[...] = dft(filtered, precision=precision)[..., : problem.bins]
 
 
-def _components(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
+def filtered_samples(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
     """The samples (rows, ...) as the filter reads them, contiguous, and the type of components."""
     single = problem.precision.output == "complex64"
     if isinstance(x, Pairs):

@@ -19,9 +19,6 @@ from argand.runtime.plan import PlanError
 
 LARGEST_POINTS = 4096
 """Points of a transform in shared memory: channels of complex samples, half of those of real."""
-FEWEST_POINTS = 12
-"""Points from which on a critically sampled bank is one kernel: a warp's accesses to shorter frames
-are pieces of lines, and the filter and cuFFT are faster."""
 LARGEST_RADIX = 32
 LARGEST_PRIME = 13
 """Largest prime of a radix: the work of a prime's butterfly is quadratic."""
@@ -123,18 +120,8 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
         )
 
 
-def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
-    """Return the plan of a problem; None where another way computes it.
-
-    That is where the kernel has no plan, and for few channels.
-    """
-    if problem.phases == 1 and _points(problem) < FEWEST_POINTS:
-        return None
-    return first_plan(problem, arch)
-
-
 @lru_cache(maxsize=256)
-def first_plan(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
+def plan_of(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
     """Return the best plan of the kernel that the architecture can run; None where it has none.
 
     That is at fp64, beyond the kernel's lengths and taps, and for real samples of which a spectrum

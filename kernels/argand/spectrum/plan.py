@@ -97,7 +97,7 @@ def plan_of(problem: SpectrumProblem, arch: Arch) -> SpectrumPlan | None:
         problem.leading, problem.samples, problem.length, 1, Fraction(1), problem.real,
         problem.precision,
     )  # fmt: skip
-    found = banks.first_plan(bank, arch)
+    found = banks.plan_of(bank, arch)
     if found is None:
         return None
     found, average = _in_warps(found), problem.average

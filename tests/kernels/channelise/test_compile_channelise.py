@@ -32,6 +32,13 @@ from argand.channelise.plan import (
     twiddle_tables,
     without_spills,
 )
+from argand.channelise.single_thread_plan import (
+    SingleThreadPlan,
+    check_single_thread_plan,
+    single_thread_name,
+    single_thread_plan,
+    single_thread_source,
+)
 from argand.device import ARCHITECTURES, Arch
 from argand.runtime.compiler import Resources
 from argand.runtime.plan import PlanError
@@ -108,6 +115,40 @@ def test_a_kernel_that_spills_gets_fewer_blocks() -> None:
 def test_filters_compile(arch: Arch, component: str, real: bool, form: FilterForm) -> None:
     source = filter_source(component, real=real, form=form)
     assert_clean(source, arch.target, filter_name(component, real=real, form=form))
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize(
+    ("channels", "taps", "hop", "real", "component"),
+    [(8, 5, 8, True, "int16"), (11, 31, 11, False, "float32"), (32, 8, 24, False, "int8")]
+    + EXHAUSTIVE * [
+        (2, 1, 2, False, "float32"), (15, 6, 12, True, "float32"), (26, 32, 26, False, "float32"),
+        (64, 31, 48, True, "int8"), (27, 7, 9, False, "int16"), (32, 32, 16, False, "float32"),
+    ],
+)  # fmt: skip
+def test_threads_hold_a_spectrum(
+    arch: Arch, channels: int, taps: int, hop: int, real: bool, component: str
+) -> None:
+    plan = SingleThreadPlan(channels, taps, hop, real)
+    check_single_thread_plan(plan, arch)
+    source = single_thread_source(plan, component, arch)
+    assert_clean(source, arch.target, single_thread_name(plan, component))
+
+
+def test_few_channels_have_a_spectrum_a_thread() -> None:
+    arch = ARCHITECTURES[3]
+    assert single_thread_plan(problem(8, 5), arch) == SingleThreadPlan(8, 5, 8, False)
+    assert single_thread_plan(problem(8, 5, precision="fp64"), arch) is None
+    assert single_thread_plan(problem(1024, 8), arch) is None
+    assert single_thread_plan(problem(8, 100_000), arch) is None  # coefficients have no room
+    for plan, said in (
+        (SingleThreadPlan(1, 4, 1, False), "2 to 32 numbers, got 1"),
+        (SingleThreadPlan(34, 4, 34, False), "got 34"),
+        (SingleThreadPlan(17, 4, 17, False), "prime factors must be at most 13"),
+        (SingleThreadPlan(8, 4, 8, False, spectra=100), "bytes of shared memory"),
+    ):
+        with pytest.raises(PlanError, match=said):
+            check_single_thread_plan(plan, arch)
 
 
 @pytest.mark.parametrize("rows", [1, 5])

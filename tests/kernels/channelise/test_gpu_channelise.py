@@ -33,6 +33,12 @@ BANKS = {
     "64 channels": bank(64, 8, 300, leading=(5,), seed=13),
     "16 channels": bank(16, 4, 500, seed=14),
     "2 channels": bank(2, 3, 99, seed=15),
+    "8 channels": bank(8, 5, 999, leading=(3,), spare=3, seed=36),
+    "8 real channels": bank(8, 9, 700, kind="int8", leading=(2,), spare=5, seed=37),
+    "11 channels, int8": bank(11, 12, 300, kind="int8 pairs", seed=38),
+    "9 channels, oversampled": bank(9, 70, 431, oversampling="9/7", leading=(3,), seed=39),
+    "14 real channels, oversampled": bank(14, 6, 400, oversampling="7/4", kind="int16", seed=40),
+    "5 real channels": bank(5, 2, 260, kind="float32", leading=(2,), spare=1, seed=41),
     "12 channels": bank(12, 5, 99, oversampling="4/3", seed=16),
     "1000 channels": bank(1000, 8, 30, oversampling="5/4", seed=17),
     "1536 channels": bank(1536, 16, 13, seed=18),
@@ -51,13 +57,11 @@ BANKS = {
     "odd hop and real": bank(12, 4, 50, oversampling="4/3", kind="float32", seed=28),
 }
 OTHERS = (
-    "2 channels",
     "a prime",
     "a prime, oversampled",
     "too long",
     "many taps",
     "odd and real",
-    "odd hop and real",
 )
 """Banks that the kernel does not take."""
 
@@ -194,7 +198,9 @@ def test_chunks_of_any_length_make_the_whole(
     assert one.excess(channelised(cp, one, "fp32"), "fp32", "cuda", "kernel") <= 1
 
 
-@pytest.mark.parametrize("name", ["1024 channels", "1024 real channels", "a prime"])
+@pytest.mark.parametrize(
+    "name", ["1024 channels", "1024 real channels", "a prime", "8 channels", "5 real channels"]
+)
 def test_what_is_not_finite_is_in_its_spectra_alone(cp: Any, name: str) -> None:
     one = BANKS[name]
     one = replace(one, given=one.given.copy())

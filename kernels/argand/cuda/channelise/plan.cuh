@@ -51,6 +51,40 @@ struct ChanneliseArguments {
     int64 hop;         // from a spectrum to the next
 };
 
+// Of the kernel whose threads have a spectrum each (single_thread.cuh). Counts are of samples.
+struct SingleThreadPlan {
+    int channels;  // M
+    int taps;      // T
+    int hop;       // from a spectrum to the next
+    bool real;
+    int spectra;  // of a block, one a thread
+
+    constexpr int bins() const { return real ? channels / 2 + 1 : channels; }
+    constexpr int number_bytes() const { return real ? 4 : 8; }
+    constexpr int line() const { return channels | 1; }  // numbers of a frame in shared memory
+    constexpr int out_pitch() const { return bins() | 1; }
+    constexpr int h_pitch() const { return (channels + 3) / 4 * 4; }
+    constexpr int h_bytes() const { return taps * h_pitch() * 4; }
+    // Frames of a block whose first spectrum begins at the last possible residue of its frame.
+    constexpr int frames() const {
+        const int last = hop == channels ? 0 : channels - 1;
+        return (last + (spectra - 1) * hop + channels * taps - 1) / channels + 1;
+    }
+    constexpr int shared_bytes() const {
+        const int samples = frames() * line() * number_bytes(), out = spectra * out_pitch() * 8;
+        return h_bytes() + (samples > out ? samples : out);
+    }
+};
+
+struct SingleThreadArguments {
+    const void* x;
+    float2* out;
+    const float* coefficients;
+    int64 samples;  // of a row
+    int64 spectra;  // of a row
+    int64 chunks;   // blocks of a row
+};
+
 // Filled in by argand/channelise/gpu_unfused.py.
 struct FilterArguments {
     const void* x;

@@ -1,0 +1,54 @@
+"""Filter banks of few channels on a GPU: the launch of the kernel whose threads have a spectrum."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from argand.channelise.gpu_unfused import filtered_samples
+from argand.channelise.problem import ChanneliseProblem
+from argand.channelise.single_thread_plan import (
+    SINGLE_THREAD_ARGUMENTS,
+    SingleThreadPlan,
+    single_thread_name,
+    single_thread_source,
+)
+from argand.device import Device
+from argand.runtime import kernel_trace as launches
+from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.kernel import BoundKernel
+from argand.runtime.loading import load
+
+
+def by_single_threads(
+    problem: ChanneliseProblem, plan: SingleThreadPlan, x: Any, coefficients: Any, target: Any,
+    device: Device,
+) -> None:  # fmt: skip
+    """Write the spectra of checked samples to ``target``, which is contiguous.
+
+    Raises CompileError where NVRTC fails.
+    """
+    given, component = filtered_samples(problem, x)
+    taps = cupy.asarray(coefficients.astype(np.float32))
+    chunks = -(-problem.spectra // plan.spectra)
+    launch = _launch(plan, component, problem.rows * chunks, device)
+    launch({
+        "x": given.data.ptr, "out": target.data.ptr, "coefficients": taps.data.ptr,
+        "samples": problem.samples, "spectra": problem.spectra, "chunks": chunks,
+    })  # fmt: skip
+    if launches.watching:
+        launches.note(single_thread_name(plan, component))
+
+
+@lru_cache(maxsize=64)
+def _launch(plan: SingleThreadPlan, component: str, blocks: int, device: Device) -> BoundKernel:
+    source = single_thread_source(plan, component, device.require_arch())
+    kernel = load(source, device.target, single_thread_name(plan, component), plan.shared_bytes)
+    layout = arguments_dtype(SINGLE_THREAD_ARGUMENTS)
+    values = dict.fromkeys(layout.names or (), 0)
+    return BoundKernel(
+        kernel, blocks, plan.spectra, Arguments(layout, values), shared_bytes=plan.shared_bytes
+    )
