@@ -24,6 +24,7 @@ from argand.channelise.plan import (
 from argand.channelise.problem import ChanneliseProblem
 from argand.channelise.signal import written_array
 from argand.channelise.single_thread_plan import (
+    FEW_POINTS,
     SingleThreadPlan,
     check_single_thread_plan,
     single_thread_plan,
@@ -97,7 +98,10 @@ def algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
 def _plan(problem: ChanneliseProblem, device: Device) -> ChannelisePlan | SingleThreadPlan | None:
     arch = device.require_arch()
     if not PLAN_OVERRIDE.active:
-        return single_thread_plan(problem, arch) or plan_of(problem, arch)
+        short = single_thread_plan(problem, arch)
+        if short is not None and short.points <= FEW_POINTS:
+            return short
+        return plan_of(problem, arch) or short
     plan = PLAN_OVERRIDE.value
     if isinstance(plan, SingleThreadPlan):
         check_single_thread_plan(plan, arch)

@@ -15,9 +15,9 @@ _SPECTRA = 128
 """Spectra of a block."""
 _BLOCKS = 4
 """Fewest blocks of a multiprocessor where shared memory has room: 128 registers of a thread."""
-_MOST_POINTS = 11
+FEW_POINTS = 27
 """Points up to which this kernel is the fastest: a warp's accesses to short frames are pieces of
-lines in the other ones."""
+lines in the other ones. More points leave fewer threads on a multiprocessor."""
 _RESERVED = 1024
 """Bytes of shared memory that CUDA reserves in each block."""
 # SingleThreadArguments of cuda/channelise/plan.cuh.
@@ -80,12 +80,9 @@ def check_single_thread_plan(plan: SingleThreadPlan, arch: Arch) -> None:
 
 
 def single_thread_plan(problem: ChanneliseProblem, arch: Arch) -> SingleThreadPlan | None:
-    """Return the plan of a problem of few channels.
-
-    None at fp64, for more channels, and where the architecture cannot run it.
-    """
+    """Return the plan of a problem; None at fp64, and where a thread cannot hold a spectrum."""
     plan = SingleThreadPlan(problem.channels, problem.taps, problem.hop, problem.real)
-    if problem.precision.name == "fp64" or plan.points > _MOST_POINTS:
+    if problem.precision.name == "fp64":
         return None
     try:
         check_single_thread_plan(plan, arch)

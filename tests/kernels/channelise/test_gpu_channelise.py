@@ -61,7 +61,6 @@ OTHERS = (
     "a prime, oversampled",
     "too long",
     "many taps",
-    "odd and real",
 )
 """Banks that the kernel does not take."""
 
@@ -194,13 +193,11 @@ def test_chunks_of_any_length_make_the_whole(
     from argand.channelise import gpu as on_gpus
 
     monkeypatch.setattr(on_gpus, "WAVES", waves)
-    one = bank(16, 4, 5000, leading=(3,), seed=30)
+    one = bank(64, 4, 5000, leading=(3,), seed=30)
     assert one.excess(channelised(cp, one, "fp32"), "fp32", "cuda", "kernel") <= 1
 
 
-@pytest.mark.parametrize(
-    "name", ["1024 channels", "1024 real channels", "a prime", "8 channels", "5 real channels"]
-)
+@pytest.mark.parametrize("name", ["1024 channels", "1024 real channels", "a prime", "8 channels"])
 def test_what_is_not_finite_is_in_its_spectra_alone(cp: Any, name: str) -> None:
     one = BANKS[name]
     one = replace(one, given=one.given.copy())
