@@ -147,11 +147,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         if found is not None:
             return found
     if has_foreign(x, out):
-        names = ("precision", "rounding", "scale", "power", "format", "output")
-        given = dict(zip(names, options, strict=True))
-        return call_on_foreign(
-            FUNCTIONS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
-        )
+        return _on_foreign(operation, x, axis, out, options)
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if not on_gpu:
@@ -163,14 +159,19 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         return cuda_softmax.softmax(problem, read, out, key if read is x else None)
 
 
+def _on_foreign(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
+    """The call on arrays of other libraries: converted without a copy, and the result back."""
+    names = ("precision", "rounding", "scale", "power", "format", "output")
+    given = dict(zip(names, options, strict=True))
+    return call_on_foreign(
+        FUNCTIONS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
+    )
+
+
 def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
     """The same over another axis than the last: views that have it last."""
     if has_foreign(x, out):
-        names = ("precision", "rounding", "scale", "power", "format", "output")
-        given = dict(zip(names, options, strict=True))
-        return call_on_foreign(
-            FUNCTIONS[operation], {"x": x, "out": out}, rules=RULES[operation], axis=axis, **given
-        )
+        return _on_foreign(operation, x, axis, out, options)
     x = x if is_cuda_array(x) else np.asarray(x)
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")
