@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, product
 
-from argand.device import Arch, arch_for
+from argand.device import Arch, Device, arch_for
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.butterfly_heuristics import (
     butterfly_cycles,
     butterfly_plans,
     large_plans,
+    short_plan,
     three_kernel_cycles,
     three_kernel_plans,
 )
@@ -44,6 +45,9 @@ FEW_NUMBERS = 4096
 """Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
 hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
 larger ones where ours was (`python -m argand tune dft` times both)."""
+SHORT = range(64, 1025)
+"""Lengths of which few rows are convolutions of least latency where cuFFT is not faster at many. On
+an H200 they take 0.6 to 0.97 of cuFFT's time; below, cuFFT's butterflies of primes are as fast."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +99,21 @@ def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | None:
     return plan if isinstance(plan, ButterflyPlan | ThreeKernelPlan) else None
 
 
-def with_few_rows(choice: Choice, method: Method, rows: int, sm_count: int) -> Choice:
-    """Return the choice for ``rows`` rows: cuFFT where they fill too few multiprocessors."""
-    single = method.kind == "dense" or len(prime_factors(method.length)) == 1
-    if choice.plan is None or not single or rows * method.length >= FEW_NUMBERS * sm_count:
+def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> Choice:
+    """Return the choice for ``rows`` rows: another where they fill too few multiprocessors.
+
+    Dense lengths and primes are then cuFFT's, and lengths of `SHORT` convolutions of least latency.
+    """
+    length, few = method.length, rows * method.length < FEW_NUMBERS * device.sm_count
+    if choice.plan is None or not few:
         return choice
-    return Choice(None, "faster at so few numbers, and in fp32")
+    short = short_plan(length, rows, device.sm_count) if length in SHORT else None
+    # No convolution's plan depends on the precision.
+    if short is not None and is_legal(short, PRECISIONS["3xfp16"], device.require_arch()):
+        return Choice(short, f"{short.stages} in fp32, of few rows")
+    if method.kind == "dense" or len(prime_factors(length)) == 1:
+        return Choice(None, "faster at so few numbers, and in fp32")
+    return choice
 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:

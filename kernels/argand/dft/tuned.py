@@ -63,7 +63,7 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
     choice = choose(method, problem.precision, device.require_arch(), wide=wide)
     if method is None:
         return choice
-    return with_few_rows(choice, method, problem.rows, device.sm_count)
+    return with_few_rows(choice, method, problem.rows, device)
 
 
 @lru_cache(maxsize=1024)
