@@ -107,13 +107,21 @@ def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> 
     length, few = method.length, rows * method.length < FEW_NUMBERS * device.sm_count
     if choice.plan is None or not few:
         return choice
-    short = short_plan(length, rows, device.sm_count) if length in SHORT else None
-    # No convolution's plan depends on the precision.
-    if short is not None and is_legal(short, PRECISIONS["3xfp16"], device.require_arch()):
+    short = plan_of_few_rows(length, rows, device)
+    if short is not None:
         return Choice(short, f"{short.stages} in fp32, of few rows")
     if method.kind == "dense" or len(prime_factors(length)) == 1:
         return Choice(None, "faster at so few numbers, and in fp32")
     return choice
+
+
+def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | None:
+    """The convolution of least latency; None for many rows, or a length out of `SHORT`."""
+    short = short_plan(length, rows, device.sm_count) if length in SHORT else None
+    # No convolution's plan depends on the precision.
+    if short is None or not is_legal(short, PRECISIONS["3xfp16"], device.require_arch()):
+        return None
+    return short
 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from argand.device import Arch, gpu
 from argand.dft.api import dft
-from argand.dft.heuristics import best_of_each_kind, candidates
+from argand.dft.heuristics import best_of_each_kind, candidates, plan_of_few_rows
 from argand.dft.legality import wide_fits
 from argand.dft.method import check_length, method_for
 from argand.dft.plan import Plan, dft_source
@@ -70,6 +70,9 @@ def tune_dft(
     device = gpu(cupy.cuda.Device().id)
     arch = device.require_arch()
     plans = candidate_plans(length, row, arch, most)
+    short = plan_of_few_rows(length, rows, device)
+    if short is not None and short not in plans:
+        plans.append(short)
     compile_all((dft_source(plan, row), arch.target) for plan in plans if plan is not None)
     rng = cupy.random.default_rng(0)
     x = rng.standard_normal((rows, 2 * length), dtype=cupy.float32).view(cupy.complex64)
