@@ -45,9 +45,9 @@ FEW_NUMBERS = 4096
 """Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
 hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
 larger ones where ours was (`python -m argand tune dft` times both)."""
-SHORT = range(64, 1025)
-"""Lengths of which few rows are convolutions of least latency where cuFFT is not faster at many. On
-an H200 they take 0.6 to 0.97 of cuFFT's time; below, cuFFT's butterflies of primes are as fast."""
+SHORT = range(41, 1025)
+"""Lengths of which few rows are convolutions of least latency, where a prime factor is above
+`FAST_PRIME`. Up to 132 rows they take 0.33 to 1 of cuFFT's time on an H200, up to 1.05 at 528."""
 
 
 @dataclass(frozen=True)
@@ -102,22 +102,25 @@ def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | None:
 def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> Choice:
     """Return the choice for ``rows`` rows: another where they fill too few multiprocessors.
 
-    Dense lengths and primes are then cuFFT's, and lengths of `SHORT` convolutions of least latency.
+    Lengths of `SHORT` are then convolutions of least latency, other dense ones and primes cuFFT's.
     """
-    length, few = method.length, rows * method.length < FEW_NUMBERS * device.sm_count
-    if choice.plan is None or not few:
+    length = method.length
+    if rows * length >= FEW_NUMBERS * device.sm_count:
         return choice
     short = plan_of_few_rows(length, rows, device)
     if short is not None:
         return Choice(short, f"{short.stages} in fp32, of few rows")
+    if choice.plan is None:
+        return choice
     if method.kind == "dense" or len(prime_factors(length)) == 1:
         return Choice(None, "faster at so few numbers, and in fp32")
     return choice
 
 
 def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | None:
-    """The convolution of least latency; None for many rows, or a length out of `SHORT`."""
-    short = short_plan(length, rows, device.sm_count) if length in SHORT else None
+    """The convolution of least latency; None for many rows, and for lengths that are cuFFT's."""
+    taken = length in SHORT and max(prime_factors(length)) > FAST_PRIME
+    short = short_plan(length, rows, device.sm_count) if taken else None
     # No convolution's plan depends on the precision.
     if short is None or not is_legal(short, PRECISIONS["3xfp16"], device.require_arch()):
         return None

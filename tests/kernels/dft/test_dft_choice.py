@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.device import ARCHITECTURES, Arch, Device
-from argand.dft import heuristics
+from argand.device import ARCHITECTURES, Arch
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.cluster import ClusterPlan
 from argand.dft.fragments import fragments, fused_twiddles
@@ -17,9 +16,8 @@ from argand.dft.heuristics import (
     choose,
     estimate,
     own_plan,
-    with_few_rows,
 )
-from argand.dft.legality import check_dft_plan, wide_fits
+from argand.dft.legality import wide_fits
 from argand.dft.library_choice import FAST_PRIME
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import DensePlan, TwoFactorPlan, folded_bytes, padded
@@ -32,7 +30,6 @@ from argand.dft.truncation import TRUNCATION_BIAS, truncation_bias
 from tests.covers import EXHAUSTIVE, examples
 from tests.kernels.compiled import ARCHS
 
-FEW = heuristics.FEW_NUMBERS
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 
@@ -255,48 +252,3 @@ def test_plans_come_back_from_words(length: int) -> None:
     plan = own_plan(method, PRECISIONS["3xfp16"], HOPPER, wide=length % 2 == 0)
     assert plan_in(plan_words(plan)) == plan
     assert plan_in(plan_words(None)) is None
-
-
-@pytest.mark.parametrize("length", [37, 58, 1031, 4093])
-def test_few_rows_of_dense_lengths_and_primes_are_cufft_s(
-    monkeypatch: pytest.MonkeyPatch, length: int
-) -> None:
-    monkeypatch.setattr(heuristics, "FEW_NUMBERS", FEW)
-    method = method_for(length)
-    whole = choose(method, PRECISIONS["3xfp16"], HOPPER, wide=False)
-    assert whole.plan is not None
-    enough = -(-FEW * 132 // length)
-    assert with_few_rows(whole, method, enough, _card(132)) is whole
-    assert with_few_rows(whole, method, enough - 1, _card(132)).plan is None
-    assert with_few_rows(whole, method, enough - 1, _card(66)) is whole
-
-
-@pytest.mark.parametrize("length", [67, 111, 302, 444, 509])
-@pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.target)
-def test_few_rows_are_spread_over_the_card(
-    monkeypatch: pytest.MonkeyPatch, arch: Arch, length: int
-) -> None:
-    """Each multiprocessor has its rows at once; where those are too many, the choice stays."""
-    monkeypatch.setattr(heuristics, "FEW_NUMBERS", FEW)
-    method, card = method_for(length), _card(132, arch)
-    whole = choose(method, PRECISIONS["tf32"], arch, wide=False)
-    assert whole.plan is not None
-    for rows, groups in ((1, 1), (132, 1), (133, 2), (400, 4)):
-        plan = with_few_rows(whole, method, rows, card).plan
-        assert isinstance(plan, ButterflyPlan)
-        check_dft_plan(plan, PRECISIONS["tf32"], arch)
-        assert (plan.length, plan.groups) == (length, groups)
-        assert 32 * plan.warps * min(plan.radices) >= plan.size
-    many = with_few_rows(whole, method, -(-FEW * 132 // length), card)
-    assert many is whole
-
-
-def test_few_rows_of_long_products_are_ours() -> None:
-    method = method_for(29 * 3 * 37)
-    whole = choose(method, PRECISIONS["3xfp16"], HOPPER, wide=False)
-    assert whole.plan is not None
-    assert with_few_rows(whole, method, 1, _card(132)) is whole
-
-
-def _card(sm_count: int, arch: Arch = HOPPER) -> Device:
-    return Device("cuda", "a card", 0, arch, sm_count)
