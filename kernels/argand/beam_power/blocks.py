@@ -13,6 +13,7 @@ import numpy as np
 
 from argand.beam_power.problem import LONGEST_SUM, BeamPowerProblem
 from argand.gemm.api import gemm
+from argand.gemm.cpu import terms_of
 from argand.gemm.packed import pack
 from argand.gemm.pairs import Pairs
 from argand.precision import PRECISIONS
@@ -33,19 +34,42 @@ def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) 
     if not problem.antennas:
         found[...] = 0
         return found
+    if arrays is np and _is_one_block(problem, w, x):
+        found[...] = _in_one_block(problem, w, x)
+        return found
     together = max(1, min(problem.batch, _values(problem, arrays) // _product_values(problem)))
     with np.errstate(all="ignore"):
         for first in range(0, problem.batch, together):
             index = _index(problem, first, together)
-            left, right = (_chosen(problem, one, index, arrays) for one in (w, x))
-            packed = pack(left, side="a", precision=problem.precision)
+            left, right = (w, x)
+            if together < problem.batch:
+                left, right = (_chosen(problem, one, index, arrays) for one in (w, x))
+            left = _left(problem, left, arrays)
             for bins in _bins(problem, together, arrays):
                 place = (*index, ..., bins)
                 for number, times in enumerate(_parts(problem, bins)):
-                    beams = gemm(packed, _columns(right, times), precision=problem.precision)
+                    columns = _columns(right, times)
+                    beams = gemm(left, columns, precision=problem.precision.name)
                     sums = _detected(problem, beams, bins.stop - bins.start, arrays)
                     found[place] = sums if number == 0 else found[place] + sums
     return found
+
+
+def _is_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
+    """Return whether one product of NumPy's makes all beams, and they stay in a core's cache."""
+    if not problem.precision.exact_operands or isinstance(w, Pairs) or isinstance(x, Pairs):
+        return False
+    values = problem.batch * _product_values(problem)
+    return values <= _BLOCK_VALUES["numpy"] and problem.integrate <= LONGEST_SUM
+
+
+def _in_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> Any:
+    """Return the same without what blocks take, which is longer than a small product."""
+    columns = x[..., : problem.bins * problem.integrate]
+    left = terms_of(w, "N", problem.precision, "a").values[0]
+    right = terms_of(columns, "N", problem.precision, "b").values[0]
+    with np.errstate(all="ignore"):
+        return _detected(problem, np.matmul(left, right), problem.bins, np)
 
 
 def in_exact_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) -> Any:
@@ -68,7 +92,7 @@ def _product_values(problem: BeamPowerProblem) -> int:
 
 def _index(problem: BeamPowerProblem, first: int, count: int) -> tuple[Any, ...]:
     """Return where some results stand along the leading axes: numbers for one, arrays for more."""
-    if not problem.batch_shape:
+    if count == problem.batch:
         return ()
     if count == 1:
         return tuple(map(int, np.unravel_index(first, problem.batch_shape)))
@@ -83,6 +107,14 @@ def _chosen(problem: BeamPowerProblem, x: Any, index: Any, arrays: Any) -> Any:
     whole = arrays.broadcast_to(parts, (*problem.operand_batch, *inner))
     found = whole[index]
     return Pairs(found, x.format) if isinstance(x, Pairs) else found
+
+
+def _left(problem: BeamPowerProblem, weights: Any, arrays: Any) -> Any:
+    """Return the left operand of the products of all blocks, rounded or converted once."""
+    precision = problem.precision
+    if arrays is np and precision.exact_operands and not isinstance(weights, Pairs):
+        return terms_of(weights, "N", precision, "a").values[0]
+    return pack(weights, side="a", precision=precision)
 
 
 def _columns(x: Any, times: slice) -> Any:
@@ -122,6 +154,9 @@ def _detected(problem: BeamPowerProblem, beams: Any, bins: int, arrays: Any) -> 
 
 
 def _dot(x: Any, y: Any, arrays: Any) -> Any:
-    if arrays is np:
-        return np.einsum("...t,...t->...", x, y)
-    return (x * y).sum(axis=-1)
+    if arrays is not np:
+        return (x * y).sum(axis=-1)
+    if x.shape[-1] == 2:  # einsum takes four times as long
+        products = x * y
+        return products[..., 0] + products[..., 1]
+    return np.einsum("...t,...t->...", x, y)

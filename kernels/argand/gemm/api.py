@@ -10,17 +10,19 @@ from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.gemm import cpu as numpy_backend
-from argand.gemm import numpy_calls
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
-from argand.gemm.problem import OperandFormat, Output, gemm_problem
+from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
 from argand.gemm.rules import RULES
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
+from argand.runtime.numpy_calls import NumpyCalls
+
+_ON_HOST: NumpyCalls[GemmProblem] = NumpyCalls()
 
 
 def gemm(
@@ -107,8 +109,8 @@ def gemm(
         if found is not None:
             return found
     else:
-        on_host = numpy_calls.key((a, b, c, out), options)
-        repeated = numpy_calls.known(on_host)
+        on_host = _ON_HOST.key((a, b, c, out), options)
+        repeated = _ON_HOST.known(on_host)
         if repeated is not None:
             return numpy_backend.gemm(repeated, a, b, c, out)
     if has_foreign(a, b, c, out):
@@ -161,7 +163,7 @@ def gemm(
         return cuda_gemm.gemm(problem, a, b, c, out, key if same else None)
     if half is None:
         if all(x is y for x, y in zip(given, (a, b, c), strict=True)):
-            numpy_calls.keep(on_host, problem)
+            _ON_HOST.keep(on_host, problem)
         return numpy_backend.gemm(problem, a, b, c, out)
     found = to_pairs(numpy_backend.gemm(problem, a, b, c, None), half)
     if out is None:

@@ -5,6 +5,7 @@ Operands are rounded as `argand.gemm.cpu` rounds them, which is as the kernels o
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,23 @@ from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.threads import on_all_cores
 
 Array = npt.NDArray[Any]
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
 _BLAS_ROWS = 48
 """Fewest rows for which a call of herk for each product pays beside one call of matmul for all."""
+_BLAS_COLUMNS = 32
+"""Fewest columns for which half of the product takes more time than to mirror the other one."""
+_PART_VALUES = 1 << 16
+"""Values of operands and products that a core's cache holds."""
+_ONE_CORE_PRODUCTS = 1 << 15
+"""Products of numbers up to which OpenBLAS computes a complex product on one core."""
+_SHARED_PRODUCTS = 1 << 22
+"""Products of numbers from which threads pay: some ms on one core."""
+_FINISHING = 16
+"""Products of numbers that take as long as to make an element of the result Hermitian."""
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -39,14 +51,92 @@ def herk_algorithm(precision: Precision) -> str:
     )
 
 
-def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Array:
-    """Return the result of a `HerkProblem` as a new array; shapes are checked, op is N or C."""
-    shape = (*problem.batch_shape, problem.n, problem.n)
-    found = np.zeros(shape, problem.dtype)
-    if problem.alpha != 0 and problem.k and found.size:
-        with np.errstate(all="ignore"):
+def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | None) -> Array:
+    """Return the result of a `HerkProblem`, in out where it is given, which may be c.
+
+    Shapes are checked, op is N or C, c is None where it is not added.
+    """
+    found = np.empty((*problem.batch_shape, problem.n, problem.n), problem.dtype)
+    lowest = np.empty(problem.shape, problem.dtype) if problem.form == "triangle" else found
+    precision = problem.precision
+    if lowest.size:
+        if precision is None or precision.moduli:
+            _part(problem, a, c, found, lowest)
+        else:
+            _in_parts(problem, _array(a), c, found, lowest)
+    if out is None:
+        return lowest
+    out[...] = lowest
+    return out
+
+
+def _in_parts(problem: HerkProblem, a: Array, c: Array | None, found: Array, lowest: Array) -> None:
+    """Compute products that stay in a core's cache until they are finished, some at a time.
+
+    Those that BLAS computes on one core are shared out to all.
+    """
+    n, k, batch = problem.n, problem.k, problem.batch
+    step = max(1, _PART_VALUES // (n * (n + k)))
+    if batch <= step:
+        _part(problem, a, c, found, lowest)
+        return
+    leading = len(problem.batch_shape)
+    parts, squares, results = (x.reshape(batch, *x.shape[leading:]) for x in (a, found, lowest))
+    addends = None if c is None else c.reshape(batch, *c.shape[leading:])
+
+    def work(first: int) -> None:
+        some = slice(first, first + step)
+        addend = None if addends is None else addends[some]
+        _part(problem, parts[some], addend, squares[some], results[some])
+
+    starts = range(0, batch, step)
+    alone = n * n * k <= _ONE_CORE_PRODUCTS
+    if alone and batch * n * n * (k + _FINISHING) >= _SHARED_PRODUCTS:
+        on_all_cores(work, starts)
+        return
+    for first in starts:
+        work(first)
+
+
+def _part(
+    problem: HerkProblem, a: Array | Pairs, c: Array | None, found: Array, lowest: Array
+) -> None:
+    """Compute some products of a problem: ``found`` whole, or ``lowest``, their triangles."""
+    precision = problem.precision
+    with np.errstate(all="ignore"):
+        if problem.alpha == 0 or not problem.k:
+            found[...] = 0
+        elif precision is not None and c is None and _is_small(problem):
+            _both_triangles(problem, _array(a), precision, found)
+            if problem.alpha != 1:
+                _combine(problem, found, None, range(problem.n))
+            if problem.form == "triangle":
+                _copy_rows(found, lowest, range(problem.n))
+            return
+        else:
             _lower(problem, a, found)
-    return _finished(problem, found, c)
+        _finish(problem, found, c, lowest)
+
+
+def _is_small(problem: HerkProblem) -> bool:
+    """Return whether both triangles take less time than one of them and its mirror image."""
+    assert problem.precision is not None
+    few = problem.n < _BLAS_ROWS or problem.k < _BLAS_COLUMNS
+    return problem.precision.exact_operands and few and problem.n <= _PANEL
+
+
+def _both_triangles(problem: HerkProblem, a: Array, precision: Precision, out: Array) -> None:
+    """Compute op(A) op(A)^H whole, Hermitian as the mean of itself and its conjugate transpose.
+
+    Halves are exact, and the mean of two numbers, rounded once, is none that lies outside of them:
+    its error is at most the larger one of theirs.
+    """
+    left = terms_of(a, problem.op, precision, "a").values[0]
+    right = np.conj(left.swapaxes(-1, -2))
+    right *= right.dtype.type(0.5)
+    np.matmul(left, right, out=out)
+    out += np.conj(out.swapaxes(-1, -2))
+    np.einsum("...ii->...i", out.imag)[...] = 0  # infinities leave NaN
 
 
 def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
@@ -60,7 +150,7 @@ def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
             precision=EXACT if precision is None else precision.name, tolerance=None, check=False,
             out=out,
         )  # fmt: skip
-    elif precision.exact_operands and problem.n >= _BLAS_ROWS:
+    elif precision.exact_operands and not _is_small(problem):
         _by_blas(problem, _array(a).astype(precision.output, copy=False), out)
     else:
         _by_terms(problem.n, terms_of(_array(a), problem.op, precision, "a"), precision, out)
@@ -86,8 +176,11 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
 
     routine = getattr(blas, f"{PREFIX[str(a.dtype)]}herk")
     transposed = 2 if problem.op == "N" else 0  # conj(A) A^T or A^T conj(A)
-    for index in np.ndindex(problem.batch_shape):
-        out[index] = routine(1.0, a[index].T, trans=transposed, lower=0).T
+    for index in np.ndindex(a.shape[:-2]):
+        product = out[index]
+        found = routine(1.0, a[index].T, trans=transposed, lower=0, c=product.T, overwrite_c=1).T
+        if found.base is not product:
+            product[...] = found
 
 
 def _by_terms(n: int, left: Terms, precision: Precision, out: Array) -> None:
@@ -110,27 +203,30 @@ def _conjugate_transposed(terms: Terms) -> Terms:
     return Terms([np.conj(np.swapaxes(x, -1, -2)) for x in terms.values], exponents)
 
 
-def _finished(problem: HerkProblem, found: Array, c: Array | None) -> Array:
-    """Return alpha times the lower triangle plus beta C in the problem's form."""
-    lowest = np.empty(problem.shape, problem.dtype) if problem.form == "triangle" else found
+def _finish(problem: HerkProblem, found: Array, c: Array | None, lowest: Array) -> None:
+    """Compute alpha times the lower triangle plus beta C in the problem's form."""
     for start in range(0, problem.n, _PANEL):
         rows = range(start, min(start + _PANEL, problem.n))
-        with np.errstate(all="ignore"):
-            panel = _combined(problem, found, c, rows)
+        panel = found[..., start : rows.stop, : rows.stop]
+        if problem.alpha != 1 or c is not None:
+            _combine(problem, panel, c, rows)
+        _mirror(panel[..., start:])
         if problem.form == "triangle":
-            for i in rows:
-                lowest[..., triangle_length(i) : triangle_length(i + 1)] = panel[
-                    ..., i - start, : i + 1
-                ]
-            continue
-        found[..., rows, : rows.stop] = panel
-        found[..., : rows.stop, rows] = np.conj(np.swapaxes(panel, -1, -2))
-    return lowest
+            _copy_rows(panel, lowest, rows)
+        elif start:
+            above = found[..., :start, start : rows.stop]
+            np.conj(panel[..., :start].swapaxes(-1, -2), out=above)
 
 
-def _combined(problem: HerkProblem, found: Array, c: Array | None, rows: range) -> Array:
-    """Return some rows up to their last diagonal element, Hermitian where they cross it."""
-    panel = found[..., rows, : rows.stop]
+def _copy_rows(panel: Array, lowest: Array, rows: range) -> None:
+    """Copy rows up to their diagonal element to their places in a triangle."""
+    for i in rows:
+        row = slice(triangle_length(i), triangle_length(i + 1))
+        lowest[..., row] = panel[..., i - rows.start, : i + 1]
+
+
+def _combine(problem: HerkProblem, panel: Array, c: Array | None, rows: range) -> None:
+    """Multiply some rows up to their last diagonal element by alpha, and add beta C."""
     real = panel.real.dtype.type
     if problem.alpha != 1:
         panel.real *= real(problem.alpha)
@@ -139,18 +235,25 @@ def _combined(problem: HerkProblem, found: Array, c: Array | None, rows: range) 
         addend = _addend(problem, c, rows)
         panel.real += real(problem.beta) * addend.real.astype(real)
         panel.imag += real(problem.beta) * addend.imag.astype(real)
-    crossing = panel[..., :, rows.start :]
-    crossing.imag[..., range(len(rows)), range(len(rows))] = 0
-    mirrored = np.conj(np.swapaxes(crossing, -1, -2))
-    np.copyto(crossing, mirrored, where=np.tri(len(rows), k=-1, dtype=bool).T)
-    return panel
+
+
+def _mirror(square: Array) -> None:
+    """Make matrices Hermitian by their lower triangles."""
+    np.einsum("...ii->...i", square.imag)[...] = 0
+    np.copyto(square, np.conj(square.swapaxes(-1, -2)), where=_above(square.shape[-1]))
+
+
+@lru_cache(maxsize=16)
+def _above(n: int) -> npt.NDArray[np.bool_]:
+    """Return where an n by n matrix is above its diagonal."""
+    return np.tri(n, k=-1, dtype=bool).T
 
 
 def _addend(problem: HerkProblem, c: Array, rows: range) -> Array:
     """Return some rows of C up to their last diagonal element, zeros above it in a triangle."""
     if problem.form == "full":
         return c[..., rows, : rows.stop]
-    found = np.zeros((*problem.batch_shape, len(rows), rows.stop), c.dtype)
+    found = np.zeros((*c.shape[:-1], len(rows), rows.stop), c.dtype)
     for i in rows:
         found[..., i - rows.start, : i + 1] = c[..., triangle_length(i) : triangle_length(i + 1)]
     return found

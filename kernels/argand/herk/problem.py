@@ -6,10 +6,9 @@ says all of it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
-
-import numpy as np
 
 from argand.gemm.families import Family, check_family
 from argand.gemm.modular.moduli import EXACT
@@ -54,7 +53,7 @@ class HerkProblem:
     @property
     def batch(self) -> int:
         """How many products there are."""
-        return int(np.prod(self.batch_shape, dtype=np.int64))
+        return math.prod(self.batch_shape)
 
     @property
     def flops(self) -> int:

@@ -12,6 +12,10 @@ from argand.runtime.threads import on_all_cores
 
 _BATCHED_ROWS = 16
 """Rows up to which steps over a batch take less time than a call of LAPACK a matrix."""
+_FEW_SYSTEMS = 3
+"""Systems a row of each up to which the calls of LAPACK still take less time than the steps."""
+_LEAST_ROWS = 2048
+"""Rows of all systems of a thread that take longer than it takes to start one."""
 _LEAST_CHUNK, _CHUNK = 128, 512
 """Systems whose steps are taken together by a thread: enough of them to hide the cost of a step,
 few enough to stay in a core's cache."""
@@ -42,11 +46,13 @@ def _solved(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
     x, rows = np.empty((*leading, n, columns), b.dtype), np.zeros(leading, np.int32)
     if not x.size:
         return x, rows
-    r, b = (np.broadcast_to(y, leading + y.shape[-2:]).reshape(-1, *y.shape[-2:]) for y in (r, b))
+    r, b = (_stacked(y, leading) for y in (r, b))
     to, marks = x.reshape(b.shape), rows.reshape(-1)
-    together = n <= _BATCHED_ROWS
-    shared = -(-len(r) // available_cores())
-    step = min(max(shared, _LEAST_CHUNK), _CHUNK) if together else len(r)
+    together = n <= _BATCHED_ROWS and len(r) > _FEW_SYSTEMS * n
+    step = len(r)
+    if together:
+        least = max(_LEAST_CHUNK, _LEAST_ROWS // n)
+        step = max(min(-(-step // available_cores()), _CHUNK), least)
 
     def work(first: int) -> None:
         some = slice(first, first + step)
@@ -56,6 +62,12 @@ def _solved(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
 
     on_all_cores(work, range(0, len(r), step))
     return x, rows
+
+
+def _stacked(x: Any, leading: tuple[int, ...]) -> Any:
+    """Return matrices that are broadcast to some leading axes, along one axis."""
+    whole = x if x.shape[:-2] == leading else np.broadcast_to(x, leading + x.shape[-2:])
+    return whole.reshape(-1, *x.shape[-2:])
 
 
 def _solved_together(r: Any, b: Any) -> tuple[Any, Any]:
@@ -97,6 +109,9 @@ def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
     for system, matrix in enumerate(r):
         factor, x[system], rows[system] = posv(matrix.T, sides[system], lower=0)
         diagonals[system] = factor.diagonal()
+    np.conj(x, out=x)
     beyond = ~np.isfinite(diagonals)
+    if not beyond.any():
+        return x, rows
     found = np.where(beyond.any(axis=1), beyond.argmax(axis=1) + 1, 0)
-    return np.conj(x, out=x), np.where(rows > 0, rows, found)
+    return x, np.where(rows > 0, rows, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -15,6 +16,7 @@ PREFIX: Mapping[str, str] = MappingProxyType({"complex64": "c", "complex128": "z
 """The first letter of LAPACK's and BLAS's routines for a type."""
 
 
+@lru_cache(maxsize=64)
 def solution_type(name: str, matrix: np.dtype[np.generic], sides: np.dtype[np.generic]) -> str:
     """Return complex128 where a matrix or its right-hand sides b need it, else complex64.
 

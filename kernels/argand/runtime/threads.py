@@ -14,7 +14,7 @@ _Item = TypeVar("_Item")
 def on_all_cores(work: Callable[[_Item], object], items: Iterable[_Item]) -> None:
     """Call ``work`` on each item, on a thread a core; an error of one is raised after all."""
     left = list(items)
-    workers = min(available_cores(), len(left))
+    workers = min(available_cores(), len(left)) if len(left) > 1 else 1
     if workers < 2:
         for item in left:
             work(item)

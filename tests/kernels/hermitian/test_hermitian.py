@@ -15,14 +15,16 @@ from tests.kernels.hermitian.covariances import TYPES, covariances, excess, norm
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 17, 64, 128])
 def test_residuals_are_within_the_bound(rng: np.random.Generator, n: int, dtype: str) -> None:
-    r = covariances(rng, 2, 3, n=n, dtype=dtype)
-    b = normal(rng, 2, 3, n, 4).astype(dtype)
-    x = solve_hermitian(r, b)
-    assert x.dtype == dtype
-    assert excess(r, b, x) <= 1
-    wrong = x.copy()
-    wrong[1, 2, np.abs(x[1, 2, :, 3]).argmax(), 3] *= 1.01
-    assert excess(r, b, wrong) > 1
+    """Of few systems, and of so many that their steps are taken together."""
+    for systems in (2, 20) if n <= 16 else (2,):
+        r = covariances(rng, systems, 3, n=n, dtype=dtype)
+        b = normal(rng, systems, 3, n, 4).astype(dtype)
+        x = solve_hermitian(r, b)
+        assert x.dtype == dtype
+        assert excess(r, b, x) <= 1
+        wrong = x.copy()
+        wrong[1, 2, np.abs(x[1, 2, :, 3]).argmax(), 3] *= 1.01
+        assert excess(r, b, wrong) > 1
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -73,10 +75,11 @@ def test_empty(shapes: Any) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("value", [-1.0, 0.0, np.nan, np.inf])
 def test_what_is_not_definite_is_named(rng: np.random.Generator, value: float, dtype: str) -> None:
-    r = covariances(rng, 2, 3, n=6, dtype=dtype)
-    r[1, 2, 4, 4] = value
-    with pytest.raises(np.linalg.LinAlgError, match=r"r\[1, 2\] .* in row 4"):
-        solve_hermitian(r, np.ones((6, 1), dtype))
+    for systems in (2, 20):
+        r = covariances(rng, systems, 3, n=6, dtype=dtype)
+        r[1, 2, 4, 4] = value
+        with pytest.raises(np.linalg.LinAlgError, match=r"r\[1, 2\] .* in row 4"):
+            solve_hermitian(r, np.ones((6, 1), dtype))
 
 
 @pytest.mark.parametrize(
