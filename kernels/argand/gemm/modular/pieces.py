@@ -35,8 +35,9 @@ a multiprocessor of an H200 multiplies some 41,000 a microsecond."""
 _ANY_BYTES, _TWICE_BYTES = 1 << 28, 1 << 31
 """Workspace that any call may take, and up to which a call may take twice its operands' bytes: in
 pieces, products of a millisecond or two would take 4% longer."""
-_TILE_COST = {(128, 256): 1.03, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
-"""Time of a tile for each element of it, relative to the largest."""
+_TILE_COST = {(128, 256): 1.04, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
+"""Time of a tile for each element of it, relative to the largest. That one reads least from L2: at
+4096^3 each modulus takes 1 to 2% longer with 128 x 256 (docs/data/h200-exact.csv)."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
 
     A piece has whole products, all about as many, or where one is too large a panel of its rows,
     or of its columns where these are more: at least 128, whatever the limit. Few products at a
-    time, whose planes stay in the L2 cache, take no less time than many: encoding and decoding are
-    bound by arithmetic there.
+    time, whose planes stay in the L2 cache, take no less time than many: kernels that are so short
+    take longer to begin and to end than they save.
     """
     of_a, of_b, of_c = problem.plane_bytes()
     rows, columns = problem.a.rows, problem.b.rows
