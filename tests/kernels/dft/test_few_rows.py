@@ -36,8 +36,8 @@ def test_few_rows_of_dense_lengths_and_primes_are_cufft_s(length: int) -> None:
     assert with_few_rows(whole, method, enough - 1, _card(66)) is whole
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.target)
-@pytest.mark.parametrize("length", [41, 111, 148, 302, 377, 444, 509])
+@pytest.mark.parametrize("arch", [ARCHITECTURES[0], HOPPER], ids=lambda arch: arch.target)
+@pytest.mark.parametrize("length", [41, 148, 377, 509])
 def test_few_rows_are_spread_over_the_card(arch: Arch, length: int) -> None:
     """Each multiprocessor has its rows at once; where those are too many, the choice stays.
 
