@@ -25,6 +25,9 @@ def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform |
 
     Returns what does the same for arrays like these, None where one of them had to be copied.
     """
+    if problem.length == 1:
+        cupy.multiply(x, target.real.dtype.type(problem.factor), out=target)
+        return None
     run = ContiguousTransform(problem)
     rows = cupy.ascontiguousarray(x)
     if target.flags.c_contiguous:
