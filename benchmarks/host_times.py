@@ -26,8 +26,9 @@ from benchmarks.harness.rows import write_rows
 
 Row = dict[str, Any]
 _QUBITS = 14
-_LENGTHS = (1000, 1024, 127, 1 << 18)
-_PRECISIONS = ("fp32", "tf32", "3xtf32", "3xfp16", "fp16")
+_TRANSFORMS = ((64, 1000), (64, 1024), (64, 127), (1, 1 << 18))
+"""Rows and length: more rows of the last would have the GPU behind the host."""
+_PRECISIONS = ("fp64", "fp32", "tf32", "3xtf32", "3xfp16", "fp16")
 
 
 def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
@@ -50,9 +51,9 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
     yield "softmax fp32, out", "argand", lambda: softmax(x, out=held)
     planned = SoftmaxPlan(x)
     yield "softmax fp32, plan, out", "argand", lambda: planned(x, out=held)
-    spectra = [cupy.asarray(_complexes(rng, 64, length)) for length in _LENGTHS]
-    for x, length in zip(spectra, _LENGTHS, strict=True):
-        how = "cuFFT" if plan_of(x).plan is None else "our kernel"
+    spectra = [cupy.asarray(_complexes(rng, *shape)) for shape in _TRANSFORMS]
+    for x in spectra:
+        length, how = x.shape[-1], "cuFFT" if plan_of(x).plan is None else "our kernel"
         yield f"dft 3xfp16, {length} ({how})", "argand", partial(dft, x)
     rows, found = spectra[0], cupy.empty_like(spectra[0])
     transforms = DftPlan(rows)
