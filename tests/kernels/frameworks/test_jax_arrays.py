@@ -76,6 +76,52 @@ def test_calls_and_their_transformations(name: str) -> None:
         close(jax.jit(jax.vmap(found, axes))(*many), jax.vmap(expected, axes)(*many))
 
 
+OPS: dict[str, Callable[[Any], Any]] = {
+    "N": lambda x: x, "T": lambda x: x.mT, "C": lambda x: x.mT.conj(),
+}  # fmt: skip
+LINEAR: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    **{
+        f"product {a}{b}": (
+            lambda x, y, z, a=a, b=b: gemm(x, y, z, alpha=2 - 1j, beta=3j, op_a=a, op_b=b),
+            lambda x, y, z, a=a, b=b: (2 - 1j) * OPS[a](x) @ OPS[b](y) + 3j * z,
+            ((3, 5) if a == "N" else (5, 3), (5, 4) if b == "N" else (4, 5), (3, 4)),
+        )
+        for a, b in ("NN", "TC", "CN", "NT", "CC")
+    },
+    "transform": (lambda x: dft(x, 0, n=7), lambda x: jnp.fft.fft(x, 7, 0), ((5, 3),)),
+    "inverse": (lambda x: dft(x, inverse=True), jnp.fft.ifft, ((3, 5),)),
+    "gate": (
+        lambda state, matrix: apply_gate(state, matrix, [1]),
+        lambda state, matrix: jnp.einsum("ij,ajb->aib", matrix, state.reshape(2, 2, 2)).reshape(8),
+        ((8,), (2, 2)),
+    ),
+}  # fmt: skip
+"""Ours, what JAX differentiates itself, and shapes of the operands."""
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_conjugates_are_where_jax_has_them(name: str) -> None:
+    """Complex cotangents of complex results, of lazy conjugates, of real operands."""
+    ours, theirs, shapes = LINEAR[name]
+    given = [drawn(*shape, seed=seed) for seed, shape in enumerate(shapes)]
+    real = [x if x.ndim == 1 else x.real for x in given]  # a state is complex
+    for operands in (given, [x.conj() for x in given], real):
+        results, backs = zip(*(jax.vjp(call, *operands) for call in (ours, theirs)), strict=True)
+        close(*results)
+        cotangent = drawn(*results[0].shape, seed=11)
+        for found, expected in zip(*(back(cotangent) for back in backs), strict=True):
+            close(found, expected)
+
+    def outer(call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *x: (call(*(value.conj() for value in x)).conj() ** 2).sum()
+
+    def of_gradient(call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *x: jnp.abs(jax.grad(outer(call), holomorphic=True)(*x)).sum()
+
+    close(*(jax.grad(outer(call), holomorphic=True)(*given) for call in (ours, theirs)))
+    close(*(jax.grad(of_gradient(call))(*given) for call in (ours, theirs)))
+
+
 def test_batched_operands_of_other_ranks() -> None:
     a, b = drawn(2, 3, 4), drawn(7, 4, 5)
     found = jax.vmap(lambda b: gemm(a, b))(b)
