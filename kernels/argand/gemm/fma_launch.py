@@ -31,6 +31,8 @@ class FmaLaunch:
         device: Device,
         plan: FmaPlan,
     ) -> None:
+        #: Bytes of workspace: none.
+        self.nbytes = 0
         plan = replace(plan, long_strides=has_long_strides((left, right, c, out)))
         #: The kernel.
         self.plan = plan

@@ -1,0 +1,207 @@
+"""A product by the Hopper kernel with its packing and its split-K reduction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import cupy
+
+from argand.device import Device
+from argand.gemm.candidates import GemmChoice, GemmSizes, partials_capacity
+from argand.gemm.operand_form import OperandForm
+from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
+from argand.gemm.problem import GemmProblem
+from argand.gemm.sm90_form import WgmmaProblem
+from argand.gemm.sm90_launch import WgmmaLaunch
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.gemm.sm90_scheduler import OwnPlanes, TileDivision, Workspace
+from argand.gemm.splitk_reduce import ReduceLaunch
+from argand.precision import Precision
+from argand.runtime.arguments import Address, BaseAddress
+from argand.runtime.graph import LaunchSequence
+from argand.runtime.kernel import ArgumentUpdate
+from argand.runtime.layout import Layout
+from argand.runtime.workspace import call_memory, zeroed_workspace
+
+
+class WgmmaCall:
+    """The launches of a choice of the wgmma family, for operands of these forms at any address.
+
+    ``addend`` is the layout of C, that of ``out`` where there is none.
+    """
+
+    def __init__(
+        self,
+        problem: GemmProblem,
+        a: OperandForm,
+        b: OperandForm,
+        addend: Layout,
+        out: Layout,
+        choice: GemmChoice,
+        device: Device,
+    ) -> None:
+        assert choice.plan is not None
+        plan, precision = choice.plan, problem.precision
+        self._device, self._swapped = device.index, choice.swapped
+        rows, columns, num_rows, num_columns = a, b, problem.m, problem.n
+        if choice.swapped:
+            rows, columns, num_rows, num_columns = b, a, problem.n, problem.m
+            out, addend = out.transposed, addend.transposed
+        planar = plan.storage == "planar"
+        # conj(X) Y = conj(X conj(Y)): the kernel cannot conjugate an interleaved row operand.
+        flip_result = not planar and rows.conjugated
+        self._scaled = precision.scaled and not plan.prescaled
+        self._pack = self._packing(problem, plan, rows, columns, flip_result, device)
+        packed = 0 if self._pack is None else self._pack.nbytes
+        slices = choice.split_k_slices
+        target, alpha, beta = out, problem.alpha, problem.beta
+        self._reduce: ReduceLaunch | None = None
+        if slices > 1:
+            self._reduce = ReduceLaunch(slices, problem.batch, addend, out, alpha, beta, device)
+            target = Layout(num_rows, num_columns, num_columns, 1, num_rows * num_columns, 8, 32)
+            alpha, beta, addend = 1, 0, target
+        sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k)
+        capacity = partials_capacity(choice, precision, sizes, a.traits, b.traits)
+        self._multiply = WgmmaLaunch(
+            precision, plan,
+            WgmmaProblem(
+                num_rows, num_columns, problem.k, problem.batch, rows.batched, columns.batched,
+                complex(alpha), complex(beta), flip_result, slices,
+            ),
+            None if planar else rows.layout, addend, target, device,
+            columns.layout if plan.fused_pack else None, columns.conjugated != flip_result,
+            Workspace(packed, capacity, self._own_planes(plan, precision)),
+        )  # fmt: skip
+        self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
+        #: Bytes of workspace: planes, and partial tiles or split-K slices.
+        self.nbytes = packed + self._multiply.nbytes
+        self._slices_offset = -(-self.nbytes // 256) * 256
+        if slices > 1:
+            results = math.prod((slices, problem.batch, num_rows, num_columns))
+            self.nbytes = self._slices_offset + 8 * results
+        self._launches = self._in_order()
+
+    def _packing(
+        self, problem: GemmProblem, plan: WgmmaPlan, rows: OperandForm, columns: OperandForm,
+        flip: bool, device: Device,
+    ) -> PackLaunch | None:  # fmt: skip
+        """Return the launch that packs what comes unpacked; ``flip`` conjugates columns."""
+        planar = plan.storage == "planar"
+        self._packs_rows = planar and rows.layout is not None
+        #: Whether the planes of the row operand are those of the column operand too.
+        self._one_operand = plan.conjugate_y
+        apart = not (plan.fused_pack or self._one_operand)
+        self._packs_columns = columns.layout is not None and apart
+        packed_here = [(rows, False)] * planar + [(columns, flip)] * self._packs_columns
+        exchanges_k = plan.odd_batches and not plan.k_major
+        sources = [
+            PackSource(x.layout, x.half, x.conjugated != flipped, exchanges_k)
+            for x, flipped in packed_here
+            if x.layout is not None
+        ]
+        return PackLaunch(problem.precision, sources, problem.batch, device) if sources else None
+
+    def _in_order(self) -> LaunchSequence:
+        """Return the launches one after another."""
+        pack, own = self._pack, self._pack.planes(0) if self._pack else []
+        #: Offsets of the planes that are packed here, and of their descale factors.
+        self._planes_offsets = [(planes.address, planes.descale) for planes in own]
+        # Two of the product where partial tiles lie over planes, else one.
+        kernels = list(self._multiply.kernels)
+        if pack is not None and not pack.scanned:
+            kernels.insert(0, pack.kernel)
+        if self._reduce is not None:
+            kernels.append(self._reduce.kernel)
+        return LaunchSequence(kernels, self._updates)
+
+    @property
+    def plan(self) -> WgmmaPlan:
+        """The plan, with what the launch added to it."""
+        return self._multiply.plan
+
+    @property
+    def division(self) -> TileDivision:
+        """Tiles by block."""
+        return self._multiply.division
+
+    def _own_planes(self, plan: WgmmaPlan, precision: Precision) -> tuple[OwnPlanes, ...]:
+        """Return the planes that a call packs before it multiplies."""
+        if self._pack is None or plan.triangle:
+            return ()  # the last tiles of a triangle read the first columns
+        rows = [True] * self._packs_rows + [False] * self._packs_columns
+        return tuple(
+            OwnPlanes(
+                x.address,
+                (plan.block_m if is_rows else plan.block_n) * x.pitch * precision.planar_bytes // 2,
+                x.nbytes // x.batches if x.batches > 1 else 0,
+                is_rows,
+            )
+            for x, is_rows in zip(self._pack.planes(0), rows, strict=True)
+        )
+
+    def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
+        """Launch on these addresses or planes; c is not read where beta is 0."""
+        rows, columns = (b, a) if self._swapped else (a, b)
+        stream = cupy.cuda.get_current_stream().ptr
+        # One allocation for all; freed after the launches, it is reused in the stream's order.
+        memory = call_memory(self.nbytes) if self.nbytes else None
+        at = 0 if memory is None else memory.ptr
+        zeros = zeroed_workspace(self._counters, stream, self._device) if self._counters else 0
+        ones: list[Any] = []
+        x_descale = y_descale = 0
+        if isinstance(rows, Planes):
+            x_descale, rows = self._descale(rows, ones), rows.address
+        if isinstance(columns, Planes):
+            y_descale, columns = self._descale(columns, ones), columns.address
+        if self._pack is not None and self._pack.scanned:
+            sources = (rows,) * self._packs_rows + (columns,) * self._packs_columns
+            self._pack(sources, at, zeros=zeros)
+        self._launches((rows, columns, c, out, at, zeros, x_descale, y_descale), stream)
+
+    def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
+        """Return how the launches' arguments follow from a call's addresses, by `BaseAddress`."""
+        found = []
+        rows, columns = Address(BaseAddress.ROWS), Address(BaseAddress.COLUMNS)
+        x_descale, y_descale = Address(BaseAddress.X_DESCALE), Address(BaseAddress.Y_DESCALE)
+        c, out = Address(BaseAddress.C), Address(BaseAddress.OUT)
+        if self._pack is not None:
+            sources = [BaseAddress.ROWS] * self._packs_rows + [
+                BaseAddress.COLUMNS
+            ] * self._packs_columns
+            if not self._pack.scanned:
+                members = self._pack.addresses(sources)
+                found.append(self._pack.kernel.argument_update(members, (), addresses))
+            packed = [[Address(BaseAddress.MEMORY, x) for x in of] for of in self._planes_offsets]
+            if self._packs_rows:
+                rows, x_descale = packed[0]
+            if self._packs_columns or self._one_operand:
+                columns, y_descale = packed[-1]
+        slices = Address(BaseAddress.MEMORY, self._slices_offset)
+        if self._reduce is not None:
+            found.append(
+                self._reduce.kernel.argument_update(self._reduce.addresses(slices), (), addresses)
+            )
+            out = slices
+        given, maps = self._multiply.addresses(
+            rows, columns, c, out, (x_descale, y_descale) if self._scaled else None
+        )
+        return [
+            *found,
+            *(x.argument_update(given, maps, addresses) for x in self._multiply.kernels),
+        ]
+
+    def _descale(self, x: Planes, ones: list[Any]) -> int:
+        """Return the address of the descale factors of planes.
+
+        Planes that were packed from 16-bit numbers have none; beside scaled planes theirs are 1,
+        kept in ``ones`` until the launch.
+        """
+        if x.descale or not self._scaled:
+            return x.descale
+        shape = (x.batches, x.rows, 2)
+        found = cupy.ndarray(shape, cupy.float32, call_memory(8 * x.batches * x.rows))
+        found.fill(1)
+        ones.append(found)
+        return int(ones[-1].data.ptr)
