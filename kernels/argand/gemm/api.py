@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
@@ -16,7 +18,13 @@ from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.operands import Op, as_operand, native_pairs, on_gpu
 from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs, to_pairs
-from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
+from argand.gemm.problem import (
+    GemmProblem,
+    OperandFormat,
+    Output,
+    gemm_problem,
+    result_type,
+)
 from argand.gemm.rules import RULES
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
@@ -67,7 +75,8 @@ def gemm(
             On a GPU the call waits for it.
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
-            rounded once to nearest, ties to even (what is too large becomes an infinity).
+            rounded once to nearest, ties to even (what is too large becomes an infinity); at any
+            precision ``power``: |c_ij|^2 of the result, real.
         out: where the result goes; it may be c. Its type must be the output's.
         kernels: the family of kernels that is to compute it on a GPU: ``wgmma`` (sm_90a),
             ``mma.sync`` (sm_80 and newer) or, at fp64 and fp32, ``cublas``; None is whichever is
@@ -77,7 +86,7 @@ def gemm(
     Returns:
         ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; the operands' own of the two
         at a number of moduli, at exact that of ``out``; `Pairs` of the precision's format for
-        complex-half.
+        complex-half, float64 or float32 for power.
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong
@@ -148,8 +157,7 @@ def gemm(
     )  # fmt: skip
     if backend == "cpu":
         require_family(kernels, cpu())
-    half = row.operand.name if problem.output == "complex-half" else None
-    check_out(out, problem.shape, f"Pairs of {half}" if half else problem.output)
+    check_out(out, problem.shape, result_type(problem))
     a, b = (x.backend_data if isinstance(x, Packed) else native_pairs(row, x, backend)
             for x in (a, b))  # fmt: skip
     if isinstance(c, Pairs):
@@ -161,14 +169,17 @@ def gemm(
         packed = [isinstance(x, Packed) for x in given]
         same = all(p or not moved for p, moved in zip(packed, changed, strict=True))
         return cuda_gemm.gemm(problem, a, b, c, out, key if same else None)
-    if half is None:
+    if problem.output not in ("complex-half", "power"):
         if all(x is y for x, y in zip(given, (a, b, c), strict=True)):
             _ON_HOST.keep(on_host, problem)
         return numpy_backend.gemm(problem, a, b, c, out)
-    found = to_pairs(numpy_backend.gemm(problem, a, b, c, None), half)
+    found = numpy_backend.gemm(problem, a, b, c, None)
+    if problem.output == "power":
+        return np.add(found.real**2, found.imag**2, out=out)
+    half = to_pairs(found, row.operand.name)
     if out is None:
-        return found
-    out.assign(found)
+        return half
+    out.assign(half)
     return out
 
 

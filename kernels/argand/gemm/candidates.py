@@ -66,7 +66,7 @@ class OperandTraits:
 
 @dataclass(frozen=True)
 class GemmSizes:
-    """The sizes of a product and whether the result is pairs of 16 bits.
+    """The sizes of a product and whether the result is pairs of 16 bits, or squared magnitudes.
 
     ``triangle`` says that only the tiles of its lower triangle are computed.
     """
@@ -77,6 +77,12 @@ class GemmSizes:
     k: int
     half_output: bool = False
     triangle: bool = False
+    power: bool = False
+
+    @property
+    def narrow(self) -> bool:
+        """Whether a result has 4 bytes, which the wgmma family alone stores."""
+        return self.half_output or self.power
 
     def tiles(self, block_m: int, block_n: int) -> int:
         """Return how many tiles of this size are computed, in all products."""
@@ -142,7 +148,7 @@ def candidates(
     mma.sync and fma read neither planes nor pairs of 16 bits, and store no 16-bit results.
     """
     planes = any(x.packed and not x.copied for x in (a, b))
-    wgmma_only = planes or a.half or b.half or sizes.half_output
+    wgmma_only = planes or a.half or b.half or sizes.narrow
     found = [] if wgmma_only else [GemmChoice()]
     if arch.target != TARGET or min(sizes.m, sizes.n, sizes.k) == 0:
         return found
@@ -157,7 +163,7 @@ def candidates(
                 plan = replace(
                     plan, k_major=storage != "planar" and rows.k_major,
                     half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
-                    triangle=sizes.triangle,
+                    triangle=sizes.triangle, power=sizes.power,
                     # Rows of A are the columns of A^H, conjugated: one set of planes is enough.
                     conjugate_y=sizes.triangle and storage == "planar",
                     odd_pitch=storage == "fp32" and rows.odd_pitch,
@@ -246,12 +252,12 @@ _MIN_SLICE_K = 512
 def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
     """Return 1, and powers of two that cut a long k of few tiles into slices.
 
-    16-bit results are rounded once, from the sum over all of k, so theirs is not cut.
+    Results of 4 bytes are rounded or squared once, from the sum over all of k, which is not cut.
     """
     found = [1]
     tiles = sizes.tiles(plan.block_m, plan.block_n)
     while (
-        not sizes.half_output and 2 * found[-1] * tiles <= 264
+        not sizes.narrow and 2 * found[-1] * tiles <= 264
         and sizes.k // (2 * found[-1]) >= _MIN_SLICE_K
     ):  # fmt: skip
         found.append(2 * found[-1])

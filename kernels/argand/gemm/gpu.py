@@ -122,10 +122,15 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     DeviceError where it has not the problem's family of kernels.
     """
     problem, a, b = _unwrapped(problem, a, b)
+    power = problem.output == "power"
+    if problem.precision.exact_operands and power:
+        return _squared(problem, a, b, c, out)
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with device_of(a):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
+        if power and not (_has_wgmma(problem) and problem.k and problem.alpha != 0):
+            return _squared(problem, a, b, c, out)
         if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
             # One scaled and the other not: both as complex64, which is exact.
             key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
@@ -143,14 +148,15 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
         # C may be out: each of its elements is read by the thread that writes it, before it does.
         others = [x.array if isinstance(x, Pairs) else x for x in (a, b)]
         inputs = [x for x in others if not isinstance(x, PackedOperand)]
-        target = result_array(out, problem.shape, "complex64", inputs if c is out else [*inputs, c])
+        kind = "float32" if power else "complex64"
+        target = result_array(out, problem.shape, kind, inputs if c is out else [*inputs, c])
         if target.size:
             plain = out is None or target is out
             if problem.k == 0 or problem.alpha == 0:
                 _only_addend(problem, c, target)
             else:
                 view = batched(target, problem.batch_shape)
-                _solve(problem, a, b, c, view, key if plain else None, (a, b, given_c, out))
+                _solve(problem, a, b, c, view, key if plain else None, (a, b, given_c, out), kind)
         if out is not None and target is not out:
             out[...] = target
             return out
@@ -211,6 +217,15 @@ def _half_result(
     return out
 
 
+_SQUARED = cupy.ElementwiseKernel("T z", "P p", "p = norm(z)", "argand_power")
+
+
+def _squared(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any) -> Any:
+    """Compute a result's squared magnitudes in one pass over it."""
+    found = gemm(replace(problem, output=problem.precision.output), a, b, c, None)
+    return _SQUARED(found, cupy.empty(found.shape, found.real.dtype) if out is None else out)
+
+
 def _solve(
     problem: GemmProblem,
     a: Any,
@@ -236,7 +251,13 @@ def _solve(
         operands = given[:3]
         run = run_of(launch, operands, output)
         sizes = GemmSizes(
-            problem.batch, problem.m, problem.n, problem.k, output != "complex64", problem.triangle
+            problem.batch,
+            problem.m,
+            problem.n,
+            problem.k,
+            problem.output == "complex-half",
+            problem.triangle,
+            problem.output == "power",
         )
         entry = tuning.key(problem.precision, sizes, form_a.traits, form_b.traits)
         chosen = Chosen(launch.name, launch.choice, entry)

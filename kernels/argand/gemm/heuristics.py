@@ -171,8 +171,8 @@ def estimate(
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     items = rows * plan.x_element_bytes(precision) + columns * precision.planar_bytes
-    result = batch * (4 if sizes.half_output else 8) * m * n / memory_bytes
-    if not sizes.half_output and n % 2:
+    result = batch * (4 if sizes.narrow else 8) * m * n / memory_bytes
+    if not sizes.narrow and n % 2:
         result *= _UNALIGNED_RESULT
     moved = batch * items * k / memory_bytes + result
     moved *= _FEW_IN_FLIGHT if plan.consumer_warpgroups == 1 else 1.0
@@ -200,11 +200,11 @@ def estimate(
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.block_n)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
     mainloop = num_k_tiles * plan.depth * _seconds_of_k(plan, precision, rows, k)
-    store = plan.block_m * plan.block_n * (4 if sizes.half_output else 8) / _STORE_BYTES
-    if sizes.half_output and (choice.swapped or n % 2):
+    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
+    if sizes.narrow and (choice.swapped or n % 2):
         store *= _SCATTERED_STORE
     direct = n % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
-    if direct and not sizes.half_output and choice.split_k_slices == 1:
+    if direct and not sizes.narrow and choice.split_k_slices == 1:
         store *= _DIRECT_STORE
         if row_traits.conjugated and plan.storage != "planar":
             store *= _CONJUGATED_STORE

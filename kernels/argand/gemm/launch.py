@@ -62,7 +62,13 @@ def _prepared(
     _generation: int,
 ) -> GemmLaunch:
     sizes = GemmSizes(
-        problem.batch, problem.m, problem.n, problem.k, out.item == 4, problem.triangle
+        problem.batch,
+        problem.m,
+        problem.n,
+        problem.k,
+        problem.output == "complex-half",
+        problem.triangle,
+        problem.output == "power",
     )
     choice = choice_for(problem.precision, sizes, a.traits, b.traits, device, problem.kernels)
     return GemmLaunch(problem, a, b, c, out, choice, gpu(device))

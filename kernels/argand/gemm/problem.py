@@ -17,8 +17,9 @@ from argand.gemm.operands import Op, oriented_shape
 from argand.gemm.pairs import HALF_FORMATS
 from argand.precision import Precision, get_precision
 
-Output = Literal["complex64", "complex128", "complex-half"]
-"""The type of a result; complex-half is `Pairs` of the format in which the operands multiply."""
+Output = Literal["complex64", "complex128", "complex-half", "power"]
+"""The type of a result; complex-half is `Pairs` of the format in which the operands multiply, power
+an array of the squared magnitudes."""
 OperandFormat = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "packed"]
 """Forms of an operand: an array, `Pairs` of a format, or `Packed`."""
 
@@ -26,7 +27,12 @@ OperandFormat = Literal["complex", "fp16", "bf16", "int8", "int16", "fp32", "pac
 def allowed_outputs(precision: Precision) -> tuple[Output, ...]:
     """Return the types that a result may have at a precision, the default first."""
     half = precision.terms == 1 and precision.operand.name in HALF_FORMATS
-    return (precision.output, "complex-half") if half else (precision.output,)
+    return (precision.output, *(("complex-half",) if half else ()), "power")
+
+
+def power_type(precision: Precision) -> str:
+    """Return the type of squared magnitudes at a precision."""
+    return "float64" if precision.output == "complex128" else "float32"
 
 
 @dataclass(frozen=True)
@@ -136,3 +142,12 @@ def gemm_problem(
     if beta != 0 and c_shape != problem.shape:
         raise ValueError(f"c must have shape {problem.shape}, got {c_shape}")
     return problem
+
+
+def result_type(problem: GemmProblem) -> str:
+    """Return the name of the type of a problem's result, for checks of an ``out``."""
+    if problem.output == "power":
+        return power_type(problem.precision)
+    if problem.output == "complex-half":
+        return f"Pairs of {problem.precision.operand.name}"
+    return problem.output

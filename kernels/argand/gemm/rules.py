@@ -32,8 +32,11 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
     if options.get("output") == "complex-half":
         return Spec(shape, "complex32")
     if precision is None or precision in MODULAR_PRECISIONS or precision == EXACT:
-        return Spec(shape, np.dtype(own))
-    return Spec(shape, np.dtype(get_precision(precision).output))
+        found = np.dtype(own)
+    else:
+        found = np.dtype(get_precision(precision).output)
+    power = options.get("output") == "power"
+    return Spec(shape, np.empty(0, found).real.dtype if power else found)
 
 
 def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
@@ -42,6 +45,9 @@ def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
     op_a, op_b = options.get("op_a", "N"), options.get("op_b", "N")
     shared = {name: options[name] for name in _OF_ANY_PRODUCT if name in options}
     shared["alpha"] = complex(options.get("alpha", 1)).conjugate()
+    if options.get("output") == "power":  # of |z|^2, z computed anew
+        without = {name: x for name, x in options.items() if name != "output"}
+        grad = 2 * grad * of.call(**of.arrays, **without)
     found = {}
     if "a" in of.needed:
         b, op = _adjoint(of.arrays["b"], op_b)

@@ -49,7 +49,7 @@ def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: 
 
     TMA stores whole 16 bytes: of a line that ends within them it would write what lies beyond.
     """
-    if plan.half_output or not copyable(out):
+    if plan.half_output or plan.power or not copyable(out):
         return plan
     staged = replace(plan, tma_epilogue=True, out_m_major=not is_k_major(out))
     if (out.rows if staged.out_m_major else out.columns) * out.item % ALIGNMENT:

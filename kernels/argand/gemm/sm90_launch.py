@@ -140,9 +140,10 @@ class WgmmaLaunch:
         out, problem = self._out, self._problem
         self._spill_offset: int | None = None
         depth = self._k_tiles_per_slice * self.plan.depth
-        if problem.beta == 0 or not self.plan.spills_accumulators(self._precision, depth):
+        holds = problem.beta == 0 and not self.plan.power
+        if holds or not self.plan.spills_accumulators(self._precision, depth):
             return out
-        # C may lie where the result will be, and the epilogue still reads it.
+        # C may lie where the result will be, and the epilogue still reads it; squares are shorter.
         self._spill_offset = -(-(base + self.nbytes) // ALIGNMENT) * ALIGNMENT
         self.nbytes = self._spill_offset - base + 8 * problem.batch * out.rows * out.columns
         return Layout(out.rows, out.columns, out.columns, 1, out.rows * out.columns, 8, 32)

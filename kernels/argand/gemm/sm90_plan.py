@@ -47,7 +47,8 @@ class WgmmaPlan:
     ``overlapped_stages`` of the next tile's mainloop. ``fused_pack`` packs the column operand,
     interleaved and k-major, in idle warps while the consumers multiply. ``triangle`` computes the
     tiles of the lower triangle alone, which are square; ``conjugate_y`` multiplies by the conjugate
-    of the column operand, whose planes are those of the row operand. ``odd_pitch`` says that lines
+    of the column operand, whose planes are those of the row operand. ``power`` stores squared
+    magnitudes. ``odd_pitch`` says that lines
     of fp32 pairs are an odd number of elements apart, ``odd_batches`` that products are too. A
     launch chooses ``epilogue``.
     """
@@ -66,6 +67,7 @@ class WgmmaPlan:
     overlapped_stages: int = 0
     triangle: bool = False
     conjugate_y: bool = False
+    power: bool = False
     epilogue: Epilogue = "combine"
     odd_pitch: bool = False
     odd_batches: bool = False
@@ -160,7 +162,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled,
          "operands that are to be scaled are packed beforehand"),
-        (not plan.tma_epilogue or (not plan.half_output and plan.block_n % STORE_SIDE == 0),
+        (not plan.tma_epilogue or (not (plan.half_output or plan.power)
+                                   and plan.block_n % STORE_SIDE == 0),
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
         (not plan.tma_epilogue or precision.terms == 1 or plan.block_n < 128,
          "128 columns of split operands leave no registers to stage results"),
@@ -181,6 +184,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "fused packing is for one term of tf32"),
         (not plan.half_output or precision.operand.bytes == 2,
          "16-bit results need a 16-bit operand format"),
+        (not plan.power or not (plan.half_output or plan.triangle),
+         "squared magnitudes are fp32, of all of a product"),
         (not plan.triangle or (plan.block_m == plan.block_n and not plan.fused_pack),
          "tiles of a triangle are square, and its operands packed beforehand"),
         (not plan.conjugate_y or plan.storage == "planar",

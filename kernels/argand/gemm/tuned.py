@@ -33,7 +33,7 @@ def key(precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTrai
     """Return the name of the table's entry for products like this one."""
     rounded = [size_bucket(size) for size in (sizes.batch, sizes.m, sizes.n, sizes.k)]
     flags = [int(flag) for traits in (a, b) for flag in asdict(traits).values()]
-    return json.dumps([precision.name, *rounded, int(sizes.half_output), *flags])
+    return json.dumps([precision.name, *rounded, sizes.half_output + 2 * sizes.power, *flags])
 
 
 @dataclass
@@ -77,7 +77,7 @@ def lookup(
 def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
     """Return an entry's choice. Raises ValueError where it is none of the product's candidates."""
     precision, *numbers = json.loads(name)
-    half_output, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
+    stored, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
     each = len(fields(OperandTraits))
     plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
     choice = GemmChoice(
@@ -85,20 +85,26 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
         fma=None if row.get("fma") is None else FmaPlan(**row["fma"]),
     )  # fmt: skip
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
-    if choice not in _candidates(precision, arch, bool(half_output), a, b):
+    if choice not in _candidates(precision, arch, stored, a, b):
         raise ValueError(f"{row} is not a candidate plan of {name}")
     return choice
 
 
 @lru_cache(maxsize=64)
 def _candidates(
-    precision: str, arch: Arch, half_output: bool, a: OperandTraits, b: OperandTraits
+    precision: str, arch: Arch, stored: int, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
     # One tile of a long k has every number of split-K slices that a product can have, and a short k
     # those of the fma family.
     found: set[GemmChoice] = set()
     for k in (1, 2**30):
-        given = PRECISIONS[precision], arch, GemmSizes(1, 1, 1, k, half_output), a, b
+        given = (
+            PRECISIONS[precision],
+            arch,
+            GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2),
+            a,
+            b,
+        )
         found.update(candidates(*given), unscaled_candidates(*given))
     return frozenset(found)
 

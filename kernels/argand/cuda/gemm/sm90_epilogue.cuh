@@ -10,16 +10,20 @@
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 
-// Stores of one and of two neighbouring results: complex64, or pairs in the 16-bit operand format.
+// Stores of one and of two neighbouring results: complex64, pairs in the 16-bit operand format, or
+// squared magnitudes.
 template <WgmmaPlan plan>
 struct Output {
     // A result as it is stored.
-    using Value = typename Conditional<plan.half_output, uint32, float2>::Type;
+    using Value = typename Conditional<
+        plan.half_output, uint32, typename Conditional<plan.power, float, float2>::Type>::Type;
 
     static __device__ __forceinline__ Value value_of(float2 x) {
         if constexpr (plan.half_output) {
             const float parts[2] = {x.x, x.y};
             return OperandFormat<plan.operand>::pack(parts);
+        } else if constexpr (plan.power) {
+            return x.x * x.x + x.y * x.y;
         } else {
             return x;
         }
@@ -33,13 +37,15 @@ struct Output {
     static __device__ __forceinline__ void store_two(Value* to, Value x, Value y) {
         if constexpr (plan.half_output) {
             *reinterpret_cast<uint2*>(to) = {x, y};
+        } else if constexpr (plan.power) {
+            *reinterpret_cast<float2*>(to) = {x, y};
         } else {
             *reinterpret_cast<float4*>(to) = {x.x, x.y, y.x, y.y};
         }
     }
 
     static __device__ __forceinline__ Value from_lane(Value x, int lane) {
-        if constexpr (plan.half_output) {
+        if constexpr (plan.half_output || plan.power) {
             return __shfl_sync(~0u, x, lane);
         } else {
             return {__shfl_sync(~0u, x.x, lane), __shfl_sync(~0u, x.y, lane)};

@@ -67,6 +67,7 @@ struct WgmmaPlan {
     Epilogue epilogue = Epilogue::combine;
     bool triangle = false;     // tiles of the lower triangle alone, in the order of triangle.cuh
     bool conjugate_y = false;  // Z = X Y^H: the planes of Y are those of X
+    bool power = false;        // Z is stored as squared magnitudes, fp32
     // Interleaved fp32 pairs whose lines are an odd number of elements apart. TMA needs addresses and
     // strides of 16 bytes, so it reads the even lines by one map and the odd ones by another, which
     // begins one element early. In the tile odd lines come first, one element further along.
