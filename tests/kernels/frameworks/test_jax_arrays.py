@@ -45,6 +45,8 @@ PAIRS: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
     "gemm": (gemm, jnp.matmul, 2),
     "scaled": (lambda a, b: gemm(a, b, alpha=2j, op_a="C", op_b="T"),
                lambda a, b: 2j * (a.conj().swapaxes(-1, -2) @ b.swapaxes(-1, -2)), 2),
+    "power": (lambda a, b: gemm(a, b, op_b="C", output="power"),
+              lambda a, b: jnp.abs(a @ b.mT.conj()) ** 2, 2),
     "dft": (lambda x: dft(x, 0, n=6), transform, 1),
     "inverse": (lambda x: dft(x, inverse=True, norm="ortho"),
                 lambda x: jnp.fft.ifft(x, norm="ortho"), 1),

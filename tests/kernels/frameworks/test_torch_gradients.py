@@ -39,6 +39,10 @@ def test_products_of_real_numbers_have_real_gradients() -> None:
     check(lambda a: gemm(a.conj(), a, op_b="C"), drawn(3, 4))
 
 
+def test_squared_magnitudes() -> None:
+    check(lambda a, b: gemm(a, b, alpha=1 - 2j, op_b="C", output="power"), drawn(3, 4), drawn(2, 4))
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("axis", "n", "inverse", "norm"), [
     (0, None, False, "backward"), (1, 3, True, "backward"), (-1, 7, False, "ortho"),

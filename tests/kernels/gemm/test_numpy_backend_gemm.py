@@ -49,6 +49,20 @@ def test_empty(precision, a_shape, b_shape, expected):
     assert not got.any()
 
 
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "fp16"])
+def test_squared_magnitudes(precision):
+    rng = np.random.default_rng(3)
+    a, b, c = normal(rng, 2, 5, 7), normal(rng, 7, 4), normal(rng, 2, 5, 4)
+    options = {"alpha": 2j, "beta": 0.5 - 1j, "precision": precision}
+    z = gemm(a, b, c, **options)
+    out = np.full(z.shape, -7, z.real.dtype)
+    assert gemm(a, b, c, output="power", out=out, **options) is out
+    for found in (out, gemm(a, b, c, output="power", **options)):
+        np.testing.assert_array_equal(found, z.real**2 + z.imag**2)
+    with pytest.raises(ValueError, match=rf"out must have .* and type {out.dtype}, got .*complex"):
+        gemm(a, b, c, output="power", out=z, **options)
+
+
 def test_an_empty_contraction_leaves_beta_c():
     c = np.full((2, 3), 1 + 2j, np.complex64)
     got = gemm(np.zeros((2, 0)), np.zeros((0, 3)), c, beta=2)

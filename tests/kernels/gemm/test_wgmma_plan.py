@@ -92,6 +92,7 @@ def test_tiles_that_fit_are_legal() -> None:
         ("tf32", replace(LARGE, k_major=True), {"epilogue": "descale_columns"},
          "lanes that hold adjacent rows"),
         ("tf32", LARGE, {"half_output": True}, "16-bit results need a 16-bit operand format"),
+        ("bf16", LARGE, {"half_output": True, "power": True}, "squared magnitudes are fp32"),
         ("bf16", LARGE, {"half_output": True, "tma_epilogue": True},
          "staged results are complex64"),
         ("tf32", LARGE, {"block_n": 8, "depth": 32, "tma_epilogue": True},
@@ -196,7 +197,8 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "storage": ("half", "planar"),
     "k_major": (True,), "half_output": (True,), "prescaled": (True,), "tma_epilogue": (True,),
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
-    "triangle": (True,), "conjugate_y": (True,), "odd_pitch": (True,), "odd_batches": (True,),
+    "triangle": (True,), "conjugate_y": (True,), "power": (True,),
+    "odd_pitch": (True,), "odd_batches": (True,),
     "epilogue": EPILOGUES[1:],
 }  # fmt: skip
 """Other values of every field of a plan."""
