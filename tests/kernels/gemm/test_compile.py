@@ -200,23 +200,6 @@ def test_every_wgmma_tile(precision: str) -> None:
         assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("precision", TENSOR)
-def test_squared_magnitudes(precision: str) -> None:
-    """The largest tile of each storage: a result is one register less to store."""
-    row, sizes, seen = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, power=True), set()
-    for k_major in (False, True):
-        traits = OperandTraits(True, k_major)
-        for choice in gemm_choices(row, ARCHS[TARGET], sizes, traits, traits):
-            plan = choice.plan
-            if plan is None or (plan.storage, plan.k_major, plan.fused_pack) in seen:
-                continue
-            seen.add((plan.storage, plan.k_major, plan.fused_pack))
-            assert plan.power
-            for one in epilogues(precision, plan):
-                assert_clean(wgmma_source(row, one), TARGET, wgmma_kernel_name(row, one))
-
-
 def test_every_storage_of_an_operand_is_compiled() -> None:
     planar, interleaved = ("planar", False), {("fp32", False), ("fp32", True)}
     half = {("half", False), ("half", True)}

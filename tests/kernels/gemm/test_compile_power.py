@@ -1,0 +1,34 @@
+"""Every epilogue that squares compiles without a GPU."""
+
+from __future__ import annotations
+
+import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
+from argand.gemm.candidates import GemmSizes, OperandTraits
+from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
+from argand.runtime.plan import TARGET
+
+from tests.kernels.compiled import assert_clean
+from tests.kernels.gemm.test_compile import epilogues
+from tests.kernels.precisions import TENSOR
+
+HOPPER = next(arch for arch in ARCHITECTURES if arch.target == TARGET)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("precision", TENSOR)
+def test_squared_magnitudes(precision: str) -> None:
+    """The largest tile of each storage: a result is one register less to store."""
+    row, sizes, seen = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, power=True), set()
+    for k_major in (False, True):
+        traits = OperandTraits(True, k_major)
+        for choice in gemm_choices(row, HOPPER, sizes, traits, traits):
+            plan = choice.plan
+            if plan is None or (plan.storage, plan.k_major, plan.fused_pack) in seen:
+                continue
+            seen.add((plan.storage, plan.k_major, plan.fused_pack))
+            assert plan.power
+            for one in epilogues(precision, plan):
+                assert_clean(wgmma_source(row, one), TARGET, wgmma_kernel_name(row, one))
