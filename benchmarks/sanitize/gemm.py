@@ -118,13 +118,14 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
             result = gemm(left, packed, precision=precision, kernels=kernels)
             found = assess_product(reference, on_host(result), precision, backend=backend)
             yield f"gemm {shape} packed{f' {kernels}' if kernels else ''}", found
-        # With the phases of the product itself, since a square has none.
-        sides = arrays.sqrt(gemm(left, right, precision=precision, output="power"))
-        turned = sides * arrays.exp(1j * arrays.angle(gemm(left, right, precision=precision)))
-        found = assess_product(
-            reference, on_host(turned.astype(precision.output)), precision, backend=backend
-        )
-        yield f"gemm {shape} squared", found
+            # With the phases of the product itself, since a square has none.
+            squares = gemm(left, right, precision=precision, output="power", kernels=kernels)
+            result = gemm(left, right, precision=precision, kernels=kernels)
+            turned = arrays.sqrt(squares) * arrays.exp(1j * arrays.angle(result))
+            found = assess_product(
+                reference, on_host(turned.astype(precision.output)), precision, backend=backend
+            )
+            yield f"gemm {shape} squared{f' {kernels}' if kernels else ''}", found
         if precision.operand.bytes == 2 and precision.terms == 1:
             halves = (to_pairs(x, precision.operand.name) for x in (left, right))
             result = gemm(*halves, precision=precision)

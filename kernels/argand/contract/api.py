@@ -14,7 +14,8 @@ from argand.frameworks.framework import framework_of
 from argand.gemm.api import gemm
 from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
-from argand.precision import PRECISIONS, Precision, precision_name
+from argand.gemm.squares import squared
+from argand.precision import Precision
 
 
 def contract(
@@ -48,8 +49,7 @@ def contract(
         bias: a number or an array that broadcasts to the result, added behind the scale; by the
             kernel where the scale is a number.
         conj: conjugate the result, which costs nothing.
-        power: the squared magnitude of the result, behind all else; by the kernel of Hopper where
-            the scale is a number and the product no exact one.
+        power: the squared magnitude of the result, behind all else.
         precision, tolerance, rounding: of the product, as of `argand.gemm`.
         dtype: the type of the result, one of the arrays' library, to which it is converted last.
             Products of torch's complex32 alone are rounded to complex32 by the kernel.
@@ -79,8 +79,8 @@ def contract(
     a, labels_a = _reduced(a, found.a, found.lone_a)
     b, labels_b = _reduced(b, found.b, found.lone_b)
     whole = _is_number(scale)
-    squares = power and whole and tolerance is None and _is_rounded(precision, a, b)
-    target = out if whole and dtype is None and (squares or not power) else None
+    in_place = whole and not power and dtype is None
+    target = out if in_place else None
     into = None if target is None else axes_of(target, found.result)
     orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
     rows, columns, sums = orders
@@ -90,7 +90,7 @@ def contract(
     y, op_b = _conjugated(y, conj_b != conj)
     options: dict[str, Any] = {
         "op_a": op_a, "op_b": op_b, "precision": precision, "tolerance": tolerance,
-        "rounding": rounding, "output": "power" if squares else None,
+        "rounding": rounding,
     }  # fmt: skip
     if whole and (scale != 1 or bias is not None):
         options["alpha"] = complex(scale).conjugate() if conj else scale
@@ -105,21 +105,13 @@ def contract(
     made = _split(made, found, orders, sizes)
     if not whole:
         made = _scaled(made, scale, bias, conj)
-    return _stored(_power(made) if power and not squares else made, dtype, out)
+    return _stored(_power(made) if power else made, dtype, out)
 
 
 def _operand(x: Any, name: str) -> Any:
     if isinstance(x, Pairs):
         raise TypeError(f"{name} must be an array, got {x.type_name}: use argand.gemm")
     return x if hasattr(x, "ndim") else np.asarray(x)
-
-
-def _is_rounded(precision: str | Precision | None, *operands: Any) -> bool:
-    """Whether the product is at a precision whose kernels square, and not one of torch's halves."""
-    if precision is None:
-        return not any(str(getattr(x, "dtype", "")) == "torch.complex32" for x in operands)
-    name = precision_name(precision)
-    return (isinstance(name, Precision) and not name.moduli) or name in PRECISIONS
 
 
 def _is_number(x: Any) -> bool:
@@ -210,13 +202,7 @@ def _scaled(made: Any, scale: Any, bias: Any, conj: bool) -> Any:
 
 def _power(x: Any) -> Any:
     """Return the squared magnitudes, on a GPU in one pass."""
-    if is_cupy_array(x):
-        import cupy
-
-        return cupy.ElementwiseKernel("T z", "P p", "p = norm(z)", "argand_power")(
-            x, cupy.empty(x.shape, x.real.dtype)
-        )
-    return x.real**2 + x.imag**2
+    return squared(x) if is_cupy_array(x) else x.real**2 + x.imag**2
 
 
 def _stored(made: Any, dtype: Any, out: Any) -> Any:

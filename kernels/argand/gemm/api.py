@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
@@ -26,6 +24,7 @@ from argand.gemm.problem import (
     result_type,
 )
 from argand.gemm.rules import RULES
+from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
 from argand.runtime.numpy_calls import NumpyCalls
@@ -76,7 +75,8 @@ def gemm(
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
             rounded once to nearest, ties to even (what is too large becomes an infinity); at any
-            precision ``power``: |c_ij|^2 of the result, real.
+            precision ``power``: |c_ij|^2 of the result, real, which kernels of the family wgmma
+            store where they are asked for, and which is else a pass over the result.
         out: where the result goes; it may be c. Its type must be the output's.
         kernels: the family of kernels that is to compute it on a GPU: ``wgmma`` (sm_90a),
             ``mma.sync`` (sm_80 and newer) or, at fp64 and fp32, ``cublas``; None is whichever is
@@ -130,6 +130,12 @@ def gemm(
         )  # fmt: skip
     if precision is None and tolerance is None:
         precision = _default(a, b, c, out)
+    if output == "power" and kernels != "wgmma":
+        found = gemm(
+            a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision,
+            tolerance=tolerance, check=check, rounding=rounding, kernels=kernels,
+        )  # fmt: skip
+        return squared(found, out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:
         _check_modular(precision, tolerance, rounding, output)
         return modular_gemm(
@@ -169,14 +175,11 @@ def gemm(
         packed = [isinstance(x, Packed) for x in given]
         same = all(p or not moved for p, moved in zip(packed, changed, strict=True))
         return cuda_gemm.gemm(problem, a, b, c, out, key if same else None)
-    if problem.output not in ("complex-half", "power"):
+    if problem.output != "complex-half":
         if all(x is y for x, y in zip(given, (a, b, c), strict=True)):
             _ON_HOST.keep(on_host, problem)
         return numpy_backend.gemm(problem, a, b, c, out)
-    found = numpy_backend.gemm(problem, a, b, c, None)
-    if problem.output == "power":
-        return np.add(found.real**2, found.imag**2, out=out)
-    half = to_pairs(found, row.operand.name)
+    half = to_pairs(numpy_backend.gemm(problem, a, b, c, None), row.operand.name)
     if out is None:
         return half
     out.assign(half)

@@ -22,6 +22,7 @@ from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.problem import GemmProblem
+from argand.gemm.squares import squared
 from argand.precision import Precision
 from argand.runtime.call_cache import Chosen, Key
 from argand.runtime.layout import Batched, batched, device_of, result_array, writable
@@ -123,14 +124,13 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     """
     problem, a, b = _unwrapped(problem, a, b)
     power = problem.output == "power"
-    if problem.precision.exact_operands and power:
-        return _squared(problem, a, b, c, out)
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
     with device_of(a):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
         if power and not (_has_wgmma(problem) and problem.k and problem.alpha != 0):
-            return _squared(problem, a, b, c, out)
+            found = gemm(replace(problem, output="complex64"), a, b, c, None)
+            return squared(found, out)
         if isinstance(a, Pairs) != isinstance(b, Pairs) or not _has_wgmma(problem):
             # One scaled and the other not: both as complex64, which is exact.
             key = None if isinstance(a, Pairs) or isinstance(b, Pairs) else key
@@ -215,15 +215,6 @@ def _half_result(
         return target
     out.assign(target)
     return out
-
-
-_SQUARED = cupy.ElementwiseKernel("T z", "P p", "p = norm(z)", "argand_power")
-
-
-def _squared(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any) -> Any:
-    """Compute a result's squared magnitudes in one pass over it."""
-    found = gemm(replace(problem, output=problem.precision.output), a, b, c, None)
-    return _SQUARED(found, cupy.empty(found.shape, found.real.dtype) if out is None else out)
 
 
 def _solve(
