@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,15 @@ from argand import PRECISIONS, gemm, launched, pack
 from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, unscaled_candidates
 from argand.runtime.plan import PlanError
 
-from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored
+from tests.kernels.gemm.product_cases import (
+    OPS,
+    assert_contained,
+    check,
+    nonfinite,
+    normal,
+    repeats_bit_for_bit,
+    stored,
+)
 from tests.kernels.gemm.wgmma_cases import overridden
 from tests.kernels.precisions import SCALED
 from workflow.accuracy.product_accuracy import assess_product
@@ -47,6 +56,8 @@ def test_every_candidate_without_scales(cp: Any, rng: np.random.Generator, preci
 
     m, n, k = 150, 90, 1100
     a, b = normal(rng, 2, m, k), normal(rng, k, n)
+    a[:, 5] *= np.float32(2.0**118)  # beyond what `round_moderate_to_tf32` takes
+    beyond, infinite = nonfinite(rng)
     traits = OperandTraits(), OperandTraits(k_major=False, batched=False)
     arch = gpu(cp.cuda.Device().id).require_arch()
     every = unscaled_candidates(PRECISIONS[precision], arch, GemmSizes(2, m, n, k), *traits)
@@ -55,6 +66,9 @@ def test_every_candidate_without_scales(cp: Any, rng: np.random.Generator, preci
         with overridden(choice), launched() as names:
             check(cp, a, b, precision=precision)
         assert "without scales" in names[0]
+        with overridden(replace(choice, split_k_slices=1)):  # of a short k
+            found = gemm(cp.asarray(beyond), cp.asarray(infinite), precision=precision)
+        assert_contained(found.get())
 
 
 @pytest.mark.parametrize("precision", SCALED)

@@ -78,6 +78,15 @@ __device__ __forceinline__ float round_to_tf32(float x) {
                            kTf32KeptMask);
 }
 
+// x rounded to tf32, ties to even, by two operations of the fp32 units, which do twice as many a
+// clock as the integer units. 8191 x = 8192 x - x in 24 bits is a multiple of 2^13 ulp(x), as 8192 x
+// is, so their difference is x rounded to such a multiple. Of an infinity, and from 2^115 on, where
+// 8191 x is infinite, it is not finite: sums of its products tell. NaN stays NaN. Below the normal
+// numbers it keeps more bits than tf32.
+__device__ __forceinline__ float round_moderate_to_tf32(float x) {
+    return __fmaf_rn(8192.0f, x, -__fmul_rn(8191.0f, x));
+}
+
 // A format whose registers hold several numbers: `pack` rounds to nearest, ties to even, `unpack`
 // widens, `round` rounds one number, and `kSignBits` are the signs.
 template <Operand operand>
@@ -151,6 +160,20 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32* terms, int stride
     } else {
         terms[0] = __float_as_uint(add_tf32_rounding_increment<first>(x));
     }
+}
+
+// Whether all terms of a number are rounded as `round_moderate_to_tf32` does.
+constexpr bool rounds_by_products(Operand operand, int terms, Rounding first, Rounding second) {
+    return operand == Operand::tf32 && first == Rounding::nearest_even &&
+           (terms == 1 || second == Rounding::nearest_even);
+}
+
+// The terms of one number in tf32, not finite where the first of them is not.
+template <int Terms>
+__device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms, int stride = 1) {
+    const float big = round_moderate_to_tf32(x);
+    terms[0] = __float_as_uint(big);
+    if constexpr (Terms == 2) terms[stride] = __float_as_uint(round_moderate_to_tf32(x - big));
 }
 
 // Two terms in tf32 of a number that is finite, such as a weight within [-1, 1]: without the checks

@@ -90,10 +90,18 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     }
 
     const int64 first_k = int64(first_k_tile) * plan.block_k;
-    TileCopies<plan, plan.block_m, plan.a_k_major> a_copies(
-        a + first_k * args.a_stride_k, args.a_stride_m, args.a_stride_k, args.m - tile.m0);
-    TileCopies<plan, plan.block_n, plan.b_k_major> b_copies(
-        b + first_k * args.b_stride_k, args.b_stride_n, args.b_stride_k, args.n - tile.n0);
+    using ACopies = TileCopies<plan, plan.block_m, plan.a_k_major>;
+    using BCopies = TileCopies<plan, plan.block_n, plan.b_k_major>;
+    auto first_a_copies = [&] {
+        return ACopies(a + first_k * args.a_stride_k, args.a_stride_m, args.a_stride_k,
+                       args.m - tile.m0);
+    };
+    auto first_b_copies = [&] {
+        return BCopies(b + first_k * args.b_stride_k, args.b_stride_n, args.b_stride_k,
+                       args.n - tile.n0);
+    };
+    ACopies a_copies = first_a_copies();
+    BCopies b_copies = first_b_copies();
     auto load = [&](int k_tile, int stage) {
         if (k_tile < num_k_tiles) {
             const int64 k = first_k + int64(k_tile) * plan.block_k;
@@ -161,34 +169,53 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     constexpr bool kPromotes = plan.promotion_interval > 0;
     typename Conditional<plan.fma, FmaAccumulators<plan>, Accumulators<plan>>::Type
         mma_accumulators, fp32_accumulators;
-    mma_accumulators.clear();
-    if constexpr (kPromotes) fp32_accumulators.clear();
-    int read = 0, filled = plan.stages - 1;
-    for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
-        cp_async_wait<plan.stages - 2>();
-        // The stage is visible to all warps, and all have left the one that is filled next.
-        __syncthreads();
-        load(k_tile + plan.stages - 1, filled);
-        filled = read;
-        const float2* stage = stages + read * kStageElements;
-        read = read + 1 == plan.stages ? 0 : read + 1;
-        const float2* b_stage = stage + plan.a_tile_elements();
-        const int64 k_left = args.k - int64(first_k_tile + k_tile) * plan.block_k;
-        if constexpr (plan.fma) {
-            fma_k_tile<plan>(mma_accumulators, stage, b_stage, FmaLane<plan>(), k_left);
-        } else {
-            multiply_k_tile<plan>(mma_accumulators, stage, b_stage, a_row, b_column,
-                                  k_group * (plan.block_k / plan.warps_k), k_left, a_scale,
-                                  b_scale, b_sign);
+    auto& result = kPromotes ? fp32_accumulators : mma_accumulators;
+    // The sum over the k-tiles, of which the first are on their way. `moderate` takes operands to be
+    // less than 2^115.
+    auto multiply_k_tiles = [&]<bool moderate>() {
+        mma_accumulators.clear();
+        if constexpr (kPromotes) fp32_accumulators.clear();
+        int read = 0, filled = plan.stages - 1;
+        for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
+            cp_async_wait<plan.stages - 2>();
+            // The stage is visible to all warps, and all have left the one that is filled next.
+            __syncthreads();
+            load(k_tile + plan.stages - 1, filled);
+            filled = read;
+            const float2* stage = stages + read * kStageElements;
+            read = read + 1 == plan.stages ? 0 : read + 1;
+            const float2* b_stage = stage + plan.a_tile_elements();
+            const int64 k_left = args.k - int64(first_k_tile + k_tile) * plan.block_k;
+            if constexpr (plan.fma) {
+                fma_k_tile<plan>(mma_accumulators, stage, b_stage, FmaLane<plan>(), k_left);
+            } else {
+                multiply_k_tile<plan, moderate>(mma_accumulators, stage, b_stage, a_row, b_column,
+                                                k_group * (plan.block_k / plan.warps_k), k_left,
+                                                a_scale, b_scale, b_sign);
+            }
+            if constexpr (kPromotes) {
+                constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
+                if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
+                    fp32_accumulators.promote(mma_accumulators);
+            }
         }
-        if constexpr (kPromotes) {
-            constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
-            if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
-                fp32_accumulators.promote(mma_accumulators);
+        result.join(b_sign);
+    };
+    multiply_k_tiles.template operator()<plan.rounds_by_products()>();
+    const int64 row0 = tile.m0 + a_row;
+    const int64 first_column = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
+    if constexpr (plan.rounds_by_products()) {
+        const int rows_left = static_cast<int>(min(args.m - row0, int64(plan.block_m)));
+        const int columns_left =
+            static_cast<int>(min(args.n - tile.n0, int64(plan.block_n)) - first_column);
+        // No stage is read any more, and none is being filled.
+        if (__syncthreads_or(!result.finite(rows_left, columns_left))) {
+            a_copies = first_a_copies();
+            b_copies = first_b_copies();
+            for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage, stage);
+            multiply_k_tiles.template operator()<false>();
         }
     }
-    auto& result = kPromotes ? fp32_accumulators : mma_accumulators;
-    result.join(b_sign);
     if constexpr (plan.fma) {
         const float2* c = args.c + tile.batch * args.c_stride_batch + tile.m0 * args.c_stride_m +
                           tile.n0 * args.c_stride_n;
@@ -202,9 +229,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
                                reinterpret_cast<float4*>(stages + plan.stages * kStageElements),
                                a_absmax, b_absmax);
     } else {
-        const int64 row0 = tile.m0 + a_row;
-        const int64 first = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
-        store_accumulators<plan>(args, result, tile.batch, row0, tile.n0 + first, a_exponent,
-                                 b_absmax + first);
+        store_accumulators<plan>(args, result, tile.batch, row0, tile.n0 + first_column, a_exponent,
+                                 b_absmax + first_column);
     }
 }

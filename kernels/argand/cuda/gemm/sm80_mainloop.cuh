@@ -31,6 +31,22 @@ struct Accumulators {
                 }
     }
 
+    // Whether all sums of this lane are finite in its rows and columns inside the matrix.
+    __device__ __forceinline__ bool finite(int rows_left, int columns_left) const {
+        float zeros = 0.0f;
+#pragma unroll
+        for (int i = 0; i < plan.warp_m() / 8; ++i)
+#pragma unroll
+            for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    if (8 * i >= rows_left || 8 * j + e >= columns_left) continue;
+                    zeros = __fmaf_rn(re[i / 2][j][2 * (i % 2) + e], 0.0f, zeros);
+                    zeros = __fmaf_rn(im[i / 2][j][2 * (i % 2) + e], 0.0f, zeros);
+                }
+        return zeros == 0.0f;
+    }
+
     // Promotion: adds `other` to these fp32 accumulators, and leaves in `other` the rounding error
     // of each addition, with which its next MMAs begin.
     __device__ __forceinline__ void promote(Accumulators& other) {
@@ -99,7 +115,7 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
 
 // Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_row` and `b_column`
 // are the first of this lane, `k_left` is the k from this stage on.
-template <GemmPlan plan>
+template <GemmPlan plan, bool moderate>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators,
                                                 const float2* a_tile, const float2* b_tile,
                                                 int a_row, int b_column, int k0, int64 k_left,
@@ -110,7 +126,9 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     if (plan.warps_k > 1 && k0 >= k_left) return;
     const int k_lane = k0 + threadIdx.x % 4;
     // A longer unroll hoists more loads than there are registers for, but in small warps.
-    constexpr int kUnroll = kMmaK<plan.operand> >= 16 ? 1 : plan.small_warps() ? 4 : 2;
+    // What is computed again is seldom.
+    constexpr bool kAgain = plan.rounds_by_products() && !moderate;
+    constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain ? 1 : plan.small_warps() ? 4 : 2;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         // A tiny k ends within the k of one group of warps; what follows is zeros.
@@ -118,12 +136,12 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
         Fragment<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
-            a[i] = load_fragment<plan, plan.a_k_major, plan.a_pitch()>(
+            a[i] = load_fragment<plan, moderate, plan.a_k_major, plan.a_pitch()>(
                 a_tile, a_row + 8 * i, k + k_lane, a_scale[i], 1.0f);
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
-            const Fragment<plan> b = load_fragment<plan, plan.b_k_major, plan.b_pitch()>(
+            const Fragment<plan> b = load_fragment<plan, moderate, plan.b_k_major, plan.b_pitch()>(
                 b_tile, b_column + 8 * j, k + k_lane, b_scale[j],
                 plan.parts_apart() ? 1.0f : b_sign);
 #pragma unroll

@@ -78,16 +78,20 @@ struct Fragment {
     uint32 im[plan.terms][2];
 };
 
-// Rounds and splits the numbers of a lane.
-template <GemmPlan plan>
+// Rounds and splits the numbers of a lane. `moderate` takes them for less than 2^115.
+template <GemmPlan plan, bool moderate>
 __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.operand> / 4],
                                                uint32 (&registers)[plan.terms][2]) {
     constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
         uint32 terms[plan.terms];
-        split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * j,
-                                                                               terms);
+        if constexpr (moderate) {
+            split_moderate_to_tf32<plan.terms>(x[j], terms);
+        } else {
+            split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * j,
+                                                                                   terms);
+        }
 #pragma unroll
         for (int t = 0; t < plan.terms; ++t) registers[t][j] = terms[t];
     }
@@ -95,7 +99,7 @@ __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.opera
 
 // Loads the numbers of a lane in a row at k, k + 4, ... and converts them to a fragment. `sign` of
 // -1 conjugates.
-template <GemmPlan plan, bool KMajor, int Pitch>
+template <GemmPlan plan, bool moderate, bool KMajor, int Pitch>
 __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int row, int k,
                                                         float scale, float sign) {
     constexpr int kCount = kMmaK<plan.operand> / 4;
@@ -108,11 +112,11 @@ __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int 
         im[j] = x.y * (plan.scaled ? scale * sign : sign);
     }
     Fragment<plan> result;
-    if constexpr (plan.operand == Operand::tf32 && plan.terms == 1) {
+    if constexpr (plan.operand == Operand::tf32 && plan.terms == 1 && !moderate) {
         add_tf32_rounding_increments<plan.roundings[0]>(re, im, result.re[0], result.im[0]);
     } else {
-        split_fragment<plan>(re, result.re);
-        split_fragment<plan>(im, result.im);
+        split_fragment<plan, moderate>(re, result.re);
+        split_fragment<plan, moderate>(im, result.im);
     }
     return result;
 }

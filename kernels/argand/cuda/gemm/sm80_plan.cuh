@@ -44,6 +44,11 @@ struct GemmPlan {
     // Then products with the imaginary part of B have accumulators of their own: their sign, which a
     // conjugated B changes, takes no instruction of the mainloop.
     constexpr bool parts_apart() const { return small_warps(); }
+    // Operands are rounded by `round_moderate_to_tf32`: a block whose sums are not all finite computes
+    // them again, rounding by integers, which takes any number.
+    constexpr bool rounds_by_products() const {
+        return !fma && ::rounds_by_products(operand, terms, roundings[0], roundings[1]);
+    }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
     constexpr int a_tile_elements() const { return a_pitch() * (a_k_major ? block_m : block_k); }

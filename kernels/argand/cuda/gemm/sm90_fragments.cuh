@@ -142,8 +142,9 @@ struct XElements {
     }
 };
 
-// Rounds and splits elements. Register h + 2 j of a fragment is half h, its j-th k.
-template <WgmmaPlan plan>
+// Rounds and splits elements. Register h + 2 j of a fragment is half h, its j-th k. `moderate` takes
+// them for less than 2^115.
+template <WgmmaPlan plan, bool moderate = false>
 __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                                                  XFragment<plan>& fragment) {
 #pragma unroll
@@ -155,6 +156,9 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                 const uint32 first = raw.halves[half][2 * j], second = raw.halves[half][2 * j + 1];
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
+            } else if constexpr (moderate) {
+                split_moderate_to_tf32<plan.terms>(raw.x[half][j].x, re);
+                split_moderate_to_tf32<plan.terms>(raw.x[half][j].y, im);
             } else {
                 constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
                 float x[kNumbers], y[kNumbers];
@@ -172,6 +176,18 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                 fragment.im[term][half + 2 * j] = im[term];
             }
         }
+}
+
+// Whether the first terms of a fragment of tf32 are finite in all lanes of the warp.
+template <WgmmaPlan plan>
+__device__ __forceinline__ bool finite_in_warp(const XFragment<plan>& fragment) {
+    float zeros[2] = {};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        zeros[0] = __fmaf_rn(__uint_as_float(fragment.re[0][i]), 0.0f, zeros[0]);
+        zeros[1] = __fmaf_rn(__uint_as_float(fragment.im[0][i]), 0.0f, zeros[1]);
+    }
+    return __all_sync(~0u, zeros[0] + zeros[1] == 0.0f);
 }
 
 // Loads the fragment of the MMA that begins at k, within the stage.
@@ -196,6 +212,10 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
         } else {
             raw.load(reader, tile, k);
         }
-        convert_fragment<plan>(raw, fragment);
+        constexpr bool kByProducts =
+            rounds_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]);
+        convert_fragment<plan, kByProducts>(raw, fragment);
+        if constexpr (kByProducts)
+            if (!finite_in_warp<plan>(fragment)) convert_fragment<plan>(raw, fragment);
     }
 }
