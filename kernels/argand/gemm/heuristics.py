@@ -134,10 +134,6 @@ SCALED_MARGIN = 1.1
 """Factor within which a plan that finds scales counts as no faster than one without: estimates were
 that far off where fp16 was slower than tf32 with such plans (18 drawn products on an H200, in which
 tf32 took 0.91 of the time on average)."""
-_TIES_TO_EVEN = 1.12
-"""Time of a row operand that is rounded to tf32 in registers with ties to even, over one that is
-truncated after half an ulp is added: a shift, an AND and an addition in place of one addition. From
-tf32 beside fp16 without scales in five products on an H200, 1.08 to 1.10 in all."""
 _SPLITTING = 1.13
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""
 
@@ -241,8 +237,6 @@ def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> f
     row_bytes = float(plan.block_m * plan.x_element_bytes(precision))
     if plan.storage == "fp32":
         products *= _SPLITTING if precision.terms > 1 else 1.0
-        if precision.operand.bytes > 2 and precision.terms == 1:
-            products *= _TIES_TO_EVEN if "nearest_even" in precision.roundings else 1.0
         # Lines of complex64, as long as the contiguous axis.
         row_bytes *= _UNALIGNED if (k if plan.k_major else rows) % 4 else 1.0
     loads = (row_bytes + plan.block_n * precision.planar_bytes) / (_TILE_BYTES * _CLOCK)

@@ -166,9 +166,9 @@ _FULL_WARP, _FULL_WARP_NUMBER = 32, 10.2
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
 and what one of them then takes (15298 x 97 x 2433 on an H100, before these were tested for NaN four
 at a time)."""
-_TIES_TO_EVEN = 4.0
-"""Further cycles of each term of a number that is rounded to tf32 with ties to even: two operations
-of the integer units (25 drawn shapes on an H100)."""
+_SPLIT_BY_PRODUCTS = 8.1
+"""The same of a number split in two terms of tf32 with ties to even, by the fp32 units. One term
+takes no more so than with ties away (178 and 161 candidates of 26 drawn shapes on an H200)."""
 
 
 def estimate(
@@ -244,8 +244,8 @@ def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
     number = _NUMBER_CYCLES[wide, precision.terms]
     if rows * columns >= _FULL_WARP and wide and precision.terms == 1:
         number = _FULL_WARP_NUMBER
-    if wide:
-        number += _TIES_TO_EVEN * precision.roundings.count("nearest_even")
+    if wide and precision.roundings == ("nearest_even", "nearest_even"):
+        number = _SPLIT_BY_PRODUCTS
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mmas_k = warps * plan.block_k / plan.warps_k / mma_k
     cycles = copies * _COSTS.copy * (_COSTS.wide_copy if plan.vector == 2 else 1.0)
