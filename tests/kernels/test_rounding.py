@@ -77,6 +77,20 @@ def test_ties_neighbours_of_ties_and_the_edges_of_the_range(precision, mode):
     check_against_fractions(floats(patterns), precision, mode)
 
 
+def test_a_multiple_of_fp32_less_another_is_rounded_to_tf32_with_ties_to_even():
+    """As `round_moderate_to_tf32` of `cuda/device/rounding.cuh` does, below 2^115."""
+    rng = np.random.default_rng(4)
+    bits = rng.integers(0x00800000, 0x79000000, 200_000, dtype=np.uint32)
+    bits[::3] = bits[::3] & np.uint32(0xFFFFE000) | np.uint32(0x1000)  # ties
+    ends = [0x3F800000, 0x3F800FFF, 0x3F801000, 0x3F801001, 0x3FFFEFFF, 0x3FFFF000, 0x3FFFFFFF]
+    x = np.concatenate([bits, np.array(ends, np.uint32)]).view(np.float32)
+    less = x * np.float32(8191)
+    found = 8192 * x.astype(np.float64) - less
+    np.testing.assert_array_equal(found, found.astype(np.float32))
+    row = PRECISIONS["tf32"].with_rounding("nearest_even")
+    np.testing.assert_array_equal(found, round_operand(x, row))
+
+
 def test_fp16_is_the_type_of_the_struct_module():
     rng = np.random.default_rng(0)
     x = (rng.standard_normal(2000) * 10.0 ** rng.integers(-8, 4, 2000)).astype(np.float32)
