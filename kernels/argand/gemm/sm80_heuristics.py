@@ -169,6 +169,8 @@ at a time)."""
 _SPLIT_BY_PRODUCTS = 8.1
 """The same of a number split in two terms of tf32 with ties to even, by the fp32 units. One term
 takes no more so than with ties away (178 and 161 candidates of 26 drawn shapes on an H200)."""
+_SPLIT_TIES_TO_EVEN = 8.0
+"""Further cycles of such a number by integers (25 drawn shapes on an H100)."""
 
 
 def estimate(
@@ -245,7 +247,7 @@ def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
     if rows * columns >= _FULL_WARP and wide and precision.terms == 1:
         number = _FULL_WARP_NUMBER
     if wide and precision.roundings == ("nearest_even", "nearest_even"):
-        number = _SPLIT_BY_PRODUCTS
+        number = _SPLIT_BY_PRODUCTS if plan.grid_slices == 1 else number + _SPLIT_TIES_TO_EVEN
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mmas_k = warps * plan.block_k / plan.warps_k / mma_k
     cycles = copies * _COSTS.copy * (_COSTS.wide_copy if plan.vector == 2 else 1.0)

@@ -212,7 +212,9 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
         } else {
             raw.load(reader, tile, k);
         }
+        // One term takes no less so than by integers.
         constexpr bool kByProducts =
+            plan.terms > 1 &&
             rounds_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]);
         convert_fragment<plan, kByProducts>(raw, fragment);
         if constexpr (kByProducts)
