@@ -7,9 +7,12 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch, Device
 from argand.dft import heuristics
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.heuristics import choose, with_few_rows
+from argand.dft.heuristics import SHORT, choose, plan_of_few_rows, with_few_rows
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
+from argand.dft.plan import dft_source, kernel_name
+
+from tests.kernels.compiled import assert_clean
 
 FEW = heuristics.FEW_NUMBERS
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
@@ -66,3 +69,18 @@ def test_few_rows_of_long_products_are_ours() -> None:
     whole = choose(method, PRECISIONS["3xfp16"], HOPPER, wide=False)
     assert whole.plan is not None
     assert with_few_rows(whole, method, 1, _card(132)) is whole
+
+
+@pytest.mark.exhaustive
+def test_each_plan_of_few_rows_compiles(arch: Arch) -> None:
+    """Of the plans that differ in length alone the longest, whose threads hold the most numbers."""
+    longest: dict[tuple[object, ...], ButterflyPlan] = {}
+    for length in SHORT:
+        for rows in (132, 264, 528):
+            plan = plan_of_few_rows(length, rows, _card(132, arch))
+            if plan is not None:
+                longest[plan.radices, plan.warps, plan.groups] = plan
+    for plan in longest.values():
+        precision = PRECISIONS["3xfp16"]
+        source = dft_source(plan, precision)
+        assert_clean(source, arch.target, kernel_name(plan, precision))
