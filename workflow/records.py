@@ -61,7 +61,8 @@ class Record:
         ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
             the error is 0.
         lines_out_of_range: of products at a scaled precision: how many rows of A and columns of B
-            spread over more than it represents to its unit roundoff (`argand.gemm.scaling_range`).
+            spread over more than it represents to its unit roundoff (`argand.gemm.scaling_range`);
+            by exact integers, over more than these hold (`argand.gemm.modular.integer_range`).
         largest_spread: of all these lines, largest over smallest component that is not 0.
         tolerance: the user's, on error_limit.
         verdict: ``verified``, ``unproven``, ``suspect`` or ``wrong`` (`workflow.accuracy`); empty

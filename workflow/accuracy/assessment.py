@@ -45,8 +45,9 @@ class Accuracy:
             errs as much as the result.
         lines_out_of_range: rows of A and columns of B of a product that a scaled precision does not
             represent to its unit roundoff, with ``largest_spread``
-            (`argand.gemm.scaling_range`). They are within the bound, which is relative to the norms
-            of such lines.
+            (`argand.gemm.scaling_range`), or of which exact integers lose a component
+            (`argand.gemm.modular.integer_range`). They are within the bound, which is relative to
+            the norms of such lines.
         verdict: ``verified`` where all checks passed and the bound proves something; ``unproven``
             where they passed but the bound is above `PROVABLE`; ``wrong`` beyond what is possible;
             ``suspect`` beyond what is probable, on a second sample too.

@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 from argand import Precision
-from argand.gemm.scaling_range import product_range
+from argand.gemm.modular.integer_range import integer_range
+from argand.gemm.scaling_range import LineRange, product_range
 
 from workflow.accuracy import bounds
 from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
@@ -60,7 +61,8 @@ def assess_product(
     element NaN or infinite it must not be finite, and only there. The whole result must pass
     `freivalds`. Its error must not exceed `relative_bounds`, as an estimate where rows are sampled.
     Where the precision scales its operands, the lines that spread wider than it holds
-    to its unit roundoff are counted; that is not a failure, because `_lost` has them in the bound.
+    to its unit roundoff, or by moduli than their integers hold at all, are counted; that is not a
+    failure, because `_lost` has them in the bound.
 
     Args:
         precision: as the implementation rounds: a peer that truncates its operands needs
@@ -92,8 +94,7 @@ def assess_product(
     checks.require(not verdict.reason, verdict.reason)
     checks.expect(not verdict.suspicion, verdict.suspicion)
     error, limit, found_bounds = _whole(reference, result, worst, precision, backend)
-    scaled = precision.scaled and reference.k > 0
-    lines = product_range(reference.a, reference.b, precision) if scaled else None
+    lines = _line_range(reference, precision) if reference.k > 0 else None
     return Accuracy(
         error_limit=limit,
         componentwise_re=worst.componentwise[0],
@@ -104,6 +105,13 @@ def assess_product(
         reference_rows=len(reference.rows),
         **checks.conclude(error, *found_bounds, precision),
     )
+
+
+def _line_range(reference: ProductReference, precision: Precision) -> LineRange | None:
+    """The range of both operands' lines where the precision scales them, else None."""
+    if precision.moduli:
+        return integer_range(reference.a, reference.b, precision.moduli)
+    return product_range(reference.a, reference.b, precision) if precision.scaled else None
 
 
 def _whole(

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Precision, gemm, get_precision
+from argand.gemm.modular.integer_range import integer_range
+from argand.gemm.modular.moduli import moduli
+from argand.gemm.modular.scaling import exponents
 from argand.precision import EXACT_PRECISIONS, any_precision
 
 from tests.covers import examples
@@ -89,3 +92,32 @@ def test_other_operations_refuse_them() -> None:
     with pytest.raises(ValueError, match=r"7xint8 is for products \(argand.gemm\)"):
         get_precision(EXACT_PRECISIONS["7xint8"])
     assert not set(EXACT_PRECISIONS) & set(PRECISIONS)
+
+
+def test_lines_that_lose_a_component_are_counted() -> None:
+    """Seven moduli hold norms of 26 bits: 2^-20 of the largest component is kept, 2^-40 is not."""
+    row = any_precision("7xint8")
+    a, b = np.ones((6, 8), row.output), np.ones((8, 5), row.output)
+    a[1, 2], a[2, 3], b[4, 1] = 2.0**-20, 2.0**-40, 1e-30j
+    a[3, 0], a[3, 1] = np.inf, 2.0**-60
+    with np.errstate(invalid="ignore"):
+        reference, result = product_reference(a, b), gemm(a, b, precision=row)
+    found = assess_product(reference, result, row, backend="cpu")
+    assert found.verified, found.reason
+    assert found.lines_out_of_range == 2
+    assert found.largest_spread == pytest.approx(1e30)
+
+
+@pytest.mark.parametrize(("name", "spread"), [("7xint8", 3.0), ("16xint8", 6.5)])
+def test_lines_are_counted_as_their_exponents_say(
+    rng: np.random.Generator, name: str, spread: float
+) -> None:
+    row = any_precision(name)
+    a, b, _ = operands(rng, row, (60, 50, 300), spread)
+    lines, whole = [a, b.T], moduli(row.moduli)
+    expected = [
+        np.ldexp(np.minimum(abs(x.real), abs(x.imag)).min(axis=1), exponents(x, whole)) < 1
+        for x in lines
+    ]
+    found = integer_range(a, b, row.moduli).out_of_range
+    assert 0 < found == sum(int(x.sum()) for x in expected) < 110
