@@ -24,6 +24,8 @@ LARGEST_WGMMA_GROUP = 16
 """Samples of a warp, whose sums need no shared memory."""
 WGMMA_TIMES = 64
 """Samples of a tile."""
+NARROWEST = 32
+"""Fewest beams of a block: eight lanes that share a sum over 16 samples each keep those of one."""
 _WARPGROUP = 128
 PROMOTED_ANTENNAS = 64
 """Antennas of a partial sum of two terms (`kPromotedStages` of both kernels)."""
@@ -140,9 +142,13 @@ def choose_wgmma_plan(
     weights = rows_of_k(antennas, samples, precision) * 2 * 128 * WEIGHT_ROW_BYTES
     large = weights > arch.shared_bytes // 2
     for width, warpgroups, blocks, weight_stages in _shapes(precision.terms, polarizations, large):
-        if width > 64 // precision.terms and beams <= width // 2:
+        # Pairs of int8, which are few bytes, do not wait for memory.
+        least = 64 if samples == "int8" else NARROWEST
+        if (width > least and beams <= width // 2) or width < least // precision.terms:
             continue
-        for stages in (4, 3, 2):
+        # Few beams wait for samples: their blocks share a multiprocessor where rings are deep.
+        narrow = width == NARROWEST and blocks > 1
+        for stages in (4,) if narrow else (4, 3, 2):
             plan = WgmmaBeamPowerPlan(
                 samples, group, width, warpgroups, blocks, stages, aligned, polarizations, promoted,
                 weight_stages,
@@ -168,6 +174,7 @@ def _shapes(terms: int, polarizations: int, large: bool) -> tuple[tuple[int, int
     widest = (128, 2, 1, 2 if large else 0)
     return (
         widest, (64, 1, 4, 0), (64, 1, 3, 0), (64, 1, 2, 0), (64, 2, 1, 0), (64, 2, 1, 2),
+        (NARROWEST, 1, 3, 0), (NARROWEST, 2, 1, 0),
     )  # fmt: skip
 
 
