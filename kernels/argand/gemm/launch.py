@@ -131,6 +131,14 @@ class GemmLaunch:
         return 0 if made is None else made.nbytes
 
     @property
+    def mirrored_tile(self) -> int:
+        """Side of the tiles of which those off the diagonal are mirrored; 0 where none are."""
+        made = self._wgmma or self._in_place
+        if made is None or isinstance(made, FmaLaunch):
+            return 0
+        return made.plan.block_m if made.plan.mirror else 0
+
+    @property
     def sequence(self) -> LaunchSequence | None:
         """The launches in place without a scan, of addresses a, b, c, out, 0, 0; else None."""
         return None if self._in_place is None else self._in_place.sequence

@@ -43,7 +43,8 @@ class GemmProblem:
     leading axes are broadcast as in ``numpy.matmul``. ``a_format`` and ``b_format`` are what the
     caller gave; ``kernels`` is the family of a GPU's kernels that is to compute it, None whichever
     is fastest. ``triangle`` says that B is A^H and that on a GPU the tiles of the lower triangle
-    alone are computed, for `argand.herk`. Raises ValueError for an output or a family that the
+    alone are computed, for `argand.herk`, and ``mirror`` that those may be stored in the upper one,
+    too. Raises ValueError for an output or a family that the
     precision does not have.
     """
 
@@ -61,6 +62,7 @@ class GemmProblem:
     b_format: OperandFormat = "complex"
     kernels: Family | None = None
     triangle: bool = False
+    mirror: bool = False
 
     def __post_init__(self) -> None:
         check_family(self.kernels, self.precision)

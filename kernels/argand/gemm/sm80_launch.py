@@ -63,7 +63,11 @@ class MmaLaunch:
             vector=2 if _whole_pairs(left) and _whole_pairs(right) else 1, tile=tile,
             triangle=problem.triangle,
         )  # fmt: skip
-        plan = replace(plan, long_strides=has_long_strides((left, right, c, out)))
+        # Two scaled terms leave registers for mirror images where all of k is in the stages.
+        split = problem.precision.scaled and problem.precision.terms > 1 and not plan.finds_absmax
+        mirror = problem.mirror and out.column_stride == 1 and not (plan.fma or split)
+        long_strides = has_long_strides((left, right, c, out))
+        plan = replace(plan, long_strides=long_strides, mirror=mirror)
         #: The kernel.
         self.plan = plan
         kernel = PendingKernel(

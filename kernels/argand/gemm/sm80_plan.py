@@ -37,6 +37,7 @@ class GemmPlan:
     does. Each of ``split_k_slices`` blocks of a cluster computes a slice of k, and stores a part of
     the sum; ``grid_slices`` clusters share the k of a tile, and the last one adds what they leave
     in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
+    ``mirror`` stores those off the diagonal above it, too, where columns are contiguous.
     ``long_strides`` takes strides that do not fit 32 bits. ``fma`` takes fused multiply-adds in
     fp32 in place of MMAs; the lanes of a warp are then four by eight.
     """
@@ -56,6 +57,7 @@ class GemmPlan:
     split_k_slices: int = 1
     triangle: bool = False
     long_strides: bool = False
+    mirror: bool = False
     fma: bool = False
     grid_slices: int = 1
 
@@ -120,6 +122,8 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
          "only a precision that scales finds the absmax of rows"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
+        (not plan.mirror or (plan.triangle and not plan.fma),
+         "mirrored tiles are of a triangle, by MMAs"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.split_k_slices in SPLIT_K_SLICES,
          f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
@@ -171,7 +175,7 @@ def kernel_name(precision: Precision, plan: GemmPlan) -> str:
     absmax = f"l{plan.stages}" if plan.finds_absmax else ""
     slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
     slices += "_g" if plan.grid_slices > 1 else ""
-    triangle = "_t" if plan.triangle else ""
+    triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror
     strides = "_long" if plan.long_strides else ""
     strides += "_fma" if plan.fma else ""
     return (
@@ -237,9 +241,9 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
+    fields |= {x: "true" for x in ("long_strides", "mirror", "fma") if getattr(plan, x)}
     if plan.grid_slices > 1:
         fields["grid_split"] = "true"
-    fields |= {x: "true" for x in ("long_strides", "fma") if getattr(plan, x)}
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     slices = plan.split_k_slices
     cluster = f"__cluster_dims__({slices}, 1, 1) " if slices > 1 else ""

@@ -68,7 +68,7 @@ class WgmmaCall:
             precision, plan,
             WgmmaProblem(
                 num_rows, num_columns, problem.k, problem.batch, rows.batched, columns.batched,
-                complex(alpha), complex(beta), flip_result, slices,
+                complex(alpha), complex(beta), flip_result, slices, problem.mirror,
             ),
             None if planar else rows.layout, addend, target, device,
             columns.layout if plan.fused_pack else None, columns.conjugated != flip_result,

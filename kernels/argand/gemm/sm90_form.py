@@ -60,7 +60,12 @@ def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: 
 
 def with_epilogue(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> WgmmaPlan:
     """Return the plan with the epilogue that the call needs and no more code than that."""
-    return replace(plan, epilogue=epilogue_of(plan, problem, out))
+    epilogue = epilogue_of(plan, problem, out)
+    contiguous = out.column_stride == 1 and not plan.out_m_major
+    # Beside a C, and while MMAs are in flight, no registers are left for mirror images.
+    free = epilogue != "combine" and not plan.overlapped_stages
+    mirror = problem.mirror and contiguous and free and problem.split_k_slices == 1
+    return replace(plan, epilogue=epilogue, mirror=mirror)
 
 
 def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue:
@@ -83,7 +88,8 @@ class WgmmaProblem:
 
     ``x_batched`` and ``y_batched`` say whether each product has its own operand. ``flip_result``
     conjugates the product before alpha. With several ``split_k_slices`` there are as many times
-    more results, each the sum over its slice of k.
+    more results, each the sum over its slice of k. ``mirror`` asks for the upper triangle beside
+    the lower one.
     """
 
     rows: int
@@ -96,6 +102,7 @@ class WgmmaProblem:
     beta: complex = 0
     flip_result: bool = False
     split_k_slices: int = 1
+    mirror: bool = False
 
 
 def persistent_blocks(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, device: Device) -> int:
@@ -145,6 +152,9 @@ def schedule_with_overlap(
     only_scaled = problem.beta == 0 and problem.alpha.imag == 0
     # A block with one tile has no next mainloop to overlap with.
     if tiles.count <= max_blocks or not only_scaled or not is_legal(overlapped, precision, arch):
+        return plan, plain
+    # Where a tile's mainloop is short, storing takes as long, and mirror images more of it.
+    if problem.mirror and num_k_tiles <= 2 * overlapped.overlapped_stages:
         return plan, plain
     found = scheduled(overlapped.overlapped_stages)
     delay = found.division.waves(num_k_tiles) - plain.division.waves(num_k_tiles)

@@ -50,7 +50,8 @@ class WgmmaPlan:
     of the column operand, whose planes are those of the row operand. ``power`` stores squared
     magnitudes. ``odd_pitch`` says that lines
     of fp32 pairs are an odd number of elements apart, ``odd_batches`` that products are too. A
-    launch chooses ``epilogue``.
+    launch chooses ``epilogue`` and ``mirror``: tiles off a triangle's diagonal are stored above it,
+    too.
     """
 
     consumer_warpgroups: int
@@ -71,6 +72,7 @@ class WgmmaPlan:
     epilogue: Epilogue = "combine"
     odd_pitch: bool = False
     odd_batches: bool = False
+    mirror: bool = False
 
     @property
     def block_m(self) -> int:
@@ -188,6 +190,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "squared magnitudes are fp32, of all of a product"),
         (not plan.triangle or (plan.block_m == plan.block_n and not plan.fused_pack),
          "tiles of a triangle are square, and its operands packed beforehand"),
+        (not plan.mirror or (plan.triangle and not (plan.out_m_major or plan.overlapped_stages)),
+         "mirrored tiles are of a triangle with contiguous columns, and overlap no mainloop"),
         (not plan.conjugate_y or plan.storage == "planar",
          "planes that are those of the row operand need one in planes"),
         (not plan.overlapped_stages or plan.epilogue == "descale",

@@ -17,7 +17,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += f"o{plan.overlapped_stages}" * (plan.overlapped_stages > 0)
     layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
     layout += "t" * plan.triangle + "c" * plan.conjugate_y + "v" * plan.odd_pitch
-    layout += "w" * plan.odd_batches + "m" * plan.power
+    layout += "w" * plan.odd_batches + "m" * plan.power + "u" * plan.mirror
     layout += LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
@@ -71,7 +71,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     }
     fields |= {
         x: "true"
-        for x in ("triangle", "conjugate_y", "power", "odd_pitch", "odd_batches")
+        for x in ("triangle", "conjugate_y", "power", "odd_pitch", "odd_batches", "mirror")
         if getattr(plan, x)
     }
     more = ["odd_batch_even", "odd_batch_odd"] if plan.odd_batches else []

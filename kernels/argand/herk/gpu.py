@@ -87,8 +87,8 @@ def _solve(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) ->
     elif _takes_int8(problem, a, device):
         _int8(problem, a, c, target, device)
     elif problem.form == "full":
-        _lower(problem, a, c, target)
-        _mirror(problem, target, device)
+        mirrored = _lower(problem, a, c, target)
+        _mirror(problem, target, device, mirrored)
     else:
         _gathered(problem, a, c, target, device)
 
@@ -108,9 +108,10 @@ def _only_addend(problem: HerkProblem, c: Any, target: Any, device: Device) -> N
         target.imag[..., rows * (rows + 3) // 2] = 0
 
 
-def _mirror(problem: HerkProblem, target: Any, device: Device) -> None:
+def _mirror(problem: HerkProblem, target: Any, device: Device, mirrored_tile: int = 0) -> None:
+    """Write what is above the diagonal; ``mirrored_tile`` is as `_lower` returns it."""
     view = batched(target, problem.batch_shape)
-    launch = mirror_launch(view.layout, problem.batch, problem.dtype, device)
+    launch = mirror_launch(view.layout, problem.batch, problem.dtype, device, mirrored_tile)
     launch({"matrix": view.array.data.ptr})
 
 
@@ -130,8 +131,7 @@ def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device)
         matrices = workspace[: some.stop - first]
         part = Pairs(a.array[some], a.format) if isinstance(a, Pairs) else a[some]
         count = (some.stop - first,)
-        whole = replace(problem, batch_shape=count, form="full", beta=0.0)
-        _lower(whole, part, None, matrices)
+        _lower(replace(problem, batch_shape=count, beta=0.0), part, None, matrices)
         source, to = batched(matrices, count), batched(rows[some], count)
         more = None if addend is None else batched(addend[some], count)
         launch = gather_launch(
@@ -144,8 +144,12 @@ def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device)
         })  # fmt: skip
 
 
-def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
-    """Compute the lower triangles of a full result; what is above is left to chance."""
+def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> int:
+    """Compute the lower triangles of full matrices, and return the side of mirrored tiles.
+
+    Tiles of that side are mirrored where they are off the diagonal; 0 says that what is above the
+    diagonal is left to chance.
+    """
     precision = problem.precision
     if precision is None or precision.moduli:
         if launches.watching:
@@ -155,12 +159,12 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
             op_b=problem.other_op, precision=EXACT if precision is None else precision.name,
             tolerance=None, check=False, out=target, kernels=problem.kernels,
         )  # fmt: skip
-        return
+        return 0
     a = a.to_complex64() if isinstance(a, Pairs) else a
     a = a.astype(problem.dtype, copy=False)
     if precision.exact_operands:
         _by_cublas(problem, a, c, target)
-        return
+        return 0
     shape = problem.batch_shape
     view, result = batched(a, shape), batched(target, shape)
     addend = None if c is None else batched(c, shape)
@@ -175,6 +179,7 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
     )  # fmt: skip
     at = view.array.data.ptr
     launch(at, at, (addend or result).array.data.ptr, result.array.data.ptr)
+    return launch.mirrored_tile
 
 
 def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:

@@ -77,7 +77,7 @@ class HerkProblem:
         return GemmProblem(
             self.batch_shape, self.n, self.n, self.k, self.op, self.other_op, complex(self.alpha),
             complex(self.beta), self.precision, self.precision.output, kernels=self.kernels,
-            triangle=True,
+            triangle=True, mirror=self.form == "full",
         )  # fmt: skip
 
 

@@ -73,7 +73,8 @@ def triangles() -> Iterator[Candidate]:
                 descaled = replace(choice.plan, tma_epilogue=True, epilogue="descale")
                 plans = [choice.plan, replace(choice.plan, tma_epilogue=True), descaled]
                 plans.append(replace(descaled, overlapped_stages=choice.plan.stages - 1))
-                for plan in plans:
+                plans.append(replace(choice.plan, epilogue="descale_shifted_rows"))
+                for plan in (*plans, *(replace(plan, mirror=True) for plan in plans)):
                     if is_legal(plan, row, arch):
                         yield Candidate(precision, arch, plan, ignored=WGMMA_SIZES)
 

@@ -133,6 +133,32 @@ __device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m
     }
 }
 
+// Stores the mirror image of a result in the upper triangle, but of tiles on the diagonal, which hold
+// both (herk/finish.cuh). `out` is that of the batch.
+template <GemmPlan plan>
+__device__ __forceinline__ void store_mirrored(const GemmArguments& args, float2* out, int64 row,
+                                               int64 column, float2 x) {
+    if (row < args.m && column < args.n && row / plan.block_m != column / plan.block_n)
+        out[column * args.out_stride_m + row] = {x.x, -x.y};
+}
+
+template <GemmPlan plan>
+__device__ __forceinline__ void mirror_accumulators(const GemmArguments& args, float2* out,
+                                                    int64 row0, int64 column0,
+                                                    const Accumulators<plan>& accumulators) {
+#pragma unroll
+    for (int i = 0; i < plan.warp_m() / 8; ++i)
+#pragma unroll
+        for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int at = 2 * (i % 2) + e;
+                store_mirrored<plan>(args, out, row0 + 8 * i, column0 + 8 * j + e,
+                                     {accumulators.re[i / 2][j][at],
+                                      accumulators.im[i / 2][j][at]});
+            }
+}
+
 // `row0` and `column0` are the first of the lane; `b_absmax` begins with that column.
 template <GemmPlan plan>
 __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
@@ -154,4 +180,7 @@ __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
     const auto stride_m = static_cast<Stride<plan>>(args.out_stride_m);
     const auto stride_n = static_cast<Stride<plan>>(args.out_stride_n);
     store_results<plan>(out, stride_m, stride_n, rows_left, columns_left, accumulators);
+    if constexpr (plan.mirror)
+        mirror_accumulators<plan>(args, args.out + batch * args.out_stride_batch, row0, column0,
+                                  accumulators);
 }

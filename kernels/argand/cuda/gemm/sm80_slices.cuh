@@ -160,6 +160,10 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
         if (place.x >= rows || place.y >= columns) return;
         float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
         store_pair(args, c, out, m0 + place.x, n0 + place.y, results);
+        if constexpr (plan.mirror) {
+            store_mirrored<plan>(args, out, m0 + place.x, n0 + place.y, results[0]);
+            store_mirrored<plan>(args, out, m0 + place.x, n0 + place.y + 1, results[1]);
+        }
     };
     const GridReduction<plan> grid(args, tile);
     // Stores a sum of this block's part, or what other clusters are added to.

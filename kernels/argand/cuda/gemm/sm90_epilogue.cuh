@@ -61,6 +61,19 @@ struct Output {
     }
 };
 
+// Stores the mirror image of a result in the upper triangle. Tiles on the diagonal, which hold both,
+// are left to herk/finish.cuh.
+template <WgmmaPlan plan>
+__device__ __forceinline__ void store_mirrored(const WgmmaArguments& args, const WgmmaTile& tile,
+                                               int row, int column, float2 x) {
+    if constexpr (plan.mirror) {
+        static_assert(!plan.half_output, "Hermitian results are complex64");
+        float2* const to = static_cast<float2*>(args.out) + tile.batch * args.out_stride_batch +
+                           column * args.out_stride_m + row;
+        if (tile.m0 != tile.n0) *to = {x.x, -x.y};
+    }
+}
+
 // Descales a result by the factors of its row and of its column.
 template <WgmmaPlan plan>
 __device__ __forceinline__ float2 descale(float2 x, float2 row, float2 column) {

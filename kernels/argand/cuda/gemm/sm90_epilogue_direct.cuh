@@ -42,7 +42,12 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const float2 x = {re[4 * j + i], im[4 * j + i]};
-            found[i / 2][i % 2] = Out::value_of(descale<plan>(x, x_descale[i / 2], y_descale[i % 2]));
+            const float2 z = descale<plan>(x, x_descale[i / 2], y_descale[i % 2]);
+            found[i / 2][i % 2] = Out::value_of(z);
+            const int column = 8 * j + 2 * t + i % 2;
+            if (plan.mirror && inside[i / 2] && column < columns)
+                store_mirrored<plan>(args, tile, row0 + fragment_row<plan>(lane, i / 2),
+                                     tile.n0 + column, z);
         }
     };
     find(0, next);
@@ -166,6 +171,7 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                     z[h][e] = conjugate_and_combine(
                         args, x, args.c + c_at[h] + (column + e) * args.c_stride_n);
                 }
+                store_mirrored<plan>(args, tile, rows[h], column + e, z[h][e]);
             }
         }
         if (args.store_pairs_m && second_row) {

@@ -5,6 +5,16 @@
 #pragma once
 #include "sm90_epilogue.cuh"
 
+// Stores a result where columns of a box are lines: eight lanes with neighbouring rows write half of
+// a line of 128 bytes.
+__device__ __forceinline__ void store_transposed(uint32 box, int row, int column, float2 x) {
+    const int chunk = row / 2 ^ (column & 7);
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(box + column * kSwizzleBytes +
+                                                           chunk * 16 + row % 2 * 8),
+                 "f"(x.x), "f"(x.y)
+                 : "memory");
+}
+
 // Stores boxes `first_box` to `end_box` of a tile, for the 16 rows of a warp; the accumulators
 // given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory.
 template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
@@ -30,9 +40,10 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
 #pragma unroll
     for (int box = first_box; box < end_box; ++box) {
         const int column0 = tile.n0 + box * kStoreBoxSide;
-        const uint32 target = boxes + box % 2 * kStoreBoxBytes;
-        // TMA has read the box before the last, whose place this one takes.
-        tma_store_wait_read<1>();
+        const uint32 target = plan.mirror ? boxes : boxes + box % 2 * kStoreBoxBytes;
+        // TMA has read the box before the last, whose place this one takes; beside a mirror image
+        // there is one place.
+        tma_store_wait_read<plan.mirror ? 0 : 1>();
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
@@ -56,18 +67,19 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                     }
                 }
             }
-            if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
-                // Rows h of column 2 t + e; eight lanes with neighbouring rows write half of a
-                // 128-byte row.
+            if constexpr (plan.mirror) {
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    const int h = i / 2, e = i % 2, row = 8 * j + 2 * (lane % 4) + e;
-                    const int chunk = rows[h] / 2 ^ (row & 7);
-                    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(
-                                     target + row * kSwizzleBytes + chunk * 16 + rows[h] % 2 * 8),
-                                 "f"(z[h][e].x), "f"(z[h][e].y)
-                                 : "memory");
+                    const float2 image = {z[i / 2][i % 2].x, -z[i / 2][i % 2].y};
+                    store_transposed(boxes + kStoreBoxBytes, rows[i / 2],
+                                     8 * j + 2 * (lane % 4) + i % 2, image);
                 }
+            }
+            if constexpr (plan.out_m_major && !plan.adjacent_rows()) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    store_transposed(target, rows[i / 2], 8 * j + 2 * (lane % 4) + i % 2,
+                                     z[i / 2][i % 2]);
                 continue;
             }
 #pragma unroll
@@ -89,6 +101,9 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
         tma_store(out_map, target, plan.out_m_major ? row0 : column0,
                   plan.out_m_major ? column0 : row0, product,
                   lane == 0 && row0 < args.m && column0 < args.n);
+        if constexpr (plan.mirror)
+            tma_store(out_map, boxes + kStoreBoxBytes, row0, column0, product,
+                      lane == 0 && row0 < args.m && column0 < args.n && tile.m0 != tile.n0);
         tma_store_commit();
     }
 }

@@ -76,6 +76,8 @@ struct WgmmaPlan {
     // lines that begin within 16 bytes. Odd and even change places there, in the tile's lines, and
     // with them rows (k-major) or k (else; packing exchanges the k of Y alike).
     bool odd_batches = false;
+    // Of a triangle: tiles off the diagonal are stored conjugated in the upper triangle, too.
+    bool mirror = false;
 
     constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
     constexpr int threads() const { return kWarpgroupThreads * (consumer_warpgroups + 1); }

@@ -13,20 +13,24 @@ struct FinishArguments {
     int64 c_stride, c_stride_batch;
     double beta;
     int n;
+    int side;  // tiles of kSide in a row of a square on the diagonal, of which all are mirrored
 };
 
 constexpr int kSide = 32, kMirrorThreads = 256, kGatherThreads = 128;
 
 // Writes the conjugate of a tile of the lower triangle where it belongs in the upper one, and makes
-// the diagonal real. A block has one tile.
+// the diagonal real. A block has one tile of one of the squares along the diagonal; where no tile is
+// mirrored yet, there is one square.
 template <typename Complex>
 __device__ __forceinline__ void mirror_tile(const FinishArguments& args) {
     __shared__ Complex tile[kSide][kSide + 1];
-    const uint32 rows = (args.n + kSide - 1) / kSide, each = rows * (rows + 1) / 2;
-    const uint32 batch = blockIdx.x / each, index = blockIdx.x - batch * each;
+    const uint32 rows = (args.n + kSide - 1) / kSide, side = args.side;
+    const uint32 squares = (rows + side - 1) / side, each = side * (side + 1) / 2;
+    const uint32 square = blockIdx.x / each, index = blockIdx.x - square * each;
+    const uint32 batch = square / squares, first = (square - batch * squares) * side;
     const uint32 tile_row = triangle_row(index);
-    const int row0 = tile_row * kSide;
-    const int column0 = (index - tile_row * (tile_row + 1) / 2) * kSide;
+    const int row0 = (first + tile_row) * kSide;
+    const int column0 = (first + index - tile_row * (tile_row + 1) / 2) * kSide;
     Complex* x = static_cast<Complex*>(args.matrix) + batch * args.stride_batch;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
 #pragma unroll
