@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from workflow.accuracy.measures import Value, every_measure, measured
+from workflow.measurements import READINGS
 from workflow.storage.checked_json import read_lines, write_lines
 
 
@@ -17,7 +18,8 @@ class Record:
     """One implementation at one precision on one workload.
 
     Field order is column order and the unit is in the name. What does not apply is None: a dft has
-    no ``k``, only states have ``predicted_us``.
+    no ``k``. Readings are those of `Measurements`, errors, bounds and the verdict those of
+    `Accuracy`, which say what each is.
 
     Attributes:
         implementation: ``argand``, or the peer's name.
@@ -27,48 +29,14 @@ class Record:
         shards: of a workload that was computed in shards, how many; see `workflow.steps.combining`
             for what its times and errors then are.
         shard: which of them, such as ``02-of-16``, in the row of one shard.
-        chunks: of a result whose data streamed through the device, in how many chunks. Its time is
-            then that of all chunks' computations, each timed once.
-        iterations: batches that were timed; of each the shortest call counts.
-        time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles over the
-            batches.
-        time_us_low, time_us_high: what the median lies between, at a confidence of 0.95
-            (`workflow.spread`); of a workload in shards the sums of theirs.
-        settled: whether that interval is at most a tenth of the median wide; None where each chunk
-            of a streamed result was timed once, and of what models a GPU's precision on a CPU,
-            whose time decides nothing and has the fewest batches.
-        end_to_end_us: the same with the operands' transfers to the device and the result's back,
-            and reading and writing files.
-        predicted_us: what `argand.gates.costs` predicted of the median, for our gates and circuits.
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
         limit_fraction: time at the device's measured ceilings over the median time.
         speedup: the best baseline's median time over this one's; see `workflow.tables.ranking`.
-        energy_j: of one call, where the device can tell.
-        load: CPU cores that other programs kept busy meanwhile, on average.
-        clock_mhz: the device's clock meanwhile, a median; None where nothing tells.
-        throttling: what held a GPU's clock down; empty where nothing did.
-        rel_frobenius: ||X^ - X||_F / ||X||_F; where the reference is sampled an estimate of the
-            whole result's.
-        error_limit: what it is at most, at a confidence of 1 - 1e-9.
-        componentwise_re, componentwise_im: max |Re (X^ - X)| / (|A| |B|); the imaginary part.
-        max_row_error: of spectra, the largest relative 2-norm error of a row.
         measures: what only this kind of result has, each a column of its own
             (`workflow.accuracy.measures`).
-        bound: what rel_frobenius must not exceed: the smaller one of its two bounds, the worst case
-            and what a right result exceeds with a probability of 1e-9.
-        worst_bound: the worst case.
-        ratio: bound over rel_frobenius; None at fp64, where the reference errs as much, and where
-            the error is 0.
-        lines_out_of_range: of products at a scaled precision: how many rows of A and columns of B
-            spread over more than it represents to its unit roundoff (`argand.gemm.scaling_range`);
-            by exact integers, over more than these hold (`argand.gemm.modular.integer_range`).
-        largest_spread: of all these lines, largest over smallest component that is not 0.
         tolerance: the user's, on error_limit.
-        verdict: ``verified``, ``unproven``, ``suspect`` or ``wrong`` (`workflow.accuracy`); empty
-            where nothing ran.
-        verified: whether the verdict is ``verified``; ``reason`` says why not.
-        reference: ``full`` or ``sampled``, with ``reference_rows`` rows.
+        verdict: of the `Accuracy`; empty where nothing ran.
         seed: the study's, which random operands and sampled rows come from.
         source_sha256: of the user's files that operands were read from; empty where none were.
     """
@@ -155,10 +123,9 @@ class Record:
             raise ValueError(f"incomplete record: {error}") from None
 
 
-MEASURED = (
-    "iterations", "time_us_p20", "time_us_p50", "time_us_p80", "time_us_low", "time_us_high",
-    "settled", "end_to_end_us", "tflops", "gbytes_per_s", "limit_fraction", "speedup", "energy_j",
-    "load", "clock_mhz", "throttling",
+TIMED = (
+    *(name for name in READINGS if name not in ("chunks", "predicted_us")),
+    "tflops", "gbytes_per_s", "limit_fraction", "speedup",
 )  # fmt: skip
 """The columns that clocks and sensors decide. Two runs of the same work differ in no others, but in
 their ``timestamp``."""

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from benchmarks.attack.isolation import end_group
-from workflow.records import MEASURED
+from workflow.records import TIMED
 
 STUDY = """
 device: cpu
@@ -173,5 +173,5 @@ def _without_clock(row: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in row.items()
-        if not key.rpartition("/")[2].startswith((*MEASURED, *_OF_FILES))
+        if not key.rpartition("/")[2].startswith((*TIMED, *_OF_FILES))
     }

@@ -18,9 +18,10 @@ import numpy as np
 from argand import Device
 
 from workflow.data import Array, Implementation
+from workflow.measurements import READINGS
 from workflow.samplers import Timing
 from workflow.steps.resident import free, moves, upload
-from workflow.storage.datasets import MEASURED, Result
+from workflow.storage.datasets import Result
 from workflow.surroundings import Surroundings, watching
 from workflow.timing import REPEATS, measure_in_turn, rotations
 
@@ -76,7 +77,7 @@ def times_in_turn(
 def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
     """The result with its times and what the machine did meanwhile."""
     found = {**asdict(timing), **asdict(around)}
-    return replace(result, **{name: found[name] for name in MEASURED if name in found})
+    return replace(result, **{name: found[name] for name in READINGS if name in found})
 
 
 def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> list[list[int]]:

@@ -21,9 +21,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workflow.config.case import DELIVERY_KEYS
 from workflow.data import Implementation
+from workflow.measurements import READINGS
 from workflow.shards import Shard
 from workflow.storage.checked_json import CheckedJsonError, read_object, write_object
-from workflow.storage.datasets import MEASURED, Result
+from workflow.storage.datasets import Result
 from workflow.storage.failures import reading
 from workflow.storage.seal import sealed_digest
 from workflow.versions import versions
@@ -72,7 +73,7 @@ class KeptRow(_Kept):
         return self.implementation, self.precision, self.rounding, self.plan_words
 
 
-KEPT = (*MEASURED, "timestamp")
+KEPT = (*READINGS, "timestamp")
 """Fields of `Result` that are kept."""
 
 

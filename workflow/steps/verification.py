@@ -17,12 +17,13 @@ from argand.runtime.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
 from workflow.data import Shape, Staged
+from workflow.measurements import READINGS
 from workflow.processes import shared_out
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import Piece, pieces_of
 from workflow.steps.progress import Bar
-from workflow.storage.datasets import MEASURED, Result, RunFile, open_run
+from workflow.storage.datasets import Result, RunFile, open_run
 from workflow.storage.staged import StagedFile, open_staged
 from workflow.threads import by_threads
 from workflow.workloads.base import Workload
@@ -195,7 +196,7 @@ def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
     if ceilings.device == result.device and not precision.moduli:
         limit = ceilings.limit_time_s(shape.flops, shape.bytes_moved, precision)
     return {
-        **{name: getattr(result, name) for name in MEASURED},
+        **{name: getattr(result, name) for name in READINGS},
         "tflops": shape.flops / seconds / 1e12,
         "gbytes_per_s": shape.bytes_moved / seconds / 1e9,
         "limit_fraction": None if limit is None else limit / seconds,

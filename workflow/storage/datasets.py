@@ -20,6 +20,7 @@ import numpy.typing as npt
 from argand.runtime.ceilings import Ceilings
 
 from workflow.data import Array, blank
+from workflow.measurements import Measurements
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.failures import DataError as DataError
 from workflow.storage.failures import reading, writing, writing_named
@@ -29,32 +30,6 @@ from workflow.storage.slabs import SlabWriter
 
 FORMAT = 2
 """Since 2 chunks have a CRC-32 beside the Fletcher-32 of HDF5."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measurements:
-    """Readings of clocks and sensors for a result, by the names of `Record`; None without one.
-
-    ``chunks`` is in how many it was streamed, if it was.
-    """
-
-    time_us_p20: float | None = None
-    time_us_p50: float | None = None
-    time_us_p80: float | None = None
-    time_us_low: float | None = None
-    time_us_high: float | None = None
-    settled: bool | None = None
-    load: float | None = None
-    clock_mhz: float | None = None
-    throttling: str = ""
-    end_to_end_us: float | None = None
-    predicted_us: float | None = None
-    energy_j: float | None = None
-    iterations: int | None = None
-    chunks: int | None = None
-
-
-MEASURED = tuple(field.name for field in fields(Measurements))
 
 
 @dataclass(frozen=True, kw_only=True)

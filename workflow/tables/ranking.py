@@ -9,12 +9,12 @@ from typing import Any
 from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, PEER_CLASSES, any_precision
 
-from workflow.records import MEASURED, Record
+from workflow.records import TIMED, Record
 
 OURS = "argand"
 """The implementation that is not a peer."""
 
-OF_VERIFIED = (*MEASURED, "predicted_us")
+OF_VERIFIED = (*TIMED, "predicted_us")
 """The columns that only a verified result may fill."""
 
 
