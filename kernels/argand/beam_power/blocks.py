@@ -41,15 +41,12 @@ def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) 
     with np.errstate(all="ignore"):
         for first in range(0, problem.batch, together):
             index = _index(problem, first, together)
-            left, right = (w, x)
-            if together < problem.batch:
-                left, right = (_chosen(problem, one, index, arrays) for one in (w, x))
-            left = _left(problem, left, arrays)
+            left, right = (_chosen(problem, one, index, arrays) for one in (w, x))
+            packed = pack(left, side="a", precision=problem.precision)
             for bins in _bins(problem, together, arrays):
                 place = (*index, ..., bins)
                 for number, times in enumerate(_parts(problem, bins)):
-                    columns = _columns(right, times)
-                    beams = gemm(left, columns, precision=problem.precision.name)
+                    beams = gemm(packed, _columns(right, times), precision=problem.precision)
                     sums = _detected(problem, beams, bins.stop - bins.start, arrays)
                     found[place] = sums if number == 0 else found[place] + sums
     return found
@@ -92,7 +89,7 @@ def _product_values(problem: BeamPowerProblem) -> int:
 
 def _index(problem: BeamPowerProblem, first: int, count: int) -> tuple[Any, ...]:
     """Return where some results stand along the leading axes: numbers for one, arrays for more."""
-    if count == problem.batch:
+    if not problem.batch_shape:
         return ()
     if count == 1:
         return tuple(map(int, np.unravel_index(first, problem.batch_shape)))
@@ -107,14 +104,6 @@ def _chosen(problem: BeamPowerProblem, x: Any, index: Any, arrays: Any) -> Any:
     whole = arrays.broadcast_to(parts, (*problem.operand_batch, *inner))
     found = whole[index]
     return Pairs(found, x.format) if isinstance(x, Pairs) else found
-
-
-def _left(problem: BeamPowerProblem, weights: Any, arrays: Any) -> Any:
-    """Return the left operand of the products of all blocks, rounded or converted once."""
-    precision = problem.precision
-    if arrays is np and precision.exact_operands and not isinstance(weights, Pairs):
-        return terms_of(weights, "N", precision, "a").values[0]
-    return pack(weights, side="a", precision=precision)
 
 
 def _columns(x: Any, times: slice) -> Any:
