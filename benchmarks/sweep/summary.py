@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.sweep.case import Row
+from benchmarks.sweep.classes import Timed, compared
 from benchmarks.sweep.quantiles import SLOWER, Quantiles, quantiles_of
 
 _WORST = 10
@@ -13,7 +14,7 @@ _WORST = 10
 def summary(rows: Sequence[Row]) -> list[str]:
     """Return lines for people: ratios, fractions of a copy and regrets, then the worst cases."""
     ours = [row for row in rows if row.implementation == "argand" and row.verified]
-    lines = [*_ratios(ours), *_fractions(ours), *_regrets(ours), *_halves(ours), *_worst(ours)]
+    lines = [*_ratios(ours), *_fractions(ours), *_regrets(ours), *_classes(ours), *_worst(ours)]
     bad = [row for row in rows if row.implementation == "argand" and not row.verified]
     if bad:
         lines.append(f"{len(bad)} results of ours did not verify or did not run:")
@@ -60,22 +61,17 @@ def _regrets(ours: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _halves(ours: Sequence[Row]) -> Iterator[str]:
-    """How often 16 bits are slower than tf32 of the same product."""
-    times = {
-        (row.shape, row.kind, row.precision): row.time_us
+def _classes(ours: Sequence[Row]) -> Iterator[str]:
+    """The better split precision beside fp32, and how often 16 bits are slower than tf32."""
+    found = compared(
+        Timed((row.shape, row.kind), row.precision, row.time_us, row.ratio)
         for row in ours if row.operation == "gemm" and row.time_us is not None
-    }  # fmt: skip
-    for name in ("fp16", "bf16"):
-        found = quantiles_of(
-            times[shape, kind, "tf32"] / time for (shape, kind, precision), time in times.items()
-            if precision == name and (shape, kind, "tf32") in times
-        )  # fmt: skip
-        if found:
-            yield (
-                f"gemm {name:10} {found.count:4} cases, {found.slower:3} slower than {SLOWER} of "
-                f"our tf32; worst {found.least:.2f}"
-            )
+    )  # fmt: skip
+    for name, some in found.items():
+        yield (
+            f"gemm {name:17} {some.count:4} cases, {some.slower:3} slower than {SLOWER}; worst "
+            f"{some.least:.2f}, geometric mean {some.geometric_mean:.2f}"
+        )
 
 
 def _worst(ours: Sequence[Row]) -> Iterator[str]:

@@ -100,6 +100,8 @@ def test_the_summary_counts_what_is_slower() -> None:
         row("a", "tf32", 2.0, ratio=0.5), row("b", "tf32", 1.0, ratio=2.0, regret=1.5),
         row("c", "tf32", 1.0, ratio=0.99), row("d", "tf32", 1.0),
         row("a", "fp16", 4.0), row("b", "fp16", 0.5),
+        row("a", "3xtf32", 4.0, ratio=0.6), row("a", "3xfp16", 5.0, ratio=0.5),
+        row("b", "3xtf32", 4.0, ratio=2.0), row("b", "3xfp16", 3.0, ratio=3.0),
         row("e", "tf32", 1.0, ratio=0.1, implementation="torch"),
         row("g", "tf32", 1.0, ratio=0.1, verified=False, reason="too far"),
     ]  # fmt: skip
@@ -107,7 +109,8 @@ def test_the_summary_counts_what_is_slower() -> None:
     assert "   3 cases,   1 slower than 0.97 of the best peer; worst 0.50" in text
     assert "geometric mean 1.00" in text
     assert "   1 cases with every plan: regret median 1.50" in text
-    assert "   2 cases,   1 slower than 0.97 of our tf32; worst 0.50" in text
+    assert "fp16 beside tf32     2 cases,   1 slower than 0.97; worst 0.50" in text
+    assert "fp32 class           2 cases,   1 slower than 0.97; worst 0.60" in text
     assert "1 results of ours did not verify" in text
     assert "too far" in text
     assert text.index(" 0.50  gemm a") < text.index(" 0.99  gemm c")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.harness.recorded import plain_rows
-from benchmarks.sweep.quantiles import quantiles_of
+from benchmarks.sweep.classes import Timed, compared
+from benchmarks.sweep.quantiles import Quantiles, quantiles_of
 from benchmarks.sweep.recorded import sweep_files
 from workflow.tables.readable import Column, markdown_table
 
@@ -37,6 +38,7 @@ def _lines(card: str, sweep: str, path: Path) -> Iterator[dict[str, str]]:
         row for row in plain_rows(path)
         if row["implementation"] == "argand" and row["verified"] == "True"
     ]  # fmt: skip
+    yield from _class_lines(card, sweep, ours)
     for what in dict.fromkeys((row["operation"], row["precision"]) for row in ours):
         rows = [row for row in ours if (row["operation"], row["precision"]) == what]
         ratios, copies, regrets = (
@@ -44,17 +46,37 @@ def _lines(card: str, sweep: str, path: Path) -> Iterator[dict[str, str]]:
             for name in ("ratio", "of_copy", "regret")
         )
         line = {"card": card, "sweep": sweep, "what": " ".join(what), "cases": str(len(rows))}
-        line |= dict.fromkeys(("slower", "worst", "p10", "median", "mean"), _NOTHING)
-        if ratios:
-            line |= {
-                "slower": str(ratios.slower), "worst": f"{ratios.least:.2f}",
-                "p10": f"{ratios.p10:.2f}", "median": f"{ratios.median:.2f}",
-                "mean": f"{ratios.geometric_mean:.2f}",
-            }  # fmt: skip
+        line |= _ratios(ratios)
         moved = copies if what[0] != "gemm" else None
         line["copy"] = f"{moved.p10:.2f} / {moved.median:.2f}" if moved else _NOTHING
         line["regret"] = f"{regrets.p90:.2f} / {regrets.most:.2f}" if regrets else _NOTHING
         yield line
+
+
+def _class_lines(
+    card: str, sweep: str, ours: Sequence[Mapping[str, str]]
+) -> Iterator[dict[str, str]]:
+    """A line of products by class, where their sweep has some (`benchmarks.sweep.classes`)."""
+    found = compared(
+        Timed(
+            (row["shape"], row["kind"]), row["precision"],
+            float(row["time_us"]), float(row["ratio"]) if row["ratio"] else None,
+        )
+        for row in ours if row["operation"] == "gemm"
+    )  # fmt: skip
+    for name, some in found.items():
+        line = {"card": card, "sweep": sweep, "what": f"gemm {name}", "cases": str(some.count)}
+        yield line | _ratios(some) | {"copy": _NOTHING, "regret": _NOTHING}
+
+
+def _ratios(found: Quantiles | None) -> dict[str, str]:
+    """The columns of ratios."""
+    if found is None:
+        return dict.fromkeys(("slower", "worst", "p10", "median", "mean"), _NOTHING)
+    return {
+        "slower": str(found.slower), "worst": f"{found.least:.2f}", "p10": f"{found.p10:.2f}",
+        "median": f"{found.median:.2f}", "mean": f"{found.geometric_mean:.2f}",
+    }  # fmt: skip
 
 
 SWEEP_TABLES: dict[str, Callable[[Path], str]] = {"sweeps": sweep_table}
