@@ -176,7 +176,10 @@ def candidates(
                 for fused in (False, True)[: 1 + fusable]:
                     one = replace(plan, fused_pack=fused)
                     if is_legal(one, precision, arch):
-                        found += [GemmChoice(one, swapped, n) for n in _slice_counts(one, sizes)]
+                        found += [
+                            GemmChoice(one, swapped, n)
+                            for n in _slice_counts(one, sizes, precision.terms)
+                        ]
     return [
         x for x in found
         if x.split_k_slices == 1
@@ -245,23 +248,36 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
     return ["planar"] if precision.scaled else ["fp32", "planar"]
 
 
-_MIN_SLICE_K = 512
-"""Shortest split-K slice, in elements of k: prologue and reduction outweigh a shorter one."""
+_MIN_SLICE_K = {1: 256, 2: 512}
+"""Shortest split-K slice by terms, in elements of k: its prologue and the reduction outweigh a
+shorter one."""
+_SLICED_BLOCKS = 132
+"""Blocks that slices fill: the multiprocessors of the cards that were measured."""
+MOST_SLICES = 2 * _SLICED_BLOCKS
+"""Most split-K slices of a product."""
 
 
-def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes) -> Sequence[int]:
-    """Return 1, and powers of two that cut a long k of few tiles into slices.
+def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes, terms: int) -> Sequence[int]:
+    """Return 1, and numbers of slices that cut a long k of few tiles.
 
+    They are powers of two and, of one term, as many as leave one block for each multiprocessor.
     Results of 4 bytes are rounded or squared once, from the sum over all of k, which is not cut.
     """
-    found = [1]
     tiles = sizes.tiles(plan.block_m, plan.block_n)
-    while (
-        not sizes.narrow and 2 * found[-1] * tiles <= 264
-        and sizes.k // (2 * found[-1]) >= _MIN_SLICE_K
-    ):  # fmt: skip
-        found.append(2 * found[-1])
-    return found
+    most = sizes.k // _MIN_SLICE_K[terms]
+    if sizes.narrow or most < 2:
+        return [1]
+    found = {1}
+    power = 2
+    while power <= most and power * tiles <= MOST_SLICES:
+        found.add(power)
+        power *= 2
+    if terms > 1:
+        return sorted(found)
+    found.add(max(1, min(_SLICED_BLOCKS // tiles, most)))
+    num_k_tiles = -(-sizes.k // plan.depth)
+    # As many as are not empty.
+    return sorted({-(-num_k_tiles // -(-num_k_tiles // slices)) for slices in found})
 
 
 def adapted(

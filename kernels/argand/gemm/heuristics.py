@@ -63,7 +63,9 @@ def choose(
 # Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
 # at drawn sizes on an H200 (`python -m benchmarks.sweep gemm`, seeds 20261123 and 20261124), with a
 # standard deviation of 11%, so that the plans of the large sizes of docs/performance.md stay, and
-# those of launches and stores to 504 more (seed 20261127 and a short k), with one of 7%.
+# those of launches and stores to 504 more (seed 20261127 and a short k), with one of 7%. Those of
+# one term, but for the two large tiles, are fitted anew to some 1,900 times of 94 products at tf32
+# of which a side or k is short (seeds 20261128 to 20261202).
 _CLOCK = 1.9e9
 _OPERAND_BYTES = 4096
 """Bytes of one operand that a multiprocessor's tensor cores multiply and add in a clock."""
@@ -75,51 +77,54 @@ _ROUNDED_ROWS = 3.6
 """Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock."""
 _FITTED_RATE = 4.917e12
 """Peak bytes a second of an H200's memory, at which the two constants of its traffic are fitted."""
-_MEMORY_BYTES = 3.0e12
-_FEW_IN_FLIGHT = 1.1
+_MEMORY_BYTES = 3.38e12
+_FEW_IN_FLIGHT = 1.03
 """Factor of the traffic of tiles of one warpgroup."""
 _UNALIGNED_RESULT = 1.5
 """Factor of the traffic of a result whose rows begin in the middle of 16 bytes: 64 bytes at once
 touch three sectors of L2 and fill two. Derived, not fitted."""
-_PACK_BYTES = 3.9e12
+_PACK_BYTES = 4.4e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
-_STORE_BYTES = 31.6e9
+_STORE_BYTES = 36e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _DIRECT_STORE = 1.2
-"""Factor of a store from registers: of rows that begin in the middle of 16 bytes, and of tiles that
-leave no registers for store boxes."""
-_CONJUGATED_STORE = 2.5
+"""Factor of a store from registers: of tiles that leave none for store boxes, or of odd pitch."""
+_SHIFTED_STORE = 1.5
+_SHIFTED_COLUMNS_STORE = 1.2
+"""The same of rows that begin in the middle of 16 bytes, and of C^T = B^T A^T, whose lanes store
+neighbours along rows of C from rows of theirs."""
+_CONJUGATED_STORE = 1.9
 """Factor of a store from registers that conjugates, for a row operand that is read in place."""
-_OVERLAPPED_STORE = 0.47
+_OVERLAPPED_STORE = 0.665
 """Fraction of a store's time that remains with an overlapped epilogue."""
 _SCATTERED_STORE = 4.5
 """Factor of a store of 16-bit results one by one."""
 _LAUNCH = 4.4e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH = 1.4e-6
+_PACK_LAUNCH = 1.84e-6
 _ABSMAX_EXCHANGE = 1.8e-6
 """Seconds in which blocks that pack rows exchange their absmax."""
-_REDUCE_LAUNCH = 2.5e-6
-_ODD_PITCH = 0.8e-6
+_REDUCE_LAUNCH = 2.65e-6
+_ODD_PITCH = 6.4e-7
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
 Fitted to 170 candidates of 44 drawn products that a library won."""
-_FILL = 1.4e-6
+_FILL = 1.52e-6
 """Seconds until a kernel's first k-tile is loaded."""
 _FUSED_PACK_FILL = 11e-6
 """Seconds until fused packing has written the first planes."""
-_STREAM_K = 3.1e-6
+_STREAM_K = 3.23e-6
 """Seconds in which blocks wait for the partial tiles of others."""
-_PARTIAL_BYTES = 56e9
+_PARTIAL_BYTES = 45.9e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
     (2, 128, 1): 0.784,
-    (2, 96, 1): 0.765,
-    (2, 64, 1): 0.740,
-    (2, 32, 1): 0.475,
-    (1, 96, 1): 0.6,
-    (1, 64, 1): 0.559,
-    (1, 32, 1): 0.376,
+    (2, 96, 1): 0.777,
+    (2, 64, 1): 0.74,
+    (2, 32, 1): 0.413,
+    (1, 96, 1): 0.683,
+    (1, 64, 1): 0.643,
+    (1, 32, 1): 0.416,
     (2, 128, 2): 0.895,
     (2, 96, 2): 0.888,
     (2, 64, 2): 0.781,
@@ -128,7 +133,7 @@ _TILE_EFFICIENCY = {
     (1, 32, 2): 0.376,
 }
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
-_EXPOSED = 0.13
+_EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 SCALED_MARGIN = 1.1
 """Factor within which a plan that finds scales counts as no faster than one without: estimates were
@@ -201,7 +206,8 @@ def estimate(
         store *= _SCATTERED_STORE
     direct = n % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
     if direct and not sizes.narrow and choice.split_k_slices == 1:
-        store *= _DIRECT_STORE
+        shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
+        store *= shifted if n % 2 else _DIRECT_STORE
         if row_traits.conjugated and plan.storage != "planar":
             store *= _CONJUGATED_STORE
     overlapped = tiles > sm_count and not direct and plan.can_overlap_epilogue(precision)
@@ -218,7 +224,9 @@ def estimate(
             tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None
         )
     whole = -(-division.data_parallel_tiles // division.blocks)
-    spent = whole * (mainloop + (_OVERLAPPED_STORE if overlapped else 1.0) * store)
+    # The last store of a block has no mainloop to hide under.
+    stores = 1 + (whole - 1) * _OVERLAPPED_STORE if overlapped and whole else whole
+    spent = whole * mainloop + stores * store
     if division.stream_k_tiles:
         share = division.k_tiles_per_block / num_k_tiles
         partial_bytes = 8 * plan.block_m * plan.block_n / share

@@ -5,18 +5,11 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
-from argand.gemm.sm80_plan import (
-    CLUSTER_SM,
-    SPLIT_K_SLICES,
-    GemmPlan,
-    check_plan,
-    holds_accumulators,
-    whole_passes,
-)
+from argand.gemm.sm80_plan import GemmPlan, check_plan, holds_accumulators, whole_passes
+from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
 from argand.gemm.sm80_tiles import candidates, within_registers
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
@@ -46,7 +39,10 @@ def plan_gemm(
     operands' layout. Of a ``triangle`` tiles are square. Raises PlanError where none is legal.
     """
     sizes = (batch, m, n, k)
-    tiles = [tile] if tile is not None else list(_sliced(candidates(precision, arch), arch, k))
+    tiles = [] if tile is None else [tile]
+    if tile is None:
+        tiles = list(sliced(candidates(precision, arch), arch, k))
+        tiles += [] if triangle else list(shared(tiles, arch, sizes, sm_count))
     fitted = []
     for plan in tiles:
         if triangle:
@@ -64,26 +60,9 @@ def plan_gemm(
     return best
 
 
-def _sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
-    """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
-    for tile in tiles:
-        for slices in SPLIT_K_SLICES[: 1 if tile.fma else None]:
-            plan = replace(tile, split_k_slices=slices)
-            fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
-            fits = fits and holds_accumulators(plan)
-            halved = replace(tile, split_k_slices=max(1, slices // 2))
-            if slices == 1 or (fits and _k_tiles(plan, k) < _k_tiles(halved, k)):
-                yield plan
-
-
-def _k_tiles(plan: GemmPlan, k: int) -> int:
-    """Return the k-tiles of the longest slice."""
-    return -(-max(1, -(-k // plan.block_k)) // plan.slices)
-
-
 def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
     """Return the plan with stages for a slice, where it scales and shared memory holds them."""
-    num_k_tiles = _k_tiles(plan, k)
+    num_k_tiles = k_tiles_of(plan, k)
     if not precision.scaled or -(-k // plan.slices) > MAX_BLOCK_ABSMAX_K:
         return plan
     # One stage more than a power of two, so that there is not a kernel for each k. Where k is cut
@@ -147,6 +126,10 @@ class _Costs:
     """Microseconds in which the blocks of a cluster start and exchange their slices."""
     slice: float = 0.02
     """Microseconds of each slice."""
+    grid: float = 2.09
+    """Microseconds in which clusters leave their sums and the last one is found."""
+    grid_vector: float = 0.084
+    """Microseconds of the last one for a vector of each thread."""
     scan: float = 3.8
     scan_bytes: float = 0.57e6
     """Bytes of a microsecond that the scan before reads."""
@@ -171,6 +154,20 @@ _SPLIT_BY_PRODUCTS = 8.1
 takes no more so than with ties away (178 and 161 candidates of 26 drawn shapes on an H200)."""
 _SPLIT_TIES_TO_EVEN = 8.0
 """Further cycles of such a number by integers (25 drawn shapes on an H100)."""
+_TILE_TIMES = {
+    (16, 16, 64): 1.1,
+    (16, 128, 16): 0.928,
+    (32, 16, 64): 1.02,
+    (32, 32, 32): 0.721,
+    (32, 32, 64): 1.28,
+    (32, 64, 32): 0.887,
+    (64, 16, 32): 1.05,
+    (64, 32, 32): 0.924,
+    (64, 64, 16): 0.965,
+    (128, 16, 16): 1.16,
+    (128, 128, 32): 1.06,
+}
+"""Time of a tile's mainloop over that, at tf32 (94 drawn shapes on an H200)."""
 
 
 def estimate(
@@ -199,7 +196,7 @@ def estimate(
     rate = costs.clock * warps / (warps + costs.waiting)
     store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
     store *= costs.scaled_store if precision.scaled else 1.0
-    k_tiles = k / plan.block_k if plan.fma else _k_tiles(plan, k) + 0.0
+    k_tiles = k / plan.block_k if plan.fma else k_tiles_of(plan, k) + 0.0
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
@@ -207,15 +204,21 @@ def estimate(
     if plan.warps_k > 1:
         least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
+    if precision.terms == 1 and precision.operand.name == "tf32":
+        mainloop *= _TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
     work = waves * (mainloop + resident * store)
     moved = 8 * batch * (m * k + k * n + m * n) / (memory * costs.bytes)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.term * (precision.terms - 1)
     if plan.split_k_slices > 1:
         total += costs.cluster + costs.slice * plan.split_k_slices
+    if plan.grid_slices > 1:
+        vectors = plan.block_m * plan.block_n / 2 / plan.split_k_slices
+        rounds = -(-vectors // plan.threads)
+        total += costs.grid + costs.grid_vector * rounds * plan.grid_slices
     if precision.scaled:
         scan = costs.scan + 8 * batch * k * (m + n) / costs.scan_bytes
-        absmax = costs.absmax + costs.next_absmax * (_k_tiles(plan, k) - 1)
+        absmax = costs.absmax + costs.next_absmax * (k_tiles_of(plan, k) - 1)
         total += absmax if plan.finds_absmax else scan
     return total
 

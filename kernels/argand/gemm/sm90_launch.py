@@ -29,6 +29,8 @@ _FUSED_PACK_ARGUMENTS = (
     "y_stride_n", "y_stride_batch",
 )  # fmt: skip
 """Arguments that only fused packing reads."""
+_MOST_BYTES_TO_OVERLAP = 128 << 20
+"""Bytes of operands and results of a product that begins while its operands are packed."""
 _THROTTLE_BYTES = 8
 """Two counters of the CTA throttle."""
 
@@ -97,10 +99,20 @@ class WgmmaLaunch:
         self.kernels = [
             BoundKernel(
                 kernel, blocks, self.plan.threads, Arguments(_DTYPE, values | changed),
-                maps=self._maps.makers, shared_bytes=shared_bytes, waits=not self.plan.fused_pack,
+                maps=self._maps.makers, shared_bytes=shared_bytes, waits=self._waits,
             )
             for blocks, changed in schedule.launches()
         ]  # fmt: skip
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the kernel begins while the one before ends.
+
+        A microsecond less is nothing of large products, of which some take up to 3% longer then.
+        """
+        x = self._problem
+        numbers = x.batch * (x.rows * x.k + x.columns * x.k + x.rows * x.columns)
+        return not self.plan.fused_pack and 8 * numbers <= _MOST_BYTES_TO_OVERLAP
 
     def _reserve_packing(self, y: Layout | None, y_flip: bool) -> dict[str, int]:
         """Reserve planes and counters of fused packing, and return its arguments."""

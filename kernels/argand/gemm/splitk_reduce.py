@@ -8,7 +8,7 @@ from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
 
-_THREADS = 256
+_THREADS, _MOST_GROUPS = 256, 8
 REDUCE_KERNEL = "gemm_add_parts"
 # ReduceArguments of gemm/splitk_reduce.cuh.
 _ARGUMENTS = (
@@ -18,6 +18,7 @@ _ARGUMENTS = (
         "out_stride_m", "out_stride_n", "out_stride_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
+    ("int", "groups"),
 )  # fmt: skip
 _DTYPE = arguments_dtype(_ARGUMENTS)
 
@@ -47,7 +48,10 @@ class ReduceLaunch:
         beta: complex,
         device: Device,
     ) -> None:
-        blocks = -(-batch * out.rows * out.columns // _THREADS)
+        groups = 1
+        while 2 * groups <= min(split_k_slices, _MOST_GROUPS):
+            groups *= 2
+        blocks = -(-batch * out.rows * out.columns * groups // _THREADS)
         kernel = PendingKernel(reduce_source(), device.target, REDUCE_KERNEL)
         values = {
             "partials": 0, "c": 0, "out": 0,
@@ -57,7 +61,7 @@ class ReduceLaunch:
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
             "out_stride_batch": out.batch_stride,
             "alpha_re": alpha.real, "alpha_im": alpha.imag,
-            "beta_re": beta.real, "beta_im": beta.imag,
+            "beta_re": beta.real, "beta_im": beta.imag, "groups": groups,
         }  # fmt: skip
         #: The launch.
         self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))

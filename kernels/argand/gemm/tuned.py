@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 from argand.device import Arch
 from argand.gemm.candidates import (
+    MOST_SLICES,
     GemmChoice,
     GemmSizes,
     OperandTraits,
@@ -85,7 +86,9 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
         fma=None if row.get("fma") is None else FmaPlan(**row["fma"]),
     )  # fmt: skip
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
-    if choice not in _candidates(precision, arch, stored, a, b):
+    whole, slices = replace(choice, split_k_slices=1), choice.split_k_slices
+    sliced = slices == 1 or (plan is not None and not stored and 1 < slices <= MOST_SLICES)
+    if not sliced or whole not in _candidates(precision, arch, stored, a, b):
         raise ValueError(f"{row} is not a candidate plan of {name}")
     return choice
 
@@ -94,8 +97,7 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
 def _candidates(
     precision: str, arch: Arch, stored: int, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
-    # One tile of a long k has every number of split-K slices that a product can have, and a short k
-    # those of the fma family.
+    # A long k has every tile, and a short one those of the fma family.
     found: set[GemmChoice] = set()
     for k in (1, 2**30):
         given = (

@@ -73,10 +73,13 @@ def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> N
         found = in_place_name(plan, row, A, replace(PACKED, copied=True))
         assert found.startswith(f"mma.sync {plan.block_m}x{plan.block_n}x{plan.block_k} ")
         assert ": A in place, B copied before" in found
-        assert ("absmax by each block" in found) == (row.scaled and k == 64)
-        assert ("absmax by a launch before" in found) == (row.scaled and k == 4096)
-        slices = plan.split_k_slices
-        assert (f", {slices} split-K slices: " in found) == (slices > 1) == (k == 4096)
+        by_block = row.scaled and plan.finds_absmax
+        assert by_block or not row.scaled or k == 4096
+        assert ("absmax by each block" in found) == by_block
+        assert ("absmax by a launch before" in found) == (row.scaled and not by_block)
+        slices = plan.slices
+        assert (f", {slices} split-K slices" in found) == (slices > 1) == (k == 4096)
+        assert (f" in {plan.grid_slices} clusters: " in found) == (plan.grid_slices > 1)
 
 
 def test_contexts_list_each_launch_once_and_may_be_nested() -> None:

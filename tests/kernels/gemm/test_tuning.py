@@ -175,7 +175,7 @@ def damaged(path: Path, damage: str) -> None:
                 "choices": {name: entry | {"plan": entry["plan"] | {"consumer_warpgroups": "2"}}}
             },
             "slices that none has": lambda: (
-                found | {"choices": {name: entry | {"split_k_slices": 3}}}
+                found | {"choices": {name: entry | {"split_k_slices": 265}}}
             ),
         }[damage]  # fmt: skip
         text = json.dumps(change())

@@ -1,0 +1,60 @@
+"""Numbers of slices in which plans of the mma.sync family cut k. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from argand.device import HOPPER, Arch
+from argand.gemm.memory import SLICES_WORKSPACE
+from argand.gemm.sm80_plan import (
+    CLUSTER_SM,
+    MAX_GRID_SLICES,
+    SPLIT_K_SLICES,
+    GemmPlan,
+    holds_accumulators,
+)
+
+_MOST_WAVES, _LEAST_SLICE_K = 2, 48
+"""Waves of blocks, and k of each, of clusters that share tiles."""
+
+
+def k_tiles_of(plan: GemmPlan, k: int) -> int:
+    """Return the k-tiles of the longest slice."""
+    return -(-max(1, -(-k // plan.block_k)) // plan.slices)
+
+
+def sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
+    """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
+    for tile in tiles:
+        for slices in SPLIT_K_SLICES[: 1 if tile.fma else None]:
+            plan = replace(tile, split_k_slices=slices)
+            fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
+            fits = fits and holds_accumulators(plan)
+            halved = replace(tile, split_k_slices=max(1, slices // 2))
+            if slices == 1 or (fits and k_tiles_of(plan, k) < k_tiles_of(halved, k)):
+                yield plan
+
+
+def shared(
+    plans: Sequence[GemmPlan], arch: Arch, sizes: tuple[int, int, int, int], sm_count: int
+) -> Iterator[GemmPlan]:
+    """Yield plans whose clusters share tiles: few tiles of a long k, on Hopper.
+
+    What the clusters leave for each other takes no more memory than split-K slices may.
+    """
+    batch, m, n, k = sizes
+    capacity = SLICES_WORKSPACE * batch * (m + n) * k  # of complex64, as those are
+    for tile in () if arch.sm != HOPPER else plans:
+        tiles = batch * -(-m // tile.block_m) * -(-n // tile.block_n)
+        grid_slices = 2
+        while (
+            not tile.fma and grid_slices <= MAX_GRID_SLICES
+            and tiles * tile.split_k_slices * grid_slices <= _MOST_WAVES * sm_count
+            and k >= _LEAST_SLICE_K * tile.split_k_slices * grid_slices
+            and tiles * grid_slices * tile.block_m * tile.block_n <= capacity
+        ):  # fmt: skip
+            plan = replace(tile, grid_slices=grid_slices)
+            if holds_accumulators(plan):
+                yield plan
+            grid_slices *= 2
