@@ -249,8 +249,7 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
 
 
 _MIN_SLICE_K = {1: 256, 2: 512}
-"""Shortest split-K slice by terms, in elements of k: its prologue and the reduction outweigh a
-shorter one."""
+"""Shortest split-K slice by terms, in elements of k: prologue and reduction outweigh less."""
 _SLICED_BLOCKS = 132
 """Blocks that slices fill: the multiprocessors of the cards that were measured."""
 MOST_SLICES = 2 * _SLICED_BLOCKS
@@ -268,15 +267,12 @@ def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes, terms: int) -> Sequence[int
     if sizes.narrow or most < 2:
         return [1]
     found = {1}
-    power = 2
-    while power <= most and power * tiles <= MOST_SLICES:
+    while (power := 2 * max(found)) <= most and power * tiles <= MOST_SLICES:
         found.add(power)
-        power *= 2
     if terms > 1:
         return sorted(found)
     found.add(max(1, min(_SLICED_BLOCKS // tiles, most)))
-    num_k_tiles = -(-sizes.k // plan.depth)
-    # As many as are not empty.
+    num_k_tiles = -(-sizes.k // plan.depth)  # as many slices as are not empty
     return sorted({-(-num_k_tiles // -(-num_k_tiles // slices)) for slices in found})
 
 
