@@ -24,14 +24,11 @@ from argand.runtime.threads import on_all_cores
 Array = npt.NDArray[Any]
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_BLAS_ROWS = 48
-"""Fewest rows for which a call of herk for each product pays beside one call of matmul for all."""
-_BLAS_COLUMNS = 32
-"""Fewest columns for which half of the product takes more time than to mirror the other one."""
+_SMALL_PRODUCT = 1 << 14
+"""Products of numbers below which matmul, of all at once, takes less time than herk of each. BLAS
+computes such a product on one core."""
 _PART_VALUES = 1 << 16
 """Values of operands and products that a core's cache holds."""
-_ONE_CORE_PRODUCTS = 1 << 15
-"""Products of numbers up to which OpenBLAS computes a complex product on one core."""
 _SHARED_PRODUCTS = 1 << 22
 """Products of numbers from which threads pay: some ms on one core."""
 _FINISHING = 16
@@ -90,8 +87,7 @@ def _in_parts(problem: HerkProblem, a: Array, c: Array | None, found: Array, low
         _part(problem, parts[some], addend, squares[some], results[some])
 
     starts = range(0, batch, step)
-    alone = n * n * k <= _ONE_CORE_PRODUCTS
-    if alone and batch * n * n * (k + _FINISHING) >= _SHARED_PRODUCTS:
+    if _is_small(problem) and batch * n * n * (k + _FINISHING) >= _SHARED_PRODUCTS:
         on_all_cores(work, starts)
         return
     for first in starts:
@@ -102,41 +98,16 @@ def _part(
     problem: HerkProblem, a: Array | Pairs, c: Array | None, found: Array, lowest: Array
 ) -> None:
     """Compute some products of a problem: ``found`` whole, or ``lowest``, their triangles."""
-    precision = problem.precision
     with np.errstate(all="ignore"):
         if problem.alpha == 0 or not problem.k:
             found[...] = 0
-        elif precision is not None and c is None and _is_small(problem):
-            _both_triangles(problem, _array(a), precision, found)
-            if problem.alpha != 1:
-                _combine(problem, found, None, range(problem.n))
-            if problem.form == "triangle":
-                _copy_rows(found, lowest, range(problem.n))
-            return
         else:
             _lower(problem, a, found)
         _finish(problem, found, c, lowest)
 
 
 def _is_small(problem: HerkProblem) -> bool:
-    """Return whether both triangles take less time than one of them and its mirror image."""
-    assert problem.precision is not None
-    few = problem.n < _BLAS_ROWS or problem.k < _BLAS_COLUMNS
-    return problem.precision.exact_operands and few and problem.n <= _PANEL
-
-
-def _both_triangles(problem: HerkProblem, a: Array, precision: Precision, out: Array) -> None:
-    """Compute op(A) op(A)^H whole, Hermitian as the mean of itself and its conjugate transpose.
-
-    Halves are exact, and the mean of two numbers, rounded once, is none that lies outside of them:
-    its error is at most the larger one of theirs.
-    """
-    left = terms_of(a, problem.op, precision, "a").values[0]
-    right = np.conj(left.swapaxes(-1, -2))
-    right *= right.dtype.type(0.5)
-    np.matmul(left, right, out=out)
-    out += np.conj(out.swapaxes(-1, -2))
-    np.einsum("...ii->...i", out.imag)[...] = 0  # infinities leave NaN
+    return problem.n * problem.n * problem.k < _SMALL_PRODUCT
 
 
 def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
@@ -179,7 +150,7 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
     for index in np.ndindex(a.shape[:-2]):
         product = out[index]
         found = routine(1.0, a[index].T, trans=transposed, lower=0, c=product.T, overwrite_c=1).T
-        if found.base is not product:
+        if not np.may_share_memory(found, product):
             product[...] = found
 
 

@@ -27,7 +27,7 @@ from tests.kernels.herk.herk_cases import (
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     for name, value in (
-        ("_PANEL", 9), ("_BLAS_ROWS", 7), ("_BLAS_COLUMNS", 8), ("_PART_VALUES", 150),
+        ("_PANEL", 9), ("_SMALL_PRODUCT", 400), ("_PART_VALUES", 150),
         ("_SHARED_PRODUCTS", 5000),
     ):  # fmt: skip
         monkeypatch.setattr(backend, name, value)
