@@ -64,7 +64,7 @@ def choose(
 # at drawn sizes on an H200 (`python -m benchmarks.sweep gemm`, seeds 20261123 and 20261124), with a
 # standard deviation of 11%, so that the plans of the large sizes of docs/performance.md stay, and
 # those of launches and stores to 504 more (seed 20261127 and a short k), with one of 7%. Those of
-# one term, but for the two large tiles, are fitted anew to some 1,900 times of 94 products at tf32
+# one term, but for the two large tiles, are fitted anew to 1,635 times of 94 products at tf32
 # of which a side or k is short (seeds 20261128 to 20261202).
 _CLOCK = 1.9e9
 _OPERAND_BYTES = 4096

@@ -1,0 +1,83 @@
+"""The choice between families at tf32, of products of a short side or a short k (an H200).
+
+``recorded_short_plans.csv`` has candidates of drawn products (`benchmarks.sweep.products.draw`,
+seeds 20261128 to 20261202) with a side of up to 300 or a k of up to 128. The models of
+`argand.gemm.heuristics` and `argand.gemm.sm80_heuristics` are fitted to them; a change must not
+lose what they reach here.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from argand import PRECISIONS
+from argand.device import arch_for
+from argand.gemm import sm80_heuristics
+from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
+from argand.gemm.heuristics import estimate
+from argand.gemm.sm80_plan import SPLIT_K_SLICES
+from argand.gemm.sm80_slices import shared
+from argand.gemm.sm80_tiles import candidates as tiles
+
+RECORD = Path(__file__).with_name("recorded_short_plans.csv")
+HOPPER, SM_COUNT, TF32 = arch_for(90), 132, PRECISIONS["tf32"]
+Case = tuple[str, str, float]
+
+
+def recorded() -> dict[Case, dict[str, float]]:
+    """Microseconds of each plan, by shape, ops and the library's microseconds."""
+    found: dict[Case, dict[str, float]] = defaultdict(dict)
+    with RECORD.open() as file:
+        for row in csv.DictReader(file):
+            case = row["shape"], row["kind"], float(row["library_us"])
+            found[case][row["plan"]] = float(row["time_us"])
+    return found
+
+
+def operand(k_major: bool, pitch: int, lines: int, batched: bool, op: str) -> OperandTraits:
+    """The traits of a contiguous operand."""
+    odd = pitch % 2 == 1
+    return OperandTraits(
+        not odd, k_major, conjugated=op == "C", odd_pitch=odd,
+        odd_batches=batched and odd and lines % 2 == 1,
+    )  # fmt: skip
+
+
+def estimates(case: Case) -> dict[str, float]:
+    """Estimated microseconds of each plan."""
+    shape, kind, _ = case
+    batch, m, n, k = (*(1,) * (4 - len(shape.split("x"))), *map(int, shape.split("x")))
+    a = operand(kind[0] == "N", *((k, m) if kind[0] == "N" else (m, k)), batch > 1, kind[0])
+    b = operand(kind[1] != "N", *((n, k) if kind[1] == "N" else (k, n)), batch > 1, kind[1])
+    sizes, numbers = GemmSizes(batch, m, n, k), (batch, m, n, k)
+    found = {
+        choice.name: 1e6 * estimate(choice, TF32, SM_COUNT, sizes, a, b)
+        for choice in candidates(TF32, HOPPER, sizes, a, b)
+        if choice.plan is not None or choice.fma is not None
+    }
+    cut = [replace(x, split_k_slices=n) for x in tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]
+    for plan in (*cut, *shared(cut, HOPPER, numbers, SM_COUNT)):
+        vector = 1 + (a.copyable and b.copyable)
+        laid = replace(plan, a_k_major=a.k_major, b_k_major=b.k_major, vector=vector)
+        found[f"mma.sync {plan.name}"] = sm80_heuristics.estimate(laid, TF32, SM_COUNT, numbers)
+    return found
+
+
+def test_the_choice_loses_little_to_the_fastest() -> None:
+    regrets, ratios = [], []
+    for case, times in recorded().items():
+        estimated = estimates(case)
+        known = [name for name in times if name in estimated]
+        assert len(known) > len(times) / 2, case
+        chosen = min(known, key=lambda name: estimated[name])
+        regrets.append(times[chosen] / min(times.values()))
+        ratios.append(case[2] / times[chosen])
+    assert len(regrets) > 90
+    assert np.mean(regrets) < 1.03
+    assert np.quantile(regrets, 0.9) < 1.09
+    assert max(regrets) < 1.3
+    assert np.exp(np.mean(np.log(ratios))) > 1.25
