@@ -54,7 +54,7 @@ KERNELS = _in(
      "or _slices_bytes(x, sizes) <= _slices_capacity(x, precision, sizes, a, b)", "or True",
      ("gemm_choice",)),
     ("gemm: conjugated beside packed is read in place", "gemm/candidates.py",
-     " and not (self.conjugated and beside.packed)", "", ("gemm_choice",)),
+     "(self.conjugated or self.exchanges_k)", "self.exchanges_k", ("gemm_choice",)),
     ("gemm: a scheduled tile's row of the last group", "gemm/sm90_scheduler.py",
      "height = min(self.rows - group * largest, largest)", "height = largest",
      ("tile_division",)),

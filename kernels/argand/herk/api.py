@@ -73,8 +73,8 @@ def herk(
     Example:
         >>> voltages = np.array([[1, 1j], [2, 0]], np.complex64)
         >>> argand.herk(voltages)
-        array([[2.-0.j, 2.-0.j],
-               [2.+0.j, 4.-0.j]], dtype=complex64)
+        array([[2.+0.j, 2.-0.j],
+               [2.+0.j, 4.+0.j]], dtype=complex64)
     """
     key = _ON_HOST.key((a, c, out), (alpha, beta, op, precision, rounding, form, kernels))
     repeated = _ON_HOST.known(key)

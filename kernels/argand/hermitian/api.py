@@ -42,9 +42,9 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
             definite or not finite, with its index and the row of the pivot.
 
     Example:
-        >>> argand.solve_hermitian(np.array([[[2, 1j], [-1j, 2]]]), np.array([[[3], [0]]]))
-        array([[[2.+0.j],
-                [0.+1.j]]])
+        >>> argand.solve_hermitian(np.array([[[2, 1j], [-1j, 2]]]), np.array([[[3], [3]]]))
+        array([[[2.-1.j],
+                [2.+1.j]]])
     """
     if is_cupy_array(r):
         from argand.hermitian.gpu import CALLS
