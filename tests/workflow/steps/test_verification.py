@@ -89,7 +89,6 @@ def test_records_are_the_same_for_any_number_of_threads(tmp_path: Path, root: Pa
     (tmp_path / "study.yaml").write_text(
         "precisions: [3xfp16]\nbaselines: none\nworkloads:\n"
         "  product: {kind: gemm, m: 600, n: 500, k: 70, beta: 1}\n"
-        "  wide: {kind: gemm, m: 200, n: 900, k: 60, op_a: T}\n"
         "  products: {kind: gemm, batch: 60, m: 40, n: 90, k: 30}\n"
         "  beams: {kind: beamforming, channels: 6, beams: 70, antennas: 30, samples: 500}\n"
         "  spectra: {kind: dft, length: 1009, batch: 250, window: hann}\n"
