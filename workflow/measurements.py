@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, kw_only=True)
 class Measurements:
-    """What was read while a result was computed, by the columns of the tables; None without it.
+    """Readings taken while a result was computed, by the columns of the tables; None without it.
 
     Attributes:
         chunks: of a result whose data streamed through the device, in how many chunks. Its time is

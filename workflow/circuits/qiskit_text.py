@@ -28,7 +28,7 @@ _READ = {
     "qasm3": "; what is read: registers, gates of stdgates.inc and of definitions, modifiers of "
     "both, measurements, and angles made of numbers by + - * /",
 }
-"""What a message that quotes Qiskit adds: it names what it does not read, not what it does."""
+"""The end of a message that quotes Qiskit, which names what it does not read, not what it does."""
 
 
 def form_of(content: bytes) -> str | None:

@@ -15,7 +15,7 @@ import torch
 
 
 class TorchInternals(NamedTuple):
-    """What the calls ask of torch.
+    """The functions of torch that the calls use.
 
     Attributes:
         raw_stream: the address of the current stream of a GPU, given by its index.

@@ -1,4 +1,4 @@
-"""Which lines of an operand have a wider range than a scaled precision holds at its roundoff.
+"""Lines of an operand that have a wider range than a scaled precision holds at its roundoff.
 
 A scaled precision (3xfp16, fp16) brings the largest component of each row of op(A) and of each
 column of op(B) to the top of its format. Components down to 2^-`Precision.full_range` of it are

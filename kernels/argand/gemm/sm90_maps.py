@@ -32,7 +32,7 @@ class WgmmaMaps:
 
     @property
     def makers(self) -> tuple[Callable[[int], TensorMap], ...]:
-        """What makes the maps of X, Y and the result, or of an X of odd pitch in its place."""
+        """Functions that make the maps of X, Y and the result, or of an X of odd pitch."""
         y = self._y_map
         if self._x is None:
             x = self._x_planes_map

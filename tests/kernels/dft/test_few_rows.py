@@ -73,7 +73,7 @@ def test_few_rows_of_long_products_are_ours() -> None:
 
 @pytest.mark.exhaustive
 def test_each_plan_of_few_rows_compiles(arch: Arch) -> None:
-    """Of the plans that differ in length alone the longest, whose threads hold the most numbers."""
+    """The longest of the plans that differ in length alone, whose threads hold the most numbers."""
     longest: dict[tuple[object, ...], ButterflyPlan] = {}
     for length in SHORT:
         for rows in (132, 264, 528):

@@ -43,7 +43,7 @@ def held(
 def test_every_kind_of_plan_squares_its_results(
     cp: Any, rng: np.random.Generator, precision: str, form: str
 ) -> None:
-    """Of rows that begin at vectors and within them, of columns, and after spilled accumulators."""
+    """Rows begin at vectors and within them; columns, and accumulators that are spilled."""
     how = {"precision": precision, "kernels": "wgmma", **FORMS[form]}
     for m, n, k in ((136, 130, 72), (65, 67, 1500)):
         a, b, c = (cp.asarray(normal(rng, *shape)) for shape in ((m, k), (k, n), (m, n)))

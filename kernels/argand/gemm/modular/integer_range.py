@@ -1,4 +1,4 @@
-"""Which lines of an operand have a wider range than the integers of an exact product hold.
+"""Lines of an operand that have a wider range than the integers of an exact product hold.
 
 The largest norm that the moduli allow decides a line's unit (`scaling.exponents`), whatever its
 smallest component is. A component below one unit is rounded to 0 or 1, so nothing may be left of
