@@ -70,10 +70,10 @@ def _products(
     targets: Iterable[str], precisions: Iterable[str], sizes: Iterable[Sizes]
 ) -> Iterator[tuple[Any, ...]]:
     """The arguments of `GemmLaunch` of each product on each card."""
-    from argand.gemm.candidates import GemmSizes
     from argand.gemm.heuristics import choose
     from argand.gemm.operand_form import OperandForm
     from argand.gemm.problem import gemm_problem
+    from argand.gemm.sizes import GemmSizes
 
     for target, precision, (m, n, k) in itertools.product(targets, precisions, tuple(sizes)):
         (arch,) = (arch for arch in ARCHITECTURES if arch.target == target)

@@ -19,10 +19,11 @@ import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import ARCHITECTURES, gpu
 from argand.gemm import sm90_plan as wgmma_plan
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
 from argand.gemm.families import Family
 from argand.gemm.fma_plan import fma_plans
 from argand.gemm.operands import OPS
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import CLUSTER_SM, SPLIT_K_SLICES
 from argand.gemm.sm80_tiles import candidates as mma_tiles
 from argand.runtime.plan import TARGET

@@ -12,10 +12,11 @@ from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
 from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
-from argand.gemm.candidates import GemmSizes, OperandTraits
+from argand.gemm.candidates import OperandTraits
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import check_plan
 from argand.precision import Precision

@@ -17,8 +17,9 @@ from workflow.storage.memory import in_words
 MAGIC = b"QISKIT"
 """The first bytes of a QPY file; the next one is the version of the format."""
 OLDEST_VERSION = 13
-"""That of Qiskit 1.3. Expressions in older files are text for Python's eval or a symengine archive,
-by which a file may run code (CVE-2025-2000); they are not read, whatever Qiskit is here."""
+"""The version that Qiskit 1.3 writes. Expressions in older files are text for Python's eval or a
+symengine archive, by which a file may run code (CVE-2025-2000); they are not read, whatever Qiskit
+is here."""
 _LONGEST_S = 300
 """Wall-clock seconds on a machine under load; `qiskit_reader` limits processor time itself."""
 _VERSION_3 = re.compile(rb"(?:\s|//[^\n]*+|/\*.*?\*/)*+OPENQASM\s+3\b", re.DOTALL)

@@ -10,6 +10,7 @@ from argand.gemm import memory as gemm_memory
 from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.memory import OperandMemory
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
@@ -62,32 +63,6 @@ class OperandTraits:
     def fusable(self) -> bool:
         """Whether fused packing can read it as the column operand."""
         return self.copyable and self.k_major and not self.packed and not self.half
-
-
-@dataclass(frozen=True)
-class GemmSizes:
-    """The sizes of a product and whether the result is pairs of 16 bits, or squared magnitudes.
-
-    ``triangle`` says that only the tiles of its lower triangle are computed.
-    """
-
-    batch: int
-    m: int
-    n: int
-    k: int
-    half_output: bool = False
-    triangle: bool = False
-    power: bool = False
-
-    @property
-    def narrow(self) -> bool:
-        """Whether a result has 4 bytes, which the wgmma family alone stores."""
-        return self.half_output or self.power
-
-    def tiles(self, block_m: int, block_n: int) -> int:
-        """Return how many tiles of this size are computed, in all products."""
-        rows, columns = -(-self.m // block_m), -(-self.n // block_n)
-        return self.batch * (rows * (rows + 1) // 2 if self.triangle else rows * columns)
 
 
 @dataclass(frozen=True)

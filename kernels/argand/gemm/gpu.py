@@ -12,7 +12,6 @@ from argand.device import gpu
 from argand.gemm import cublas as cuda_cublas
 from argand.gemm import tuned as tuning
 from argand.gemm.calls import CALLS, empty, run_of
-from argand.gemm.candidates import GemmSizes
 from argand.gemm.families import Family, require_family
 from argand.gemm.launch import PLAN_OVERRIDE, prepare
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
@@ -22,6 +21,7 @@ from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.problem import GemmProblem
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.squares import squared
 from argand.precision import Precision
 from argand.runtime.call_cache import Chosen, Key
@@ -241,15 +241,7 @@ def _solve(
     if key is not None and source_a.in_place and source_b.in_place and c_in_place:
         operands = given[:3]
         run = run_of(launch, operands, output)
-        sizes = GemmSizes(
-            problem.batch,
-            problem.m,
-            problem.n,
-            problem.k,
-            problem.output == "complex-half",
-            problem.triangle,
-            problem.output == "power",
-        )
+        sizes = GemmSizes.of(problem)
         entry = tuning.key(problem.precision, sizes, form_a.traits, form_b.traits)
         chosen = Chosen(launch.name, launch.choice, entry)
         CALLS.keep(key, run, operands, given[3], problem.shape, output, chosen=chosen)

@@ -12,13 +12,13 @@ from argand.device import Arch, arch_for
 from argand.gemm import fma_heuristics, sm80_heuristics
 from argand.gemm.candidates import (
     GemmChoice,
-    GemmSizes,
     OperandTraits,
     candidates,
     partials_capacity,
     unscaled_candidates,
 )
 from argand.gemm.families import Family
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide
 from argand.precision import Precision

@@ -9,7 +9,7 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, adapted
+from argand.gemm.candidates import GemmChoice, OperandTraits, adapted
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
 from argand.gemm.heuristics import choose, relative_memory
@@ -17,6 +17,7 @@ from argand.gemm.names import computed_name, in_place_name, wgmma_name
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import Planes
 from argand.gemm.problem import GemmProblem
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_call import WgmmaCall
 from argand.precision import Precision
@@ -61,15 +62,7 @@ def _prepared(
     device: int,
     _generation: int,
 ) -> GemmLaunch:
-    sizes = GemmSizes(
-        problem.batch,
-        problem.m,
-        problem.n,
-        problem.k,
-        problem.output == "complex-half",
-        problem.triangle,
-        problem.output == "power",
-    )
+    sizes = GemmSizes.of(problem)
     choice = choice_for(problem.precision, sizes, a.traits, b.traits, device, problem.kernels)
     return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
 

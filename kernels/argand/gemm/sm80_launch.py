@@ -10,9 +10,9 @@ import cupy
 import numpy as np
 
 from argand.device import Device
-from argand.gemm.candidates import GemmSizes
 from argand.gemm.problem import GemmProblem
 from argand.gemm.scan_launch import ScanLaunch
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     ARGUMENTS,

@@ -9,10 +9,11 @@ from typing import Any
 import cupy
 
 from argand.device import Device
-from argand.gemm.candidates import GemmChoice, GemmSizes, partials_capacity
+from argand.gemm.candidates import GemmChoice, partials_capacity
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_form import WgmmaProblem
 from argand.gemm.sm90_launch import WgmmaLaunch
 from argand.gemm.sm90_plan import WgmmaPlan

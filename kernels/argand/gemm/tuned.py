@@ -16,12 +16,12 @@ from argand.device import Arch
 from argand.gemm.candidates import (
     MOST_SLICES,
     GemmChoice,
-    GemmSizes,
     OperandTraits,
     candidates,
     unscaled_candidates,
 )
 from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, size_bucket

@@ -7,8 +7,9 @@ from typing import Any
 
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
 from argand.gemm.heuristics import choose
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime.plan import TARGET
 

@@ -10,7 +10,7 @@ from itertools import chain, product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm.candidates import GemmSizes, OperandTraits
+from argand.gemm.candidates import OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import (
     FMA_PLANS,
@@ -23,6 +23,7 @@ from argand.gemm.fma_plan import (
 from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,

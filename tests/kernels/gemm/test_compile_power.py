@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import GemmSizes, OperandTraits
+from argand.gemm.candidates import OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.runtime.plan import TARGET
 

@@ -9,13 +9,13 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.gemm.candidates import (
     GemmChoice,
-    GemmSizes,
     OperandTraits,
     candidates,
     partials_capacity,
 )
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import check_wgmma_plan
 from argand.runtime.plan import TARGET, PlanError
 

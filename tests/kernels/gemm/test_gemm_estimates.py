@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS
-from argand.gemm.candidates import GemmChoice, GemmSizes
+from argand.gemm.candidates import GemmChoice
 from argand.gemm.heuristics import estimate, relative_memory
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime.plan import TARGET

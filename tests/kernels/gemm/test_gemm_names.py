@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError, gemm, launched, pack
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
 from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.names import in_place_name, wgmma_name
 from argand.gemm.problem import gemm_problem
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide

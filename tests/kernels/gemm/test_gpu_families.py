@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.candidates import GemmChoice, GemmSizes
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm80_tiles import FMA_TILES, candidates
 from argand.runtime.plan import TARGET

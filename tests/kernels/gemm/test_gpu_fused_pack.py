@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device, gemm, pack
-from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import OperandTraits, candidates
+from argand.gemm.sizes import GemmSizes
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
 from tests.kernels.gemm.wgmma_cases import choices, overridden

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
-from argand.gemm.candidates import GemmChoice, GemmSizes
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_tiles import candidates
 
 from tests.kernels.compiled import ARCHS

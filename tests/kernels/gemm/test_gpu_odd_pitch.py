@@ -6,13 +6,15 @@ NaN here: none of it may come into a result.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched
-from argand.gemm.candidates import GemmChoice, GemmSizes, candidates
+from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_scheduler import divide
 
 from tests.kernels.gemm.product_cases import (
@@ -51,6 +53,19 @@ def odd_choices(cp: Any, precision: str, a: Any, b: Any) -> list[GemmChoice]:
     arch = gpu(cp.cuda.Device().id).require_arch()
     found = candidates(PRECISIONS[precision], arch, GemmSizes(batch, m, n, k), *traits)
     return [x for x in found if x.plan is not None and x.plan.odd_pitch]
+
+
+def check_each_tile(
+    cp: Any, choices: Iterable[GemmChoice], a: Any, b: Any, c: Any, **how: Any
+) -> None:
+    """Check the first choice of each height of a tile and side, with alpha and beta."""
+    first: dict[tuple[bool, int], GemmChoice] = {}
+    for choice in choices:
+        first.setdefault((choice.swapped, choice.plan.block_m if choice.plan else 0), choice)
+    assert len(first) == 4
+    for choice in first.values():
+        with overridden(choice):
+            check(cp, a, b, c, alpha=0.5 - 2j, beta=-1.25 + 0.75j, **how)
 
 
 def assert_right(cp: Any, a: Any, b: Any, precision: str, **how: Any) -> None:
@@ -105,19 +120,9 @@ def test_ops_with_alpha_and_beta(
     cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
 ) -> None:
     a, b, c = normal(rng, 69, 51), normal(rng, 51, 45), normal(rng, 69, 45)
-    tiles = set()
-    stored_a, stored_b = stored(a, op_a), stored(b, op_b)
-    for choice in odd_choices(cp, precision, cp.asarray(a), cp.asarray(b)):
-        kind = (choice.swapped, choice.plan.block_m if choice.plan else 0)
-        if kind in tiles:
-            continue
-        tiles.add(kind)
-        with overridden(choice):
-            check(
-                cp, stored_a, stored_b, c, op_a=op_a, op_b=op_b, precision=precision,
-                alpha=0.5 - 2j, beta=-1.25 + 0.75j,
-            )  # fmt: skip
-    assert len(tiles) == 4
+    choices = odd_choices(cp, precision, cp.asarray(a), cp.asarray(b))
+    ops = {"op_a": op_a, "op_b": op_b}
+    check_each_tile(cp, choices, stored(a, op_a), stored(b, op_b), c, precision=precision, **ops)
 
 
 @pytest.mark.parametrize("precision", IN_PLACE)
@@ -186,21 +191,10 @@ def test_odd_batches_with_alpha_and_beta(
     """Products an odd number of elements apart, by every epilogue."""
     batch, m, n, k = 3, 69, 45, 51
     a, b, c = (normal(rng, batch, *x) for x in ((m, k), (k, n), (m, n)))
-    stored_a, stored_b = stored(a, op_a), stored(b, op_b)
-    tiles = set()
-    for choice in odd_choices(cp, precision, cp.asarray(a), cp.asarray(b)):
-        assert choice.plan is not None
-        assert choice.plan.odd_batches
-        kind = (choice.swapped, choice.plan.block_m)
-        if kind in tiles:
-            continue
-        tiles.add(kind)
-        with overridden(choice):
-            check(
-                cp, stored_a, stored_b, c, op_a=op_a, op_b=op_b, precision=precision,
-                alpha=0.5 - 2j, beta=-1.25 + 0.75j,
-            )  # fmt: skip
-    assert len(tiles) == 4
+    choices = odd_choices(cp, precision, cp.asarray(a), cp.asarray(b))
+    assert all(choice.plan is not None and choice.plan.odd_batches for choice in choices)
+    ops = {"op_a": op_a, "op_b": op_b}
+    check_each_tile(cp, choices, stored(a, op_a), stored(b, op_b), c, precision=precision, **ops)
 
 
 def test_one_operand_of_odd_batches_beside_a_shared_one(cp: Any, rng: np.random.Generator) -> None:

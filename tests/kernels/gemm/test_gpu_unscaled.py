@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, pack
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, unscaled_candidates
+from argand.gemm.candidates import GemmChoice, OperandTraits, unscaled_candidates
+from argand.gemm.sizes import GemmSizes
 from argand.runtime.plan import PlanError
 
 from tests.kernels.gemm.product_cases import (

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.device import Device
-from argand.gemm.candidates import GemmSizes
 from argand.gemm.pack_plan import PackPlan, panel_rows, panels_resident, pitch_of
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_scheduler import divide
 
 from tests.kernels.gemm.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import gemm, get_precision
-from argand.gemm.candidates import GemmChoice, GemmSizes
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.sizes import GemmSizes
 from argand.precision import ROUNDINGS
 
 from tests.kernels.gemm.product_cases import OPS, normal, stored

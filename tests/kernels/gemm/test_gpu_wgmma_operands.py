@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
+from argand.gemm.sizes import GemmSizes
 
 from tests.kernels.gemm.product_cases import (
     FP32_CLASS,

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import OperandTraits, candidates
 from argand.gemm.heuristics import choose, estimate
+from argand.gemm.sizes import GemmSizes
 
 RECORD = Path(__file__).with_name("recorded_plans.csv")
 HOPPER = arch_for(90)

@@ -17,8 +17,9 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm import sm80_heuristics
-from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import OperandTraits, candidates
 from argand.gemm.heuristics import estimate
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_slices import shared
 from argand.gemm.sm80_tiles import candidates as tiles

@@ -13,11 +13,11 @@ from argand import PRECISIONS
 from argand.gemm import tuned as tuning
 from argand.gemm.candidates import (
     GemmChoice,
-    GemmSizes,
     OperandTraits,
     candidates,
     unscaled_candidates,
 )
+from argand.gemm.sizes import GemmSizes
 from argand.runtime import tuned_plans
 
 from tests.kernels.gemm.tuning_cases import CHOICE, DEVICE, HOPPER, SIZES, TF32, A, B, card

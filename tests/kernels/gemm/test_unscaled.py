@@ -11,13 +11,13 @@ from argand import PRECISIONS, gemm
 from argand.device import ARCHITECTURES
 from argand.gemm.candidates import (
     GemmChoice,
-    GemmSizes,
     OperandTraits,
     candidates,
     unscaled_candidates,
 )
 from argand.gemm.heuristics import SCALED_MARGIN, choose, estimate
 from argand.gemm.names import computed_name
+from argand.gemm.sizes import GemmSizes
 from argand.rounding import scale_exponents, split
 from argand.runtime.plan import TARGET, PlanError
 

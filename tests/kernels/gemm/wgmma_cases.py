@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from argand import PRECISIONS
-from argand.gemm.candidates import GemmChoice, GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
+from argand.gemm.sizes import GemmSizes
 
 
 def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterator[GemmChoice]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm.candidates import GemmSizes, OperandTraits
+from argand.gemm.candidates import OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import GemmPlan, gemm_source, kernel_name
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal

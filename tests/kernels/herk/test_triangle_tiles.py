@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.candidates import GemmSizes, OperandTraits, candidates
+from argand.gemm.candidates import OperandTraits, candidates
 from argand.gemm.heuristics import choose
+from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import GemmPlan
 from argand.gemm.sm90_scheduler import Tiles, tile_group
