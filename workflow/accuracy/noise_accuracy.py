@@ -1,12 +1,13 @@
 """The assessment of means over trajectories of a noisy circuit, against its density matrix.
 
 Trajectories are independent, and each answers with numbers in [-1, 1] (Pauli strings) or with
-probabilities that sum to 1. So by Hoeffding ("Probability inequalities for sums of bounded random
-variables", 1963) the means of m strings over T trajectories all lie within sqrt(2 ln(2 m / d) / T)
-of what they estimate but with a probability d. The total variation distance of K probabilities has
-a mean of at most sqrt(K / T) / 2, since the sum of their variances is at most 1, and one trajectory
-changes it by at most 1 / T; by McDiarmid ("On the method of bounded differences", 1989) it exceeds
-its mean by sqrt(ln(1 / d) / (2 T)) with a probability of at most d.
+probabilities that sum to 1: those of a shot are 1 of its basis state and 0 of the others. So by
+Hoeffding ("Probability inequalities for sums of bounded random variables", 1963) the means of m
+strings over T trajectories all lie within sqrt(2 ln(2 m / d) / T) of what they estimate but with a
+probability d. The total variation distance of K probabilities has a mean of at most sqrt(K / T) /
+2, since the sum of their variances is at most 1, and one trajectory changes it by at most 1 / T; by
+McDiarmid ("On the method of bounded differences", 1989) it exceeds its mean by sqrt(ln(1 / d) / (2
+T)) with a probability of at most d.
 
 Rounding moves a state by at most e of its norm, and so each answer by (2 + e) e, as in
 `answer_accuracy`, and the probability of each jump as much, after which a trajectory is another.
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from argand import Precision
-from argand.readout.bounds import sum_bound
+from argand.readout.bounds import UNIT_ROUNDOFF, sum_bound
 
 from workflow.accuracy.assessment import FAILURE, Accuracy, Array, Checks, same_shape
 from workflow.accuracy.measures import measured
@@ -28,13 +29,19 @@ from workflow.accuracy.vector_accuracy import StateBounds
 _ROUNDINGS = 16
 """Roundings of a channel in each number, at most: a sum of squares, a root, two products."""
 
+_EDGE = 32
+"""Roundings of the end of a basis state's interval, at most: running sums of up to 2^10
+probabilities, one after another, or by a tree twice as deep as their number's logarithm; the number
+that is drawn, and its product."""
+
 
 @dataclass(frozen=True)
 class NoiseReference:
     """Answers of the density matrix.
 
     Attributes:
-        answer: ``observables`` or ``probabilities``.
+        answer: ``observables``, ``probabilities``, or ``shots``, of which the answers are the
+            shares of all basis states.
         qubits: of the state.
         trajectories: how many were averaged; ``channels`` is how many each went through.
         values: tr(rho P) without coefficients, or marginals.
@@ -76,6 +83,8 @@ def assess_means(
         statistical = _of_means(2.0, len(apart), count)
     else:
         checks.require(bool((got >= 0).all()), "a probability is negative")
+        if reference.answer == "shots":
+            _require_counts(checks, count * got[:-1], count)
         error, worst = float(np.abs(apart).sum() / 2), 1.0
         statistical = math.sqrt(len(apart) / count) / 2 + _of_means(1.0, 0.5, count)
     rounding = _rounding(reference, precision, state.probable)
@@ -93,6 +102,13 @@ def assess_means(
     )
 
 
+def _require_counts(checks: Checks, counts: Array, shots: int) -> None:
+    """Shares are rounded to counts, and rounding has moved them by far less than a quarter."""
+    whole = np.rint(counts)
+    checks.require(bool((np.abs(counts - whole) < 0.25).all()), "a count is not whole")
+    checks.require(bool(whole.sum() == shots), "counts do not add up to the shots")
+
+
 def _of_means(width: float, means: float, count: int) -> float:
     """How far means of numbers in an interval of this width are off but with `FAILURE`."""
     return width * math.sqrt(math.log(2 * means / FAILURE) / (2 * count))
@@ -102,4 +118,5 @@ def _rounding(reference: NoiseReference, precision: Precision, e: float) -> floa
     """How far rounding moves a mean: by the states, and by jumps of another probability."""
     u = 2.0**-53 if precision.output == "complex128" else 2.0**-24
     off = e + _ROUNDINGS * u * reference.channels
-    return (2 + off) * off * (1 + reference.channels) + 2 * sum_bound(reference.qubits)
+    edges = 2.0**reference.qubits * _EDGE * UNIT_ROUNDOFF if reference.answer == "shots" else 0.0
+    return (2 + off) * off * (1 + reference.channels) + 2 * sum_bound(reference.qubits) + edges

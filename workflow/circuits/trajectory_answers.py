@@ -12,8 +12,8 @@ from argand.readout.problem import parse_pauli
 _BLOCK = 1 << 20
 """Amplitudes of the trajectories that are computed at a time."""
 
-Answer = Callable[[Any], Any]
-"""From states (trajectories, 2^n) to values (trajectories, answers) in fp64."""
+Answer = Callable[[Any, int], Any]
+"""From states (trajectories, 2^n) and the first one's number to (trajectories, answers) in fp64."""
 
 
 def averaged(states: Callable[[int, int], Any], answer: Answer, count: int, amplitudes: int) -> Any:
@@ -26,7 +26,7 @@ def averaged(states: Callable[[int, int], Any], answer: Answer, count: int, ampl
     some = max(1, _BLOCK // amplitudes)
     mean, squares = 0.0, 0.0
     for first in range(0, count, some):
-        values = answer(states(first, min(some, count - first)))
+        values = answer(states(first, min(some, count - first)), first)
         own = values.mean(axis=0)
         apart = ((values - own) ** 2).sum(axis=0)
         share = len(values) / (first + len(values))
@@ -39,7 +39,7 @@ def averaged(states: Callable[[int, int], Any], answer: Answer, count: int, ampl
 def expectation(strings: Sequence[tuple[str, float]]) -> Answer:
     """Coefficient <psi|P|psi> of each Pauli string, the highest qubit's letter first."""
 
-    def answer(states: Any) -> Any:
+    def answer(states: Any, _: int) -> Any:
         arrays = array_module(states)
         numbers = arrays.arange(states.shape[1])
         found = []
@@ -57,9 +57,9 @@ def expectation(strings: Sequence[tuple[str, float]]) -> Answer:
 def marginals(qubits: Sequence[int]) -> Answer:
     """|a|^2 summed over all other qubits: bit j of an outcome is that of qubits[j]."""
 
-    def answer(states: Any) -> Any:
+    def answer(states: Any, _: int) -> Any:
         count, total = len(states), int(states.shape[1]).bit_length() - 1
-        power = states.real.astype(np.float64) ** 2 + states.imag.astype(np.float64) ** 2
+        power = _power(states)
         axes = [total - qubit for qubit in reversed(qubits)]
         others = [axis for axis in range(1, total + 1) if axis not in axes]
         split = power.reshape(count, *[2] * total).transpose(0, *axes, *others)
@@ -68,10 +68,29 @@ def marginals(qubits: Sequence[int]) -> Answer:
     return answer
 
 
+def outcomes(seed: int, channels: int) -> Answer:
+    """1 of the basis state that a measurement of all qubits finds, and 0 of the others.
+
+    The numbers of the measurements are those of Philox by seed and trajectory, after those that
+    noise takes of the trajectory's ``channels``.
+    """
+
+    def answer(states: Any, first: int) -> Any:
+        arrays, last = array_module(states), states.shape[1] - 1
+        drawn = np.random.Philox(key=seed, counter=[first // 4, channels, 0, 0])
+        numbers = drawn.random_raw(first % 4 + len(states))[first % 4 :] * 2.0**-64
+        ends = arrays.cumsum(_power(states), axis=1)
+        below = ends <= arrays.asarray(numbers)[:, None] * ends[:, -1:]
+        found = arrays.minimum(below.sum(axis=1), last)
+        return (found[:, None] == arrays.arange(last + 1)).astype(np.float64)
+
+    return answer
+
+
 def overlap(state: Any) -> Answer:
     """|<state|psi>|^2, (trajectories, 1)."""
 
-    def answer(states: Any) -> Any:
+    def answer(states: Any, _: int) -> Any:
         bra = array_module(states).asarray(state.conj())
         found = states.astype(np.complex128) @ bra
         return (found.real**2 + found.imag**2)[:, None]
@@ -81,7 +100,15 @@ def overlap(state: Any) -> Answer:
 
 def together(answers: Sequence[Answer]) -> Answer:
     """The values of several answers beside each other."""
-    return lambda states: array_module(states).concatenate([one(states) for one in answers], axis=1)
+
+    def answer(states: Any, first: int) -> Any:
+        return array_module(states).concatenate([one(states, first) for one in answers], axis=1)
+
+    return answer
+
+
+def _power(states: Any) -> Any:
+    return states.real.astype(np.float64) ** 2 + states.imag.astype(np.float64) ** 2
 
 
 def _parity(numbers: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from workflow.config.answer_case import AnswerCase
+from workflow.config.answer_case import ANSWERS, AnswerCase
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
@@ -30,10 +30,11 @@ class Noise(Model):
         0.0, description="Probability that a qubit becomes a mixture of |0> and |1>."
     )
     damping: Probability = Field(0.0, description="Probability that a qubit falls from |1> to |0>.")
-    trajectories: int = Field(
-        ge=2, le=MOST_TRAJECTORIES,
-        description="How many are averaged. Standard errors fall with the root of their number; "
-        "from some 5000 on the mean is proved to a digit.",
+    trajectories: int | None = Field(
+        None, ge=2, le=MOST_TRAJECTORIES,
+        description="How many are averaged: of observables and probabilities, since each shot has "
+        "one of its own. Standard errors fall with the root of their number; from some 5000 on the "
+        "mean is proved to a digit.",
     )  # fmt: skip
 
     @model_validator(mode="after")
@@ -62,8 +63,8 @@ class StatevectorCase(AnswerCase):
     input: StatevectorInput | None = Field(None, description="State to begin with from a file.")
     noise: Noise | None = Field(
         None,
-        description="Averages observables or probabilities over a noisy circuit, which begins with "
-        "|0...0>, gate by gate.",
+        description="Averages observables or probabilities over a noisy circuit, or draws each "
+        "shot from a run of it. It begins with |0...0>, gate by gate.",
     )
 
     @model_validator(mode="after")
@@ -73,14 +74,15 @@ class StatevectorCase(AnswerCase):
         return self
 
     @model_validator(mode="after")
-    def _noise_is_averaged(self) -> StatevectorCase:
+    def _noise_is_answered(self) -> StatevectorCase:
         if self.noise is None:
             return self
-        if self.answer not in ("observables", "probabilities"):
-            raise ValueError(
-                "noise must have observables or probabilities to average, "
-                f"got {self.answer or 'none of them'}"
-            )
+        if self.answer is None:
+            raise ValueError(f"noise must have one of {', '.join(ANSWERS)} to answer, got none")
+        if self.shots is None and self.noise.trajectories is None:
+            raise ValueError(f"noise.trajectories must be given with {self.answer}, got none")
+        if self.shots is not None:
+            self._check_noisy_shots(self.shots, self.noise)
         given = [name for name in ("fuse", "initial", "input") if name in self.model_fields_set]
         if given:
             raise ValueError(
@@ -88,3 +90,16 @@ class StatevectorCase(AnswerCase):
                 "one to |0...0>"
             )
         return self
+
+    @staticmethod
+    def _check_noisy_shots(shots: int, noise: Noise) -> None:
+        if noise.trajectories is not None:
+            raise ValueError(
+                "noise.trajectories must not be given with shots, got "
+                f"{noise.trajectories}: each of the {shots} shots has a trajectory of its own"
+            )
+        if not 2 <= shots <= MOST_TRAJECTORIES:
+            raise ValueError(
+                f"shots must be from 2 to {MOST_TRAJECTORIES} with noise, got {shots}: each has a "
+                "trajectory of its own"
+            )

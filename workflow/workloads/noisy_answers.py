@@ -1,8 +1,8 @@
-"""Mean answers of a noisy circuit: `statevector` with ``noise``."""
+"""Answers of a noisy circuit: `statevector` with ``noise``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.noise_accuracy import NoiseReference, assess_means
 from workflow.circuits import density_matrix, fused_gates
 from workflow.circuits import trajectory_answers as means
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
+from workflow.circuits.fused_gates import TargetedGate
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import NOTHING
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class NoisyAnswers(StateAnswers):
-    """Means over trajectories of expectation values or marginals, with standard errors.
+    """Means over trajectories of expectation values or marginals, or counts; with standard errors.
 
     The result is (2, answers + 1): means, then standard errors; the last answer is the fidelity to
-    the state without noise.
+    the state without noise. Of counts the answers are the shares of all basis states.
     """
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
@@ -48,14 +49,23 @@ class NoisyAnswers(StateAnswers):
         assert self.case.noise is not None
         return self.case.noise
 
+    @property
+    def trajectories(self) -> int:
+        """How many there are: of counts one a shot."""
+        found = self.case.shots or self.noise.trajectories
+        assert found is not None
+        return found
+
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """See the class."""
-        return (2, super().result_shape(outline)[0] + 1)
+        shots = self.case.shots is not None
+        answers = 2 ** qubits_of(outline) if shots else super().result_shape(outline)[0]
+        return (2, answers + 1)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """That of all trajectories, each gate by itself; states stay in a chip's memory."""
         found = super().shape(staged, precision)
-        count = self.noise.trajectories
+        count = self.trajectories
         written = operands.complex_bytes(precision) * staged.operands["state"].size * count
         return replace(found, flops=found.flops * count, bytes_moved=float(written))
 
@@ -64,7 +74,7 @@ class NoisyAnswers(StateAnswers):
         qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
         given = [Gate(gate.matrix, gate.targets) for gate in gates]
         pure = density_matrix.pure_state(qubits, gates)
-        answer = means.together([self._of_states(), means.overlap(pure)])
+        answer = means.together([self._of_states(gates), means.overlap(pure)])
         seed, noise = self.shots_seed(), self.noise
 
         def states(first: int, some: int) -> Any:
@@ -74,17 +84,19 @@ class NoisyAnswers(StateAnswers):
             )  # fmt: skip
 
         def compute(_: Mapping[str, Any]) -> Any:
-            return means.averaged(states, answer, noise.trajectories, 2**qubits)
+            return means.averaged(states, answer, self.trajectories, 2**qubits)
 
         def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"]}, precision)
 
-        algorithm = f"{noise.trajectories} trajectories gate by gate, then {self.case.answer}"
+        algorithm = f"{self.trajectories} trajectories gate by gate, then {self.case.answer}"
         return Implementation("argand", precision, algorithm, compute, prepare)
 
-    def _of_states(self) -> means.Answer:
+    def _of_states(self, gates: Sequence[TargetedGate]) -> means.Answer:
         if self.case.observables is not None:
             return means.expectation(self.case.paulis())
+        if self.case.shots is not None:
+            return means.outcomes(self.shots_seed(), _channels(gates))
         return means.marginals(self.case.probabilities or ())
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
@@ -103,11 +115,10 @@ class NoisyAnswers(StateAnswers):
             strings, coefficients = zip(*self.case.paulis(), strict=True)
             values, scale = density_matrix.expectation(rho, strings), np.array(coefficients)
         else:
-            values = density_matrix.marginals(rho, self.case.probabilities or ())
+            values = density_matrix.marginals(rho, self.case.probabilities or range(qubits))
             scale = np.ones_like(values)
-        channels = 2 * sum(len(gate.targets) for gate in gates)
         return NoiseReference(
-            self.case.answer or "", qubits, self.noise.trajectories, channels, values, scale,
+            self.case.answer or "", qubits, self.trajectories, _channels(gates), values, scale,
             fidelity,
         )  # fmt: skip
 
@@ -123,12 +134,34 @@ class NoisyAnswers(StateAnswers):
         return assess_means(reference, result, precision, self.bounds(staged, precision, device))
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The means, their standard errors beside them, and the fidelity in the title."""
-        found = super().product(staged, result[0, :-1])
-        errors = Coordinate(result[1, :-1], "", "standard error of the mean", found.axes)
-        title = f"{found.title}, means of {self.noise.trajectories} trajectories"
+        """The means or counts, their standard errors beside them, and the fidelity in the title."""
+        if self.case.shots is not None:
+            found, spread, what = self._counts(result, self.case.shots)
+            title = f"{found.title}, each on a trajectory of its own"
+        else:
+            found, spread, what = super().product(staged, result[0, :-1]), result[1, :-1], "mean"
+            title = f"{found.title}, means of {self.trajectories} trajectories"
+        errors = Coordinate(spread, "", f"standard error of the {what}", found.axes)
         if any(result.strides):
             title += f", fidelity {result[0, -1]:.4g} +- {result[1, -1]:.1g} to the pure state"
         return replace(
             found, title=title, coordinates={**found.coordinates, "standard_error": errors}
         )
+
+    def _counts(self, result: Array, shots: int) -> tuple[Product, Array, str]:
+        """Counts of the basis states that were found, and their standard errors."""
+        if not any(result.strides):
+            most = (min(shots, result.shape[1] - 1),)
+            return (
+                self.counted(blank(most, np.int64), blank(most, np.int64)),
+                blank(most, float),
+                "count",
+            )
+        counts = np.rint(shots * result[0, :-1]).astype(np.int64)
+        (found,) = np.nonzero(counts)
+        return self.counted(found, counts[found]), shots * result[1, found], "count"
+
+
+def _channels(gates: Sequence[TargetedGate]) -> int:
+    """Channels that a trajectory goes through: two for each qubit of a gate."""
+    return 2 * sum(len(gate.targets) for gate in gates)

@@ -15,6 +15,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
 from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
+from workflow.config.answer_case import ANSWERS
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
 from workflow.storage import operands
@@ -49,8 +50,11 @@ def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -
             circuit["depth"] = 1 + circuit["depth"] % 8
         strengths = 10.0 ** rng.uniform(-3, -0.5, 2)
         noise = dict(zip(("depolarising", "damping"), map(float, strengths), strict=True))
-        case = {"circuit": circuit, "noise": {**noise, "trajectories": 8192}}
-        variant = str(rng.choice(["observables", "probabilities"]))
+        case = {"circuit": circuit, "noise": noise}
+        variant = str(rng.choice(ANSWERS))
+        if variant == "shots":
+            return {**case, "shots": 8192}
+        noise["trajectories"] = 8192
     count, qubits = 1 << int(rng.integers(1, 5)), circuit["qubits"]
     if variant == "shots":
         return {**case, "shots": 1 << int(rng.integers(3, 12))}
@@ -188,18 +192,21 @@ class StateAnswers(Statevector):
             found = blank((most,), np.int64), blank((most,), np.int64)
             if held:
                 found = np.unique(result.astype(np.int64), return_counts=True)
-            outcomes, counts = found
-            return Product(
-                "counts", counts, ("outcome",),
-                {"outcome": Coordinate(outcomes, "", "basis state, qubit 0 least significant")},
-                f"{self.name}: counts of {self.case.shots} shots",
-            )  # fmt: skip
+            return self.counted(*found)
         numbers = np.arange(result.size) if held else blank(result.shape, np.int64)
         qubits = ", ".join(map(str, self.case.probabilities or ()))
         return Product(
             "probability", result, ("outcome",),
             {"outcome": Coordinate(numbers, "", f"bit j is that of the j-th of qubits {qubits}")},
             f"{self.name}: probabilities of qubits {qubits}",
+        )  # fmt: skip
+
+    def counted(self, outcomes: Array, counts: Array) -> Product:
+        """Counts by basis state."""
+        return Product(
+            "counts", counts, ("outcome",),
+            {"outcome": Coordinate(outcomes, "", "basis state, qubit 0 least significant")},
+            f"{self.name}: counts of {self.case.shots} shots",
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:

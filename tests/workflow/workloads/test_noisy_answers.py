@@ -23,6 +23,7 @@ NOISE = {"depolarising": 0.05, "damping": 0.1, "trajectories": 8000}
 KEYS: dict[str, dict[str, Any]] = {
     "observables": {"observables": ["ZZIZ", "XYZX", {"pauli": "IIXX", "coefficient": -2}]},
     "probabilities": {"probabilities": [3, 0]},
+    "shots": {"shots": 8000, "noise": {"depolarising": 0.05, "damping": 0.1}},
 }
 
 
@@ -41,7 +42,12 @@ def computed(one: NoisyAnswers, precision: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "precision"), [("observables", "fp64"), ("probabilities", "3xfp16")]
+    ("answer", "precision"),
+    [
+        ("observables", "fp64"),
+        ("shots", "3xfp16"),
+        pytest.param("probabilities", "3xfp16", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_means_verify_and_wrong_ones_do_not(answer: str, precision: str) -> None:
     one, row = workload(**KEYS[answer]), PRECISIONS[precision]
@@ -57,12 +63,14 @@ def test_means_verify_and_wrong_ones_do_not(answer: str, precision: str) -> None
         wrong[place] = value
         return one.assess(staged, reference, wrong, row, "cpu").verdict
 
-    assert verdict((0, 0), result[0, 0] + 0.2) == "suspect"
+    # Of shots the counts would no longer add up.
+    assert verdict((0, 0), result[0, 0] + 0.2) == ("wrong" if answer == "shots" else "suspect")
     assert verdict((0, -1), 0.5 * result[0, -1]) == "suspect"
     assert verdict((1, 0), -result[1, 0]) == "wrong"
     assert verdict((1, 1), 2.5 / NOISE["trajectories"] ** 0.5) == "wrong"
     assert verdict((0, 1), np.nan) == "wrong"
-    other = workload(noise={**NOISE, "damping": 0.4}, **KEYS[answer])
+    noise = KEYS[answer].get("noise", NOISE)
+    other = workload(**KEYS[answer] | {"noise": {**noise, "damping": 0.4}})
     assert one.assess(staged, other.reference(staged), result, row, "cpu").verdict == "suspect"
 
 
@@ -102,6 +110,52 @@ def test_the_product_has_standard_errors() -> None:
     one.picture(product, Figure().subplots())
 
 
+def test_the_product_of_shots_is_the_counts_above_zero() -> None:
+    one = workload(**KEYS["shots"])
+    outline = one.product_outline(one.outline())
+    assert outline.data.shape == outline.coordinates["standard_error"].values.shape == (16,)
+    counts = np.array([0, 6000, *[0] * 13, 2000])
+    shares = np.array([[*counts / 8000, 0.75], [*[0.005] * 16, 0.001]])
+    product = one.product(one.outline(), shares)
+    assert product.coordinates["outcome"].values.tolist() == [1, 15]
+    assert product.data.tolist() == [6000, 2000]
+    assert product.coordinates["standard_error"].values.tolist() == [40, 40]
+    assert product.title.startswith("s: counts of 8000 shots, each on a trajectory of its own")
+
+
+def test_counts_that_are_none_are_wrong() -> None:
+    one = workload(**KEYS["shots"])
+    staged = one.stage()
+    reference = one.reference(staged)
+    shares = np.append(reference.values, reference.fidelity)
+    counts = np.floor(8000 * reference.values)
+    counts[0] += 8000 - counts.sum()
+
+    def found(counts: Any) -> Any:
+        shares[:-1] = counts / 8000
+        result = np.stack([shares, np.zeros(17)])
+        return one.assess(staged, reference, result, PRECISIONS["fp64"], "cpu")
+
+    assert found(counts).verified
+    assert found(counts + np.eye(16)[0]).reason.startswith("counts do not add up to the shots")
+    assert "a count is not whole" in found(counts + (np.eye(16)[0] - np.eye(16)[1]) / 2).reason
+
+
+def test_a_shot_falls_where_the_running_sums_of_its_trajectory_say(
+    rng: np.random.Generator,
+) -> None:
+    """Wherever a block begins; the numbers are those after the channels of noise."""
+    states = rng.standard_normal((9, 8, 2)).view(complex)[..., 0]
+    answer = means.outcomes(5, 6)
+    found = answer(states, 0)
+    np.testing.assert_array_equal(found[3:], answer(states[3:], 3))
+    drawn = np.random.Philox(key=5, counter=[0, 6, 0, 0]).random_raw(9) * 2.0**-64
+    for state, number, one in zip(states, drawn, found, strict=True):
+        sums = np.cumsum(abs(state) ** 2)
+        assert one.sum() == 1
+        assert np.argmax(one) == np.searchsorted(sums, number * sums[-1], side="right")
+
+
 def test_a_density_matrix_by_hand() -> None:
     """|1> under damping 0.25 and a Bell pair, of which one qubit is fully depolarised."""
     flip, cnot = np.eye(2)[::-1].astype(complex), np.eye(4)[[0, 3, 2, 1]].astype(complex)
@@ -131,7 +185,7 @@ def test_means_of_blocks_are_those_of_all(
     )
     monkeypatch.setattr(means, "_BLOCK", 80)
     found = means.averaged(lambda first, some: states[first : first + some], answer, 53, 8)
-    values = answer(states)
+    values = answer(states, 0)
     np.testing.assert_allclose(found[0], values.mean(axis=0), atol=1e-15)
     np.testing.assert_allclose(found[1], values.std(axis=0, ddof=1) / 53**0.5, atol=1e-15)
     np.testing.assert_allclose(values[:, 1:5].sum(axis=1), 1, atol=1e-14)
@@ -141,8 +195,11 @@ def test_means_of_blocks_are_those_of_all(
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({}, "noise must have observables or probabilities to average, got none"),
-        ({"shots": 5}, "noise must have observables or probabilities to average, got shots"),
+        ({}, "noise must have one of shots, observables, probabilities to answer, got none"),
+        ({"shots": 5}, "trajectories must not be given with shots, got 8000: each of the 5 shots"),
+        ({"shots": 1, "noise": {"damping": 0.1}}, "shots must be from 2 to 10000000 with noise"),
+        ({"shots": 10**8, "noise": {"damping": 0.1}}, "with noise, got 100000000"),
+        ({"probabilities": [0], "noise": {"damping": 0.1}}, "must be given with probabilities"),
         ({"probabilities": [0], "initial": "zero"}, "initial must not be given with noise"),
         ({"probabilities": [0], "fuse": 2}, "fuse must not be given with noise"),
         ({"probabilities": [0], "noise": {"trajectories": 9}}, "probability above 0"),
