@@ -8,6 +8,8 @@ as well: they are replaced by the operators.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ import torch
 
 from argand.dft.api import dft
 from argand.dft.rules import RULES as DFT
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
-from argand.frameworks.torch_gradients import gradients
+from argand.frameworks.rules import FrameworkRules, Spec
+from argand.frameworks.torch_gradients import DifferentiableCall, backward, keep
 from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import OPERATORS
 from argand.gates.api import apply_gate
@@ -30,6 +32,7 @@ from argand.softmax.rules import RULES as SOFTMAX
 _LIBRARY = torch.library.Library("argand", "DEF")
 _PLAIN_KEYS = frozenset(("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "Conjugate", "Negative"))
 """Dispatch keys of calls that torch neither traces nor transforms."""
+_below_autograd = INTERNALS.below_autograd or nullcontext
 
 
 class _Operator:
@@ -65,33 +68,59 @@ class _Operator:
             lib=_LIBRARY,
         )  # fmt: skip
         self._register_gradient(name)
-        torch.library.register_vmap(f"argand::{name}", self._batched, lib=_LIBRARY)
+        # torch.func's transforms, before they come to an implementation.
+        _LIBRARY.impl(name, self._transformed, "FuncTorchDynamicLayerFrontMode")
         self._plain: dict[int, bool] = {}  # by the bits of dispatch keys
         OPERATORS[call] = self._traced
 
     def _register_gradient(self, name: str) -> None:
-        made = INTERNALS.autograd_impl
-        if made is None:
-            torch.library.register_autograd(
-                f"argand::{name}", self._backward,
-                setup_context=lambda ctx, inputs, output: self._keep(ctx, inputs, output),
-                lib=_LIBRARY,
-            )  # fmt: skip
+        if INTERNALS.below_autograd is not None:
+            _LIBRARY.impl(name, self._dispatched, "Autograd", with_keyset=True)
             return
-        # The same as torch.library.register_autograd registers, behind a look at the call.
-        self._differentiated = made(self._operator.default, self._backward, self._keep)
-        _LIBRARY.impl(name, self._dispatched, "Autograd", with_keyset=True)
+
+        def keep_all(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            arrays, options = self._bound(inputs, {})
+            keep(ctx, self._differentiable(options), tuple(arrays.values()), output)
+
+        def of_all(ctx: Any, grad: Any) -> tuple[Any, ...]:
+            found = dict(zip(self._tensors, backward(ctx, grad), strict=True))
+            return tuple(found.get(name) for name in self._names)
+
+        torch.library.register_autograd(
+            f"argand::{name}", of_all, setup_context=keep_all, lib=_LIBRARY
+        )
 
     def _dispatched(self, keys: Any, *values: Any, **named: Any) -> Any:
         """Return the result, with a gradient where one is asked for."""
+        if (
+            torch.is_grad_enabled() and INTERNALS.any_requires_grad(*values, **named)
+        ) or INTERNALS.may_have_tangents(values):
+            return self._transformed(*values, **named)
         bits = keys.raw_repr()
         plain = self._plain.get(bits)
         if plain is None:
             found = str(keys).removeprefix("DispatchKeySet(").removesuffix(")")
             plain = self._plain[bits] = _PLAIN_KEYS.issuperset(found.split(", "))
-        if not plain or (torch.is_grad_enabled() and INTERNALS.any_requires_grad(*values, **named)):
-            return self._differentiated(keys, *values, **named)
-        return self._run(*values, **named)
+        if plain:
+            return self._run(*values, **named)
+        with _below_autograd():
+            return self._operator.default(*values, **named)
+
+    def _transformed(self, *values: Any, **named: Any) -> Any:
+        """Return the result as torch.func transforms it, and with gradients."""
+        arrays, options = self._bound(values, named)
+        return self._differentiable(options).of(arrays)
+
+    def _differentiable(self, options: Mapping[str, Any]) -> DifferentiableCall:
+        def run(arrays: dict[str, Any]) -> Any:
+            with _below_autograd():
+                return self._operator(**arrays, **options)
+
+        # By the operator, so that the gradient can be traced and differentiated too.
+        return DifferentiableCall(
+            run, self._operator, self._rules, tuple(self._tensors), options,
+            partial(self._batched, options),
+        )  # fmt: skip
 
     def _bound(
         self, values: Sequence[Any], named: Mapping[str, Any]
@@ -119,27 +148,12 @@ class _Operator:
         shape, dtype = self._rules.result(specs, options, device.type == "cuda")
         return torch.empty(shape, dtype=getattr(torch, str(dtype)), device=device)
 
-    def _keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        arrays, ctx.options = self._bound(inputs, {})
-        ctx.names = [name for name, x in arrays.items() if x is not None]
-        ctx.save_for_backward(*(arrays[name] for name in ctx.names), output)
-
-    def _backward(self, ctx: Any, grad: Any) -> tuple[Any, ...]:
-        *kept, result = ctx.saved_tensors
-        arrays = dict.fromkeys(self._tensors) | dict(zip(ctx.names, kept, strict=True))
-        asked = zip(self._names, ctx.needs_input_grad, strict=False)  # without defaults
-        needed = frozenset(name for name, needs in asked if needs)
-        # By the operator, so that the gradient can be traced and differentiated too.
-        of = Differentiated(self._operator, arrays, ctx.options, result, needed)
-        found = gradients(of, self._rules, grad)
-        return tuple(found.get(name) for name in self._names)
-
     def _batched(
-        self, info: Any, in_dims: tuple[Any, ...], *values: Any, **named: Any
+        self, options: Mapping[str, Any], info: Any, in_dims: tuple[Any, ...], values: Sequence[Any]
     ) -> tuple[Any, int]:
         """Return the result over one more axis, and where it has it: calls take leading axes."""
-        arrays, options = self._bound(values, named)
-        axes = dict(zip(self._names, in_dims, strict=False))
+        arrays, options = dict(zip(self._tensors, values, strict=True)), dict(options)
+        axes = dict(zip(self._tensors, in_dims, strict=True))
         moved = {
             name: x.movedim(axes[name], 0) if axes.get(name) is not None else x
             for name, x in arrays.items()
@@ -170,8 +184,14 @@ class _Operator:
             options["precision"] = precision_name(options["precision"])
         if isinstance(options.get("rounding"), str):
             options["rounding"] = [options["rounding"]]
-        found = self._operator(**given, **options)
-        return found if self._in_place is None else given[self._in_place].copy_(found)
+        if self._in_place is None:
+            return self._operator(**given, **options)
+        changed = given[self._in_place]
+        if not torch.compiler.is_compiling() or any(
+            getattr(x, "requires_grad", False) for x in given.values()
+        ):  # gradients need what it was
+            given[self._in_place] = changed.clone()
+        return changed.copy_(self._operator(**given, **options))
 
 
 def _with_rank(x: Any, rank: int, batched: bool) -> Any:

@@ -71,6 +71,13 @@ def copied(x: Any) -> Any:
     return x if framework_of(x) == "jax" else x.clone()
 
 
+def unsigned(x: Any) -> Any:
+    """Return the numbers that lie in memory, of which a tensor is a view with the other sign."""
+    import torch
+
+    return torch._neg_view(x)
+
+
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the shape that these broadcast to; sizes may be symbols, so nothing is checked."""
     rank = max(map(len, shapes))

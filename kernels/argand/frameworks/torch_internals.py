@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from importlib import import_module
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import torch
+from torch.autograd import forward_ad
 
 
 class TorchInternals(NamedTuple):
@@ -21,46 +22,45 @@ class TorchInternals(NamedTuple):
         raw_stream: the address of the current stream of a GPU, given by its index.
         is_capturing: whether the current stream is captured.
         are_transformed: whether torch.func transforms a call on these arguments.
+        may_have_tangents: whether some of these arguments may have one, of forward mode.
         any_requires_grad: whether some of these arguments require a gradient.
-        autograd_impl: the implementation of an operator, given with its backward and its
-            ``setup_context``, under autograd; None where only ``torch.library.register_autograd``
-            makes one.
+        below_autograd: makes a context in which operators are called as without gradients; None
+            where there is no such function.
     """
 
     raw_stream: Callable[[int], int]
     is_capturing: Callable[[], bool]
     are_transformed: Callable[[Iterable[Any]], bool]
+    may_have_tangents: Callable[[Iterable[Any]], bool]
     any_requires_grad: Callable[..., bool]
-    autograd_impl: Callable[[Any, Any, Any], Callable[..., Any]] | None
+    below_autograd: Callable[[], AbstractContextManager[Any]] | None
 
 
-_AUTOGRAD = "torch._library.autograd"
-
-
-def torch_internals(compiled: Any = torch._C, autograd: str = _AUTOGRAD) -> TorchInternals:
+def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> TorchInternals:
     """Return torch's functions from these modules; public ones, with a warning, where they lack.
 
-    ``compiled`` is ``torch._C`` and ``autograd`` the name of a module, or in tests what another
-    version might have.
+    In tests the modules are what another version might have.
     """
     missing = []
 
-    def chosen(name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        found: Callable[..., Any] | None = getattr(compiled, name, None)
+    def chosen(name: str, otherwise: Callable[..., Any]) -> Any:
+        found = getattr(compiled, name, None)
         if found is None and (torch.version.cuda or "_cuda" not in name):
             missing.append(f"torch._C.{name}")
         return found or otherwise
 
     active = chosen("_are_functorch_transforms_active", _never)
-    made = _autograd_impl(autograd)
-    if made is None:
-        missing.append(autograd)
+    below = chosen("_AutoDispatchBelowAutograd", _never)
+    followed = hasattr(forward, "_current_level")
+    if not followed:
+        missing.append("torch.autograd.forward_ad._current_level")
     found = TorchInternals(
         chosen("_cuda_getCurrentRawStream", _stream_of),
         chosen("_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing),
         _without_memory if active is _never else lambda _: active(),
+        (lambda _: forward._current_level >= 0) if followed else _have_tangents,
         chosen("_any_requires_grad", _any_requires_grad),
-        made,
+        None if below is _never else below,
     )
     if missing:
         warnings.warn(
@@ -95,14 +95,9 @@ def _any_requires_grad(*values: Any, **named: Any) -> bool:
     return any(getattr(x, "requires_grad", False) for x in (*values, *named.values()))
 
 
-def _autograd_impl(module: str) -> Callable[[Any, Any, Any], Callable[..., Any]] | None:
-    """Return what torch.library.register_autograd makes, where that can be had."""
-    try:
-        found = import_module(module)
-        info, make = found.Info, found.make_autograd_impl
-    except (ImportError, AttributeError):
-        return None
-    return lambda operator, backward, keep: make(operator, info(backward, keep))
+def _have_tangents(given: Iterable[Any]) -> bool:
+    tensors = (x for x in given if isinstance(x, torch.Tensor))
+    return any(forward_ad.unpack_dual(x).tangent is not None for x in tensors)
 
 
 INTERNALS = torch_internals()

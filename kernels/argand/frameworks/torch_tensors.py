@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import FrameworkRules
@@ -57,8 +58,7 @@ def call_on_tensors(
     def run(given: Mapping[str, Any]) -> Any:
         return _computed(function, given, rules, written, pairs, options)
 
-    differentiated = [name for name, x in arrays.items() if framework_of(x) == "torch"
-                      and x.requires_grad] if torch.is_grad_enabled() else []  # fmt: skip
+    differentiated = [name for name, x in arrays.items() if _is_differentiated(x)]
     if not differentiated:
         return run(arrays)
     if rules is None or arrays.get("out") is not None:
@@ -66,10 +66,19 @@ def call_on_tensors(
             f"{differentiated[0]} requires a gradient, which this call does not compute"
             f"{' of an out' if rules else ''}: detach it, or call within torch.no_grad()"
         )
-    from argand.frameworks.torch_gradients import call_with_gradients
+    from argand.frameworks.torch_gradients import DifferentiableCall
 
-    changed = written if arrays.get(written) is not None else None
-    return call_with_gradients(run, function, rules, arrays, options, changed)
+    call = DifferentiableCall(run, function, rules, tuple(arrays), options)
+    return call.in_place(arrays, written) if arrays.get(written) is not None else call.of(arrays)
+
+
+def _is_differentiated(x: Any) -> bool:
+    """Whether x is a tensor that requires a gradient, or has a tangent, of which torch asks."""
+    if framework_of(x) != "torch":
+        return False
+    if x.requires_grad and torch.is_grad_enabled():
+        return True
+    return INTERNALS.may_have_tangents((x,)) and forward_ad.unpack_dual(x).tangent is not None
 
 
 def _are_traced(arrays: Iterable[Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast, unsigned
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.problem import product_sizes
 from argand.precision import get_precision
@@ -75,7 +75,7 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
     for name, op_name in (("a", "op_a"), ("b", "op_b")):
         x = arrays[name]
         if getattr(x, "is_neg", bool)():
-            x, options["alpha"] = _unsigned(x), -options.get("alpha", 1)
+            x, options["alpha"] = unsigned(x), -options.get("alpha", 1)
         if getattr(x, "is_conj", bool)() and x.ndim >= 2:
             op = options.get(op_name, "N")
             x, options[op_name] = x.conj(), "T" if op == "C" else "C"
@@ -91,13 +91,6 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
 @cache
 def _is_complex_half(dtype: Any) -> bool:
     return str(dtype) == "torch.complex32"
-
-
-def _unsigned(x: Any) -> Any:
-    """Return the numbers that lie in memory, of which x is a view with the other sign."""
-    import torch
-
-    return torch._neg_view(x)
 
 
 RULES = FrameworkRules(_result, _gradient, _adapted)

@@ -24,6 +24,7 @@ _Tensor = torch.Tensor
 _empty_like = torch.empty_like
 _is_grad_enabled = torch.is_grad_enabled
 _are_transformed = INTERNALS.are_transformed
+_may_have_tangents = INTERNALS.may_have_tangents
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
@@ -37,7 +38,7 @@ def repeat_on_tensors(
     Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays; torch compiles
     none of them.
     """
-    if _are_transformed(operands):
+    if _are_transformed(operands) or _may_have_tangents(operands):
         return None
     forms: list[Form | None] = []
     places: list[Any] = []

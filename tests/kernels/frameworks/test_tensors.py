@@ -76,6 +76,7 @@ def test_strides_conjugates_and_negatives_are_read_as_they_are(device: str) -> N
         close(gemm(view, view.T.contiguous()), view @ view.T)
         close(gemm(view, view, op_b="T"), view @ view.mT)
         close(gemm(view, view, op_a="C", alpha=2j), 2j * (view.mH @ view))
+        close(softmax(view, power=True), torch.softmax(view.abs() ** 2, -1), 1e-5)
     negative = x.conj().imag
     assert negative.is_neg()
     close(gemm(negative, negative.T.contiguous()), (negative @ negative.T).to(x.dtype))

@@ -53,6 +53,21 @@ def test_compiled_code_may_make_the_calls(device: str) -> None:
     torch.testing.assert_close(compiled(given[0], given[1], given[2].clone()), expected)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_compiled_gates_have_gradients(device: str) -> None:
+    """Though the state, which they need, is changed in place."""
+    state = drawn(8, device=device)
+
+    def made(matrix: Any) -> Any:
+        return apply_gate(state.clone(), matrix, [1]).abs().square().sum()
+
+    matrix = drawn(2, 2, device=device).requires_grad_()
+    compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
+    found, expected = (torch.autograd.grad(call(matrix), matrix)[0] for call in (compiled, made))
+    torch.testing.assert_close(found, expected)
+
+
 MAPPED = {
     "gemm": (gemm, torch.matmul, ((3, 4), (4, 5))),
     "transform": (lambda x: dft(x, 0), lambda x: torch.fft.fft(x, dim=0), ((3, 4),)),
