@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argand.device import available_cores
 from argand.gemm.cpu import Terms, multiply_terms, terms_of
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
@@ -29,8 +30,8 @@ _SMALL_PRODUCT = 1 << 14
 computes such a product on one core."""
 _PART_VALUES = 1 << 16
 """Values of operands and products that a core's cache holds."""
-_SHARED_PRODUCTS = 1 << 22
-"""Products of numbers from which threads pay: some ms on one core."""
+_SHARED_PRODUCTS = 1 << 19
+"""Products of numbers from which threads pay: some 100 us on one core."""
 _FINISHING = 16
 """Products of numbers that take as long as to make an element of the result Hermitian."""
 
@@ -53,6 +54,13 @@ def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | N
 
     Shapes are checked, op is N or C, c is None where it is not added.
     """
+    plain = _is_plain(problem, a, c)
+    if plain and problem.batch <= _together(problem) and not _is_shared(problem):
+        square = _by_matmul(problem, _array(a))
+        if out is None:
+            return square
+        out[...] = square
+        return out
     found = np.empty((*problem.batch_shape, problem.n, problem.n), problem.dtype)
     lowest = np.empty(problem.shape, problem.dtype) if problem.form == "triangle" else found
     precision = problem.precision
@@ -60,20 +68,68 @@ def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | N
         if precision is None or precision.moduli:
             _part(problem, a, c, found, lowest)
         else:
-            _in_parts(problem, _array(a), c, found, lowest)
+            _in_parts(problem, _array(a), c, found, lowest, plain)
     if out is None:
         return lowest
     out[...] = lowest
     return out
 
 
-def _in_parts(problem: HerkProblem, a: Array, c: Array | None, found: Array, lowest: Array) -> None:
+def _together(problem: HerkProblem) -> int:
+    """Return how many products stay in a core's cache until they are finished."""
+    return max(1, _PART_VALUES // (problem.n * (problem.n + problem.k)))
+
+
+def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
+    """Return whether matmul makes the products of a problem, with nothing to be done but to mirror
+    them."""
+    if isinstance(a, Pairs) or c is not None or a.dtype != problem.dtype or not a.size:
+        return False
+    exact = problem.precision is not None and problem.precision.exact_operands
+    return exact and problem.alpha == 1 and problem.form == "full" and _is_small(problem)
+
+
+def _by_matmul(problem: HerkProblem, a: Array, out: Array | None = None) -> Array:
+    """Return such products, in few steps: more of them take longer than a small product.
+
+    ``out`` is contiguous.
+    """
+    n = problem.n
+    conjugate = a.conj().swapaxes(-1, -2)
+    left, right = (a, conjugate) if problem.op == "N" else (conjugate, a)
+    sources, signs = _mirrored(n, a.real.dtype)
+    with np.errstate(all="ignore"):
+        product = np.matmul(left, right)
+        flat = None if out is None else out.reshape(-1, n * n)
+        found = product.reshape(-1, n * n).take(sources, axis=1, mode="clip", out=flat)
+        components = found.view(signs.dtype)
+        components *= signs
+    components[:, 1 :: 2 * (n + 1)] = 0
+    return found.reshape(product.shape)
+
+
+@lru_cache(maxsize=16)
+def _mirrored(n: int, real: np.dtype[Any]) -> tuple[npt.NDArray[np.intp], Array]:
+    """Return where each element of a Hermitian matrix is in its lower triangle, and the signs of
+    its components there."""
+    rows, columns = np.indices((n, n))
+    sources = np.maximum(rows, columns) * n + np.minimum(rows, columns)
+    signs = np.ones((n, n, 2), real)
+    signs[..., 1][rows < columns] = -1
+    return sources.ravel(), signs.ravel()
+
+
+def _in_parts(
+    problem: HerkProblem, a: Array, c: Array | None, found: Array, lowest: Array, plain: bool
+) -> None:
     """Compute products that stay in a core's cache until they are finished, some at a time.
 
     Those that BLAS computes on one core are shared out to all.
     """
-    n, k, batch = problem.n, problem.k, problem.batch
-    step = max(1, _PART_VALUES // (n * (n + k)))
+    batch = problem.batch
+    step, shared = _together(problem), _is_shared(problem)
+    if shared:
+        step = min(step, -(-batch // available_cores()))
     if batch <= step:
         _part(problem, a, c, found, lowest)
         return
@@ -83,11 +139,14 @@ def _in_parts(problem: HerkProblem, a: Array, c: Array | None, found: Array, low
 
     def work(first: int) -> None:
         some = slice(first, first + step)
+        if plain:
+            _by_matmul(problem, parts[some], squares[some])
+            return
         addend = None if addends is None else addends[some]
         _part(problem, parts[some], addend, squares[some], results[some])
 
     starts = range(0, batch, step)
-    if _is_small(problem) and batch * n * n * (k + _FINISHING) >= _SHARED_PRODUCTS:
+    if shared:
         on_all_cores(work, starts)
         return
     for first in starts:
@@ -108,6 +167,12 @@ def _part(
 
 def _is_small(problem: HerkProblem) -> bool:
     return problem.n * problem.n * problem.k < _SMALL_PRODUCT
+
+
+def _is_shared(problem: HerkProblem) -> bool:
+    """Return whether products that BLAS computes on one core are worth all of them."""
+    made = problem.batch * problem.n**2 * (problem.k + _FINISHING)
+    return _is_small(problem) and made >= _SHARED_PRODUCTS
 
 
 def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
@@ -143,15 +208,21 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
 
     It is given A^T and computes C^T, whose upper triangle is the lower one of C.
     """
+    routine = _routine(PREFIX[str(a.dtype)])
+    transposed = 2 if problem.op == "N" else 0  # conj(A) A^T or A^T conj(A)
+    operands = a.reshape(-1, *a.shape[-2:]).swapaxes(-1, -2)
+    for operand, product in zip(operands, out.reshape(-1, *out.shape[-2:]), strict=True):
+        target = product.T
+        found = routine(1.0, operand, trans=transposed, lower=0, c=target, overwrite_c=1)
+        if found is not target:
+            target[...] = found
+
+
+@lru_cache(maxsize=2)
+def _routine(prefix: str) -> Any:
     from scipy.linalg import blas
 
-    routine = getattr(blas, f"{PREFIX[str(a.dtype)]}herk")
-    transposed = 2 if problem.op == "N" else 0  # conj(A) A^T or A^T conj(A)
-    for index in np.ndindex(a.shape[:-2]):
-        product = out[index]
-        found = routine(1.0, a[index].T, trans=transposed, lower=0, c=product.T, overwrite_c=1).T
-        if not np.may_share_memory(found, product):
-            product[...] = found
+    return getattr(blas, f"{prefix}herk")
 
 
 def _by_terms(n: int, left: Terms, precision: Precision, out: Array) -> None:
@@ -176,6 +247,9 @@ def _conjugate_transposed(terms: Terms) -> Terms:
 
 def _finish(problem: HerkProblem, found: Array, c: Array | None, lowest: Array) -> None:
     """Compute alpha times the lower triangle plus beta C in the problem's form."""
+    if problem.n <= _PANEL and problem.alpha == 1 and c is None and problem.form == "full":
+        _mirror(found)
+        return
     for start in range(0, problem.n, _PANEL):
         rows = range(start, min(start + _PANEL, problem.n))
         panel = found[..., start : rows.stop, : rows.stop]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from threading import Lock
 from typing import TypeVar
 
 from argand.device import available_cores
@@ -12,13 +15,51 @@ _Item = TypeVar("_Item")
 
 
 def on_all_cores(work: Callable[[_Item], object], items: Iterable[_Item]) -> None:
-    """Call ``work`` on each item, on a thread a core; an error of one is raised after all."""
+    """Call ``work`` on each item, on a thread a core; an error of one is raised after all.
+
+    The caller's thread is one of them. The others are kept from call to call, because to start one
+    takes longer than a small item; where all of them are busy the caller works alone.
+    """
     left = list(items)
-    workers = min(available_cores(), len(left)) if len(left) > 1 else 1
-    if workers < 2:
+    helpers = min(available_cores(), len(left)) - 1
+    if helpers < 1:
         for item in left:
             work(item)
         return
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(work, left):
-            pass
+    shared, lock = iter(left), Lock()
+    errors: list[Exception] = []
+
+    def take_turns() -> None:
+        for item in _one_by_one(shared, lock):
+            try:
+                work(item)
+            except Exception as error:
+                errors.append(error)
+
+    helping = [_pool(available_cores()).submit(take_turns) for _ in range(helpers)]
+    take_turns()
+    for helper in helping:
+        if not helper.cancel():
+            helper.result()
+    if errors:
+        raise errors[0]
+
+
+def _one_by_one(shared: Iterator[_Item], lock: Lock) -> Iterator[_Item]:
+    """Yield what is left of an iterator that several threads share."""
+    while True:
+        with lock:
+            try:
+                item = next(shared)
+            except StopIteration:
+                return
+        yield item
+
+
+@lru_cache(maxsize=1)
+def _pool(cores: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores, thread_name_prefix="argand")
+
+
+# A child of fork has none of its parent's threads.
+os.register_at_fork(after_in_child=_pool.cache_clear)
