@@ -11,6 +11,10 @@ from argand.hermitian import cpu
 from argand.hermitian.plan import LARGEST_N
 from argand.runtime.checks import check_out
 from argand.runtime.complex_types import solution_type
+from argand.runtime.numpy_calls import NumpyCalls
+
+_ON_HOST: NumpyCalls[tuple[str, tuple[int, ...], tuple[int, ...]]] = NumpyCalls()
+"""The result's type, leading axes and shape of earlier calls."""
 
 
 def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any:
@@ -46,6 +50,10 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
         array([[[2.-1.j],
                 [2.+1.j]]])
     """
+    form = _ON_HOST.key((r, b, info, out), ())
+    repeated = _ON_HOST.known(form)
+    if repeated is not None and (info is None or info.flags.c_contiguous):
+        return _on_host(r, b, *repeated, out, info)
     if is_cupy_array(r):
         from argand.hermitian.gpu import CALLS
 
@@ -66,6 +74,15 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
         from argand.hermitian import gpu
 
         return gpu.solve_hermitian(r, b, dtype, shape, out, info, key)
+    _ON_HOST.keep(form, (dtype, leading, shape))
+    return _on_host(r, b, dtype, leading, shape, out, info)
+
+
+def _on_host(
+    r: Any, b: Any, dtype: str, leading: tuple[int, ...], shape: tuple[int, ...], out: Any,
+    info: Any,
+) -> Any:  # fmt: skip
+    """Solve systems whose shapes are checked; ``dtype`` and ``shape`` are those of the result."""
     columns = (b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False)
     found = cpu.solve_hermitian(r.astype(dtype, copy=False), columns, leading, info)
     found = found.reshape(shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ few enough to stay in a core's cache."""
 def solve_hermitian(r: Any, b: Any, leading: tuple[int, ...], info: Any) -> Any:
     """Return x, ``(*leading, n, k)``; arguments and errors as of `argand.solve_hermitian`."""
     x, rows = _solved(r, b, leading)
-    if info is None and rows.any():
+    if info is None and np.count_nonzero(rows):
         index = tuple(int(i) for i in np.argwhere(rows)[0])
         named = index[len(index) - (r.ndim - 2) :]
         raise np.linalg.LinAlgError(
@@ -33,7 +35,7 @@ def solve_hermitian(r: Any, b: Any, leading: tuple[int, ...], info: Any) -> Any:
         )
     if info is not None:
         info[...] = rows
-    x[rows > 0] = complex(np.nan, np.nan)
+        x[rows > 0] = complex(np.nan, np.nan)
     return x
 
 
@@ -43,25 +45,28 @@ def _solved(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
     What is not finite in a lower triangle reaches a pivot.
     """
     n, columns = b.shape[-2:]
-    x, rows = np.empty((*leading, n, columns), b.dtype), np.zeros(leading, np.int32)
-    if not x.size:
-        return x, rows
+    shape = (*leading, n, columns)
+    if 0 in shape:
+        return np.empty(shape, b.dtype), np.zeros(leading, np.int32)
     r, b = (_stacked(y, leading) for y in (r, b))
-    to, marks = x.reshape(b.shape), rows.reshape(-1)
-    together = n <= _BATCHED_ROWS and len(r) > _FEW_SYSTEMS * n
-    step = len(r)
-    if together:
+    systems = len(r)
+    how, step = _solved_apart, systems
+    if n <= _BATCHED_ROWS and systems > _FEW_SYSTEMS * n:
         least = max(_LEAST_CHUNK, _LEAST_ROWS // n)
-        step = max(min(-(-step // available_cores()), _CHUNK), least)
+        how, step = _solved_together, max(min(-(-systems // available_cores()), _CHUNK), least)
+    if step >= systems:
+        with np.errstate(all="ignore"):  # of systems without a pivot
+            x, rows = how(r, b)
+        return x.reshape(shape), rows.reshape(leading)
+    x, rows = np.empty(b.shape, b.dtype), np.empty(systems, np.int32)
 
     def work(first: int) -> None:
         some = slice(first, first + step)
-        with np.errstate(all="ignore"):  # of systems without a pivot
-            how = _solved_together if together else _solved_apart
-            to[some], marks[some] = how(r[some], b[some])
+        with np.errstate(all="ignore"):
+            x[some], rows[some] = how(r[some], b[some])
 
-    on_all_cores(work, range(0, len(r), step))
-    return x, rows
+    on_all_cores(work, range(0, systems, step))
+    return x.reshape(shape), rows.reshape(leading)
 
 
 def _stacked(x: Any, leading: tuple[int, ...]) -> Any:
@@ -73,8 +78,9 @@ def _stacked(x: Any, leading: tuple[int, ...]) -> Any:
 def _solved_together(r: Any, b: Any) -> tuple[Any, Any]:
     """The same for (systems, n, n) and (systems, n, k), a step for all systems at a time.
 
-    The systems are the last axis of the two substitutions, along which NumPy is fast. Where one has
-    no factor, all are solved one by one, which says which.
+    The systems are the last axis of the two substitutions, along which NumPy is fast. The factor's
+    columns are divided by its diagonal before, so that a step divides by nothing. Where a system
+    has no factor, all are solved one by one, which says which.
     """
     try:
         factors = np.linalg.cholesky(r)
@@ -82,36 +88,52 @@ def _solved_together(r: Any, b: Any) -> tuple[Any, Any]:
         return _solved_apart(r, b)
     n = r.shape[-1]
     a, x = (np.array(y.transpose(1, 2, 0), order="C") for y in (factors, b))
-    diagonals = a[np.arange(n), np.arange(n)].real
-    if not np.isfinite(diagonals).all():
+    reciprocals = 1 / np.einsum("iis->is", a.real)
+    if not reciprocals.all():  # an infinite pivot
         return _solved_apart(r, b)
-    reciprocals, products = 1 / diagonals, np.empty_like(x)
-    for k in range(n):
-        x[k] *= reciprocals[k]
+    a *= reciprocals
+    products = np.empty_like(x)
+    for k in range(n - 1):
         x[k + 1 :] -= np.multiply(a[k + 1 :, k, None], x[k], out=products[k + 1 :])
+    for _ in range(2):  # their square may be beyond the type
+        x *= reciprocals[:, None]
     np.conj(a, out=a)
-    for k in reversed(range(n)):
-        x[k] *= reciprocals[k]
+    for k in range(n - 1, 0, -1):
         x[:k] -= np.multiply(a[k, :k, None], x[k], out=products[:k])
+    if not cmath.isfinite(np.add.reduce(x, axis=None)):
+        return _solved_apart(r, b)
     return x.transpose(2, 0, 1), np.zeros(len(r), np.int32)
 
 
 def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
     """The same by LAPACK's posv, which sees the transpose conj(R) of a row-major R.
 
-    Some libraries' let NaN pass, which then is on the factor's diagonal.
+    Some libraries' let NaN pass, which is then in the solution; an infinite pivot is on R's
+    diagonal. Such systems' factors say in which row.
     """
+    posv = _routine(PREFIX[str(r.dtype)])
+    sides = b.swapaxes(-1, -2).conj().swapaxes(-1, -2)  # column-major, which posv overwrites
+    matrices, rows = r.swapaxes(-1, -2), np.zeros(len(r), np.int32)
+    for system, (matrix, side) in enumerate(zip(matrices, sides, strict=True)):
+        _, found, rows[system] = posv(matrix, side, lower=0, overwrite_b=1)
+        if found is not side:
+            side[...] = found
+    if not cmath.isfinite(np.add.reduce(sides, axis=None) + np.einsum("sii->", r)):
+        _mark_pivots(posv, matrices, rows)
+    return sides.conj(), rows
+
+
+def _mark_pivots(posv: Any, matrices: Any, rows: Any) -> None:
+    """Set the row of the first pivot that is not finite, of systems where no other was found."""
+    nothing = np.zeros((matrices.shape[-1], 1), matrices.dtype)
+    for system in np.flatnonzero(rows == 0):
+        beyond = ~np.isfinite(posv(matrices[system], nothing, lower=0)[0].diagonal())
+        if beyond.any():
+            rows[system] = beyond.argmax() + 1
+
+
+@lru_cache(maxsize=2)
+def _routine(prefix: str) -> Any:
     from scipy.linalg import lapack
 
-    posv = getattr(lapack, f"{PREFIX[str(r.dtype)]}posv")
-    x, sides = np.empty(b.shape, b.dtype), b.conj()
-    rows, diagonals = np.zeros(len(r), np.int32), np.empty(r.shape[:2], r.dtype)
-    for system, matrix in enumerate(r):
-        factor, x[system], rows[system] = posv(matrix.T, sides[system], lower=0)
-        diagonals[system] = factor.diagonal()
-    np.conj(x, out=x)
-    beyond = ~np.isfinite(diagonals)
-    if not beyond.any():
-        return x, rows
-    found = np.where(beyond.any(axis=1), beyond.argmax(axis=1) + 1, 0)
-    return x, np.where(rows > 0, rows, found)
+    return getattr(lapack, f"{prefix}posv")
