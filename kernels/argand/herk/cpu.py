@@ -56,7 +56,7 @@ def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | N
     """
     plain = _is_plain(problem, a, c)
     if plain and problem.batch <= _together(problem) and not _is_shared(problem):
-        square = _by_matmul(problem, _array(a))
+        square: Array = _by_matmul(problem, _array(a))
         if out is None:
             return square
         out[...] = square
@@ -81,15 +81,14 @@ def _together(problem: HerkProblem) -> int:
 
 
 def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
-    """Return whether matmul makes the products of a problem, with nothing to be done but to mirror
-    them."""
+    """Return whether matmul makes the products of a problem, which are only to be mirrored then."""
     if isinstance(a, Pairs) or c is not None or a.dtype != problem.dtype or not a.size:
         return False
     exact = problem.precision is not None and problem.precision.exact_operands
     return exact and problem.alpha == 1 and problem.form == "full" and _is_small(problem)
 
 
-def _by_matmul(problem: HerkProblem, a: Array, out: Array | None = None) -> Array:
+def _by_matmul(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
     """Return such products, in few steps: more of them take longer than a small product.
 
     ``out`` is contiguous.
@@ -110,8 +109,7 @@ def _by_matmul(problem: HerkProblem, a: Array, out: Array | None = None) -> Arra
 
 @lru_cache(maxsize=16)
 def _mirrored(n: int, real: np.dtype[Any]) -> tuple[npt.NDArray[np.intp], Array]:
-    """Return where each element of a Hermitian matrix is in its lower triangle, and the signs of
-    its components there."""
+    """Return where a matrix has its elements in its lower triangle, and signs of components."""
     rows, columns = np.indices((n, n))
     sources = np.maximum(rows, columns) * n + np.minimum(rows, columns)
     signs = np.ones((n, n, 2), real)
