@@ -18,6 +18,7 @@ from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem, triangle_length
+from argand.herk.small import by_matmul, is_plain, is_small
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.threads import on_all_cores
@@ -25,9 +26,6 @@ from argand.runtime.threads import on_all_cores
 Array = npt.NDArray[Any]
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_SMALL_PRODUCT = 1 << 14
-"""Products of numbers below which matmul, of all at once, takes less time than herk of each. BLAS
-computes such a product on one core."""
 _PART_VALUES = 1 << 16
 """Values of operands and products that a core's cache holds."""
 _SHARED_PRODUCTS = 1 << 19
@@ -54,9 +52,9 @@ def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | N
 
     Shapes are checked, op is N or C, c is None where it is not added.
     """
-    plain = _is_plain(problem, a, c)
+    plain = is_plain(problem, a, c)
     if plain and problem.batch <= _together(problem) and not _is_shared(problem):
-        square: Array = _by_matmul(problem, _array(a))
+        square: Array = by_matmul(problem, _array(a))
         if out is None:
             return square
         out[...] = square
@@ -80,43 +78,6 @@ def _together(problem: HerkProblem) -> int:
     return max(1, _PART_VALUES // (problem.n * (problem.n + problem.k)))
 
 
-def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
-    """Return whether matmul makes the products of a problem, which are only to be mirrored then."""
-    if isinstance(a, Pairs) or c is not None or a.dtype != problem.dtype or not a.size:
-        return False
-    exact = problem.precision is not None and problem.precision.exact_operands
-    return exact and problem.alpha == 1 and problem.form == "full" and _is_small(problem)
-
-
-def _by_matmul(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
-    """Return such products, in few steps: more of them take longer than a small product.
-
-    ``out`` is contiguous.
-    """
-    n = problem.n
-    conjugate = a.conj().swapaxes(-1, -2)
-    left, right = (a, conjugate) if problem.op == "N" else (conjugate, a)
-    sources, signs = _mirrored(n, a.real.dtype)
-    with np.errstate(all="ignore"):
-        product = np.matmul(left, right)
-        flat = None if out is None else out.reshape(-1, n * n)
-        found = product.reshape(-1, n * n).take(sources, axis=1, mode="clip", out=flat)
-        components = found.view(signs.dtype)
-        components *= signs
-    components[:, 1 :: 2 * (n + 1)] = 0
-    return found.reshape(product.shape)
-
-
-@lru_cache(maxsize=16)
-def _mirrored(n: int, real: np.dtype[Any]) -> tuple[npt.NDArray[np.intp], Array]:
-    """Return where a matrix has its elements in its lower triangle, and signs of components."""
-    rows, columns = np.indices((n, n))
-    sources = np.maximum(rows, columns) * n + np.minimum(rows, columns)
-    signs = np.ones((n, n, 2), real)
-    signs[..., 1][rows < columns] = -1
-    return sources.ravel(), signs.ravel()
-
-
 def _in_parts(
     problem: HerkProblem, a: Array, c: Array | None, found: Array, lowest: Array, plain: bool
 ) -> None:
@@ -138,7 +99,7 @@ def _in_parts(
     def work(first: int) -> None:
         some = slice(first, first + step)
         if plain:
-            _by_matmul(problem, parts[some], squares[some])
+            by_matmul(problem, parts[some], squares[some])
             return
         addend = None if addends is None else addends[some]
         _part(problem, parts[some], addend, squares[some], results[some])
@@ -163,14 +124,10 @@ def _part(
         _finish(problem, found, c, lowest)
 
 
-def _is_small(problem: HerkProblem) -> bool:
-    return problem.n * problem.n * problem.k < _SMALL_PRODUCT
-
-
 def _is_shared(problem: HerkProblem) -> bool:
     """Return whether products that BLAS computes on one core are worth all of them."""
     made = problem.batch * problem.n**2 * (problem.k + _FINISHING)
-    return _is_small(problem) and made >= _SHARED_PRODUCTS
+    return is_small(problem) and made >= _SHARED_PRODUCTS
 
 
 def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
@@ -184,7 +141,7 @@ def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
             precision=EXACT if precision is None else precision.name, tolerance=None, check=False,
             out=out,
         )  # fmt: skip
-    elif precision.exact_operands and not _is_small(problem):
+    elif precision.exact_operands and not is_small(problem):
         _by_blas(problem, _array(a).astype(precision.output, copy=False), out)
     else:
         _by_terms(problem.n, terms_of(_array(a), problem.op, precision, "a"), precision, out)

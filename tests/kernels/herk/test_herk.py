@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
-from argand.herk import cpu as backend
+from argand.herk import cpu, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,11 +26,9 @@ from tests.kernels.herk.herk_cases import (
 @pytest.fixture(autouse=True)
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
-    for name, value in (
-        ("_PANEL", 9), ("_SMALL_PRODUCT", 400), ("_PART_VALUES", 150),
-        ("_SHARED_PRODUCTS", 5000),
-    ):  # fmt: skip
-        monkeypatch.setattr(backend, name, value)
+    monkeypatch.setattr(small, "_SMALL_PRODUCT", 400)
+    for name, value in (("_PANEL", 9), ("_PART_VALUES", 150), ("_SHARED_PRODUCTS", 5000)):
+        monkeypatch.setattr(cpu, name, value)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
