@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from argand.device import is_cupy_array
 from argand.dft.api import dft
 from argand.dft.rules import RULES as DFT
+from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import FrameworkRules, Spec
 from argand.frameworks.torch_gradients import DifferentiableCall, backward, keep
 from argand.frameworks.torch_internals import INTERNALS
@@ -32,6 +34,13 @@ from argand.softmax.rules import RULES as SOFTMAX
 _LIBRARY = torch.library.Library("argand", "DEF")
 _PLAIN_KEYS = frozenset(("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "Conjugate", "Negative"))
 """Dispatch keys of calls that torch neither traces nor transforms."""
+# Torch watches the tables that compiled code reads: they have its types of arguments before.
+_EXAMPLES: tuple[object, ...] = (
+    None, 0, 0.0, 0j, (), [], np.empty(0), torch.empty(0), torch.nn.Parameter(),
+)  # fmt: skip
+for _example in _EXAMPLES:
+    framework_of(_example)
+    is_cupy_array(_example)
 _below_autograd = INTERNALS.below_autograd or nullcontext
 
 

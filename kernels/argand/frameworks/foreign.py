@@ -15,9 +15,15 @@ def is_cuda_tensor(x: Any) -> bool:
     """Whether x is a tensor of torch on a GPU, which torch does not compile."""
     if framework_of(x) != "torch" or not x.is_cuda:
         return False
-    import torch
+    if not _is_compiling:  # an import statement takes longer than this look
+        import torch
 
-    return not torch.compiler.is_compiling()
+        _is_compiling.append(torch.compiler.is_compiling)
+    return not _is_compiling[0]()
+
+
+_is_compiling: list[Callable[[], bool]] = []
+"""Torch's function of that name, once there is a tensor."""
 
 
 def has_foreign(*arrays: object) -> bool:

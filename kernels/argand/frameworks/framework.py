@@ -20,7 +20,10 @@ def framework_of(x: object) -> Framework | None:
     try:
         return _FRAMEWORKS[kind]
     except KeyError:
-        return _FRAMEWORKS.setdefault(kind, _framework_of_type(kind))
+        found = _framework_of_type(kind)
+        if not kind.__module__.startswith("torch._"):  # see `argand.device.is_cupy_array`
+            _FRAMEWORKS[kind] = found
+        return found
 
 
 def _framework_of_type(kind: type) -> Framework | None:

@@ -255,16 +255,19 @@ class CallCache:
 
 def overlaps(call: KeptCall, places: list[Any]) -> bool:
     """Return whether a call would write what it has yet to read, at the places of `look`."""
-    out = _address(places[-1])
+    out = places[-1]
+    if type(out) is not int:
+        out = _address(out)
     for number, below, above, in_place in call.forbidden:
-        distance = _address(places[number]) - out
+        place = places[number]
+        distance = (place if type(place) is int else _address(place)) - out
         if below < distance < above and not (in_place and distance == 0):
             return True
     return False
 
 
 def _address(place: Any) -> int:
-    return place if type(place) is int else int(place.array.data.ptr)
+    return int(place.array.data.ptr)
 
 
 def extent(x: Any) -> Extent | None:
