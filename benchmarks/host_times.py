@@ -3,8 +3,8 @@
     python -m benchmarks.host_times --out docs/data/h200-host-times.csv
 
 Problems are so small that the GPU never has calls waiting: what is measured is Python, CuPy and the
-driver. Peers do the same through CuPy and torch. Of each call the median of ``--rows`` rows of
-``--calls`` calls, after a row that warms up.
+driver. Peers do the same through CuPy, torch and JAX. Of each call the median of ``--rows`` rows of
+``--calls`` calls, each on the fastest core, after a row that makes what is kept.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ Row = dict[str, Any]
 _QUBITS = 14
 _TRANSFORMS = ((64, 1000), (64, 1024), (64, 127), (1, 1 << 18))
 """Rows and length: more rows of the last would have the GPU behind the host."""
+_WARMING = 20
+"""Calls before each row, by which what a core needs comes into its caches."""
 _PRECISIONS = ("fp32", "tf32", "3xtf32", "3xfp16", "fp16")
 
 
@@ -116,10 +118,19 @@ def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any
     yield "gemm, JAX's jit", "jax", lambda: theirs(a, b)
 
 
-def host_microseconds(cupy: Any, call: Callable[[], Any], count: int, rows: int) -> list[float]:
-    """Microseconds a call takes the host, of each row of calls."""
+def host_microseconds(
+    cupy: Any, call: Callable[[], Any], count: int, rows: int, cores: set[int]
+) -> list[float]:
+    """Return the microseconds that a call takes the host, of each row of calls.
+
+    Each row runs on the core that is fastest then, after some calls that warm it up: on a rented
+    machine a core may take 1.8 times as long as another, for as long as its neighbour is busy.
+    """
     found = []
     for _ in range(rows + 1):
+        os.sched_setaffinity(0, {min(cores, key=_loop_seconds)})
+        for _ in range(_WARMING):
+            call()
         cupy.cuda.Device().synchronize()
         started = time.perf_counter()
         for _ in range(count):
@@ -129,21 +140,13 @@ def host_microseconds(cupy: Any, call: Callable[[], Any], count: int, rows: int)
     return found[1:]
 
 
-def fastest_core(cores: set[int]) -> int:
-    """Return the core on which Python is fastest now, and leave this thread on some core.
-
-    On a rented machine a core may take 1.8 times as long as another: it has a busy neighbour.
-    """
-    return min(cores, key=_loop_seconds)
-
-
 def _loop_seconds(core: int) -> float:
-    """Return the least seconds that a loop of a millisecond takes on a core."""
+    """Return the least seconds that a loop of a tenth of a millisecond takes on a core."""
     os.sched_setaffinity(0, {core})
     found = []
-    for _ in range(5):
+    for _ in range(3):
         started = time.perf_counter()
-        sum(number * number for number in range(10_000))
+        sum(number * number for number in range(2_000))
         found.append(time.perf_counter() - started)
     return min(found)
 
@@ -166,8 +169,7 @@ def main() -> None:
     found: list[Row] = []
     cores = os.sched_getaffinity(0)
     for operation, implementation, call in calls(cupy, rng):
-        os.sched_setaffinity(0, {fastest_core(cores)})  # one core's caches and clock
-        times = host_microseconds(cupy, call, given.calls, given.rows)
+        times = host_microseconds(cupy, call, given.calls, given.rows, cores)
         found.append({
             "operation": operation, "implementation": implementation, "device": device,
             "calls": given.calls, "host_us": statistics.median(times), "host_us_least": min(times),
