@@ -104,23 +104,6 @@ def test_only_what_a_changed_study_concerns_runs_again(finished: Project) -> Non
     assert "would do  run      product\n" not in planned
 
 
-def test_an_edited_kernel_runs_again(root: Path, finished: Project, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    for part in ("benchmarks", "kernels", "workflow", "profiles", "Snakefile", "envs"):
-        target = copy / part
-        target.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["cp", "-r", str(root / part), str(target)], check=True)
-    moved = Project(copy, finished.folder, TINY)
-    unchanged = moved.run("--dry-run", "--rerun-triggers", "params")
-    assert "Nothing to be done" in unchanged.stdout + unchanged.stderr
-    kernel = next((copy / "kernels" / "argand" / "cuda" / "gemm").glob("*.cuh"))
-    kernel.write_text(kernel.read_text() + "\n// edited\n")
-    done = moved.run("--dry-run", "--rerun-triggers", "params")
-    planned = done.stdout + done.stderr
-    assert "would do  run      product\n" in planned
-    assert "would do  stage" not in planned
-
-
 def test_a_pipe_in_the_place_of_the_lock(project: Project) -> None:
     (project.folder / "results").mkdir()
     os.mkfifo(project.folder / "results" / ".lock")

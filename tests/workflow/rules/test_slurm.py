@@ -114,16 +114,18 @@ def _takers(project: Project) -> list[str]:
 
 
 def test_gpu_jobs_run_on_both_nodes_and_one_that_is_cancelled_fails_alone(
-    project: Project, slurm: MiniSlurm, expected: list[dict[str, str]]
+    project: Project, slurm: MiniSlurm, expected: list[dict[str, str]], tiny_run: Path
 ) -> None:
     """Two jobs are held until both run: Slurm gives the second to the node with less to do.
 
-    One is cancelled; the same command then completes.
+    One is cancelled; its job is then done, with the other way to ask for a GPU. What comes before
+    and after these jobs is done here: by Slurm it is where a node is lost.
     """
     (project.folder / "study.yaml").write_text(TWO)
-    gres = ("growth_of_errors:gpu=0", "growth_of_errors:gres=gpu:1")  # the other way to ask
+    measured_as(project.folder, tiny_run)
+    project.run(*(f"results/staged/{name}.h5" for name in ("product", "spectrum")))
     (project.folder / "hold").touch()
-    process = project.submit(TABLES, "--set-resources", *gres)
+    process = project.submit(TABLES)
     wait_for("two run jobs have devices", lambda: _takers(project).count("run") == 2)
     jobs = slurm.jobs("R", "rule_run")
     nodes = {slurm.node_of(job) for job in jobs}
@@ -132,11 +134,13 @@ def test_gpu_jobs_run_on_both_nodes_and_one_that_is_cancelled_fails_alone(
     said = project.finish(process, status=1)
     assert said.count(" FAILED ") == 1
     assert " FAILED  TerminatedError: the job was asked to end (SIGTERM)" in said
-    assert len(failed(project.results / "tables" / "performance.csv")) == 1
-    assert "FAILED" not in project.finish(project.submit(TABLES, "--set-resources", *gres))
+    (lost,) = failed(project.results / "tables" / "performance.csv")
+    gres = ("--set-resources", "run:gpu=0", "run:gres=gpu:1")
+    assert "FAILED" not in project.finish(project.submit(f"results/runs/{lost}.h5", *gres))
+    project.run(TABLES)
     assert project.rows() == expected
     seen = project.seen()
-    assert len(seen) == 3, seen  # two runs, and the grade
+    assert len(seen) == 2, seen
     assert nodes | {one["SLURMD_NODENAME"] for one in seen} == set(NODES)
     for one in seen:
         assert one["CUDA_VISIBLE_DEVICES"] in ("0", "1"), "one device, of Slurm's choice"

@@ -48,35 +48,38 @@ def planned(project: Project, *flags: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A run of `STUDY` by a copy of the workflow, both for the tests of this module to edit."""
+    """A run of `STUDY`, and a copy of the workflow that has nothing to do, both to be edited."""
     copy, folder = (tmp_path_factory.mktemp(name) for name in ("copy", "study"))
+    Project(root, folder, dict(os.environ), STUDY).run(*TARGETS)
     for part in ("benchmarks", "kernels", "workflow", "profiles", "envs"):
         shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(root / "Snakefile", copy)
     project = Project(copy, folder, dict(os.environ), STUDY)
-    project.run(*TARGETS)
     assert planned(project, *TARGETS) == set()
     return project
 
 
 def test_an_edited_module_of_the_workflow(finished: Project) -> None:
-    def after(edited: str) -> set[str]:
-        path = finished.root / "workflow" / edited
+    def after(edited: str, edit: str = "EDITED = True") -> set[str]:
+        path = finished.root / edited
         before = path.read_text()
-        path.write_text(before + "\nEDITED = True\n")
+        path.write_text(f"{before}\n{edit}\n")
         found = planned(finished, *TARGETS)
         path.write_text(before)
         return found
 
-    of_bounds = after("accuracy/bounds.py")
+    of_bounds = after("workflow/accuracy/bounds.py")
     assert {"verify product", "deliver product", "grade growth"} <= of_bounds
     assert not of_bounds & {"stage product", "run product"}
-    of_timing = after("timing.py")
+    of_timing = after("workflow/timing.py")
     assert {"run product", "verify product"} <= of_timing
     assert "stage product" not in of_timing
-    of_storage = after("storage/drawn.py")
+    of_storage = after("workflow/storage/drawn.py")
     assert {"stage product", "run product", "verify product", "deliver product"} <= of_storage
-    assert after("steps/joblog.py") == set()
+    assert after("workflow/steps/joblog.py") == set()
+    of_kernel = after("kernels/argand/cuda/gemm/sm80_kernel.cuh", "// edited")
+    assert "run product" in of_kernel
+    assert not any(step.startswith("stage") for step in of_kernel)
 
 
 def test_an_edited_study(root: Path, finished: Project) -> None:
@@ -141,7 +144,6 @@ def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
     (tmp_path / "bell.qasm").write_text(BELL)
     project = Project(root, tmp_path, dict(os.environ), LINKED)
     project.run("--until", "stage")
-    assert planned(project, "--until", "stage") == set()
     for name, workload in (
         ("linked.h5", "linked"),
         ("source.h5", "linked"),
