@@ -174,7 +174,7 @@ def _assess_half(
         checks.at_most(f"{name} part: error over what is allowed", float(excess.max()), 1.0)
         worst.append(float((off / reference.magnitude).max()))
     size = float(np.linalg.norm(reference.values))
-    whole = whole_error(reference, result, precision)
+    whole = whole_error(reference, result, precision, backend=backend)
     both = relative_bounds(reference, whole, size, precision, backend)
     kind = precision.operand
     last = bounds.rounded_once(kind, 0.0, 1.0)

@@ -23,7 +23,7 @@ Rounding = Literal["toward_zero", "nearest_even", "half_ulp_truncate"]
 
 ``toward_zero`` drops the low bits, which is what a tensor core does with the fp32 bits it is given;
 ``nearest_even`` is IEEE 754's default; ``half_ulp_truncate`` adds half a unit in the last place to
-the magnitude and drops the rest: nearest, ties away from zero (``cvt.rna``).
+the magnitude and drops the rest: nearest, ties away from zero.
 """
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 
@@ -97,10 +97,7 @@ class Precision:
     @property
     def u(self) -> float:
         """Unit roundoff of an operand: |x - sum of its terms| <= u |x|, without underflow."""
-        product = 1.0
-        for roundoff in self.term_roundoffs:
-            product *= roundoff
-        return product
+        return math.prod(self.term_roundoffs)
 
     @property
     def scaled_floor(self) -> float:
@@ -128,12 +125,20 @@ class Precision:
         """The precision ``unscaled``, with this one's rounding; None where there is none.
 
         Numbers whose terms are normal in a scaled line are rounded to the same bits there, and
-        smaller ones to as many, in fp32's range: bounds at this precision hold. With tf32's own
-        rounding ties would go away from zero, and a result would not be that of its rounded data.
+        smaller ones to as many, in fp32's range: bounds at this precision hold.
         """
-        if self.unscaled is None:
-            return None
-        return PRECISIONS[self.unscaled].with_rounding(self.roundings)
+        row = self.unscaled and PRECISIONS[self.unscaled]
+        return row.with_rounding(self.roundings) if row else None
+
+    @property
+    def product_without_scales(self) -> Precision | None:
+        """The same in products on a GPU: one term is rounded as tf32 is, by fewer operations.
+
+        Its ties go away from zero, no further than to even: the same bounds hold.
+        """
+        if self.unscaled is not None and self.terms == 1:
+            return PRECISIONS[self.unscaled]
+        return self.without_scales
 
     @property
     def dropped(self) -> float:

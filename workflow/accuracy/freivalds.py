@@ -8,8 +8,8 @@ block J
     r_iJ = sum_{j in J} x_j (C^_ij - C_ij),   x_j = e^(i theta_j), theta_j uniform.
 
 What C is. The operands are rounded here by the same rule as in the kernel (`argand.rounding`), so
-the rounding of operands, the largest error of a low precision, drops out of r. That rule is held
-to fp64 by the rows of the reference; this check says that every element follows from the operands.
+the rounding of operands, the largest error of a low precision, drops out of r, but for `ties`. That
+rule is held to fp64 by rows of the reference; this check says that all follows from the operands.
 
 Threshold. The errors e_j = C^_ij - C_ij do not depend on x, which is drawn after them. Re r is a
 sum of independent zero-mean terms |e_j| cos(theta_j + phi_j), each sub-Gaussian with variance proxy
@@ -48,9 +48,10 @@ from argand import Precision
 
 from workflow.accuracy import bounds
 from workflow.accuracy.assessment import FAILURE, finite
-from workflow.accuracy.lines import norm_along, unit_of
+from workflow.accuracy.lines import norm_along, spectral_bound
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
+from workflow.accuracy.ties import ties
 from workflow.accuracy.underflow import underflow
 from workflow.threads import each, for_each, stretches, thread_count
 
@@ -204,7 +205,7 @@ def _block_of_rows(
 
 
 class _Right:
-    """The right operands of some products, reduced to blocks: B_q x, s_J and ||B_J||_F."""
+    """The right operands of some products, reduced to blocks: B_q x, s_J, ||B_J||_F, ties."""
 
     def __init__(self, sides: Sides, group: slice, phases: Array) -> None:
         self.sides = sides
@@ -215,7 +216,7 @@ class _Right:
         shape = (group.stop - group.start, sides.reference.k, len(columns))
         self.sums = [np.empty(shape, complex) for _ in range(terms)]
         self.spectral = np.empty((shape[0], 1, len(columns)))
-        self.frobenius = np.empty_like(self.spectral)
+        self.frobenius, self.ties = np.empty_like(self.spectral), np.empty_like(self.spectral)
 
         def fill(index: int) -> None:
             block = columns[index]
@@ -229,6 +230,8 @@ class _Right:
             wide = values.astype(complex)
             self.spectral[:, 0, index] = spectral_bound(wide)
             self.frobenius[:, 0, index] = norm_along(np.abs(wide).reshape(len(wide), -1), -1)
+            moved = ties(values, sides.precision, sides.backend).reshape(len(wide), -1)
+            self.ties[:, 0, index] = norm_along(moved, -1)
 
         for_each(fill, range(len(columns)))
 
@@ -254,23 +257,10 @@ class _Right:
         flushed = underflow(precision, self.sides.backend).operand
         own = _own_error(k) * self.frobenius * len(precision.products)
         small = flushed * math.sqrt(2 * k) * (self.spectral + norms * math.sqrt(BLOCK))
+        moved = norm_along(ties(left, precision, self.sides.backend), -1)[..., None]
+        moved = moved * self.spectral + (norms + moved) * self.ties
+        small += 2 * bounds.spread(reference.alpha) * moved  # twice, as operands are rounded, too
         return exact, norms * (relative * self.spectral + own) + small
-
-
-def spectral_bound(values: Array) -> Array:
-    """At least the largest singular value of [Re B; Im B], for each B of (..., k, columns)."""
-    stacked = np.concatenate([values.real, values.imag], axis=-2)
-    unit = unit_of(stacked, (-2, -1))
-    stacked = stacked / unit
-    gram = np.swapaxes(stacked, -1, -2) @ stacked
-    # Scaled so that the sixteenth powers stay in range.
-    scale = np.abs(gram).max(axis=(-2, -1), keepdims=True, initial=0)
-    gram = gram / np.where(scale > 0, scale, 1)
-    squared = gram @ gram
-    fourth = squared @ squared
-    eighth = fourth @ fourth
-    largest = np.sqrt((eighth**2).sum(axis=(-2, -1))) ** 0.125
-    return np.asarray(np.sqrt(largest * scale[..., 0, 0]) * (1 + 1e-6) * unit[..., 0, 0])
 
 
 def _own_error(k: int) -> float:

@@ -72,3 +72,19 @@ def unit_of(x: Array, axis: int | tuple[int, ...]) -> Array:
     """The largest magnitude along axes, kept as length 1; 1 where that is 0 or not finite."""
     largest = np.abs(x).max(axis=axis, keepdims=True, initial=0)
     return np.where((largest > 0) & np.isfinite(largest), largest, 1)
+
+
+def spectral_bound(values: Array) -> Array:
+    """At least the largest singular value of [Re B; Im B], for each B of (..., k, columns)."""
+    stacked = np.concatenate([values.real, values.imag], axis=-2)
+    unit = unit_of(stacked, (-2, -1))
+    stacked = stacked / unit
+    gram = np.swapaxes(stacked, -1, -2) @ stacked
+    # Scaled so that the sixteenth powers stay in range.
+    scale = np.abs(gram).max(axis=(-2, -1), keepdims=True, initial=0)
+    gram = gram / np.where(scale > 0, scale, 1)
+    squared = gram @ gram
+    fourth = squared @ squared
+    eighth = fourth @ fourth
+    largest = np.sqrt((eighth**2).sum(axis=(-2, -1))) ** 0.125
+    return np.asarray(np.sqrt(largest * scale[..., 0, 0]) * (1 + 1e-6) * unit[..., 0, 0])

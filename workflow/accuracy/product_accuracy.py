@@ -124,7 +124,7 @@ def _whole(
     """
     skipped = _skipped(reference, precision, backend)
     for draw in range(2):
-        whole = whole_error(reference, result, precision, draw=draw)
+        whole = whole_error(reference, result, precision, backend=backend, draw=draw)
         if reference.sampled:
             error, size = ratio(whole.error, whole.size), whole.size
             limit = whole.limit

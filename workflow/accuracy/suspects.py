@@ -13,8 +13,9 @@ in order, whole or split into contiguous slices, is at most 2 M, and so is a sin
 Beyond these a result is wrong. What is probable is far less (`_probable`): roundings that are
 independent of each other add in quadrature.
 
-A GPU may scale slices of a line, or nothing (`Precision.without_scales`), and then keeps what the
-line's scale flushes: `_kept` bounds what that is of an element.
+A GPU may scale slices of a line, or nothing (`Precision.product_without_scales`). It then keeps
+what the line's scale flushes, and may round ties the other way: `_kept` bounds what that is of an
+element.
 
 One dimension apart: with one column or row BLAS runs a dot product in interleaved lanes, whose
 partial sums are not contiguous; such products are not inspected.
@@ -44,6 +45,7 @@ from workflow.accuracy.probabilistic import (
     slice_truncations,
 )
 from workflow.accuracy.references import Array, ProductReference
+from workflow.accuracy.ties import ties
 from workflow.accuracy.underflow import underflow
 
 BLOCK = 64
@@ -187,7 +189,8 @@ def _kept(a: Array, b: Array, precision: Precision) -> Array:
     normal numbers, or hold all of fp32's 24 bits: within 2^28 of the line's largest in one term,
     2^15 in two, so within `Precision.full_range` less 2. Elsewhere either is within
     `Precision.scaled_floor` of the largest of it (`underflow`), so both parts of a number
-    differ by at most 2 sqrt(2) of that together. Twice, for the products that are not kept.
+    differ by at most 2 sqrt(2) of that together, and by `ties`. Twice, for the products that are
+    not kept.
     """
     assert precision.full_range is not None
     moved = []
@@ -195,7 +198,8 @@ def _kept(a: Array, b: Array, precision: Precision) -> Array:
         parts = np.stack([np.abs(x.real), np.abs(x.imag)]).astype(float)
         top = np.where(np.isfinite(parts), parts, 0).max(axis=(0, 1))
         small = ((parts > 0) & (parts < top * 2.0 ** (2 - precision.full_range))).any(axis=0)
-        moved.append(2 * math.sqrt(2) * precision.scaled_floor * top * small)
+        floor = 2 * math.sqrt(2) * precision.scaled_floor * top * small
+        moved.append(floor + ties(x, precision, "cuda"))
     of_a, of_b = moved
     return np.asarray(2 * (of_a @ np.abs(b) + np.abs(a) @ of_b + of_a @ of_b))
 

@@ -17,7 +17,7 @@ on the whole needs of the data.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from argand import Precision
@@ -25,6 +25,7 @@ from argand import Precision
 from workflow.accuracy.assessment import FAILURE, finite
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.suspects import Sides, operand_terms
+from workflow.accuracy.ties import other_rounding
 from workflow.threads import each, stretches
 
 VECTORS = 32
@@ -91,12 +92,24 @@ class _Squares:
 
 
 def whole_error(
-    reference: ProductReference, result: Array, precision: Precision, *, draw: int = 0
+    reference: ProductReference, result: Array, precision: Precision, *, backend: str, draw: int = 0
 ) -> WholeError:
     """Estimate the error of all of ``result``, of the reference's shape.
 
     ``draw`` counts the samples of vectors that were drawn before: each has vectors of its own.
+    Where the ``backend`` may round ties either way, ``rounding`` is the larger of both.
     """
+    found = _whole_error(reference, result, precision, draw)
+    other = other_rounding(precision, backend)
+    if other is None:
+        return found
+    rounding = _whole_error(reference, result, other, draw).rounding
+    return replace(found, rounding=max(found.rounding, rounding))
+
+
+def _whole_error(
+    reference: ProductReference, result: Array, precision: Precision, draw: int
+) -> WholeError:
     found, sizes = _Squares(), 0.0
     sides = Sides(reference, precision, "", transposed=False)
     rng = np.random.default_rng([reference.seed, 0xE0, draw])

@@ -72,7 +72,8 @@ class GemmChoice:
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
     plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
     row operand. k is cut into ``split_k_slices``. ``unscaled`` computes at the precision of as many
-    bits that needs no scales (`Precision.without_scales`). ``fma`` is the plan of the fma family.
+    bits that needs no scales (`Precision.product_without_scales`). ``fma`` is the plan of the fma
+    family.
     """
 
     plan: WgmmaPlan | None = None
@@ -109,7 +110,7 @@ class GemmChoice:
         """
         if not self.unscaled:
             return precision
-        row = precision.without_scales
+        row = precision.product_without_scales
         if row is None:
             raise PlanError(f"{precision.name} has no precision of as many bits without scales")
         return row
@@ -171,7 +172,7 @@ def unscaled_candidates(
     scaled precision's format already, and so is a 16-bit result. Estimates that compare precisions
     are of Hopper, so other cards have none.
     """
-    row = precision.without_scales
+    row = precision.product_without_scales
     given = any(x.packed or x.half for x in (a, b)) or sizes.half_output
     if row is None or given or arch.target != TARGET:
         return []

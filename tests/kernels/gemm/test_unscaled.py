@@ -45,12 +45,12 @@ def fastest(row: Any, every: list[GemmChoice], sizes: GemmSizes) -> float:
 @pytest.mark.parametrize("precision", UNSCALED)
 def test_the_estimates_decide(precision: str) -> None:
     row = PRECISIONS[precision]
-    assert row.without_scales is not None
+    assert row.product_without_scales is not None
     seen = set()
     for sizes in [*drawn(np.random.default_rng(31), 60), GemmSizes(1, 8192, 8192, 8192)]:
         found = choose(row, HOPPER, SM_COUNT, sizes, A, B)
         own = fastest(row, candidates(row, HOPPER, sizes, A, B), sizes)
-        plain = row.without_scales
+        plain = row.product_without_scales
         other = fastest(plain, candidates(plain, HOPPER, sizes, A, B), sizes)
         assert not (found.unscaled and other >= SCALED_MARGIN * own)
         assert found.unscaled or SCALED_MARGIN * own <= other
@@ -126,7 +126,7 @@ def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) 
 def test_bounds_without_scales_are_at_most_the_scaled_ones(precision: str) -> None:
     """So a result within the one is within the other, at every k, on a GPU."""
     row = PRECISIONS[precision]
-    plain = row.without_scales
+    plain = row.product_without_scales
     assert plain is not None
     for k in (1, 7, 300, 20_000):
         for scalars in ({}, {"alpha": 2 - 1j, "beta": 0.5}):
@@ -159,7 +159,7 @@ def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
     """The CPU's model of the precision without scales, assessed as a GPU's of the scaled one."""
     row = PRECISIONS[precision]
     a, b = operands(np.random.default_rng(7), what)
-    result = gemm(a, b, precision=row.without_scales)
+    result = gemm(a, b, precision=row.product_without_scales)
     found = assess_product(product_reference(a, b), result, row, backend="cuda")
     assert found.verified, found.reason
     assert found.lines_out_of_range == (70 if what == "all of them" else 40)
@@ -177,3 +177,19 @@ def test_slices_that_scale_themselves_are_verified(precision: str) -> None:
     wrong[:, 0] *= 1 + 2.0**-4  # of what is flushed, as much as scales may take
     wrong[:, 1] *= 1 + 2.0**-4
     assert not assess_product(product_reference(a, b), wrong, row, backend="cuda").verified
+
+
+def test_ties_that_go_away_from_zero_are_verified_and_hide_no_wrong_element() -> None:
+    """As tf32 rounds them, and fp16 without scales: half of 12-bit integers are ties."""
+    row, rng = PRECISIONS["fp16"], np.random.default_rng(9)
+    for k in (2, 90):
+        a, b = (
+            rng.integers(-4095, 4096, (*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
+            for shape in ((40, k), (k, 70))
+        )
+        reference = product_reference(a, b)
+        result = gemm(a, b, precision=row.product_without_scales)
+        assert assess_product(reference, result, row, backend="cuda").verified
+        assert not assess_product(reference, result, row, backend="cpu").verified
+        result[7, 11] *= 1.01
+        assert not assess_product(reference, result, row, backend="cuda").verified

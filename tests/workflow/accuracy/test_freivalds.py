@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.verdicts import is_right
 from workflow.accuracy import bounds
 from workflow.accuracy.assessment import FAILURE
-from workflow.accuracy.freivalds import freivalds, spectral_bound
+from workflow.accuracy.freivalds import freivalds
+from workflow.accuracy.lines import spectral_bound
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference, sample_rows
 

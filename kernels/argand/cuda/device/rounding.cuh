@@ -162,18 +162,17 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32* terms, int stride
     }
 }
 
-// Whether all terms of a number are rounded as `round_moderate_to_tf32` does.
-constexpr bool rounds_by_products(Operand operand, int terms, Rounding first, Rounding second) {
-    return operand == Operand::tf32 && first == Rounding::nearest_even &&
-           (terms == 1 || second == Rounding::nearest_even);
+// Whether a number is split as `split_moderate_to_tf32` does. One term by integers takes no longer.
+constexpr bool splits_by_products(Operand operand, int terms, Rounding first, Rounding second) {
+    return operand == Operand::tf32 && terms == 2 && first == Rounding::nearest_even &&
+           second == Rounding::nearest_even;
 }
 
-// The terms of one number in tf32, not finite where the first of them is not.
-template <int Terms>
-__device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms, int stride = 1) {
+// Two terms of one number in tf32, not finite where the first of them is not.
+__device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms) {
     const float big = round_moderate_to_tf32(x);
     terms[0] = __float_as_uint(big);
-    if constexpr (Terms == 2) terms[stride] = __float_as_uint(round_moderate_to_tf32(x - big));
+    terms[1] = __float_as_uint(round_moderate_to_tf32(x - big));
 }
 
 // Two terms in tf32 of a number that is finite, such as a weight within [-1, 1]: without the checks

@@ -201,10 +201,10 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         }
         result.join(b_sign);
     };
-    multiply_k_tiles.template operator()<plan.rounds_by_products()>();
+    multiply_k_tiles.template operator()<plan.splits_by_products()>();
     const int64 row0 = tile.m0 + a_row;
     const int64 first_column = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
-    if constexpr (plan.rounds_by_products()) {
+    if constexpr (plan.splits_by_products()) {
         const int rows_left = static_cast<int>(min(args.m - row0, int64(plan.block_m)));
         const int columns_left =
             static_cast<int>(min(args.n - tile.n0, int64(plan.block_n)) - first_column);

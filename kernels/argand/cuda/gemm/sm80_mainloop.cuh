@@ -127,7 +127,7 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     const int k_lane = k0 + threadIdx.x % 4;
     // A longer unroll hoists more loads than there are registers for, but in small warps.
     // What is computed again is seldom.
-    constexpr bool kAgain = plan.rounds_by_products() && !moderate;
+    constexpr bool kAgain = plan.splits_by_products() && !moderate;
     constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain ? 1 : plan.small_warps() ? 4 : 2;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {

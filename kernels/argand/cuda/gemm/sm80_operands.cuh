@@ -87,7 +87,7 @@ __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.opera
     for (int j = 0; j < 2; ++j) {
         uint32 terms[plan.terms];
         if constexpr (moderate) {
-            split_moderate_to_tf32<plan.terms>(x[j], terms);
+            split_moderate_to_tf32(x[j], terms);
         } else {
             split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * j,
                                                                                    terms);
@@ -112,7 +112,7 @@ __device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int 
         im[j] = x.y * (plan.scaled ? scale * sign : sign);
     }
     Fragment<plan> result;
-    if constexpr (plan.operand == Operand::tf32 && plan.terms == 1 && !moderate) {
+    if constexpr (plan.operand == Operand::tf32 && plan.terms == 1) {
         add_tf32_rounding_increments<plan.roundings[0]>(re, im, result.re[0], result.im[0]);
     } else {
         split_fragment<plan, moderate>(re, result.re);

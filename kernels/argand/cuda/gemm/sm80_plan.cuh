@@ -45,13 +45,12 @@ struct GemmPlan {
     // Then products with the imaginary part of B have accumulators of their own: their sign, which a
     // conjugated B changes, takes no instruction of the mainloop.
     constexpr bool parts_apart() const { return small_warps(); }
-    // Operands are rounded by `round_moderate_to_tf32`: a block whose sums are not all finite computes
-    // them again, rounding by integers, which takes any number.
-    constexpr bool rounds_by_products() const {
-        // One term in the smallest tiles takes no less so (1.054 of the time of ties away on an
-        // H200, 1.037 by integers); a k that clusters share was not measured.
-        const bool faster = (terms > 1 || block_m * block_n > 256) && !grid_split && !fma;
-        return faster && ::rounds_by_products(operand, terms, roundings[0], roundings[1]);
+    // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite computes
+    // them again, rounding by integers, which takes any number. A k that clusters share was not
+    // measured.
+    constexpr bool splits_by_products() const {
+        return !grid_split && !fma &&
+               ::splits_by_products(operand, terms, roundings[0], roundings[1]);
     }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }

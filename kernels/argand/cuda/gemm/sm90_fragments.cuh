@@ -157,8 +157,8 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
             } else if constexpr (moderate) {
-                split_moderate_to_tf32<plan.terms>(raw.x[half][j].x, re);
-                split_moderate_to_tf32<plan.terms>(raw.x[half][j].y, im);
+                split_moderate_to_tf32(raw.x[half][j].x, re);
+                split_moderate_to_tf32(raw.x[half][j].y, im);
             } else {
                 constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
                 float x[kNumbers], y[kNumbers];
@@ -212,10 +212,8 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
         } else {
             raw.load(reader, tile, k);
         }
-        // One term takes no less so than by integers.
         constexpr bool kByProducts =
-            plan.terms > 1 &&
-            rounds_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]);
+            splits_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]);
         convert_fragment<plan, kByProducts>(raw, fragment);
         if constexpr (kByProducts)
             if (!finite_in_warp<plan>(fragment)) convert_fragment<plan>(raw, fragment);
