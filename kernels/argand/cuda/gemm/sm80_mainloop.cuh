@@ -31,20 +31,22 @@ struct Accumulators {
                 }
     }
 
-    // Whether all sums of this lane are finite in its rows and columns inside the matrix.
+    // Whether all sums of this lane are finite in its rows and columns inside the matrix. Others
+    // are of zeros, but where groups of warps share k.
     __device__ __forceinline__ bool finite(int rows_left, int columns_left) const {
-        float zeros = 0.0f;
+        float zeros[2] = {};
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i)
 #pragma unroll
             for (int j = 0; j < plan.warp_n() / 8; ++j)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
-                    if (8 * i >= rows_left || 8 * j + e >= columns_left) continue;
-                    zeros = __fmaf_rn(re[i / 2][j][2 * (i % 2) + e], 0.0f, zeros);
-                    zeros = __fmaf_rn(im[i / 2][j][2 * (i % 2) + e], 0.0f, zeros);
+                    const bool outside = 8 * i >= rows_left || 8 * j + e >= columns_left;
+                    if (plan.warps_k > 1 && outside) continue;
+                    zeros[0] = __fmaf_rn(re[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[0]);
+                    zeros[1] = __fmaf_rn(im[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[1]);
                 }
-        return zeros == 0.0f;
+        return zeros[0] + zeros[1] == 0.0f;
     }
 
     // Promotion: adds `other` to these fp32 accumulators, and leaves in `other` the rounding error

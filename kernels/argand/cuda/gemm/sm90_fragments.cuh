@@ -178,20 +178,9 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
         }
 }
 
-// Whether the first terms of a fragment of tf32 are finite in all lanes of the warp.
-template <WgmmaPlan plan>
-__device__ __forceinline__ bool finite_in_warp(const XFragment<plan>& fragment) {
-    float zeros[2] = {};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        zeros[0] = __fmaf_rn(__uint_as_float(fragment.re[0][i]), 0.0f, zeros[0]);
-        zeros[1] = __fmaf_rn(__uint_as_float(fragment.im[0][i]), 0.0f, zeros[1]);
-    }
-    return __all_sync(~0u, zeros[0] + zeros[1] == 0.0f);
-}
-
-// Loads the fragment of the MMA that begins at k, within the stage.
-template <WgmmaPlan plan>
+// Loads the fragment of the MMA that begins at k, within the stage. `moderate` takes its numbers for
+// less than 2^115.
+template <WgmmaPlan plan, bool moderate = false>
 __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, uint32 tile, int k,
                                               XFragment<plan>& fragment) {
     if constexpr (plan.storage == Storage::planar) {
@@ -212,10 +201,38 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
         } else {
             raw.load(reader, tile, k);
         }
-        constexpr bool kByProducts =
-            splits_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]);
-        convert_fragment<plan, kByProducts>(raw, fragment);
-        if constexpr (kByProducts)
-            if (!finite_in_warp<plan>(fragment)) convert_fragment<plan>(raw, fragment);
+        convert_fragment<plan, moderate>(raw, fragment);
+    }
+}
+
+// Whether the first terms of fragments of tf32 are finite in all lanes of the warp.
+template <WgmmaPlan plan, int Count>
+__device__ __forceinline__ bool finite_in_warp(const XFragment<plan> (&fragments)[Count]) {
+    float zeros[2] = {};
+#pragma unroll
+    for (int i = 0; i < 4 * Count; ++i) {
+        const XFragment<plan>& x = fragments[i / 4];
+        zeros[0] = __fmaf_rn(__uint_as_float(x.re[0][i % 4]), 0.0f, zeros[0]);
+        zeros[1] = __fmaf_rn(__uint_as_float(x.im[0][i % 4]), 0.0f, zeros[1]);
+    }
+    return __all_sync(~0u, zeros[0] + zeros[1] == 0.0f);
+}
+
+// Loads the fragments of `Count` MMAs, of which the first begins at k.
+template <WgmmaPlan plan, int Count>
+__device__ __forceinline__ void load_fragments(const XTileReader<plan>& reader, uint32 tile, int k,
+                                               XFragment<plan> (&fragments)[Count]) {
+    constexpr bool kByProducts =
+        plan.storage == Storage::fp32 &&
+        splits_by_products(plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]);
+#pragma unroll
+    for (int i = 0; i < Count; ++i)
+        load_fragment<plan, kByProducts>(reader, tile, k + i * plan.mma_k(), fragments[i]);
+    if constexpr (kByProducts) {
+        if (__builtin_expect(!finite_in_warp<plan>(fragments), 0)) {
+#pragma unroll
+            for (int i = 0; i < Count; ++i)
+                load_fragment<plan>(reader, tile, k + i * plan.mma_k(), fragments[i]);
+        }
     }
 }

@@ -71,8 +71,7 @@ struct PromotedMainloop {
         const XDescriptors<plan> x_descriptors(
             plan.register_terms() < plan.terms ? __shfl_sync(~0u, x_own, 0) : x_own);
         XFragment<plan> x[mmas];
-#pragma unroll
-        for (int i = 0; i < mmas; ++i) load_fragment<plan>(reader, x_tile, i * plan.mma_k(), x[i]);
+        load_fragments<plan>(reader, x_tile, 0, x);
         multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup);
         promote(re, mma_accumulator);
         spill();
