@@ -86,7 +86,8 @@ class WgmmaBeamPowerPlan:
         weights = rows * 2 * precision.terms * self.beams * WEIGHT_ROW_BYTES
         outputs = 4 if self.polarizations == 2 else 1
         sums = outputs * self.beams * (self.times // self.group) * 4
-        return 1024 + self.polarizations * weights + self.warpgroups * (ring + sums)
+        resident = 1 if self.weight_stages else self.polarizations
+        return 1024 + resident * weights + self.warpgroups * (ring + sums)
 
 
 def rows_of_k(antennas: int, samples: Samples, precision: Precision) -> int:
@@ -115,8 +116,8 @@ def check_wgmma_plan(
         raise PlanError(f"two terms take the registers of 384 threads at most, got {plan}")
     if plan.promoted != (precision.terms > 1 and antennas > PROMOTED_ANTENNAS):
         raise PlanError(f"sums of two terms are promoted above {PROMOTED_ANTENNAS}, got {plan}")
-    if plan.weight_stages and (plan.warpgroups, plan.polarizations, plan.blocks) != (2, 1, 1):
-        raise PlanError(f"weights come in turn to two warpgroups of one polarization, got {plan}")
+    if plan.weight_stages and (plan.warpgroups, plan.blocks) != (2, 1):
+        raise PlanError(f"weights come in turn to two warpgroups of one block, got {plan}")
     if plan.weight_stages and DEPTH[plan.samples] * precision.operand.bytes > WEIGHT_ROW_BYTES // 2:
         raise PlanError(f"a row of k must have two stages of antennas, got {plan}")
     if plan.group not in (1, 2, 4, 8, 16):
@@ -168,7 +169,7 @@ def _shapes(terms: int, polarizations: int, large: bool) -> tuple[tuple[int, int
     memory: then they come in turn.
     """
     if polarizations == 2:
-        return ((64 // terms, 2, 1, 0),)
+        return ((64 // terms, 2, 1, 0), (64 // terms, 2, 1, 2))
     if terms == 2:
         return ((64, 2, 1, 0), (64, 2, 1, 2), (32, 2, 1, 0))
     widest = (128, 2, 1, 2 if large else 0)
@@ -219,7 +220,7 @@ def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     )
     if plan.weight_stages:
         kernel = (
-            f"StreamedBeamPowerKernel<{form}, {plan.beams}, {plan.stages}, "
+            f"StreamedBeamPowerKernel<{form}, {plan.polarizations}, {plan.beams}, {plan.stages}, "
             f"{plan.weight_stages}, {plan.group}, {scaled}, {aligned}, {promoted}>"
         )
     return (

@@ -117,7 +117,7 @@ def test_stokes_kernels_by_wgmma_compile(name: str, samples: Samples, group: int
     [
         (64, 128, 1, (64, True, 0)), (64, 64, 1, (64, False, 0)), (1000, 256, 1, (64, True, 2)),
         (20, 64, 1, (32, False, 0)), (64, 64, 2, (32, False, 0)), (64, 100, 2, (32, True, 0)),
-        (33, 5000, 1, (64, True, 2)),
+        (33, 5000, 1, (64, True, 2)), (46, 440, 2, (32, True, 2)),
     ],
 )  # fmt: skip
 def test_kernels_of_two_terms_by_wgmma_compile(
@@ -131,7 +131,7 @@ def test_kernels_of_two_terms_by_wgmma_compile(
     if EXHAUSTIVE or (beams, antennas, polarizations) == (64, 128, 1):  # of the most registers
         assert_clean(wgmma_power_source(plan, row), arch.target, wgmma_kernel_name(plan, row))
         assert_clean(wgmma_pack_source(plan, row), arch.target, wgmma_pack_name(plan, row))
-    assert choose_wgmma_plan(row, "complex64", 16, 32, 600, True, arch, polarizations) is None
+    assert choose_wgmma_plan(row, "complex64", 16, 32, 600, True, arch) is None
 
 
 @pytest.mark.parametrize(
@@ -185,6 +185,17 @@ def test_other_plans_of_int8_are_refused(changed: dict[str, int], antennas: int,
         check_int8_plan(plan, antennas, HOPPER)
     with pytest.raises(PlanError, match="wgmma of int8 needs sm_90a, got sm_80"):
         check_int8_plan(Int8BeamPowerPlan(16), 64, ARCHITECTURES[0])
+
+
+@pytest.mark.parametrize("group", (1, 2, 16) if EXHAUSTIVE else (16,))
+@pytest.mark.parametrize(("name", "samples"), KINDS)
+def test_weights_of_two_polarizations_come_in_turn(name: str, samples: Samples, group: int) -> None:
+    row = PRECISIONS[name]
+    plan = choose_wgmma_plan(row, samples, group, 46, 2000, True, HOPPER, 2)
+    assert plan is not None
+    assert (plan.beams, plan.weight_stages) == (64 // row.terms, 2)
+    if EXHAUSTIVE or (name, samples) == ("fp16", "half"):  # with scales, and the most registers
+        assert_clean(wgmma_power_source(plan, row), TARGET, wgmma_kernel_name(plan, row))
 
 
 @pytest.mark.parametrize(("name", "samples"), [("3xtf32", "complex64"), ("fp16", "int8")])

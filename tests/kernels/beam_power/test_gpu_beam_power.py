@@ -29,6 +29,7 @@ CASES = {
     "stokes": beams(20, 33, 1300, 8, detect="stokes", leading=(3,), seed=8),
     "stokes of shared weights": beams(4, 5, 640, 3, detect="stokes", shared=True, seed=9),
     "long stokes": beams(65, 70, 450, 150, detect="stokes", seed=10),
+    "stokes of many antennas": beams(40, 300, 450, 6, detect="stokes", leading=(2,), seed=22),
     "int8": beams(64, 64, 4096, 16, leading=(3,), taken="int8", seed=11),
     "odd int8": beams(6, 41, 967, 5, leading=(2,), taken="int8", seed=12),
     "int8 stokes": beams(37, 100, 501, 12, detect="stokes", taken="int8", seed=13),
@@ -146,13 +147,17 @@ def test_weights_that_come_in_turn_make_the_same(
     if gpu(0).target != TARGET:
         pytest.skip("wgmma is Hopper's")
     names = ["a tile", "shared weights", "odd", "many antennas", "promoted", "long bins"]
-    for name in [*names, "odd int8", "odd fp16 pairs"]:
+    stokes = ["stokes of many antennas", "stokes of shared weights", "int8 stokes", "bf16 stokes"]
+    for name in [*names, *stokes, "odd int8", "odd fp16 pairs"]:
         one = CASES[name]
         row, samples = form_of(PRECISIONS[precision], one.samples)
-        promoted = row.terms > 1 and one.problem(precision).antennas > PROMOTED_ANTENNAS
+        problem = one.problem(precision)
+        promoted = row.terms > 1 and problem.antennas > PROMOTED_ANTENNAS
+        beams_of = min(beams_of_block, 128 // row.terms // problem.polarizations)
         plan = WgmmaBeamPowerPlan(
-            samples, 1, beams_of_block, 2, 1, 3, promoted=promoted, weight_stages=2
-        )
+            samples, 1, beams_of, 2, 1, 3, polarizations=problem.polarizations,
+            promoted=promoted, weight_stages=2,
+        )  # fmt: skip
         with PLAN_OVERRIDE.use(plan), launched() as kernels:
             found = detected(cp, one, precision)
         assert any("_r2_" in kernel for kernel in kernels)

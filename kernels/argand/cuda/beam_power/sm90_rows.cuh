@@ -104,19 +104,34 @@ struct WarpgroupBeams {
         }
     }
 
+    __device__ __forceinline__ void clear_last() {
+#pragma unroll
+        for (int i = 0; i < Beams / 2; ++i) re[Polarizations - 1][i] = im[Polarizations - 1][i] = 0;
+    }
+
+    // Moves the beams of the last polarization to the first one.
+    __device__ __forceinline__ void move_last() {
+#pragma unroll
+        for (int i = 0; i < Beams / 2; ++i) {
+            re[0][i] = re[Polarizations - 1][i];
+            im[0][i] = im[Polarizations - 1][i];
+        }
+    }
+
     // Scales the beams of each polarization back; `descales` are those of the block's first beam.
     __device__ __forceinline__ void descale(const float* const (&descales)[Polarizations],
                                             int lane) {
 #pragma unroll
-        for (int p = 0; p < Polarizations; ++p) {
+        for (int p = 0; p < Polarizations; ++p) descale_one(p, descales[p], lane);
+    }
+    __device__ __forceinline__ void descale_one(int p, const float* descales, int lane) {
 #pragma unroll
-            for (int i = 0; i < kValues; ++i) {
-                const float factor = __ldg(descales[p] + beam_of(i, lane));
+        for (int i = 0; i < kValues; ++i) {
+            const float factor = __ldg(descales + beam_of(i, lane));
 #pragma unroll
-                for (int at = place(i); at <= place(i) + 2; at += 2) {
-                    re[p][at] *= factor;
-                    im[p][at] *= factor;
-                }
+            for (int at = place(i); at <= place(i) + 2; at += 2) {
+                re[p][at] *= factor;
+                im[p][at] *= factor;
             }
         }
     }

@@ -6,13 +6,13 @@
 #include "sm90_kernel.cuh"
 
 template <Operand operand, int Terms, Rounding first_rounding, Rounding second_rounding,
-          Samples samples, int Beams, int Stages, int WeightStages, int Group, bool Scaled,
-          bool Aligned, bool Promoted>
+          Samples samples, int Polarizations, int Beams, int Stages, int WeightStages, int Group,
+          bool Scaled, bool Aligned, bool Promoted>
 struct StreamedBeamPowerKernel {
     static constexpr int kWarpgroups = 2;
-    using Base = WgmmaBeamPowerKernel<operand, Terms, first_rounding, second_rounding, samples, 1,
-                                      Beams, kWarpgroups, Stages, Group, Scaled, Aligned, true,
-                                      Promoted>;
+    using Base = WgmmaBeamPowerKernel<operand, Terms, first_rounding, second_rounding, samples,
+                                      Polarizations, Beams, kWarpgroups, Stages, Group, Scaled,
+                                      Aligned, true, Promoted>;
     using Rows = typename Base::Rows;
     using Reader = typename Base::Reader;
     using Accumulators = typename Base::Accumulators;
@@ -42,15 +42,18 @@ struct StreamedBeamPowerKernel {
         if (lane == 0) mbarrier_arrive(empty);
     }
 
+    // Copies the rows of k of each polarization, whose weights lie `apart` bytes further on, for every
+    // pass.
     __device__ __forceinline__ static void produce(WeightRing ring, const unsigned char* packed,
-                                                   int rows, int passes) {
+                                                   int rows, int64 apart, int passes) {
 #pragma unroll 1
-        for (; passes > 0; --passes) {
+        for (int product = 0; product < passes * Polarizations; ++product) {
+            const unsigned char* from = packed + product % Polarizations * apart;
 #pragma unroll 1
             for (int row = 0; row < rows; ++row) {
                 mbarrier_wait(ring.empty(), ring.parity ^ 1);
                 mbarrier_arrive_expect_tx(ring.full(), kRowBytes);
-                bulk_load(ring.address(), packed + int64(row) * kRowBytes, kRowBytes, ring.full());
+                bulk_load(ring.address(), from + int64(row) * kRowBytes, kRowBytes, ring.full());
                 ring.advance();
             }
         }
@@ -59,7 +62,7 @@ struct StreamedBeamPowerKernel {
     // Releases the rows of a pass in which the warpgroup has no tile.
     __device__ __forceinline__ static void skip(WeightRing& ring, int rows, int lane) {
 #pragma unroll 1
-        for (int row = 0; row < rows; ++row) {
+        for (int row = 0; row < Polarizations * rows; ++row) {
             mbarrier_wait(ring.full(), ring.parity);
             release(ring.empty(), lane);
             ring.advance();
@@ -67,43 +70,55 @@ struct StreamedBeamPowerKernel {
     }
 
     // The beams of a tile; the rows of a stage are loaded while the MMAs of the one before it run.
+    // Polarizations are multiplied by one loop into the last accumulators, which are moved: a copy of
+    // the loop would take row registers of its own. `descales` are those of the block's first beam.
     __device__ __forceinline__ static void multiply_tile(const BeamPowerArguments& args,
-                                                         Reader& reader, WeightRing& ring, int lane,
+                                                         Reader& reader, WeightRing& ring,
+                                                         const float* descales, int lane,
                                                          Accumulators& beams) {
+        constexpr int kLast = Polarizations - 1;
         Rows rows[2];
-        Accumulators part;
-        if constexpr (Promoted) beams.clear();
-        float(&re)[Beams / 2] = Promoted ? part.re[0] : beams.re[0];
-        float(&im)[Beams / 2] = Promoted ? part.im[0] : beams.im[0];
-        uint32 previous = 0;  // the `empty` mbarrier of the row before, whose MMAs still run
-        reader.load(args, rows[0]);
+        WarpgroupBeams<1, Beams> part;
+        float(&re)[Beams / 2] = Promoted ? part.re[0] : beams.re[kLast];
+        float(&im)[Beams / 2] = Promoted ? part.im[0] : beams.im[kLast];
 #pragma unroll 1
-        for (int chunk = 0; chunk < args.chunks; chunk += 2) {
-            const int within = chunk % Base::kRowStages;
-            if (Promoted && chunk > 0 && chunk % Base::kPromotedStages == 0)
-                Base::promote(part, beams.re[0], beams.im[0]);
-            if (within == 0) mbarrier_wait(ring.full(), ring.parity);
-            Base::multiply(rows[0], Base::stage_weights(ring.address(), within),
-                           Base::follows(chunk), re, im);
-            wgmma_wait<1>();
-            if (within == 0 && chunk > 0) release(previous, lane);
-            if (chunk + 1 < args.chunks) {
-                reader.load(args, rows[1]);
-                Base::multiply(rows[1], Base::stage_weights(ring.address(), within + 1), true, re,
-                               im);
+        for (int p = 0; p < Polarizations; ++p) {
+            if (p > 0) beams.move_last();
+            if constexpr (Promoted) beams.clear_last();
+            uint32 previous = 0;  // the `empty` mbarrier of the row before, whose MMAs still run
+            reader.load(args, rows[0]);
+#pragma unroll 1
+            for (int chunk = 0; chunk < args.chunks; chunk += 2) {
+                const int within = chunk % Base::kRowStages;
+                if (Promoted && chunk > 0 && chunk % Base::kPromotedStages == 0)
+                    Base::promote(part, beams.re[kLast], beams.im[kLast]);
+                if (within == 0) mbarrier_wait(ring.full(), ring.parity);
+                Base::multiply(rows[0], Base::stage_weights(ring.address(), within),
+                               Base::follows(chunk), re, im);
                 wgmma_wait<1>();
+                if (within == 0 && chunk > 0) release(previous, lane);
+                if (chunk + 1 < args.chunks) {
+                    reader.load(args, rows[1]);
+                    Base::multiply(rows[1], Base::stage_weights(ring.address(), within + 1), true,
+                                   re, im);
+                    wgmma_wait<1>();
+                }
+                if (within + 2 == Base::kRowStages || chunk + 2 >= args.chunks) {
+                    previous = ring.empty();
+                    ring.advance();
+                }
+                if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
             }
-            if (within + 2 == Base::kRowStages || chunk + 2 >= args.chunks) {
-                previous = ring.empty();
-                ring.advance();
+            if constexpr (Promoted) Base::promote(part, beams.re[kLast], beams.im[kLast]);
+            wgmma_wait<0>();
+            wgmma_fence_operand(beams.re[kLast]);
+            wgmma_fence_operand(beams.im[kLast]);
+            release(previous, lane);
+            if constexpr (Scaled && Polarizations == 2) {
+                const int apart = args.weights_batched ? args.row_tiles * kRowTile : 0;
+                beams.descale_one(kLast, descales + p * apart, lane);
             }
-            if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
         }
-        if constexpr (Promoted) Base::promote(part, beams.re[0], beams.im[0]);
-        wgmma_wait<0>();
-        wgmma_fence_operand(beams.re[0]);
-        wgmma_fence_operand(beams.im[0]);
-        release(previous, lane);
     }
 
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
@@ -123,13 +138,15 @@ struct StreamedBeamPowerKernel {
             mbarrier_init_fence();
         }
         __syncthreads();
-        const int64 matrix = args.weights_batched ? place.result : 0;
+        const int64 matrix = args.weights_batched ? int64(place.result) * Polarizations : 0;
         if (warpgroup == kWarpgroups) {
             warpgroup_reg_dealloc<24>();
+            const int64 block_bytes = int64(rows) * kRowBytes;
             const unsigned char* packed =
                 reinterpret_cast<const unsigned char*>(args.fragments) +
-                (matrix * place.beam_blocks + place.beam_block) * rows * kRowBytes;
-            if (threadIdx.x % kWarpgroupThreads == 0) produce(ring, packed, rows, passes);
+                (matrix * place.beam_blocks + place.beam_block) * block_bytes;
+            const int64 apart = args.weights_batched ? place.beam_blocks * block_bytes : 0;
+            if (threadIdx.x % kWarpgroupThreads == 0) produce(ring, packed, rows, apart, passes);
         } else {
             warpgroup_reg_alloc<240>();
             consume(args, place, ring, rows, matrix, warpgroup);
@@ -160,7 +177,7 @@ struct StreamedBeamPowerKernel {
 #pragma unroll 1
         for (int tile = place.first + warpgroup; tile < place.last; tile += kWarpgroups) {
             Accumulators beams;
-            multiply_tile(args, reader, ring, lane, beams);
+            multiply_tile(args, reader, ring, descales, lane, beams);
             Base::store_tile(args, beams, descales, sums, TimeTile(args, tile), place, thread,
                              warpgroup);
         }
