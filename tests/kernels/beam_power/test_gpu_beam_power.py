@@ -194,7 +194,7 @@ def test_stokes_are_computed_by_wgmma(cp: Any, precision: str) -> None:
 
     if gpu(0).target != TARGET:
         pytest.skip("wgmma is Hopper's")
-    for name in (name for name in CASES if "stokes" in name):
+    for name in (name for name in CASES if "stokes" in name and "many" not in name):
         one = CASES[name]
         _, samples = form_of(PRECISIONS[precision], one.samples)
         plan = WgmmaBeamPowerPlan(samples, 1, 64, 2, 1, 3, polarizations=2)
