@@ -52,11 +52,22 @@ struct ImageKernel {
                                                   float (&power)[kWarpGroups][2]) {
 #pragma unroll
         for (int group = 0; group < kWarpGroups; ++group) {
+            if constexpr (operand == Operand::tf32) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int row = tile * kTile + lane / 4 + i / 2 * 8;
-                const int direction = (first_group + group) * 8 + lane % 4 * 2 + i % 2;
-                power[group][i % 2] += accumulators[group][i] * Panel::value(rows, row, direction);
+                for (int i = 0; i < 4; ++i) {
+                    const int row = tile * kTile + lane / 4 + i / 2 * 8;
+                    const int direction = (first_group + group) * 8 + lane % 4 * 2 + i % 2;
+                    power[group][i % 2] +=
+                        accumulators[group][i] * Panel::value(rows, row, direction);
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const float2 z = Panel::values(rows, tile, first_group + group,
+                                                   lane % 4 * 2 + i, lane / 4);
+                    power[group][i] += accumulators[group][i] * z.x;
+                    power[group][i] += accumulators[group][i + 2] * z.y;
+                }
             }
         }
     }

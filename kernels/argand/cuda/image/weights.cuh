@@ -100,27 +100,36 @@ struct WeightPanel {
         }
     }
 
-    // The weight in a row of the panel toward a direction, as the sum of its terms.
+    // The weight in a row of the panel toward a direction, of tf32; two terms are split as they are
+    // read.
     __device__ __forceinline__ static float value(uint32 panel, int row, int direction) {
         const int mma_index = row / kMmaK<operand>, slot = row % kMmaK<operand> / 4;
-        const int lane = direction % 8 * 4 + row % 4;
-        float sum = 0.0f;
+        const uint32 at =
+            fragment(panel, mma_index, 0, direction / 8, direction % 8 * 4 + row % 4) + slot * 4;
+        uint32 word;
+        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory");
+        return __uint_as_float(kSplitOnLoad ? word : word & kTf32KeptMask);
+    }
+
+    // The weights in row `row` of the first eight of a tile and in the one eight further on, as sums
+    // of their 16-bit terms. The rows of a word are four apart: both words hold these in one half.
+    __device__ __forceinline__ static float2 values(uint32 panel, int tile, int group,
+                                                    int direction, int row) {
+        float2 sum = {0.0f, 0.0f};
 #pragma unroll
         for (int term = kStoredTerms - 1; term >= 0; --term) {
-            const uint32 at = fragment(panel, mma_index, term, direction / 8, lane);
-            uint32 word;
-            asm volatile("ld.shared.b32 %0, [%1];"
-                         : "=r"(word)
-                         : "r"(at + slot / kNumbers * 4)
-                         : "memory");
-            if constexpr (operand == Operand::tf32) {
-                sum += __uint_as_float(kSplitOnLoad ? word : word & kTf32KeptMask);
-            } else {
-                float x[2];
-                OperandFormat<operand>::unpack(word, x);
-                sum += slot % 2 ? x[1] : x[0];
-            }
+            const float2 both =
+                load_shared_8(fragment(panel, tile, term, group, direction * 4 + row % 4));
+            sum.x += half_value(__float_as_uint(both.x) >> row / 4 * 16);
+            sum.y += half_value(__float_as_uint(both.y) >> row / 4 * 16);
         }
         return sum;
+    }
+
+    // The number in the lower half of a word.
+    __device__ __forceinline__ static float half_value(uint32 word) {
+        float x[2];
+        OperandFormat<operand>::unpack(word, x);
+        return x[0];
     }
 };
