@@ -13,6 +13,7 @@ import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,18 @@ from benchmarks.sanitize.verdicts import exit_status
 TYPES = ("complex64", "complex128")
 SHAPES = ((7, 5, 3), (1, 1, 1), (33, 257, 77), (150, 141, 300))
 """m, n and k: none a multiple of a tile; lines of less than a block of norms, and of two."""
+_MULTIPROCESSORS = 3
+
+
+def _launched_on_few(problem: Any, device: Any, *others: Any) -> Any:
+    """As `product_launch`, on a card of few multiprocessors, of which each takes many tiles."""
+    from argand.gemm.modular.product_launch import product_launch
+
+    return product_launch(problem, replace(device, cores=_MULTIPROCESSORS), *others)
+
+
 OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
-    *((plan.name(), {"choose_plan": lambda *_, plan=plan: plan})
+    *((plan.name(), {"choose_plan": lambda *_, plan=plan: plan, "product_launch": _launched_on_few})
       for plan in (*WGMMA_PLANS, *MMA_PLANS)),
     ("3 slices", {"choose_slices": lambda *_: 3}),
     ("pieces", {"workspace_limit": lambda _: 0}),
@@ -84,7 +95,7 @@ def products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
 def overridden_products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
     """(call, whether its bits are the CPU's) of plans, slices and pieces that large calls take."""
     rng = np.random.default_rng(_SEED)
-    a, b = _normal(rng, 2, 70, 650, dtype=dtype), _normal(rng, 2, 650, 141, dtype=dtype)
+    a, b = _normal(rng, 2, 150, 650, dtype=dtype), _normal(rng, 2, 650, 141, dtype=dtype)
     for name, members in OVERRIDES:
         with _in_place_of(members):
             yield name, _equal(arrays, a, b, precision=f"{_COUNT}xint8")
