@@ -79,6 +79,16 @@ def test_products_that_fill_the_card_or_are_short_are_not_split(
     assert chosen(problem(*sizes), H200) == 1
 
 
+@pytest.mark.parametrize(("k", "held"), [(384, 4), (512, 4), (1000, 8), (1024, 8), (1025, 0)])
+def test_columns_of_short_lines_stay_in_shared_memory(k: int, held: int) -> None:
+    for sizes in (problem(1024, 1024, k, batch=64), problem(8192, 8192, k)):
+        (piece,) = pieces_of(sizes, 1 << 40)
+        plan = choose_plan(sizes, piece, H200, 5)
+        assert plan.resident_tiles == held
+        assert plan.takes(-(-k // TILE_K))
+        assert choose_slices(sizes, piece, H200, plan, 5) == 1
+
+
 def test_pieces_of_a_batch_are_alike() -> None:
     sizes = problem(256, 256, 256, batch=10)
     of_a, of_b, of_c = sizes.plane_bytes()

@@ -192,8 +192,11 @@ def product_source(plan: ResiduePlan) -> str:
     """CUDA C++ of the kernel that multiplies residues."""
     wgmma = plan.family == "wgmma"
     header = "sm90_kernel" if wgmma else "sm80_kernel"
+    if plan.resident_tiles:
+        header = "sm90_resident_kernel"
     maps = "const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map, "
-    call = "residue_product_wgmma<kPlan>(a_map, b_map, args)"
+    kernel = "residue_product_resident" if plan.resident_tiles else "residue_product_wgmma"
+    call = f"{kernel}<kPlan>(a_map, b_map, args)"
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         + reduce_source()
@@ -202,7 +205,7 @@ def product_source(plan: ResiduePlan) -> str:
         + size_check("ResidueArguments", PRODUCT_ARGUMENTS)
         + constants_check(_TILE_CONSTANTS)
         + f"constexpr ResiduePlan kPlan{{{plan.warpgroup_rows}, {plan.block_m}, {plan.block_n}, "
-        f"{plan.stages}}};\n"
+        f"{plan.stages}, {plan.resident_tiles}, {plan.stack_tiles}}};\n"
         + kernel_source(
             f"modular_{PRODUCT_KERNEL}",
             plan.threads,

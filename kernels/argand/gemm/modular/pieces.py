@@ -36,8 +36,14 @@ _ANY_BYTES, _TWICE_BYTES = 1 << 28, 1 << 31
 """Workspace that any call may take, and up to which a call may take twice its operands' bytes: in
 pieces, products of a millisecond or two would take 4% longer."""
 _TILE_COST = {(128, 256): 1.04, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
+_STACK_COST = {(128, 128): 1.05, (64, 256): 1.0}
 """Time of a tile for each element of it, relative to the largest. That one reads least from L2: at
-4096^3 each modulus takes 1 to 2% longer with 128 x 256 (docs/data/h200-exact.csv)."""
+4096^3 each modulus takes 1 to 2% longer with 128 x 256 (docs/data/h200-exact.csv). Tiles of stacks
+have shorter k and an epilogue under the next mainloop."""
+_STACK_EPILOGUE_TILES = 4.8
+"""Stages that a consumer's epilogue takes as long as, while the other one multiplies."""
+_STACK_BYTE = 0.7
+"""Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,9 @@ def choose_plan(
     def time(plan: ResiduePlan) -> float:
         return min(_times(problem, piece, device, plan, most_slices))
 
-    return min(plans_of(device.require_arch(), problem.family), key=time)
+    k_tiles = problem.pitch // TILE_K
+    plans = plans_of(device.require_arch(), problem.family)
+    return min((plan for plan in plans if plan.takes(k_tiles)), key=time)
 
 
 def choose_slices(
@@ -187,6 +195,8 @@ def _times(
 
     It is counted in elements of a tile times stages of the mainloop.
     """
+    if plan.resident_tiles:
+        return [_time_of_stacks(problem, piece, device, plan)]
     tiles = -(-piece.rows // plan.block_m) * -(-piece.padded // plan.block_n)
     tiles *= 2 * problem.count * piece.products
     each = plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
@@ -198,3 +208,18 @@ def _times(
         added = _ADD_SLICES + _ADD_BYTE * residues * (slices + 1) if slices > 1 else 0.0
         found.append(waves * (-(-k_tiles // slices) + _EPILOGUE_TILES) * each + added)
     return found
+
+
+def _time_of_stacks(
+    problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan
+) -> float:
+    """The time of a product whose columns stay in shared memory: whole waves of stacks of tiles."""
+    rows, k_tiles = -(-piece.rows // plan.block_m), problem.pitch // TILE_K
+    height = min(rows, plan.stack_tiles)
+    stacks = -(-rows // height) * -(-piece.padded // plan.block_n)
+    stacks *= 2 * problem.count * piece.products
+    # Each consumer's mainloop and epilogue take as long as two mainloops, or longer.
+    stages = max(k_tiles, (k_tiles + _STACK_EPILOGUE_TILES) / 2)
+    each = plan.block_m * plan.block_n * _STACK_COST[plan.block_m, plan.block_n]
+    read = (height * plan.block_m + plan.block_n) * k_tiles * TILE_K * _STACK_BYTE
+    return -(-stacks // device.sm_count) * max(height * stages * each, read)

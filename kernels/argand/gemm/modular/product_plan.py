@@ -49,13 +49,17 @@ _STAGE_STATE = 48
 class ResiduePlan:
     """One kernel that multiplies residues: a tile, and how many stages are in shared memory.
 
-    ``warpgroup_rows`` are those of a consumer warpgroup of wgmma, 0 for mma.sync.
+    ``warpgroup_rows`` are those of a consumer warpgroup of wgmma, 0 for mma.sync. Where
+    ``resident_tiles`` is not 0, columns of B of at most so many stages stay in shared memory for a
+    stack of ``stack_tiles`` tiles below each other, which two consumer warpgroups multiply in turn.
     """
 
     block_m: int
     block_n: int
     stages: int
     warpgroup_rows: int = 0
+    resident_tiles: int = 0
+    stack_tiles: int = 0
 
     @property
     def family(self) -> Family:
@@ -67,9 +71,16 @@ class ResiduePlan:
         """Threads of a block: two consumer warpgroups and a producer, or warps of 32 x 64."""
         return 384 if self.warpgroup_rows else self.block_m * self.block_n // 64
 
+    def takes(self, k_tiles: int) -> bool:
+        """Return whether lines of so many stages can be multiplied."""
+        return not self.resident_tiles or k_tiles <= self.resident_tiles
+
     @property
     def shared_bytes(self) -> int:
         """Bytes of dynamic shared memory of a block."""
+        if self.resident_tiles:
+            rows = self.stages * self.block_m + self.resident_tiles * self.block_n
+            return rows * TILE_K + 16 * (self.stages + self.resident_tiles) + _ALIGNMENT
         stages = self.stages * (self.block_m + self.block_n) * TILE_K
         if not self.warpgroup_rows:
             return stages
@@ -77,13 +88,16 @@ class ResiduePlan:
 
     def name(self) -> str:
         """Return the plan in words, for a record's algorithm column."""
-        return f"{self.family} {self.block_m}x{self.block_n}x{TILE_K} {self.stages} stages"
+        held = f" under {self.stack_tiles} tiles" if self.resident_tiles else ""
+        return f"{self.family} {self.block_m}x{self.block_n}x{TILE_K} {self.stages} stages{held}"
 
 
 WGMMA_PLANS = (
     ResiduePlan(128, 256, 4, 64),
     ResiduePlan(256, 192, 4, 128),
     ResiduePlan(128, 128, 6, 64),
+    ResiduePlan(128, 128, 6, 128, 8, 4),
+    ResiduePlan(64, 256, 12, 64, 4, 8),
 )
 """The plans for Hopper: a tile of 256 x 192 reads least from L2, small ones fill a card."""
 MMA_PLANS = (ResiduePlan(128, 128, 3), ResiduePlan(64, 64, 4))

@@ -6,10 +6,13 @@
 #include "moduli.cuh"
 
 struct ResiduePlan {
-    int warpgroup_rows;  // wgmma: of a consumer warpgroup, 64 or 128; two of them make a tile
+    int warpgroup_rows;  // wgmma: of a consumer warpgroup, 64 or 128
     int block_m, block_n, stages;
+    // k-tiles of columns of B that stay in shared memory, and for how many tiles; 0: none does.
+    int resident_tiles, stack_tiles;
 
     constexpr int a_bytes() const { return block_m * 128; }
+    constexpr int b_bytes() const { return block_n * 128; }
     constexpr int stage_bytes() const { return (block_m + block_n) * 128; }
 };
 
