@@ -46,7 +46,8 @@ _NARROW = 8
 """Most moduli whose operands are measured as complex64."""
 _REST_SECONDS = 0.15
 _CASE_SIZES = (256, 8192)
-_SAMPLED_ROWS, _SAMPLED_COLUMNS = 8, 96
+_SAMPLED_ROWS, _SAMPLED_COLUMNS = 16, 256
+"""Results whose errors stand for all: 8 x 96 are off by up to 6% of the error of the whole."""
 CHECKED = "argand, checked"
 OURS = ("argand", CHECKED)
 _CLASSES = {"complex64": "fp32", "complex128": "fp64"}
