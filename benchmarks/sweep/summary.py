@@ -69,7 +69,7 @@ def _classes(ours: Sequence[Row]) -> Iterator[str]:
     )  # fmt: skip
     for name, some in found.items():
         yield (
-            f"gemm {name:17} {some.count:4} cases, {some.slower:3} slower than {SLOWER}; worst "
+            f"gemm {name:34} {some.count:4} cases, {some.slower:3} slower than {SLOWER}; worst "
             f"{some.least:.2f}, geometric mean {some.geometric_mean:.2f}"
         )
 
