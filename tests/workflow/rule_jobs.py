@@ -1,4 +1,4 @@
-"""Jobs of a running Snakemake, held in the middle and found to be ended there."""
+"""Jobs of a running Snakemake, held in the middle and found to be ended there, and killed runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,12 +69,28 @@ def running_job(folder: Path, rule: str, seconds: float = 120) -> psutil.Process
     return found[0]
 
 
-def processes_of(folder: Path, name: str) -> list[psutil.Process]:
-    """The processes in a folder that a `fork_server` named after a rule, or ``snakemake``."""
+def killed_run(folder: Path, run: Callable[[], T], begun: Callable[[], bool]) -> T:
+    """Run Snakemake in a folder, and kill -9 it and its jobs as soon as something has begun."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        deadline = time.monotonic() + 60
+        while not begun() and not running.done() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for process in processes_of(folder, "snakemake") + processes_of(folder):
+            with suppress(psutil.Error):  # it has ended meanwhile
+                process.kill()
+        return running.result()
+
+
+def processes_of(folder: Path, name: str = "") -> list[psutil.Process]:
+    """The processes in a folder that a `fork_server` named after a rule, or ``snakemake``.
+
+    Without a name all of them.
+    """
     found = []
     for process in psutil.process_iter():
         try:
-            ours = process.name() == name and process.cwd() == str(folder)
+            ours = name in ("", process.name()) and process.cwd() == str(folder)
         except psutil.Error:
             continue  # it ended meanwhile, or is not ours to look at
         found += [process] if ours else []

@@ -1,7 +1,7 @@
 """Snakemake, imported once: each run, and each job of it, is a fork of a process that has it.
 
-The imports take longer than most of what tests have Snakemake do. Runs that are killed or go on
-beside the test are processes of their own, as their jobs are, by `snakemake_command`.
+The imports take longer than most of what tests have Snakemake do. Runs through Slurm are processes
+of their own, as their jobs are, by `snakemake_command`.
 """
 
 from __future__ import annotations

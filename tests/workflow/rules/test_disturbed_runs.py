@@ -7,12 +7,10 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from rule_jobs import held_environ, held_run, processes_of, release, running_job
+from rule_jobs import held_environ, held_run, killed_run, processes_of, release, running_job
 from shared_runs import TABLES, TINY, failed, measured_as, repeatable
 
 from tests.workflow.rules.tiny_project import TARGETS, Project
@@ -42,16 +40,11 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory, tiny_run: Pat
 
 def test_killed_and_started_again(measured: Project, finished: Project) -> None:
     """Kill -9 in the middle; the same command finishes, with nothing by hand."""
-    with subprocess.Popen(
-        measured.command(*TARGETS), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        staged = measured.folder / "results" / "staged"
-        deadline = time.monotonic() + 60
-        while not list(staged.glob("*.h5")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    staged = measured.folder / "results" / "staged"
+    killed = killed_run(
+        measured.folder, lambda: measured.run(*TARGETS), lambda: any(staged.glob("*.h5"))
+    )
+    assert killed.returncode == -signal.SIGKILL
     assert list(staged.glob("*.h5")), "nothing was staged within a minute"
     assert not (measured.folder / "results" / "tables" / "performance.csv").exists()
     measured.complete()

@@ -12,14 +12,14 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_gpus import MACHINE
+from rule_jobs import killed_run
 from shared_runs import QUICK, TABLES
-from snakemake_forks import run_snakemake, snakemake_command
+from snakemake_forks import run_snakemake
 
 pytestmark = pytest.mark.slow
 
@@ -76,13 +76,6 @@ class Machine:
         path += filter(None, [os.environ.get("PYTHONPATH")])  # packages may be there alone
         own = {"PYTHONPATH": os.pathsep.join(path), "ARGAND_LOCK_FOLDER": str(self.folder)}
         return inherited | own | more
-
-    def start(self, *flags: str) -> subprocess.Popen[str]:
-        """Start Snakemake in a session of its own."""
-        return subprocess.Popen(
-            snakemake_command(*self.flags(*flags)), cwd=self.folder, env=self.environ(),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
 
     def run(self, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
@@ -160,12 +153,10 @@ def test_on_one_gpu_they_run_one_after_another(
 
 
 def test_a_run_that_is_killed_holds_no_device(machine: Machine) -> None:
-    with machine.start(*TWO_JOBS) as process:
-        deadline = time.monotonic() + 60
-        while len(machine.leases()) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    killed = killed_run(
+        machine.folder, lambda: machine.run(*TWO_JOBS), lambda: len(machine.leases()) == 2
+    )
+    assert killed.returncode == -signal.SIGKILL
     assert [line["event"] for line in machine.leases()] == ["taken", "taken"]
     done = machine.run(*TWO_JOBS)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from shared_runs import TABLES
-from snakemake_forks import run_snakemake, snakemake_command
+from snakemake_forks import run_snakemake
 
 from tests.covers import EXHAUSTIVE
 
@@ -23,9 +23,6 @@ class Project:
         self.root, self.folder = root, folder
         self.study = folder / "study.yaml"
         self.study.write_text(study)
-
-    def command(self, *flags: str) -> list[str]:
-        return snakemake_command(*self.flags(*flags))
 
     def flags(self, *flags: str) -> list[str]:
         return [
