@@ -25,6 +25,8 @@ from tests.covers import EXHAUSTIVE, split_items
 from tests.gpu_files import HAS_GPU, gpu_files
 
 ROOT = Path(__file__).resolve().parent.parent
+RUN_SNAKEMAKE = ("workflow/rules/", "workflow/report/", "workflow/config/test_file_names")
+"""Tests that have Snakemake run: one process, which imports it once, forks for all of a worker."""
 DATA = ROOT.parent / "shared" / "data"
 
 
@@ -100,7 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _late(item: pytest.Item) -> int:
-    return 0 if "test_slurm" in item.nodeid else 1 if "workflow/rules/" in item.nodeid else 2
+    runs = any(name in item.nodeid for name in RUN_SNAKEMAKE)
+    return 0 if "test_slurm" in item.nodeid else 1 if runs else 2
 
 
 @pytest.fixture
