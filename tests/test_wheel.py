@@ -93,15 +93,10 @@ def test_what_would_be_used(installed: Path, tmp_path: Path) -> None:
 
 
 def test_a_study_is_checked(installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "right.yaml").write_text(TINY)
-    (tmp_path / "wrong.yaml").write_text(TINY.replace("m: 8", "m: -8"))
-    right, wrong = (
-        call(installed, "argand", "check", f"{name}.yaml", folder=tmp_path)
-        for name in ("right", "wrong")
-    )
-    assert right.returncode == 0, right.stderr
-    assert "1 workloads (product)" in right.stdout
-    assert (wrong.returncode, "workloads.product.m: " in wrong.stderr) == (1, True)
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    done = call(installed, "argand", "check", "tiny.yaml", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 workloads (product)" in done.stdout
 
 
 @pytest.mark.exhaustive

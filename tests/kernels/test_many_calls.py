@@ -12,6 +12,8 @@ import argand
 import numpy as np
 import pytest
 
+from tests.covers import examples
+
 THREADS = 8
 CALLS = 10_000
 Call = Callable[[Any], Any]
@@ -47,10 +49,10 @@ def test_threads_get_the_same_bits(rng: np.random.Generator, name: str) -> None:
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_calls_hold_no_memory(rng: np.random.Generator, name: str) -> None:
     """What is kept of calls of one form does not grow with their number."""
-    call, x = OPERATIONS[name], operand(rng, 8)
+    call, x, some = OPERATIONS[name], operand(rng, 8), examples(100)
 
     def held() -> int:
-        for _ in range(60):
+        for _ in range(some):
             call(x)
         return tracemalloc.get_traced_memory()[0]
 
@@ -61,7 +63,7 @@ def test_calls_hold_no_memory(rng: np.random.Generator, name: str) -> None:
     finally:
         tracemalloc.stop()
     # A leak grows every time; what is kept once, or collected late, does not.
-    assert min(b - a for a, b in pairwise(after)) < 60 * 8  # less than a pointer a call
+    assert min(b - a for a, b in pairwise(after)) < some * 8  # less than a pointer a call
 
 
 @pytest.mark.gpu

@@ -17,6 +17,7 @@ from argand.dft.plan import Plan, TwoFactorPlan, dft_source, kernel_names
 from argand.dft.scale import SCALE_KERNEL, scale_source
 from argand.runtime.plan import PlanError
 
+from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import (
     ARCHS,
     Candidate,
@@ -48,10 +49,11 @@ OF_EACH_KIND = [
 def kernels() -> Iterator[Candidate]:
     """For each kind of kernel the best plan, a middling one and that with most sums in registers.
 
-    The default precision at every length, the others at some of each kind: compiling takes long.
+    The default precision at every length in the exhaustive run, else some of each kind: to find
+    plans takes long, and to compile them longer.
     """
     for precision, arch in offered(TENSOR):
-        for method in EVERY if precision == "3xfp16" else OF_EACH_KIND:
+        for method in EVERY if EXHAUSTIVE and precision == "3xfp16" else OF_EACH_KIND:
             for wide in {False, wide_fits(method.kind, method.length, method.length)}:
                 yield from kernels_of(precision, arch, method, wide=wide)
 

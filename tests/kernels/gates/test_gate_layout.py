@@ -21,7 +21,7 @@ from argand.gates.layout import (
     tile_columns,
 )
 
-from tests.covers import examples
+from tests.covers import covered, examples
 
 QUBITS = 20
 PLACEMENTS = {
@@ -36,15 +36,17 @@ def cases(kind: GateKind) -> Iterator[tuple[Tile, int]]:
     """Tiles of every width and placement of a kernel, random ones too, and their widths."""
     rng = np.random.default_rng(3)
     widths = {"fma": range(1, 8), "permute": range(1, 8), "mma": range(4, 8), "wgmma": (6, 7)}[kind]
-    for k in widths:
-        chosen = [make(k) for make in PLACEMENTS.values()]
-        chosen += [sorted(map(int, rng.permutation(QUBITS)[:k])) for _ in range(examples(10))]
-        for targets in chosen:
-            for item in (8, 16) if kind in ("fma", "permute") else (8,):
-                columns = 5 if kind == "wgmma" else (14 if item == 8 else 13) - 3 - k
-                threads = {"fma": 128, "permute": 128, "mma": 256, "wgmma": 2 << k}[kind]
-                free = tile_columns(QUBITS, targets, [], item)[:columns]
-                yield make_tile(kind, free, targets, item, threads), k
+    items = (8, 16) if kind in ("fma", "permute") else (8,)
+    every = list(product(widths, (*PLACEMENTS, *range(examples(10))), items))
+    for k, where, item in covered(every, lambda row: dict(enumerate(row))):
+        if isinstance(where, str):
+            targets = PLACEMENTS[where](k)
+        else:
+            targets = sorted(map(int, rng.permutation(QUBITS)[:k]))
+        columns = 5 if kind == "wgmma" else (14 if item == 8 else 13) - 3 - k
+        threads = {"fma": 128, "permute": 128, "mma": 256, "wgmma": 2 << k}[kind]
+        free = tile_columns(QUBITS, targets, [], item)[:columns]
+        yield make_tile(kind, free, targets, item, threads), k
 
 
 def combine(masks: list[int], number: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,12 @@ from argand.gemm.sm80_plan import (
 from argand.gemm.sm80_tiles import candidates
 from argand.runtime.plan import PlanError
 
+from tests.covers import covered
 from tests.kernels.compiled import ARCHS, LAYOUTS, refused
 from tests.kernels.precisions import SCALED, TENSOR
+
+FORMS = list(product([(1, 1), (16, 100_000), (4096, 4096), (1, 70_000)], (1, 2), LAYOUTS))
+"""Rows and columns, numbers a copy, and which operands are k-major."""
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
@@ -28,14 +33,12 @@ from tests.kernels.precisions import SCALED, TENSOR
 def test_every_architecture_has_a_plan(arch_row: Arch, precision: str) -> None:
     if refused(precision, arch_row):
         return
-    for m, n in ((1, 1), (16, 100_000), (4096, 4096), (1, 70_000)):
-        for vector in (1, 2):
-            for a_k_major, b_k_major in LAYOUTS:
-                plan = plan_gemm(
-                    PRECISIONS[precision], arch_row, batch=3, m=m, n=n, k=64, sm_count=108,
-                    a_k_major=a_k_major, b_k_major=b_k_major, vector=vector,
-                )  # fmt: skip
-                assert plan.shared_bytes <= arch_row.shared_bytes
+    for (m, n), vector, (a_k_major, b_k_major) in covered(FORMS, lambda row: dict(enumerate(row))):
+        plan = plan_gemm(
+            PRECISIONS[precision], arch_row, batch=3, m=m, n=n, k=64, sm_count=108,
+            a_k_major=a_k_major, b_k_major=b_k_major, vector=vector,
+        )  # fmt: skip
+        assert plan.shared_bytes <= arch_row.shared_bytes
 
 
 @pytest.mark.parametrize("precision", TENSOR)

@@ -20,6 +20,7 @@ from argand.gemm.candidates import (
 from argand.gemm.sizes import GemmSizes
 from argand.runtime import tuned_plans
 
+from tests.covers import covered, fields_of
 from tests.kernels.gemm.tuning_cases import CHOICE, DEVICE, HOPPER, SIZES, TF32, A, B, card
 
 pytestmark = pytest.mark.usefixtures("card_without_tables")
@@ -77,7 +78,10 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     row = PRECISIONS[precision]
     sizes = GemmSizes(1, 16, 16, 100_000)
     posed = row, HOPPER, sizes, A, B
-    for choice in (*candidates(*posed), *unscaled_candidates(*posed)):
+    every = [*candidates(*posed), *unscaled_candidates(*posed)]
+    for choice in covered(
+        every, lambda one: fields_of(one) | fields_of(one.plan or {}), strength=1
+    ):
         tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
         assert tuning.lookup(row, sizes, A, B, DEVICE) == choice
 

@@ -21,6 +21,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.rounding import scale_exponents, split
 from argand.runtime.plan import TARGET, PlanError
 
+from tests.covers import examples
 from tests.kernels.gemm.product_cases import normal
 from tests.kernels.precisions import TENSOR, UNSCALED
 from workflow.accuracy import bounds
@@ -47,7 +48,7 @@ def test_the_estimates_decide(precision: str) -> None:
     row = PRECISIONS[precision]
     assert row.product_without_scales is not None
     seen = set()
-    for sizes in [*drawn(np.random.default_rng(31), 60), GemmSizes(1, 8192, 8192, 8192)]:
+    for sizes in [*drawn(np.random.default_rng(31), examples(100)), GemmSizes(1, 8192, 8192, 8192)]:
         found = choose(row, HOPPER, SM_COUNT, sizes, A, B)
         own = fastest(row, candidates(row, HOPPER, sizes, A, B), sizes)
         plain = row.product_without_scales

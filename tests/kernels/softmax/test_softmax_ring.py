@@ -16,6 +16,7 @@ from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import CLUSTER_SM, SoftmaxForm, vector_for
 from argand.softmax.source import kernel_name, softmax_source
 
+from tests.covers import covered
 from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean
 
 ARCH = ARCHS["sm_90a"]
@@ -36,8 +37,9 @@ def form_of(
 
 def rings() -> Iterator[Candidate]:
     """With the most values a thread that each number of threads may have."""
-    for arch, operation, (precision, kind, output), edges, blocks in product(
-        RING_ARCHS, OPERATIONS, PAIRS, (False, True), (1, 33)
+    every = list(product(RING_ARCHS, OPERATIONS, PAIRS, (False, True), (1, 33)))
+    for arch, operation, (precision, kind, output), edges, blocks in covered(
+        every, lambda row: dict(enumerate(row))
     ):
         form = form_of(operation, kind, output, edges=edges, precision=precision)
         plans = [

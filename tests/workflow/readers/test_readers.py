@@ -22,6 +22,7 @@ def test_every_format_has_a_reader() -> None:
     assert {HDF5, *READERS} == set(FORMATS)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("by_time", [True, False])
 @pytest.mark.parametrize("windows", [True, False])
 @pytest.mark.parametrize("kind", ["c8", "f8", "i4"])
