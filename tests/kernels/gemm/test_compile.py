@@ -64,13 +64,13 @@ def test_both_ends_of_the_families_are_compiled_for() -> None:
 
 # The largest tile takes the most registers, so it alone is compiled in every layout, and kernels
 # that find the absmax at the widest copies alone, which hold most in registers. It compiles longest
-# too, so it comes last: a cover takes the first of equals.
+# too, so it comes last and small ones first: a cover takes the first of equals.
 def gemm_tiles() -> Iterator[Candidate]:
     for precision, arch in offered(TENSOR):
         row = PRECISIONS[precision]
         largest, *others = candidates(row, arch)
         plans = []
-        for tile in others:
+        for tile in sorted(others, key=lambda one: one.block_m * one.block_n):
             plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
         plans += [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
         if row.scaled:
@@ -78,7 +78,11 @@ def gemm_tiles() -> Iterator[Candidate]:
                 replace(plan, finds_absmax=True, stages=2) for plan in plans if plan.vector == 2
             ]
         for one in chain.from_iterable(in_slices(plan, row, arch) for plan in plans):
-            traits = (("in slices", one.split_k_slices > 1),)
+            is_largest = (one.block_m, one.block_n) == (largest.block_m, largest.block_n)
+            traits = (
+                ("in slices", one.split_k_slices > 1),
+                ("accumulators", (is_largest, is_largest and (row.scaled, row.terms))),
+            )
             yield Candidate(precision, arch, one, traits=traits)
 
 
