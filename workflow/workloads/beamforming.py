@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from argand import Device, Precision
+from argand.beam_power.problem import DETECTIONS
 from argand.gemm.problem import gemm_problem
 from pydantic import Field, model_validator
 
@@ -127,6 +128,7 @@ class Beamforming(Workload):
     }  # fmt: skip
     common: ClassVar[Mapping[str, Any]] = {"beams": 64, "antennas": 96, "samples": 1024}
     splits: ClassVar[tuple[str, ...]] = ("frequency", "time")
+    variants: ClassVar[tuple[str, ...]] = DETECTIONS
     case: BeamformingCase
 
     def __new__(cls, name: str, case: BeamformingCase, seed: int) -> Beamforming:
@@ -144,6 +146,14 @@ class Beamforming(Workload):
             "channels": int(rng.integers(1, 3)), "beams": log_uniform(rng, 4, 32),
             "antennas": log_uniform(rng, 4, 128), "samples": log_uniform(rng, 8, 64),
         }  # fmt: skip
+
+    @classmethod
+    def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
+        """See `Workload.drawn_variant`."""
+        case, integrate = cls.drawn(rng), log_uniform(rng, 1, 16)
+        bins = max(1, case["samples"] // integrate)
+        case |= {"samples": bins * integrate, "detect": variant, "integrate": integrate}
+        return case | ({"polarizations": 2} if variant == "stokes" else {})
 
     def frequencies_hz(self) -> Array:
         """(channels,) centres of the channels."""
