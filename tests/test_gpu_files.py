@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(HAS_GPU, reason="they are collected with all oth
 
 
 def collected(root: Path, *given: str) -> str:
-    """What a collection without errors says."""
+    """The output of a collection without errors."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "--assert=plain",
          "-p", "no:cacheprovider", *given],

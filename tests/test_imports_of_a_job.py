@@ -1,4 +1,4 @@
-"""What a process of the workflow imports: it starts fifty times in the default study."""
+"""Imports of a process of the workflow, which starts fifty times in the default study."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS = (
     ("list(workflow.workloads.KINDS)", "matplotlib"),
     ("list(workflow.workloads.KINDS)", "qiskit"),
 )
-"""What one process does, step by step, and what it has not imported after each."""
+"""Steps of one process, and the modules that it has not imported after each."""
 
 
 def test_not_what_it_does_not_need(root: Path) -> None:

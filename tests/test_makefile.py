@@ -1,4 +1,4 @@
-"""What the Makefile would run."""
+"""Commands that the Makefile would run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for the repository's own files."""
+"""Rules of the repository's own files."""
 
 from __future__ import annotations
 

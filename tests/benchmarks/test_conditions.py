@@ -1,4 +1,4 @@
-"""What stands beside a row: clock, power and temperature, from a stand-in for NVML."""
+"""Readings beside a row: clock, power and temperature, from a stand-in for NVML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workflow.nvml import NvmlAbsentError
 
 
 class NVMLError(Exception):
-    """What pynvml raises."""
+    """A stand-in for pynvml's error."""
 
 
 class Nvml:

@@ -1,4 +1,4 @@
-"""What the sanitizer is given of exact products and of systems, on the CPU: all of it is right."""
+"""The sanitizer's exact products and systems, on the CPU: all of them are right."""
 
 from __future__ import annotations
 

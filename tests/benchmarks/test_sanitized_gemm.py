@@ -1,4 +1,4 @@
-"""What the sanitizer is given, on the CPU: every call is right and every kind of call is there."""
+"""The sanitizer's products, on the CPU: every call is right and every kind of call is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sanitizer is given of softmax, on the CPU: every rounding is there and right."""
+"""The sanitizer's calls of softmax, on the CPU: every rounding is there and right."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_threads_get_the_same_bits(rng: np.random.Generator, name: str) -> None:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_calls_hold_no_memory(rng: np.random.Generator, name: str) -> None:
-    """What is kept of calls of one form does not grow with their number."""
+    """The memory kept of calls of one form does not grow with their number."""
     call, x, some = OPERATIONS[name], operand(rng, 8), examples(100)
 
     def held() -> int:

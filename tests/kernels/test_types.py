@@ -1,4 +1,4 @@
-"""What type checkers say of calls: results have the library of their operands."""
+"""Types of calls, as type checkers see them: results have the library of their operands."""
 
 from __future__ import annotations
 

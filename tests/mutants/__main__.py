@@ -16,9 +16,9 @@ from tests.mutants.mutations import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
 _LONGEST_S = 1200
-"""What takes longer has been caught: some mutations never end."""
+"""Tests that take longer have caught the mutation: some never end."""
 _PASSED, _FAILED = 0, 1
-"""What pytest returns; anything else says nothing about the mutation."""
+"""Pytest's statuses; any other says nothing about the mutation."""
 
 
 class CannotRunError(RuntimeError):

@@ -134,7 +134,7 @@ class MiniSlurm:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What a user of the cluster has in the environment, besides this process's own."""
+        """The environment of a user of the cluster, besides this process's own."""
         return {
             **os.environ,
             "SLURM_CONF": str(self.folder / "slurm.conf"),
@@ -204,7 +204,7 @@ class MiniSlurm:
         wait_for("both nodes are idle", lambda: self.idle() == set(NODES), 120)
 
     def call(self, *command: str) -> str:
-        """What one of Slurm's commands prints."""
+        """The output of one of Slurm's commands."""
         done = subprocess.run(
             command, env=self.environ, capture_output=True, text=True, check=False, timeout=30
         )

@@ -1,4 +1,4 @@
-"""What somebody may put under a name that a file is to have."""
+"""Things that somebody may put under a name that a file is to have."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ workloads:
 TABLES = "results/tables/performance.csv"
 """A target of Snakemake's that needs every step but those of products and figures."""
 MEASURED = ("results/records/growth.json",)
-"""What a run measures of the device, whatever its workloads are."""
+"""Files that a run measures of the device, whatever its workloads are."""
 QUICK = """
 import sys
 if ".run." in " ".join(sys.orig_argv):

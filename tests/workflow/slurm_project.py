@@ -115,7 +115,7 @@ class Project:
             return repeatable(csv.DictReader(file))
 
     def seen(self) -> list[dict[str, Any]]:
-        """What each GPU job said when it asked a stand-in for its device."""
+        """Lines that GPU jobs wrote when they asked a stand-in for their device."""
         file = self.folder / "seen.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()]
 

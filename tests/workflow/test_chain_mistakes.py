@@ -95,7 +95,7 @@ def test_circles_through_operands() -> None:
 
 
 def test_a_mistake_at_the_beginning_is_said_once() -> None:
-    """What follows from it has no size, and no line of its own."""
+    """The workloads that follow from it have no size, and no line of their own."""
     wrong = {**CHAIN["spectra"], "axis": "nothing"}
     with pytest.raises(StudyError) as raised:
         check_study(study_of({**CHAIN, "spectra": wrong}))

@@ -1,4 +1,4 @@
-"""What ``argand run`` and ``argand report`` have Snakemake do, without running it."""
+"""Commands that ``argand run`` and ``argand report`` give to Snakemake, without running it."""
 
 from __future__ import annotations
 

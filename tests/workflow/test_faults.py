@@ -1,4 +1,4 @@
-"""What breaks while a job writes: a full disk, a scheduler's SIGTERM, a kill."""
+"""Faults while a job writes: a full disk, a scheduler's SIGTERM, a kill."""
 
 from __future__ import annotations
 

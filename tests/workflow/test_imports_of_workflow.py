@@ -27,7 +27,7 @@ NEVER = {
 }
 """By package the packages that none of its modules may import, not even in a function."""
 ABOVE = {"tools", "benchmarks"}
-"""What uses workflow and argand, and is used by neither, but for the peers."""
+"""Packages that use workflow and argand, and are used by neither, but for the peers."""
 
 
 @cache
@@ -78,7 +78,7 @@ def test_nothing_imports_tools_or_benchmarks_but_peers() -> None:
 
 
 def test_benchmarks_import_no_tools() -> None:
-    """What both need lies with the benchmarks, as `benchmarks.harness.recorded` does."""
+    """Code that both need lies with the benchmarks, as `benchmarks.harness.recorded` does."""
     folder = ROOT.parent / "benchmarks"
     assert upwards(folder, {"tools"}) == []
     assert upwards(folder.with_name("tools"), {"benchmarks"}) != []

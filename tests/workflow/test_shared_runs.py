@@ -1,4 +1,4 @@
-"""What the tests of one session share."""
+"""Runs that the tests of one session share."""
 
 from __future__ import annotations
 

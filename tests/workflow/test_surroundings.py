@@ -1,4 +1,4 @@
-"""What is seen of a machine while something is timed, from files and readings of its own."""
+"""Readings of a machine while something is timed, from files and readings of its own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_region_is_watched() -> None:
 
 
 class Nvml:
-    """What the module pynvml has of it."""
+    """A stand-in for the part of pynvml that is read."""
 
     NVML_CLOCK_SM = 1
 

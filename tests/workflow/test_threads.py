@@ -126,7 +126,7 @@ def test_threads_of_blas_rest_after_a_product(
 
 
 class UnknownBlas:
-    """What threadpoolctl answers of libraries that it does not know."""
+    """A stand-in for threadpoolctl's answer on libraries that it does not know."""
 
     def get_original_num_threads(self) -> dict[str, int | None]:
         return {"blas": None}

@@ -41,7 +41,7 @@ def best(length: int, precision: str = "3xfp16", *, wide: bool = False) -> Plan:
 def test_what_ran_decides(
     rng: np.random.Generator, plan: Plan | None, length: int, coarse: bool, precision: str
 ) -> None:
-    """What is off by 1e-4 is a product of tf32's, fp16's or bf16's, and nothing of fp32's."""
+    """A result off by 1e-4 is a product of tf32's, fp16's or bf16's, and nothing of fp32's."""
     x = (rng.standard_normal((2, length)) + 1j * rng.standard_normal((2, length))).astype(
         np.complex64
     )

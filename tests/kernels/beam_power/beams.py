@@ -46,7 +46,7 @@ class Beams:
         return np.stack([i, q, cross.real, cross.imag], axis=-3)
 
     def allowed(self, precision: str, backend: str) -> Array:
-        """What a power may be off by (`workflow.accuracy.beam_power_bounds`)."""
+        """The bound of a power's error (`workflow.accuracy.beam_power_bounds`)."""
         problem, row = self.problem(precision), row_of(precision)
         w, x = as_complex(self.weights), as_complex(self.samples)
         held = detected(problem, w, x, row)

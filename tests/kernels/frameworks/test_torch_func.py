@@ -79,7 +79,7 @@ def test_calls_are_transformed_as_torchs_own(name: str, transform: str, device: 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", CALLS)
 def test_dual_tensors(name: str, device: str) -> None:
-    """Also of calls whose form the call cache keeps from plain tensors."""
+    """Calls whose form the call cache keeps from plain tensors are among them."""
     ours, theirs, shapes = CALLS[name]
     given = tuple(drawn(*shape, device=device) for shape in shapes)
     for _ in range(3):

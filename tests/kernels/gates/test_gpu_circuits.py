@@ -43,7 +43,7 @@ def test_a_circuit_is_its_gates(
 def test_long_circuits_lose_no_more_than_fp32(
     cp: Any, rng: np.random.Generator, precision: str
 ) -> None:
-    """What is lost in one direction adds up: the norm says so, and the error beside fp32's."""
+    """Losses in one direction add up: the norm says so, and the error beside fp32's."""
     qubits, count, width = 18, 48, 6 if precision == "3xtf32" else 7
     gates = [
         Gate(random_unitary(rng, width), tuple(map(int, rng.permutation(qubits)[:width])))

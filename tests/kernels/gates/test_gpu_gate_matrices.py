@@ -52,7 +52,7 @@ def test_sparse_matrices_are_products(cp: Any, rng: np.random.Generator, width: 
 
 
 def test_the_matrix_may_change_between_calls(cp: Any, rng: np.random.Generator) -> None:
-    """Also where several calls became one graph, and without waiting for the matrix."""
+    """This holds where several calls became one graph, and without waiting for the matrix."""
     held = cp.empty((32, 32), cp.complex64)
     state, expected = (cp.asarray(random_state(rng, QUBITS).astype("complex64")) for _ in range(2))
     expected[...] = state

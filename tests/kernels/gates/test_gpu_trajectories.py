@@ -39,7 +39,7 @@ def circuit(rng: np.random.Generator, qubits: int, widest: int) -> list[Gate]:
 def test_trajectories_are_those_of_the_cpu(
     cp: Any, rng: np.random.Generator, precision: str, qubits: int, widest: int
 ) -> None:
-    """Also states that no block holds, and gates of more targets than a thread's registers.
+    """Cases: states that no block holds, gates of more targets than a thread's registers.
 
     Each gate and channel rounds 2^widest sums of each part; a norm divides both.
     """

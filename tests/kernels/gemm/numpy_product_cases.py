@@ -1,4 +1,4 @@
-"""What tests of the CPU's products share: operands, and the comparison with fp64."""
+"""Operands that tests of the CPU's products share, and the comparison with fp64."""
 
 import numpy as np
 from argand import PRECISIONS, gemm

@@ -1,4 +1,4 @@
-"""What tests of GPU products share: cases, and the CPU model and fp64 as references.
+"""Cases that tests of GPU products share, with the CPU model and fp64 as references.
 
 Tolerance. Both sides multiply the same rounded operands, so they differ only by how 2 k products of
 real numbers are summed in fp32: by at most (2 k + 16) u |A||B| each, u = 2^-24 where sums are
@@ -142,7 +142,7 @@ def long_operands(rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
 
 
 def promoted_error(k: int, plan: WgmmaPlan, precision: Precision) -> float:
-    """What `relative_error` is at most of sums that a plan promotes from wgmma.
+    """The largest `relative_error` of sums that a plan promotes from wgmma.
 
     Of normal numbers, in units of u = 2^-24. A slice adds large products n times, each time to 1/n
     more of them (small ones come before, and lose nothing in comparison). Each sum is cut by at

@@ -1,4 +1,4 @@
-"""What launches of products are called, and the families of kernels that may be asked for."""
+"""Names of launches of products, and the families of kernels that may be asked for."""
 
 from __future__ import annotations
 

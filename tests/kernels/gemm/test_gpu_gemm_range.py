@@ -146,7 +146,7 @@ def test_same_call_same_bits(cp: Any, rng: np.random.Generator, precision: str) 
 @pytest.mark.parametrize("k", [512, 6000])
 @pytest.mark.parametrize("precision", SPLIT)
 def test_totals_beyond_fp32_are_infinite(cp: Any, precision: str, k: int) -> None:
-    """Also those that spill, of the longer k."""
+    """Plans that spill accumulators, of the longer k, are among them."""
     a, b = (cp.full(shape, 2.0**100, np.complex64) for shape in ((200, k), (k, 300)))
     for choice in first_choices(cp, precision, GemmSizes(1, 200, 300, k)):
         with overridden(choice):

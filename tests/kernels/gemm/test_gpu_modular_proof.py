@@ -163,7 +163,7 @@ def test_a_fault_of_b_is_caught_in_columns_of_a_result_that_is_stored_by_columns
 def test_calls_that_repeat_are_checked_with_other_numbers(
     cp: Any, rng: np.random.Generator
 ) -> None:
-    """Also those that launch a graph, whose addresses stay."""
+    """Calls that launch a graph, whose addresses stay, are among them."""
     a, b = numbers(rng, 70, 80, dtype="complex64"), numbers(rng, 80, 60, dtype="complex64")
     left, right = cp.asarray(a), cp.asarray(b)
     expected = gemm(a, b, precision="7xint8")

@@ -173,7 +173,7 @@ def test_places_and_strides_of_sliced_products(
 def test_slices_have_scales_of_their_own(
     cp: Any, rng: np.random.Generator, precision: str, slices: int
 ) -> None:
-    """What is small beside the largest of its line, but not in its slice, keeps all its bits."""
+    """Numbers that are small in their line, but not in their slice, keep all their bits."""
     k, part = 512, 512 // slices
     a, b = normal(rng, 40, k), normal(rng, k, 30)
     a[:, :part] *= np.float32(2.0**60)

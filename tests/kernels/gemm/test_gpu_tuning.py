@@ -37,7 +37,7 @@ def forget_choices() -> None:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[GemmChoice | None]:
-    """What the table said to each product that was planned from now on."""
+    """The table's answers to the products that are planned from now on."""
     found: list[GemmChoice | None] = []
     lookup = tuning.lookup
 

@@ -93,7 +93,7 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
 @pytest.mark.parametrize("precision", SCALED)
 @pytest.mark.parametrize("k", [1, 5, 60])
 def test_blocks_find_the_absmax_of_a_short_k_at_every_tile(precision: str, k: int) -> None:
-    """Also of tiles whose accumulators take more stages than so short a k."""
+    """Tiles whose accumulators take more stages than so short a k are among them."""
     row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
     for tile in candidates(row, arch):
         for slices in SPLIT_K_SLICES:

@@ -57,7 +57,7 @@ def test_units(plan: WgmmaPlan, rows: int, columns: int, k: int, batches: int, b
 
 
 class Loading:
-    """What one block loads: (wave, panel, k-block), tile after tile, and how far it is."""
+    """One block's loads: (wave, panel, k-block), tile after tile, and how far it is."""
 
     def __init__(
         self, block: int, tiles: Tiles, division: TileDivision, k_tiles: int, of_chunk: int

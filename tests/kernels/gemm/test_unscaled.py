@@ -96,7 +96,7 @@ def test_names_say_where_it_is_computed(precision: str) -> None:
 
 @pytest.mark.parametrize("precision", UNSCALED)
 def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) -> None:
-    """And are as close elsewhere: with ties, and lines that spread beyond the full range.
+    """Elsewhere they are as close: with ties, and lines that spread beyond the full range.
 
     Where terms are not normal numbers scales lose up to the floor (`suspects._kept`).
     """
@@ -168,7 +168,7 @@ def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
 
 @pytest.mark.parametrize("precision", UNSCALED)
 def test_slices_that_scale_themselves_are_verified(precision: str) -> None:
-    """What is small beside the largest of its line, but not in its slice, stays."""
+    """Numbers that are small in their line, but not in their slice, stay."""
     row, rng = PRECISIONS[precision], np.random.default_rng(8)
     a, b = operands(rng, "results of what scales flush")
     result = gemm(a[:, :45], b[:45], precision=row) + gemm(a[:, 45:], b[45:], precision=row)

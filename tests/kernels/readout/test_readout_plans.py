@@ -1,4 +1,4 @@
-"""What the kernels of readout are given, as NumPy reads it, and that they compile. Needs no GPU."""
+"""Arguments of readout's kernels, as NumPy reads them; the kernels compile. Needs no GPU."""
 
 from __future__ import annotations
 

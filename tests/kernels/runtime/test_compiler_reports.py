@@ -1,4 +1,4 @@
-"""What the compiler reports of kernels: registers, spills, warnings."""
+"""The compiler's reports on kernels: registers, spills, warnings."""
 
 from __future__ import annotations
 

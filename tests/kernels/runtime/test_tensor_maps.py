@@ -36,7 +36,7 @@ class Driver:
 
 
 class Error(int):
-    """What the driver says."""
+    """The driver's answer."""
 
     name = "CUDA_ERROR"
 

@@ -1,4 +1,4 @@
-"""What a measurement does with its calls, and the ceilings it is held against."""
+"""Measurements: how they call, and the ceilings that they are held against."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory a softmax takes on the CPU beside its input."""
+"""Memory that a softmax takes on the CPU beside its input."""
 
 from __future__ import annotations
 

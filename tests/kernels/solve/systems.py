@@ -54,7 +54,7 @@ def backward_error(a: Any, x: Any, b: Any) -> float:
 
 
 def bound(n: int, dtype: str) -> float:
-    """What the backward error of a solution is at most.
+    """The largest backward error that a solution may have.
 
     The call accepts 4 sqrt(n) u in the residual that it computes in fp64. That one errs by
     gamma_(n + 3), twice for complex numbers, of |A| |x| + |b| (Higham, Accuracy and Stability,

@@ -116,7 +116,7 @@ def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Arra
 @pytest.mark.parametrize("kernel", ["Ampere", "Hopper", "wgmma"])
 @pytest.mark.parametrize("name", SPLIT)
 def test_split_sums_are_within_what_is_probable(name: str, kernel: str) -> None:
-    """Also of those that are computed without scales, in a format of shorter instructions."""
+    """Sums without scales, in a format of shorter instructions, are among them."""
     rng, precision = np.random.default_rng(17), PRECISIONS[name]
     shares = []
     for computed in filter(None, (precision, precision.without_scales)):

@@ -1,4 +1,4 @@
-"""What verified proves: results that are far off never pass, and where nothing can be proved it is
+"""Verdicts as proofs: results that are far off never pass, and where nothing can be proved it is
 said. Each case passed before there were probabilistic bounds."""
 
 from __future__ import annotations

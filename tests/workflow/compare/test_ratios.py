@@ -12,7 +12,7 @@ KEY = ("w", "argand", "fp32", "")
 
 
 def measured(rng: np.random.Generator, calls: int, median: float, spread: float) -> Times:
-    """What a run records of calls whose logarithms are normal."""
+    """Records of calls whose logarithms are normal."""
     drawn = median * np.exp(spread * rng.standard_normal(calls))
     p20, p50, p80 = map(float, np.quantile(drawn, [0.2, 0.5, 0.8]))
     return Times(p20=p20, p50=p50, p80=p80, iterations=calls)

@@ -21,7 +21,7 @@ NINE = range(9)
 
 
 def error_of(folder: Path, text: str) -> str:
-    """What is wrong with a study of this text."""
+    """The mistakes of a study of this text."""
     path = folder / "study.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(StudyError) as error:

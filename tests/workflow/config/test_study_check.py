@@ -1,4 +1,4 @@
-"""What is wrong with a study outside its config: files, upstream workloads, the device."""
+"""Mistakes of a study outside its config: files, upstream workloads, the device."""
 
 import re
 
@@ -21,7 +21,7 @@ def toy(monkeypatch):
 
 
 def keys(mistakes: list[str]) -> list[str]:
-    """What each mistake is about."""
+    """The subject of each mistake."""
     return [re.split("[: ]", text)[0] for text in mistakes]
 
 

@@ -26,7 +26,7 @@ TEXT = "! two ports\n# GHZ S RI R 50\n" + "".join(
 
 
 class Network:
-    """What is called of the package."""
+    """A stand-in for the part of the package that is called."""
 
     def __init__(self, path: str) -> None:
         if "RI" not in Path(path).read_text():

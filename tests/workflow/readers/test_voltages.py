@@ -21,7 +21,7 @@ from workflow.config.loading import load_study
 
 
 class Stream:
-    """What baseband's stream readers are, as far as they are used."""
+    """A stand-in for baseband's stream readers, as far as they are used."""
 
     shape = (6, 2, 3)
     complex_data = True

@@ -45,7 +45,7 @@ if ".run." in " ".join(sys.orig_argv):
 
 
 def failed_answers(results: Path) -> dict[str, str]:
-    """What the red rows of the answer say, by workload."""
+    """The text of the answer's red rows, by workload."""
     page = (results / "answer.html").read_text()
     answers = page.split("<section>")[1]
     rows = re.findall(r'<tr class="failed">(.*?)</tr>', answers)

@@ -116,7 +116,7 @@ def machine(root: Path, tmp_path: Path) -> Machine:
 
 
 def test_gpu_jobs_run_together_each_with_its_own_device(machine: Machine) -> None:
-    """And Snakemake looks for jobs only when one has ended."""
+    """Snakemake looks for jobs only when one has ended."""
     (machine.folder / "sitecustomize.py").write_text(MACHINE + QUICK + TIMERS)
     done = machine.run(TABLES)
     assert done.returncode == 0, done.stderr

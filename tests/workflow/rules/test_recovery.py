@@ -39,7 +39,7 @@ def project_in(root: Path, folder: Path) -> Project:
 
 
 def ran(project: Project, status: int = 0) -> str:
-    """What Snakemake says of a run to the tables."""
+    """Snakemake's words on a run to the tables."""
     return project.run(*TARGETS, status=status)
 
 

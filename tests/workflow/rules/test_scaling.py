@@ -43,7 +43,7 @@ def test_a_summary_of_leases() -> None:
 
 
 def forked(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-    """What ``python -m snakemake`` of the command does, faster."""
+    """Do as ``python -m snakemake`` of the command does, faster."""
     return run_snakemake(command[3:], Path.cwd())
 
 

@@ -1,4 +1,4 @@
-"""What changes outside a study makes Snakemake do again what depends on it, and no more."""
+"""Changes outside a study make Snakemake do again what depends on them, and no more."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BELL = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0]; cx q[0], q[1];'
 
 
 def planned(project: Project, *flags: str) -> set[str]:
-    """What a dry run would do, as "rule workload"."""
+    """The steps that a dry run would do, as "rule workload"."""
     said = project.run("--dry-run", *flags)
     lines = [
         line.split("would do", 1)[1].split() for line in said.splitlines() if "would do" in line

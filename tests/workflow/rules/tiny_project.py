@@ -13,7 +13,7 @@ from snakemake_forks import run_snakemake
 from tests.covers import EXHAUSTIVE
 
 TARGETS = () if EXHAUSTIVE else (TABLES,)
-"""What runs that are disturbed are to make: everything, or all that their tables need."""
+"""Targets of runs that are disturbed: everything, or all that their tables need."""
 
 
 class Project:

@@ -1,4 +1,4 @@
-"""What a study takes of disk, memory and time, known before its first job."""
+"""Disk, memory and time that a study takes, known before its first job."""
 
 from __future__ import annotations
 

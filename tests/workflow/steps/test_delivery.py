@@ -156,7 +156,7 @@ def slowing(rng: random.Random) -> Takes:
 
 
 def delivered(times: Mapping[str, float], takes: Takes) -> str:
-    """What `auto` takes where the precisions' calls take so long on a machine."""
+    """The precision that `auto` takes where the precisions' calls take so long on a machine."""
     now = [0.0]
 
     def call(seconds: float) -> Callable[[], None]:

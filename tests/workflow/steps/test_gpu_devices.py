@@ -79,7 +79,7 @@ class FakeNvml(ModuleType):
     """As much of pynvml as is used: three GPUs, the second closed to this process."""
 
     class NVMLError(Exception):
-        """What pynvml raises."""
+        """A stand-in for pynvml's error."""
 
     def __init__(self, *, answers: bool = True) -> None:
         super().__init__("pynvml")

@@ -82,7 +82,7 @@ def taken(process: subprocess.Popen[str]) -> tuple[float, list[str]]:
 
 
 def waits(process: subprocess.Popen[str]) -> str:
-    """What a process says when it waits for the first time; it says so after a second."""
+    """A process's words when it waits for the first time; it says so after a second."""
     assert process.stderr is not None
     line = process.stderr.readline()
     assert line.startswith("waiting for"), line + process.stderr.read()

@@ -25,7 +25,7 @@ from workflow.steps.lease_log import leases
 
 UUIDS = ("GPU-00112233-4455-6677-8899-aabbccddeeff", "GPU-ffeeddcc-bbaa-9988-7766-554433221100")
 freed: list[str] = []
-"""What was visible when the memory of a device was freed."""
+"""Devices that were visible when the memory of one was freed."""
 OF_CUDA = {"__module__": "cupy_backends.cuda.api.runtime"}
 Lost = type("CUDARuntimeError", (RuntimeError,), OF_CUDA)
 LOG = logging.getLogger("argand.test_job_device")

@@ -1,4 +1,4 @@
-"""What jobs ask a scheduler for: sizes known before anything is staged, and what follows."""
+"""Requests of jobs to a scheduler: sizes known before anything is staged, and what follows."""
 
 from __future__ import annotations
 

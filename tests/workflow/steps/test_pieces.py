@@ -1,4 +1,4 @@
-"""What is larger than memory is verified and delivered in pieces: same verdicts and products."""
+"""Data larger than memory are verified and delivered in pieces: same verdicts and products."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_host_memory_holds_a_fixed_number_of_chunks(device: Device, tmp_path: Pa
 
 
 def test_what_was_written_before_a_full_device_stays(tmp_path: Path) -> None:
-    """Also what is still to be written then: the writer is slower than all else."""
+    """Chunks still to be written count too: the writer is slower than all else."""
     slow = Slow(tmp_path / "x.h5", 12)
     computed, written = slow.compute, slow.write
 

@@ -28,7 +28,7 @@ def read(path: Path, name: str = "/x", **keys: Any) -> npt.NDArray[Any]:
 
 
 def refused(path: Path, name: str = "/x", **keys: Any) -> str:
-    """What both the check of the headers and the reading say."""
+    """The message that both the check of the headers and the reading give."""
     source = OneInput(file=path, x=name, **keys)
     with pytest.raises(InputError) as described:
         describe_operand(source, Operand("x", AXES))
@@ -39,7 +39,7 @@ def refused(path: Path, name: str = "/x", **keys: Any) -> str:
 
 
 def not_read(path: Path, **keys: Any) -> str:
-    """What reading says of a file whose headers are right."""
+    """The message that reading gives of a file whose headers are right."""
     with pytest.raises(InputError) as raised:
         read(path, **keys)
     return str(raised.value)

@@ -51,7 +51,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch, memory: int) -> list[int]:
 def test_any_order_is_staged_as_the_operand_has_it(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, memory: int | None
 ) -> None:
-    """Also in pieces, where the whole does not fit into memory."""
+    """This holds in pieces too, where the whole does not fit into memory."""
     with h5py.File(file, "a") as held:
         volt = held["volt"][...]
         chunks = tuple(min(2, SHAPE[place]) for place in order)

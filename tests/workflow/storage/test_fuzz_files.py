@@ -39,7 +39,7 @@ class OneInput(FileInput):
 
 
 def attempt(path: Path, name: Any, **keys: Any) -> str:
-    """What comes of a file: "read", or "refused" by InputErrors with a message."""
+    """The fate of a file: "read", or "refused" by InputErrors with a message."""
     source = OneInput(file=path, x=name, **keys)
     message = []
     for read in (describe_operand, read_operand):

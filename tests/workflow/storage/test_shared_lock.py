@@ -182,7 +182,7 @@ def test_anyone_may_take_it_whatever_the_umask(path: Path) -> None:
 
 
 def as_user(number: int, what: Callable[[], bool]) -> bool:
-    """What a function says in a process of another user."""
+    """A function's answer in a process of another user."""
     child = os.fork()
     if not child:
         os.setgid(number)

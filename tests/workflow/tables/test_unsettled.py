@@ -1,4 +1,4 @@
-"""What is said once of times that did not settle."""
+"""Times that did not settle are named once."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> StateAnswers:
 
 
 def computed(one: StateAnswers, precision: str = "fp64") -> tuple[Any, Any]:
-    """What is staged, with the passes that were computed, and the result."""
+    """The staged operands, with the passes that were computed, and the result."""
     staged = one.stage()
     ours = one.argand(staged, PRECISIONS[precision], cpu())
     result = ours.compute(ours.prepare(staged.operands))

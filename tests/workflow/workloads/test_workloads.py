@@ -1,4 +1,4 @@
-"""What holds for every kind: staging, all precisions, peers, products, pictures."""
+"""Every kind: staging, all precisions, peers, products, pictures."""
 
 import contextlib
 import json
