@@ -6,8 +6,8 @@ has the same flops, but its updates are w deep: every one writes the rest of the
 
 The exchanges of a panel are applied to all other columns at once, which reads and writes 2 n^2
 elements in all, as applying those of each half would, but from and to memory only once. On a GPU
-nothing of this waits for the host: pivots stay on the device, and whether a column had none is
-asked at the end.
+nothing of this waits for the host: pivots stay on the device, and whether a column lacked one is
+checked at the end.
 
 Costs of n = 32768, complex128, N moduli, w = 512, by flops and bytes (not measured):
 
@@ -57,7 +57,7 @@ class Factorization:
         self, lu: Any, library: Library, *, precision: str, block: int, panel: int
     ) -> None:
         self._lu, self._library, self._arrays = lu, library, library.arrays
-        #: That of the products.
+        #: Precision of the updates.
         self.precision = precision
         self._block, self._panel = block, panel
         #: Row ``order[i]`` of A is row i of L U; in the memory of the arrays.

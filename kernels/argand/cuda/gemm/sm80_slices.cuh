@@ -2,7 +2,8 @@
 // cluster (split-K), or both. Every block first adds what its groups of warps have, then sends each
 // part of the tile to the block that stores it, through distributed shared memory. The order of
 // additions is fixed, so results repeat bit for bit, and the product remains one launch. Where
-// clusters share a tile, each leaves its sum in memory, and the last one adds them.
+// several clusters share a tile, each stores its partial tile in global memory, and the last to
+// arrive reduces them.
 #pragma once
 #include "device/cluster.cuh"
 #include "sm80_epilogue.cuh"
@@ -14,7 +15,7 @@ struct SliceVectors {
     static constexpr int kGroup = kWarp * plan.warps_m * plan.warps_n;  // threads that hold a tile
     static constexpr int kColumns = plan.warp_n() / 8;
     static constexpr int kTile = plan.block_m * plan.block_n / 2;
-    // Of the part of a tile that one block of the cluster stores.
+    // Vectors that one block of the cluster stores.
     static constexpr int kPart = kTile / plan.split_k_slices;
     static_assert(kTile % plan.split_k_slices == 0, "blocks must store equal parts");
 
@@ -61,8 +62,8 @@ struct VectorSum {
     }
 };
 
-// Undoes the scales of a vector at this row and column of the tile. `a_absmax` and `b_absmax` begin
-// with the tile, of which `rows` and `columns` are inside the matrix.
+// Descales a vector at this row and column of the tile. `a_absmax` and `b_absmax` point to the
+// tile's first row and column; `rows` and `columns` of the tile are inside the matrix.
 template <GemmPlan plan>
 __device__ __forceinline__ float4 descale_vector(const float4& x, int2 place,
                                                  const uint32* a_absmax, const uint32* b_absmax,
@@ -78,12 +79,12 @@ __device__ __forceinline__ float4 descale_vector(const float4& x, int2 place,
             x.w * right.x * right.y};
 }
 
-// Adds what the clusters of a tile have stored of this block's part, and stores the results. The last
-// block to arrive does that, in the order of the clusters; until then `share` stores each one's.
+// Split-K across clusters: `share` stores the partial sums of this block's part of a tile in global
+// memory, and the last block to arrive reduces those of all clusters, in their order.
 template <GemmPlan plan>
 struct GridReduction {
     using Vectors = SliceVectors<plan>;
-    float4* part;  // of this block's part, that of the first cluster
+    float4* part;  // partial sums of this block's part by the first cluster
     uint32* arrived;
     int slice;
 
@@ -127,7 +128,7 @@ struct GridReduction {
 };
 
 // Reduces the accumulators of all slices and stores the results. `memory` is the shared memory of
-// the stages, of which none is read any more; `received` is memory for what other blocks send.
+// the stages, of which none is read any more; `received` takes the partial sums of other blocks.
 template <GemmPlan plan>
 __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
                                                  const Accumulators<plan>& accumulators,
@@ -166,7 +167,7 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
         }
     };
     const GridReduction<plan> grid(args, tile);
-    // Stores a sum of this block's part, or what other clusters are added to.
+    // Stores a result, or the partial sum that the last cluster to arrive reduces.
     auto finish = [&](const float4& x, int vector, int2 place) {
         if constexpr (plan.grid_split) {
             grid.share(vector, x);

@@ -19,8 +19,8 @@ struct FinishArguments {
 constexpr int kSide = 32, kMirrorThreads = 256, kGatherThreads = 128;
 
 // Writes the conjugate of a tile of the lower triangle where it belongs in the upper one, and makes
-// the diagonal real. A block has one tile of one of the squares along the diagonal; where no tile is
-// mirrored yet, there is one square.
+// the diagonal real. A block mirrors one tile of one square along the diagonal: the product's
+// epilogue has mirrored all tiles outside these squares, or one square is the whole matrix.
 template <typename Complex>
 __device__ __forceinline__ void mirror_tile(const FinishArguments& args) {
     __shared__ Complex tile[kSide][kSide + 1];
