@@ -70,8 +70,8 @@ def weight_error(precision: Precision, turns: float) -> float:
     In fp64 a phase of t turns is off by at most four roundings of t, on any device: of the position
     about the centre, of f / c, of their product and of the sum over x, y, z. Reduced to half a turn
     it is rounded to fp32 and to radians: on the CPU by at most 2^-23 and the cosine by two units in
-    the last place, 2^-23 together. The kernel's sums are rounded to `TURN` three times, a phase in
-    half turns to 2^-25, and ``sincospif`` errs by at most 2 units: less than 2^-22 too. With one
+    the last place, 2^-23 together. The kernel's sums are rounded to `TURN` three times, and its
+    polynomials err by at most 2^-23, with what a phase is rounded by: less than 2^-22 too. With one
     term to an operand it takes ``sin.approx`` and ``cos.approx``, off by at most 2^-21.19 between
     -pi and pi (CUDA C++ Programming Guide, intrinsic functions), and rounds the phase twice by
     2^-23 (in radians): below 2^-20. At fp64 cosines are off by two units of 2^-53.

@@ -19,15 +19,15 @@ struct ImageKernel {
         uint4 a[kUnitMmas<operand>][Terms];
     };
 
-    __device__ __forceinline__ static void load_unit(const uint4* matrix, int64 unit, int lane,
-                                                     Unit& found) {
-        const uint4* from = matrix + unit * kFragments + lane;
+    // Loads a unit from the lane's first fragment on, and moves on to the next one.
+    __device__ __forceinline__ static void load_unit(const uint4*& from, Unit& found) {
 #pragma unroll
         for (int mma_index = 0; mma_index < kUnitMmas<operand>; ++mma_index) {
 #pragma unroll
             for (int term = 0; term < Terms; ++term)
                 found.a[mma_index][term] = __ldg(from + (mma_index * Terms + term) * kWarp);
         }
+        from += kFragments;
     }
 
     __device__ __forceinline__ static void multiply(
@@ -50,24 +50,15 @@ struct ImageKernel {
     __device__ __forceinline__ static void reduce(uint32 rows, int tile, int first_group, int lane,
                                                   const float (&accumulators)[kWarpGroups][4],
                                                   float (&power)[kWarpGroups][2]) {
+        const uint32 from = Panel::of_lane(rows, tile, first_group, lane);
+        const uint32 half = Panel::half_of(lane);
 #pragma unroll
         for (int group = 0; group < kWarpGroups; ++group) {
-            if constexpr (operand == Operand::tf32) {
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const int row = tile * kTile + lane / 4 + i / 2 * 8;
-                    const int direction = (first_group + group) * 8 + lane % 4 * 2 + i % 2;
-                    power[group][i % 2] +=
-                        accumulators[group][i] * Panel::value(rows, row, direction);
-                }
-            } else {
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    const float2 z = Panel::values(rows, tile, first_group + group,
-                                                   lane % 4 * 2 + i, lane / 4);
-                    power[group][i] += accumulators[group][i] * z.x;
-                    power[group][i] += accumulators[group][i + 2] * z.y;
-                }
+            for (int i = 0; i < 2; ++i) {
+                const float2 z = Panel::values(from, group, i, half);
+                power[group][i] += accumulators[group][i] * z.x;
+                power[group][i] += accumulators[group][i + 2] * z.y;
             }
         }
     }
@@ -86,28 +77,30 @@ struct ImageKernel {
             const int i = warp % kWarpRows, tile = half ? i : kPanelTiles - 1 - i;
             const int row_tile = row_panel * kPanelTiles + tile;
             const int units = row_panel == k_panel ? tile + 1 : kPanelTiles;
-            const int64 first_unit = unit_of(row_tile, k_panel * kPanelTiles);
+            const uint4* from =
+                matrix + unit_of(row_tile, k_panel * kPanelTiles) * kFragments + lane;
+            uint32 weights = Panel::fragment(columns, 0, 0, first_group, lane);  // of the unit's k
             float accumulators[kWarpGroups][4] = {};
-            const auto multiply_unit = [&](const Unit& unit, int k) {
+            const auto multiply_unit = [&](const Unit& unit) {
 #pragma unroll
                 for (int mma_index = 0; mma_index < kUnitMmas<operand>; ++mma_index) {
                     uint32 b[kWarpGroups][Terms][2];
 #pragma unroll
                     for (int group = 0; group < kWarpGroups; ++group)
-                        Panel::load(columns, k * kUnitMmas<operand> + mma_index, first_group + group,
-                                    lane, b[group]);
+                        Panel::load(weights, mma_index, group, b[group]);
                     multiply(unit, mma_index, b, accumulators);
                 }
+                weights += kUnitMmas<operand> * Panel::kMmaBytes;
             };
             Unit even, odd;  // one is loaded while the other is multiplied
-            load_unit(matrix, first_unit, lane, even);
+            load_unit(from, even);
 #pragma unroll 1
             for (int k = 0; k < units; k += 2) {
-                if (k + 1 < units) load_unit(matrix, first_unit + k + 1, lane, odd);
-                multiply_unit(even, k);
+                if (k + 1 < units) load_unit(from, odd);
+                multiply_unit(even);
                 if (k + 1 >= units) break;
-                if (k + 2 < units) load_unit(matrix, first_unit + k + 2, lane, even);
-                multiply_unit(odd, k + 1);
+                if (k + 2 < units) load_unit(from, even);
+                multiply_unit(odd);
             }
             reduce(rows, tile, first_group, lane, accumulators, power);
         }
@@ -194,8 +187,7 @@ struct ImageKernel {
             float sum = 0.0f;
 #pragma unroll
             for (int row = 0; row < kWarpRows; ++row) sum += partial[row][threadIdx.x];
-            const int64 to = (int64(split) * args.images + image) * args.direction_count + mine;
-            args.power[to] = sum;
+            args.power[int64(blockIdx.x / blocks) * args.direction_count + mine] = sum;
         }
     }
 };
