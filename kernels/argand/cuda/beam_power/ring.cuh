@@ -29,20 +29,29 @@ struct SampleRing {
         begin_product(args);
     }
 
-    // Begins to copy one more stage, if there is one, as a group of its own.
+    // Begins to copy one more stage, if there is one, as a group of its own. Antennas are counted in
+    // the last stage of a product alone, which takes as many instructions as the copies.
     __device__ __forceinline__ void next(const BeamPowerArguments& args) {
         if (tile < last) {
-            const int64 row_bytes = args.stride_antenna * Here::kItem;
+            const int64 step = args.stride_antenna * (kRows * Here::kItem);
             const uint32 to = base + stage * Here::kBytes + row * Here::kPitch + at;
-            const int antenna = chunk * kDepth<samples> + row;
-            if (kRows <= kDepth<samples> || row < kDepth<samples>) {
+            const int left = args.antennas - chunk * kDepth<samples>;
+            if (kRows > kDepth<samples> || left < kDepth<samples>) {
+#pragma unroll 1
+                for (int pass = 0; pass < kPasses; ++pass) {
+                    const int antenna = row + pass * kRows;
+                    if (antenna < kDepth<samples>)
+                        copy_samples<kCopy>(to + pass * kRows * Here::kPitch, from + pass * step,
+                                            antenna < left ? there : 0);
+                }
+                from += kDepth<samples> * Here::kItem * args.stride_antenna;
+            } else {
 #pragma unroll
-                for (int pass = 0; pass < kPasses; ++pass)
-                    copy_samples<kCopy>(to + pass * kRows * Here::kPitch,
-                                        from + pass * kRows * row_bytes,
-                                        antenna + pass * kRows < args.antennas ? there : 0);
+                for (int pass = 0; pass < kPasses; ++pass) {
+                    copy_samples<kCopy>(to + pass * kRows * Here::kPitch, from, there);
+                    from += step;
+                }
             }
-            from += kDepth<samples> * row_bytes;
             if (++chunk == args.chunks) advance(args);
         }
         cp_async_commit();
