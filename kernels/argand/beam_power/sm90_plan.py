@@ -147,9 +147,7 @@ def choose_wgmma_plan(
         least = 64 if samples == "int8" else NARROWEST
         if (width > least and beams <= width // 2) or width < least // precision.terms:
             continue
-        # Few beams wait for samples: their blocks share a multiprocessor where rings are deep.
-        narrow = width == NARROWEST and blocks > 1
-        for stages in (4,) if narrow else (4, 3, 2):
+        for stages in _depths(width, blocks):
             plan = WgmmaBeamPowerPlan(
                 samples, group, width, warpgroups, blocks, stages, aligned, polarizations, promoted,
                 weight_stages,
@@ -175,8 +173,18 @@ def _shapes(terms: int, polarizations: int, large: bool) -> tuple[tuple[int, int
     widest = (128, 2, 1, 2 if large else 0)
     return (
         widest, (64, 1, 4, 0), (64, 1, 3, 0), (64, 1, 2, 0), (64, 2, 1, 0), (64, 2, 1, 2),
-        (NARROWEST, 1, 3, 0), (NARROWEST, 2, 1, 0),
+        (NARROWEST, 1, 3, 0), (NARROWEST, 1, 2, 0), (NARROWEST, 2, 1, 2),
     )  # fmt: skip
+
+
+def _depths(width: int, blocks: int) -> tuple[int, ...]:
+    """Return how many stages rings of samples may have, the best first.
+
+    Few beams wait for samples: their blocks share a multiprocessor where rings are deep.
+    """
+    if width > NARROWEST:
+        return (4, 3, 2)
+    return {3: (4,), 2: (6,)}.get(blocks, (6, 4, 3, 2))
 
 
 def wgmma_kernel_name(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:

@@ -24,6 +24,7 @@ CASES = {
     "a bin of parts": beams(3, 5, 18000, 9000, seed=19),
     "long bins": beams(130, 9, 1000, 333, leading=(2,), seed=6),
     "many antennas": beams(40, 300, 500, 20, seed=7),
+    "few of many antennas": beams(3, 366, 330, 8, leading=(2,), seed=23),
     "promoted": beams(70, 90, 450, 9, seed=20),
     "promoted once": beams(33, 65, 450, 9, seed=21),
     "stokes": beams(20, 33, 1300, 8, detect="stokes", leading=(3,), seed=8),
