@@ -46,11 +46,12 @@ class PreparedSequence:
                 f"{arch.target}, got {precision.name}"
             )
         gates, matrices, phases = tables.tables(qubits, forms, tile, plan)
-        self._held = [cupy.asarray(one.view(np.uint8)) for one in (gates, matrices, phases)]
-        values = tables.launch_values(qubits, tile)
+        placed = np.ascontiguousarray(gates["placed"])
+        self._held = [cupy.asarray(one.view(np.uint8)) for one in (placed, matrices, phases)]
+        values = tables.launch_values(qubits, tile, forms[-1])
         names = ("gates", "matrix", "phases")
         values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}
-        values |= {"count": len(gates), "products": len(matrices)}
+        values |= {"count": len(gates), "products": len(matrices), **tables.gate_values(gates)}
         shared = plan.shared_bytes(len(matrices))
         kernel = load(plans.kernel_source(plan), arch.target, plans.kernel_name(plan), shared)
         blocks = min(-(-values["tiles"] // plan.groups), device.sm_count)

@@ -31,24 +31,32 @@ LEAST_GATES, MOST_GATES = 5, 8
 """Gates of a sequence: their matrices stay in shared memory."""
 ITEM = 8
 _ALIGNMENT = 1024
-SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((2, 3),)}
+_REGISTERS = 1 << 16
+"""Of a multiprocessor."""
+SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((3, 3), (2, 3))}
 """Groups and stages by the qubits of a tile: the first that fit."""
-SEQUENCE_ARGUMENTS: Fields = (
-    *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
-    ("int64", "products"),
-)  # fmt: skip
-"""Members of ``SequenceArguments`` in ``cuda/gates/sequence_kernel.cuh``."""
 MASKS = np.dtype(
     [("row_mask", np.uint32, (4,)), ("register_mask", np.uint32, (2,)),
-     ("step_mask", np.uint32, (2,)), ("pair_mask", np.uint32), ("unused", np.uint32, (3,))]
+     ("step_mask", np.uint32, (2,)), ("pair_mask", np.uint32)]
 )  # fmt: skip
 """``SequenceMasks``."""
-GATE = np.dtype(
-    [("masks", MASKS), ("phase_row", np.uint32, (MOST_TILE,)),
-     ("read_mask", np.uint32, (MOST_TILE - 5,)), ("result_mask", np.uint32, (MOST_TILE - 5,)),
-     ("index", np.uint32), ("kind", np.uint32), ("unused", np.uint32)]
+PLACED_GATE = np.dtype(
+    [("phase_row", np.uint32, (MOST_TILE,)), ("read_mask", np.uint32, (MOST_TILE - 5,)),
+     ("result_mask", np.uint32, (MOST_TILE - 5,))]
 )  # fmt: skip
 """``SequenceGate``."""
+GATE = np.dtype(
+    [("placed", PLACED_GATE), ("masks", MASKS), ("kind", np.uint32), ("index", np.uint32)]
+)
+"""A gate: where it lies in a tile, its kind, and its number among phases or among the others."""
+MOST_ENTRIES = 128
+"""Gates of a sequence with its phases, of which a table has eight qubits."""
+SEQUENCE_ARGUMENTS: Fields = (
+    *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
+    ("int64", "products"), ("int64", "step_offset[2]"),
+    ("uint32", f"masks[{MOST_GATES * MASKS.itemsize // 4}]"), ("uint32", f"order[{MOST_ENTRIES}]"),
+)  # fmt: skip
+"""Members of ``SequenceArguments`` in ``cuda/gates/sequence_kernel.cuh``."""
 
 
 PHASE = 2
@@ -91,17 +99,23 @@ class SequencePlan:
         return self.group_threads * self.groups
 
     @property
+    def registers(self) -> int:
+        """Registers that a thread needs; by mma.sync it holds a gate's matrix."""
+        if self.wgmma:
+            return 80
+        return 128 if self.precision.terms * self.precision.operand.bytes > WIDTH else 96
+
+    @property
     def tile_bytes(self) -> int:
         """Bytes of a tile in shared memory."""
         return ITEM << self.tile_qubits
 
     def shared_bytes(self, gates: int) -> int:
-        """Dynamic shared memory of a block: tiles; matrices, addresses of each thread and masks."""
+        """Dynamic shared memory of a block: tiles; matrices and addresses of each thread."""
         matrix = 4 * self.precision.terms * self.precision.operand.bytes << 2 * WIDTH >> 1
         matrix *= 2 if self.wgmma else 1
         addresses = (2 if self.wgmma else 4) * self.group_threads
-        each = matrix + addresses + int(MASKS.itemsize)
-        return self.stages * self.tile_bytes + gates * each
+        return self.stages * self.tile_bytes + gates * (matrix + addresses)
 
     @property
     def static_bytes(self) -> int:
@@ -120,9 +134,9 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
         return None
     wgmma = arch.target == WGMMA_TARGET and precision.operand.bytes == 2
     for groups, stages in SIZES[tile_qubits]:
-        if groups > 4 and precision.terms * precision.operand.bytes > WIDTH:
-            continue  # twice the registers for fragments
         plan = SequencePlan(precision, tile_qubits, groups, stages, wgmma)
+        if plan.threads * plan.registers > _REGISTERS:
+            continue
         room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
         gates = min(MOST_GATES, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
         if gates >= LEAST_GATES:
@@ -150,7 +164,7 @@ def kernel_source(plan: SequencePlan) -> str:
     return (
         f'{before}#include "gates/sequence_kernel.cuh"\n'
         f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
-        f'static_assert(sizeof(SequenceGate) == {GATE.itemsize}, "gates");\n'
+        f'static_assert(sizeof(SequenceGate) == {PLACED_GATE.itemsize}, "gates");\n'
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"

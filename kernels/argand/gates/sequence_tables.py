@@ -23,6 +23,8 @@ from argand.gates.plan import GatePlan
 from argand.gates.sequence_plan import (
     GATE,
     ITEM,
+    MOST_ENTRIES,
+    MOST_GATES,
     PHASE,
     PHASE_QUBITS,
     PHASES,
@@ -105,14 +107,16 @@ def mask_of(place: int) -> int:
     return (ITEM << place) ^ (0 if low else _VECTORS[place] << 4)
 
 
-def launch_values(qubits: int, tile: Sequence[int]) -> dict[str, Any]:
-    """Members of ``GateArguments`` for a tile of these qubits."""
+def launch_values(qubits: int, tile: Sequence[int], last: GateForm) -> dict[str, Any]:
+    """Members of ``SequenceArguments`` for a tile, and for where results of the last gate go."""
     count = len(tile) - 5
     places = range(1, len(tile))
     threads, chunks = places[:count], places[count:]
     segments = segments_of(qubits, tile)
-    return argument_values(
+    results = result_values(last, tile)
+    found = argument_values(
         {
+            **results,
             "tiles": 1 << (qubits - len(tile)),
             "segments": len(segments),
             "segment_mask": [mask for mask, _ in segments],
@@ -123,10 +127,26 @@ def launch_values(qubits: int, tile: Sequence[int]) -> dict[str, Any]:
             "chunk_mask": [mask_of(place) for place in chunks],
         }
     )
+    return {**found, "step_offset": results["step_offset"]}
 
 
-def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], Any]:
-    """Four places of a gate in the tile, ascending, and its matrix on them.
+def result_values(form: GateForm, tile: Sequence[int]) -> dict[str, Any]:
+    """Members of ``SequenceArguments`` for results of the last gate that go to the state."""
+    if is_phase(form):  # by the thread's own chunks
+        return {"result_offset": [], "register_offset": [], "step_offset": [0, 0]}
+    roles = roles_of(places_of(form, tile), len(tile))
+    offsets = [ITEM << tile[place] for place in roles.read]
+    count = len(tile) - 5
+    registers = roles.pair if roles.inside else roles.rows[2], roles.rows[3]
+    return {
+        "result_offset": offsets[:count],
+        "register_offset": [ITEM << tile[place] for place in registers],
+        "step_offset": offsets[count:],
+    }
+
+
+def places_of(form: GateForm, tile: Sequence[int]) -> tuple[int, ...]:
+    """Four places of a gate in the tile, ascending.
 
     Further places, on which it is the identity, are the highest that it does not have.
     """
@@ -137,18 +157,23 @@ def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], A
         if len(places) == WIDTH:
             break
         places.add(place)
+    return tuple(sorted(places))
+
+
+def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], Any]:
+    """The places of a gate in the tile and its matrix on them."""
+    ordered = places_of(form, tile)
     at = {qubit: place for place, qubit in enumerate(tile)}
     gate = Gate(
         form.matrix, tuple(at[q] for q in form.targets), tuple(at[q] for q in form.controls)
     )
-    ordered = tuple(sorted(places))
     return ordered, fused_gate([gate, Gate(np.eye(2**WIDTH), ordered)], ordered).matrix
 
 
 def product_values(
     form: GateForm, tile: Sequence[int], plan: SequencePlan
 ) -> tuple[dict[str, Any], Any]:
-    """Members of ``SequenceGate`` of a gate of four qubits, and its matrix as they order it."""
+    """Members of `GATE` of a gate of four qubits, and its matrix as they order it."""
     targets, matrix = placed_gate(form, tile)
     roles = roles_of(targets, len(tile))
     count = len(tile) - 5  # bits of a thread's number
@@ -159,8 +184,10 @@ def product_values(
             "step_mask": [mask_of(place) for place in roles.read[count:]],
             "pair_mask": mask_of(roles.pair),
         },
-        "read_mask": [mask_of(place) for place in roles.read[:count]],
-        "result_mask": [mask_of(place) for place in roles.result[:count]],
+        "placed": {
+            "read_mask": [mask_of(place) for place in roles.read[:count]],
+            "result_mask": [mask_of(place) for place in roles.result[:count]],
+        },
         "kind": int(roles.inside),
     }
     moved = permuted(matrix, [targets.index(place) for place in roles.rows])
@@ -183,7 +210,7 @@ def tables(
 ) -> tuple[Any, Any, Any]:
     """The gates of a sequence as the kernel reads them: `GATE`, matrices complex64, `PHASES`.
 
-    Phases in a row are one gate for every eight qubits. Raises PlanError for too many others.
+    Phases in a row are one gate for every eight qubits. Raises PlanError for too many of either.
     """
     gates: list[dict[str, Any]] = []
     matrices: list[Any] = []
@@ -202,13 +229,17 @@ def tables(
             table["inside"] = np.resize(inner, 2**PHASE_QUBITS)
             table["outside"][: len(inside), : len(outside)] = mixed
             rows = [1 << inside.index(qubit) if qubit in inside else 0 for qubit in tile]
-            gates.append({"kind": PHASE, "index": len(phases), "phase_row": rows})
+            gates.append(
+                {"kind": PHASE, "index": len(phases), "placed": {"phase_row": rows}}
+            )
             phases.append(table)
     if len(matrices) > plan.gates:
         raise PlanError(
             f"a sequence must have at most {plan.gates} gates that are not phases, "
             f"got {len(matrices)}"
         )
+    if len(gates) > MOST_ENTRIES:
+        raise PlanError(f"a sequence must have at most {MOST_ENTRIES} gates, got {len(gates)}")
     found = np.zeros(len(gates), GATE)
     for number, one in enumerate(gates):
         _fill(found[number : number + 1], one)
@@ -218,6 +249,21 @@ def tables(
         np.array(matrices, np.complex64).reshape(-1, order, order),
         np.array(phases, PHASES),
     )
+
+
+def gate_values(gates: Any) -> dict[str, Any]:
+    """Members of ``SequenceArguments`` that all threads read at every gate."""
+    masks = [word for gate in gates if gate["kind"] != PHASE for word in _words(gate["masks"])]
+    order = [int(gate["kind"] + 4 * gate["index"]) for gate in gates]
+    return {
+        "masks": [*masks, *[0] * (MOST_GATES * _words(gates[0]["masks"]).size - len(masks))],
+        "order": [*order, *[0] * (MOST_ENTRIES - len(order))],
+    }
+
+
+def _words(masks: Any) -> Any:
+    """The 32-bit words of ``SequenceMasks``."""
+    return np.frombuffer(masks.tobytes(), np.uint32)
 
 
 def _fill(row: Any, values: dict[str, Any]) -> None:

@@ -21,8 +21,7 @@ struct GateSequence {
 
     const SequenceArguments& args;
     uint32 matrices;       // shared address of the matrices,
-    uint32 places;         // of each thread's `Place` in a tile, by gate,
-    uint32 masks;          // and of the gates' masks
+    uint32 places;         // and of each thread's `Place` in a tile, by gate
     uint32 thread, group;  // the number of a thread in its group
 
     // Shared memory that each group has for itself.
@@ -40,55 +39,36 @@ struct GateSequence {
         return places + sizeof(Place) * (index * kThreads + thread);
     }
 
-    // Groups share the matrices, the places and the masks.
+    // Groups share the matrices and the places.
     __device__ __forceinline__ void prepare() const {
         const uint32 lane = thread % kWarp, warp = threadIdx.x / kWarp;
         for (int number = group; number < args.count; number += Groups) {
             const SequenceGate& gate = args.gates[number];
-            if (gate.kind == 2) continue;
+            const uint32 entry = args.order[number];
+            if (kind_of(entry) == 2) continue;
             const uint32 read = xor_masks<kThreadBits>(gate.read_mask, thread);
             const uint32 result = xor_masks<kThreadBits>(gate.result_mask, thread);
-            store_shared(place(gate.index), Step::place(read, result));
-            const uint4* from = reinterpret_cast<const uint4*>(&gate.masks);
-            const uint32 to = masks + gate.index * sizeof(SequenceMasks);
-            if (thread < sizeof(SequenceMasks) / 16)
-                store_shared_16(to + 16 * thread, from[thread].x, from[thread].y, from[thread].z,
-                                from[thread].w);
+            store_shared(place(index_of(entry)), Step::place(read, result));
         }
         const auto* all = static_cast<const float2*>(args.matrix);
         for (int number = warp; number < args.count; number += kWarps * Groups) {
-            const SequenceGate& gate = args.gates[number];
-            if (gate.kind == 2) continue;
-            if (gate.kind)
-                Step::template store_matrix<true>(all + 256 * gate.index, matrix(gate.index), lane);
+            const uint32 entry = args.order[number], index = index_of(entry);
+            if (kind_of(entry) == 2) continue;
+            if (kind_of(entry))
+                Step::template store_matrix<true>(all + 256 * index, matrix(index), lane);
             else
-                Step::template store_matrix<false>(all + 256 * gate.index, matrix(gate.index), lane);
+                Step::template store_matrix<false>(all + 256 * index, matrix(index), lane);
         }
         Step::publish_matrices();
     }
 
-    __device__ __forceinline__ SequenceMasks masks_of(uint32 index) const {
-        SequenceMasks found;
-        uint32* words = found.row_mask;
-        const uint32 at = masks + index * sizeof(SequenceMasks);
-#pragma unroll
-        for (int i = 0; i < sizeof(SequenceMasks) / 16; ++i) {
-            const uint4 four = load_shared_words(at + 16 * i);
-            words[4 * i] = four.x;
-            words[4 * i + 1] = four.y;
-            words[4 * i + 2] = four.z;
-            words[4 * i + 3] = four.w;
-        }
-        return found;
-    }
-
     template <bool inside>
-    __device__ __forceinline__ void apply(uint32 index, uint32 stage, float scale,
-                                          float descale) const {
+    __device__ __forceinline__ void apply(uint32 index, uint32 stage, float scale, float descale,
+                                          char* to) const {
         Place own;
         load_shared(place(index), own);
-        Step::template apply<inside, kSteps>(masks_of(index), matrix(index), stage, own, scale,
-                                             descale);
+        Step::template apply<inside, kSteps>(args, args.masks[index], matrix(index), stage, own, scale,
+                                             descale, to);
     }
 
     __device__ __forceinline__ void synchronize() const {
@@ -104,31 +84,38 @@ struct GateSequence {
         return max(-126, scale_exponent<Step::operand>(block_absmax(warp_maxima)) - (TileBits + 1) / 2);
     }
 
-    // Applies all gates to the tile of a stage.
+    // Applies all gates to the tile of a stage and stores it. The last gate's results go straight to the
+    // state, those of mma.sync through the stage.
     __device__ __forceinline__ void apply_all(const Pipeline& pipeline, uint32 tile, uint32 stage,
-                                              Scratch& own) const {
-        const int exponent = kScaled ? scale_of(pipeline, stage, own.warp_maxima) : 0;
-        uint32 index = args.gates[0].index, kind = args.gates[0].kind;
+                                              Scratch& scratch) const {
+        const int exponent = kScaled ? scale_of(pipeline, stage, scratch.warp_maxima) : 0;
         for (int number = 0; number < args.count; ++number) {
             // All threads have written the gate before; the mbarrier signalled the tile to the first.
             if (number > 0) synchronize();
-            const SequenceGate& next = args.gates[min(number + 1, static_cast<int>(args.count) - 1)];
-            const uint32 next_index = next.index, next_kind = next.kind;
+            const uint32 kind = kind_of(args.order[number]), index = index_of(args.order[number]);
             const float scale = index == 0 ? power_of_two(exponent) : 1.0f;
             const float descale = index == args.products - 1 ? power_of_two(-exponent) : 1.0f;
-            if (kind == 2) {
-                make_phases<kThreads>(args.phases[index], tile, thread, own.linear, own.factors,
-                                      [this] { synchronize(); });
-                apply_phases(pipeline, args.gates[number], stage, thread, own.factors);
-            } else if (kind) {
-                apply<true>(index, stage, scale, descale);
-            } else {
-                apply<false>(index, stage, scale, descale);
+            const bool last = number + 1 == args.count;
+            char* to = nullptr;
+            if (Step::kStoresToState && last) {
+                uint32 own = thread;
+                opaque(own);
+                const int64 offset = or_offsets<kThreadBits>(
+                    kind == 2 ? args.thread_offset : args.result_offset, own);
+                to = args.state + (tile_offset(args, tile) | offset);
             }
-            index = next_index;
-            kind = next_kind;
+            if (kind == 2) {
+                make_phases<kThreads>(args.phases[index], tile, thread, scratch.linear, scratch.factors,
+                                      [this] { synchronize(); });
+                apply_phases(pipeline, args.gates[number], stage, thread, scratch.factors, to);
+            } else if (kind) {
+                apply<true>(index, stage, scale, descale, to);
+            } else {
+                apply<false>(index, stage, scale, descale, to);
+            }
         }
-        synchronize();
+        synchronize();  // the stage may be written
+        if (!Step::kStoresToState) pipeline.store(tile, stage);
     }
 
     // Groups take the block's tiles in turn, in stages used round-robin: while groups compute, the
@@ -144,8 +131,7 @@ struct GateSequence {
         const uint32 thread = threadIdx.x % kThreads, group = threadIdx.x / kThreads;
         const uint32 products = args.products;
         const uint32 places = matrices + products * Step::kMatrixBytes;
-        const uint32 masks = places + products * static_cast<uint32>(sizeof(Place)) * kThreads;
-        const GateSequence sequence{args, matrices, places, masks, thread, group};
+        const GateSequence sequence{args, matrices, places, thread, group};
         const Pipeline pipeline(args, thread);
         if (threadIdx.x < Stages) {
             mbarrier_init(full + 8 * threadIdx.x, kThreads);
@@ -171,7 +157,6 @@ struct GateSequence {
             __syncwarp();
             mbarrier_spin(barrier, round & 1);
             sequence.apply_all(pipeline, tile, stage, scratch[group]);
-            pipeline.store(tile, stage);
             pipeline.load(tile + Stages * gridDim.x, stage, barrier);
             if (thread == 0) atomicExch(times + number, round + 2);
         }

@@ -35,11 +35,11 @@ __device__ __forceinline__ void make_phases(const PhaseTable& table, uint32 tile
     synchronize();
 }
 
-// Each thread multiplies the chunks that it copies.
+// Each thread multiplies the chunks that it copies. Where `to` is not null, they go there, to the state.
 template <typename Pipeline>
 __device__ __forceinline__ void apply_phases(const Pipeline& pipeline, const SequenceGate& gate,
                                              uint32 stage, uint32 thread,
-                                             const float2 (&factors)[1 << kPhaseBits]) {
+                                             const float2 (&factors)[1 << kPhaseBits], char* to) {
     constexpr int kThreadBits = Pipeline::kThreadBits;
     const uint32 row = xor_masks<kThreadBits>(gate.phase_row + 1, thread);
 #pragma unroll
@@ -49,6 +49,10 @@ __device__ __forceinline__ void apply_phases(const Pipeline& pipeline, const Seq
         const float4 x = load_shared_16(pipeline.chunk(stage, i));
         const float2 a = complex_product(factors[low], {x.x, x.y});
         const float2 b = complex_product(factors[low ^ gate.phase_row[0]], {x.z, x.w});
-        store_shared_16(pipeline.chunk(stage, i), {a.x, a.y, b.x, b.y});
+        const float4 found = {a.x, a.y, b.x, b.y};
+        if (to == nullptr)
+            store_shared_16(pipeline.chunk(stage, i), found);
+        else
+            store_global_16(to + pipeline.chunk_offset(i), found);
     }
 }

@@ -14,6 +14,7 @@ struct MmaStep {
     static constexpr int kRegisters = 8 * kNumKTiles * Terms;  // of a matrix
     static constexpr uint32 kMatrixBytes = kRegisters * 4 * kWarp;
     static constexpr uint32 kSigns = bytes_of(operand) == 4 ? 0x80000000u : 0x80008000u;
+    static constexpr bool kStoresToState = false;
     using Place = uint32;                           // where a thread reads, and writes results << 16
     using Negative = uint32[kNumKTiles][Terms][4];  // of the imaginary parts
     using Amplitudes = float2[kNumKTiles][2][kNumbersPerLane];  // of 16 columns, in a lane
@@ -97,9 +98,10 @@ struct MmaStep {
 
     // Applies one gate. The first of a tile multiplies by its scale, the last divides by it.
     template <bool inside, int Steps>
-    __device__ __forceinline__ static void apply(const SequenceMasks& gate, uint32 matrix,
+    __device__ __forceinline__ static void apply(const SequenceArguments&,
+                                                 const SequenceMasks& gate, uint32 matrix,
                                                  uint32 stage, Place both, float scale,
-                                                 float descale) {
+                                                 float descale, char*) {
         const uint32 lane = threadIdx.x % kWarp;
         uint32 read = both & 0xffffu, result = both >> 16;
         Amplitudes x;

@@ -16,6 +16,7 @@
 template <Operand Kind, int Terms>
 struct WgmmaStep {
     static constexpr Operand operand = Kind;
+    static constexpr bool kStoresToState = true;  // results of the last gate
     using Place = unsigned short;  // where a thread reads and writes
     static constexpr uint32 kPlaneBytes = 1024, kMatrixBytes = 2 * Terms * kPlaneBytes;
     static constexpr int kNumbers = 4;  // of a lane, of one column
@@ -101,26 +102,42 @@ struct WgmmaStep {
                 for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(x[part][term][i])::"memory");
     }
 
+    // A chunk of a lane's results: two numbers of a column, or a number of both columns.
+    template <bool inside>
+    __device__ __forceinline__ static float4 result(const float (&y)[16], int i) {
+        const int one = inside ? 8 * (i / 2) + 2 * (i % 2) : 4 * i;
+        const int other = inside ? one + 4 : one + 2;
+        return {y[one], y[one + 1], y[other], y[other + 1]};
+    }
+
     template <bool inside>
     __device__ __forceinline__ static void store(const SequenceMasks& gate, uint32 stage, uint32 at,
                                                  const float (&y)[16]) {
+        const uint32 low = inside ? gate.pair_mask : gate.row_mask[2];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            // Two numbers of a column, or a number of both columns.
-            const int one = inside ? 8 * (i / 2) + 2 * (i % 2) : 4 * i;
-            const int other = inside ? one + 4 : one + 2;
-            const uint32 mask = inside ? (i & 1 ? gate.pair_mask : 0) ^ (i & 2 ? gate.row_mask[3] : 0)
-                                       : (i & 1 ? gate.row_mask[2] : 0) ^
-                                             (i & 2 ? gate.row_mask[3] : 0);
-            store_shared_16(stage + (at ^ mask), {y[one], y[one + 1], y[other], y[other + 1]});
+            const uint32 mask = (i & 1 ? low : 0) ^ (i & 2 ? gate.row_mask[3] : 0);
+            store_shared_16(stage + (at ^ mask), result<inside>(y, i));
         }
     }
 
+    template <bool inside>
+    __device__ __forceinline__ static void store(const SequenceArguments& args, char* to,
+                                                 const float (&y)[16]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            store_global_16(to + or_offsets<2>(args.register_offset, i), result<inside>(y, i));
+    }
+
+    // Applies one gate. The first of a tile multiplies by its scale, the last divides by it. Where `to`
+    // is not null, results go there, to the state.
     template <bool inside, int Steps>
-    __device__ __forceinline__ static void apply(const SequenceMasks& gate, uint32 matrix,
+    __device__ __forceinline__ static void apply(const SequenceArguments& args,
+                                                 const SequenceMasks& gate, uint32 matrix,
                                                  uint32 stage, Place own, float scale,
-                                                 float descale) {
+                                                 float descale, char* to) {
         uint32 at = own;
+        int64 offset = 0;
         using Loads = MmaGate<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, 4,
                               inside, 2, false>;
         Amplitudes x;
@@ -154,11 +171,16 @@ struct WgmmaStep {
             at ^= step & 1 ? gate.step_mask[1] : gate.step_mask[0];
             if (step + 1 < Steps) Loads::load_k_tile(gate, stage, at, 0, x[0]);
             wait(rows, y);
-            if (is_scaled(operand)) {
+            if (is_scaled(operand) && descale != 1.0f) {
 #pragma unroll
                 for (float& one : y) one *= descale;
             }
-            store<inside>(gate, stage, here, y);
+            if (to == nullptr) {
+                store<inside>(gate, stage, here, y);
+            } else {
+                store<inside>(args, to + offset, y);
+                offset ^= step & 1 ? args.step_offset[1] : args.step_offset[0];
+            }
         }
     }
 };

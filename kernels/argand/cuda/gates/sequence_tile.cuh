@@ -5,31 +5,27 @@
 #include "device/mbarrier.cuh"
 #include "operands.cuh"
 
-// The members of GateArguments that a gate other than a phase needs at every tile, in shared memory.
-// `step_mask` has the bits of the number of a thread's step.
+// The members of GateArguments that a gate other than a phase needs at every tile. `step_mask` has the
+// bits of the number of a thread's step.
 struct SequenceMasks {
     uint32 row_mask[4];
     uint32 register_mask[2];
     uint32 step_mask[2];
     uint32 pair_mask;
-    uint32 unused[3];
 };
 
 // One gate. `read_mask` and `result_mask` have the bits of a thread's number. Of phases only
-// `phase_row` is used, the bit of each place in the number of a row of their table. `index` is that
-// among gates of its kind: 0 of a gate without qubit 0, 1 with it, 2 of a phase.
+// `phase_row` is used, the bit of each place in the number of a row of their table.
 struct SequenceGate {
-    SequenceMasks masks;
     uint32 phase_row[13];
     uint32 read_mask[8];
     uint32 result_mask[8];
-    uint32 index;
-    uint32 kind;
-    uint32 unused;
 };
 
 constexpr int kPhaseBits = 8;
 constexpr int kOutsideQubits = 32;
+constexpr int kMostProducts = 8;
+constexpr int kMostGates = 128;
 
 // Factors of the settings of eight qubits of the tile, and those of each of them where a qubit
 // outside is 1 as well.
@@ -39,12 +35,23 @@ struct PhaseTable {
 };
 
 // Of GateArguments `chunk_offset` and `chunk_mask` have an entry for each bit of a chunk's number.
+// `result_offset` and `register_offset` are those of the last gate where it is a product by wgmma. What
+// all threads need at every gate is read from here, through the constant cache: shared memory is what
+// bounds the kernel.
 struct SequenceArguments : GateArguments {
     const SequenceGate* gates;  // `matrix` has those that are not phases, one after another
     const PhaseTable* phases;
     int64 count;
     int64 products;  // gates that are not phases
+    int64 step_offset[2];
+    SequenceMasks masks[kMostProducts];
+    // Of each gate its kind, 0 without qubit 0, 1 with it, 2 of a phase, and 4 times its number among
+    // phases or among the others.
+    uint32 order[kMostGates];
 };
+
+__device__ __forceinline__ uint32 kind_of(uint32 entry) { return entry % 4; }
+__device__ __forceinline__ uint32 index_of(uint32 entry) { return entry / 4; }
 
 __device__ __forceinline__ void load_shared(uint32 from, uint32& found) {
     asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(found) : "r"(from) : "memory");
@@ -91,7 +98,11 @@ struct SequencePipeline {
           mask(xor_masks<kThreadBits>(arguments.thread_mask, thread)) {}
 
     __device__ __forceinline__ uint32 chunk(uint32 stage, int i) const {
-        return stage + (mask ^ xor_masks<kChunkBits>(args.chunk_mask, i));
+        return chunk(stage, mask, i);
+    }
+
+    __device__ __forceinline__ uint32 chunk(uint32 stage, uint32 own, int i) const {
+        return stage + (own ^ xor_masks<kChunkBits>(args.chunk_mask, i));
     }
 
     __device__ __forceinline__ int64 chunk_offset(int i) const {
@@ -102,8 +113,10 @@ struct SequencePipeline {
     __device__ __forceinline__ void load(uint32 tile, uint32 stage, uint32 mbarrier) const {
         if (tile >= args.tiles) return;
         const char* from = source + tile_offset(args, tile);
+        uint32 own = mask;
+        opaque(own);
 #pragma unroll
-        for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, i), from + chunk_offset(i));
+        for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, own, i), from + chunk_offset(i));
         cp_async_arrive(mbarrier);
     }
 
@@ -122,12 +135,14 @@ struct SequencePipeline {
 
     // Absmax of the warp's chunks, as bits.
     __device__ __forceinline__ uint32 absmax(uint32 stage) const {
-        uint32 found = 0;
+        uint32 found = 0, own = mask;
+        opaque(own);
 #pragma unroll
         for (int first = 0; first < kChunks; first += kGroup) {
             float4 chunks[kGroup];
 #pragma unroll
-            for (int i = 0; i < kGroup; ++i) chunks[i] = load_shared_16(chunk(stage, first + i));
+            for (int i = 0; i < kGroup; ++i)
+                chunks[i] = load_shared_16(chunk(stage, own, first + i));
             found = max(found, warp_absmax(chunks));
         }
         return found;
