@@ -28,7 +28,7 @@ from workflow.accuracy.gate_bounds import evolution_bound
 _QUBITS = 15
 """16 tiles of the largest rings, which hold 8, and 8 of twice the size, of which rings hold 3."""
 _SHARED_QUBITS = 16
-"""16 tiles of shared passes, whose rings hold 6, and 8 of twice the size, whose rings hold 3."""
+"""16 tiles of shared passes, whose rings hold 5, and 8 of twice the size, whose rings hold 3."""
 _SM_COUNT = 1
 """Multiprocessors that a launch is made for."""
 
@@ -80,7 +80,9 @@ def sequence_errors(
     from argand.gates.sequence_gpu import PreparedSequence
 
     qubits = _SHARED_QUBITS
-    for size in sequence_plan.TILES:
+    # One multiprocessor has all tiles, or so many have one or two each.
+    launches = [(size, cores) for size in sequence_plan.TILES for cores in (device.cores, 8, 16)]
+    for size, cores in launches:
         if sequence_plan.plan_sequence(precision, device.require_arch(), size) is None:
             continue
         tile = sequence_plan.completed_tile(qubits, range(qubits - size + 4, qubits), size)
@@ -98,14 +100,14 @@ def sequence_errors(
         state = rng.standard_normal((2**qubits, 2)).view(np.complex128)[:, 0]
         state = (state / np.linalg.norm(state)).astype(precision.output)
         given = cupy.asarray(state)
-        PreparedSequence(qubits, forms, precision, tile, device)(given)
+        PreparedSequence(qubits, forms, precision, tile, replace(device, cores=cores))(given)
         expected = state.astype(np.complex128)
         for form in forms:
             apply_gate(expected, form.matrix, form.targets, controls=form.controls)
         widths = [len(form.targets) for form in forms]
         error = float(np.linalg.norm(given.get() - expected))
         bound = evolution_bound(precision, widths, "cuda")
-        yield f"a shared pass of tiles of {size} qubits", error, bound
+        yield f"a shared pass of tiles of {size} qubits, {cores} multiprocessors", error, bound
 
 
 def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:

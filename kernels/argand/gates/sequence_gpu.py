@@ -45,16 +45,17 @@ class PreparedSequence:
                 f"a sequence must have a precision with products of {plans.WIDTH} qubits on "
                 f"{arch.target}, got {precision.name}"
             )
+        plan = plans.for_few_tiles(plan, qubits, device.sm_count)
         gates, matrices, phases = tables.tables(qubits, forms, tile, plan)
         placed = np.ascontiguousarray(gates["placed"])
         self._held = [cupy.asarray(one.view(np.uint8)) for one in (placed, matrices, phases)]
-        values = tables.launch_values(qubits, tile, forms[-1])
+        values = tables.launch_values(qubits, tile, forms[-1], plan)
         names = ("gates", "matrix", "phases")
         values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}
         values |= {"count": len(gates), "products": len(matrices), **tables.gate_values(gates)}
         shared = plan.shared_bytes(len(matrices))
         kernel = load(plans.kernel_source(plan), arch.target, plans.kernel_name(plan), shared)
-        blocks = min(-(-values["tiles"] // plan.groups), device.sm_count)
+        blocks = min(values["tiles"], device.sm_count)
         self._launch = BoundKernel(
             kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
         )

@@ -33,16 +33,22 @@ ITEM = 8
 _ALIGNMENT = 1024
 _REGISTERS = 1 << 16
 """Of a multiprocessor."""
+_THREAD_BITS = 9
+"""Most bits of the number of a thread in its group."""
+MOST_STEPS = 4
 SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((3, 3), (2, 3))}
 """Groups and stages by the qubits of a tile: the first that fit."""
+MOST_STEPS = 4
+FEW_TILES = {12: ((1, 1), (2, 2)), 13: ((2, 1),)}
+"""Steps and groups by the qubits of a tile, where multiprocessors have no more tiles each."""
 MASKS = np.dtype(
     [("row_mask", np.uint32, (4,)), ("register_mask", np.uint32, (2,)),
      ("step_mask", np.uint32, (2,)), ("pair_mask", np.uint32)]
 )  # fmt: skip
 """``SequenceMasks``."""
 PLACED_GATE = np.dtype(
-    [("phase_row", np.uint32, (MOST_TILE,)), ("read_mask", np.uint32, (MOST_TILE - 5,)),
-     ("result_mask", np.uint32, (MOST_TILE - 5,))]
+    [("phase_row", np.uint32, (MOST_TILE,)), ("read_mask", np.uint32, (_THREAD_BITS,)),
+     ("result_mask", np.uint32, (_THREAD_BITS,))]
 )  # fmt: skip
 """``SequenceGate``."""
 GATE = np.dtype(
@@ -79,6 +85,7 @@ class SequencePlan:
         stages: tiles that a block holds in shared memory; those that no group computes are copied.
         wgmma: whether products are by wgmma; else by mma.sync.
         gates: the most that are not phases: their matrices stay in shared memory.
+        steps: of 16 columns that a warp takes for a gate. With fewer a group has more threads.
     """
 
     precision: Precision
@@ -87,11 +94,17 @@ class SequencePlan:
     stages: int
     wgmma: bool = False
     gates: int = 0
+    steps: int = MOST_STEPS
 
     @property
     def group_threads(self) -> int:
-        """Threads of a group: each applies a gate to 32 amplitudes."""
-        return 1 << (self.tile_qubits - 5)
+        """Threads of a group: each applies a gate to eight amplitudes a step."""
+        return (1 << self.tile_qubits - 3) // self.steps
+
+    @property
+    def thread_bits(self) -> int:
+        """Bits of the number of a thread in its group."""
+        return self.group_threads.bit_length() - 1
 
     @property
     def threads(self) -> int:
@@ -144,9 +157,21 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
     return None
 
 
+def for_few_tiles(plan: SequencePlan, qubits: int, sm_count: int) -> SequencePlan:
+    """The plan with larger groups where a multiprocessor has no more tiles than these are.
+
+    No other tile hides what a step waits for there, so a gate takes fewer of them.
+    """
+    each = -(-(1 << qubits - plan.tile_qubits) // sm_count)
+    for steps, groups in FEW_TILES[plan.tile_qubits]:
+        if plan.wgmma and each <= groups:
+            return replace(plan, groups=groups, stages=groups, steps=steps)
+    return plan
+
+
 def kernel_name(plan: SequencePlan) -> str:
     """Return the kernel's symbol."""
-    tile = f"t{plan.tile_qubits}_g{plan.groups}_s{plan.stages}"
+    tile = f"t{plan.tile_qubits}_g{plan.groups}_s{plan.stages}_n{plan.steps}"
     return f"gate_sequence_{'sm90_' * plan.wgmma}{plan.precision.symbol}_{tile}"
 
 
@@ -168,7 +193,8 @@ def kernel_source(plan: SequencePlan) -> str:
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
-        f"    GateSequence<{step}, {plan.tile_qubits}, {plan.groups}, {plan.stages}>::run(args);\n"
+        f"    GateSequence<{step}, {plan.tile_qubits}, {plan.groups}, {plan.stages}, "
+        f"{plan.steps}>::run(args);\n"
         "}\n"
     )
 

@@ -107,13 +107,15 @@ def mask_of(place: int) -> int:
     return (ITEM << place) ^ (0 if low else _VECTORS[place] << 4)
 
 
-def launch_values(qubits: int, tile: Sequence[int], last: GateForm) -> dict[str, Any]:
+def launch_values(
+    qubits: int, tile: Sequence[int], last: GateForm, plan: SequencePlan
+) -> dict[str, Any]:
     """Members of ``SequenceArguments`` for a tile, and for where results of the last gate go."""
-    count = len(tile) - 5
+    count = plan.thread_bits
     places = range(1, len(tile))
     threads, chunks = places[:count], places[count:]
     segments = segments_of(qubits, tile)
-    results = result_values(last, tile)
+    results = result_values(last, tile, plan)
     found = argument_values(
         {
             **results,
@@ -130,18 +132,18 @@ def launch_values(qubits: int, tile: Sequence[int], last: GateForm) -> dict[str,
     return {**found, "step_offset": results["step_offset"]}
 
 
-def result_values(form: GateForm, tile: Sequence[int]) -> dict[str, Any]:
+def result_values(form: GateForm, tile: Sequence[int], plan: SequencePlan) -> dict[str, Any]:
     """Members of ``SequenceArguments`` for results of the last gate that go to the state."""
     if is_phase(form):  # by the thread's own chunks
         return {"result_offset": [], "register_offset": [], "step_offset": [0, 0]}
     roles = roles_of(places_of(form, tile), len(tile))
     offsets = [ITEM << tile[place] for place in roles.read]
-    count = len(tile) - 5
+    count = plan.thread_bits
     registers = roles.pair if roles.inside else roles.rows[2], roles.rows[3]
     return {
         "result_offset": offsets[:count],
         "register_offset": [ITEM << tile[place] for place in registers],
-        "step_offset": offsets[count:],
+        "step_offset": [*offsets[count:], 0, 0][:2],
     }
 
 
@@ -176,7 +178,7 @@ def product_values(
     """Members of `GATE` of a gate of four qubits, and its matrix as they order it."""
     targets, matrix = placed_gate(form, tile)
     roles = roles_of(targets, len(tile))
-    count = len(tile) - 5  # bits of a thread's number
+    count = plan.thread_bits
     values = {
         "masks": {
             "row_mask": [mask_of(place) for place in roles.rows],
@@ -229,9 +231,7 @@ def tables(
             table["inside"] = np.resize(inner, 2**PHASE_QUBITS)
             table["outside"][: len(inside), : len(outside)] = mixed
             rows = [1 << inside.index(qubit) if qubit in inside else 0 for qubit in tile]
-            gates.append(
-                {"kind": PHASE, "index": len(phases), "placed": {"phase_row": rows}}
-            )
+            gates.append({"kind": PHASE, "index": len(phases), "placed": {"phase_row": rows}})
             phases.append(table)
     if len(matrices) > plan.gates:
         raise PlanError(

@@ -185,6 +185,28 @@ def test_every_gate_of_a_tile_meets_all_banks() -> None:
     assert conflicts == 0
 
 
+@pytest.mark.parametrize("qubits", [13, 20, 25])
+@pytest.mark.parametrize("size", plans.TILES)
+def test_the_last_gate_stores_each_chunk_of_a_tile_once(size: int, qubits: int) -> None:
+    large = plans.plan_sequence(PRECISIONS["3xfp16"], ARCHS["sm_90a"], size)
+    assert large is not None
+    plan = plans.for_few_tiles(large, qubits, 132)
+    assert (plan.steps < large.steps) == (qubits < 25)
+    assert plan.shared_bytes(plan.gates) + plan.static_bytes <= ARCHS["sm_90a"].shared_bytes
+    tile = plans.completed_tile(qubits, range(qubits - size + 4, qubits), size)
+    chunks = {0}
+    for qubit in tile[1:]:  # qubit 0 lies within a chunk
+        chunks |= {8 << qubit | other for other in chunks}
+    for targets in ((tile[0], tile[5], tile[7], tile[-1]), tile[1:5]):
+        form = gate_form(qubits, np.eye(16)[::-1] * (1 + 1j) + 1, targets)
+        values = tables.launch_values(qubits, tile, form, plan)
+        offsets = [0]
+        for name in ("result_offset", "register_offset", "step_offset"):
+            for offset in filter(None, values[name]):
+                offsets += [offset ^ other for other in offsets]
+        assert sorted(offsets) == sorted(chunks)
+
+
 def test_gates_on_fewer_qubits_are_placed(rng: np.random.Generator) -> None:
     tile = (0, 1, 2, 5, 6, 9, 11, 12, 13, 15, 18, 20)
     matrix = unitary(rng, 2)
@@ -212,6 +234,16 @@ def test_the_kernel_compiles_without_spills(precision: str, size: int, target: s
     assert plan is not None
     assert plan.wgmma == (precision == "3xfp16" and target == "sm_90a")
     assert_clean(plans.kernel_source(plan), target, plans.kernel_name(plan))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("size", "qubits"), [(12, 12), (12, 20), (13, 13)])
+def test_kernels_of_few_tiles_compile_without_spills(size: int, qubits: int) -> None:
+    plan = plans.plan_sequence(PRECISIONS["3xfp16"], ARCHS["sm_90a"], size)
+    assert plan is not None
+    few = plans.for_few_tiles(plan, qubits, 132)
+    assert few.steps < plan.steps
+    assert_clean(plans.kernel_source(few), "sm_90a", plans.kernel_name(few))
 
 
 def test_which_precisions_share_passes() -> None:

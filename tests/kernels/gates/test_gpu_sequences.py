@@ -34,7 +34,7 @@ def forms_on(
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(
     ("qubits", "scale", "size"),
-    [(12, 1.0, 12), (13, 1.0, 13), (15, 1e-20, 13), (22, 1e20, 12), (23, 1.0, 13)],
+    [(12, 1.0, 12), (13, 1.0, 13), (15, 1e-20, 13), (20, 1.0, 12), (22, 1e20, 12), (23, 1.0, 13)],
 )
 def test_a_sequence_is_its_gates(
     cp: Any, rng: np.random.Generator, precision: str, qubits: int, scale: float, size: int

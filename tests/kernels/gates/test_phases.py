@@ -53,7 +53,9 @@ def test_phases_need_one_qubit_of_a_tile(rng: np.random.Generator) -> None:
                 continue
             numbers = np.arange(2**qubits)
             bits = [(numbers >> qubit & 1) for qubit in group.tile]
-            row = sum(bit * int(one) for bit, one in zip(bits, gate["placed"]["phase_row"], strict=False))
+            row = sum(
+                bit * int(one) for bit, one in zip(bits, gate["placed"]["phase_row"], strict=False)
+            )
             table = phases[gate["index"]]
             state *= table["inside"][row]
             for bit in range(8):

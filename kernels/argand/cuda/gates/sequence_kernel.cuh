@@ -9,14 +9,13 @@
 #pragma once
 #include "sequence_phases.cuh"
 
-template <typename Step, int TileBits, int Groups, int Stages>
+template <typename Step, int TileBits, int Groups, int Stages, int Steps>
 struct GateSequence {
-    static constexpr int kThreads = 1 << (TileBits - 5);  // of a group
+    static constexpr int kThreads = (1 << (TileBits - 3)) / Steps;  // of a group
     using Pipeline = SequencePipeline<TileBits, kThreads>;
     using Place = typename Step::Place;
     static constexpr int kWarps = kThreads / kWarp, kThreadBits = Pipeline::kThreadBits;
-    static constexpr int kSteps = 4;  // of 16 columns, of each warp
-    static_assert(kSteps * kWarps == 1 << (TileBits - 8));
+    static_assert(Steps <= 4 && Steps * kWarps == 1 << (TileBits - 8));
     static constexpr bool kScaled = is_scaled(Step::operand);
 
     const SequenceArguments& args;
@@ -67,7 +66,7 @@ struct GateSequence {
                                           char* to) const {
         Place own;
         load_shared(place(index), own);
-        Step::template apply<inside, kSteps>(args, args.masks[index], matrix(index), stage, own, scale,
+        Step::template apply<inside, Steps>(args, args.masks[index], matrix(index), stage, own, scale,
                                              descale, to);
     }
 

@@ -18,8 +18,8 @@ struct SequenceMasks {
 // `phase_row` is used, the bit of each place in the number of a row of their table.
 struct SequenceGate {
     uint32 phase_row[13];
-    uint32 read_mask[8];
-    uint32 result_mask[8];
+    uint32 read_mask[9];
+    uint32 result_mask[9];
 };
 
 constexpr int kPhaseBits = 8;
@@ -84,9 +84,9 @@ struct SequenceMatrix {
 // copies the same chunks in and out.
 template <int TileBits, int Threads>
 struct SequencePipeline {
-    static constexpr int kTileBytes = 8 << TileBits, kGroup = 8;
-    static constexpr int kThreadBits = log2_of(Threads);
+    static constexpr int kTileBytes = 8 << TileBits, kThreadBits = log2_of(Threads);
     static constexpr int kChunks = kTileBytes / 16 / Threads, kChunkBits = log2_of(kChunks);
+    static constexpr int kGroup = kChunks < 8 ? kChunks : 8;
 
     const SequenceArguments& args;
     char* source;
