@@ -24,7 +24,7 @@ from argand.gates.measure import measured_costs
 from argand.gates.norms import fidelity_of, norm_of
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequence_plan import WIDTH
-from argand.gates.sequences import Group, in_groups, sequences_of
+from argand.gates.sequences import KEPT_TILES, Group, in_groups, sequences_of
 from argand.precision import Precision, get_precision
 
 _MOST_KEPT = 16
@@ -183,11 +183,14 @@ def plan_circuit(
     ]
     plans += [plan for plan, _ in shared]
     kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
-    # The long search is of the kind that a short one found to be the fastest.
+    # Long searches are of the kind that a short one found to be the fastest.
     best = min(plans, key=lambda plan: plan.predicted_seconds)
     tile = next((tile for plan, tile in shared if plan is best), None)
     if tile is not None:
-        plans.append(plan_of(*sequences_of(qubits, found, tile.qubits, tile.gates)))
+        plans += [
+            plan_of(*sequences_of(qubits, found, tile.qubits, tile.gates, kept=beginnings))
+            for beginnings in KEPT_TILES
+        ]
     elif kept > 1:
         passes = fuse(qubits, found, width, cost, kept=kept)
         plans.append(plan_of(passes, [Group(1)] * len(passes)))

@@ -134,7 +134,7 @@ def launch_values(
 
 def result_values(form: GateForm, tile: Sequence[int], plan: SequencePlan) -> dict[str, Any]:
     """Members of ``SequenceArguments`` for results of the last gate that go to the state."""
-    if is_phase(form):  # by the thread's own chunks
+    if is_phase(form):  # through the stage
         return {"result_offset": [], "register_offset": [], "step_offset": [0, 0]}
     roles = roles_of(places_of(form, tile), len(tile))
     offsets = [ITEM << tile[place] for place in roles.read]

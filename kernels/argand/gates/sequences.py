@@ -23,8 +23,11 @@ from argand.gates.sequence_plan import (
     completed_tile,
 )  # fmt: skip
 
-_KEPT_TILES, _KEPT_GATES = 32, 16
-"""Beginnings that the searches keep: of the tiles of a circuit, of the gates of one pass."""
+KEPT_TILES = 32, 16
+"""Beginnings that searches of the tiles of a circuit keep. More of them find fewer passes, fewer of
+them sometimes fewer gates in as many."""
+_KEPT_GATES = 16
+"""Beginnings that the search of the gates of one pass keeps."""
 _MOST_WORK = 16_000
 """Largest product of the gates of a circuit and the beginnings of its tiles."""
 _PHASE_WEIGHT = 0.1
@@ -45,7 +48,7 @@ class Group:
 
 
 def sequences_of(
-    qubits: int, gates: Sequence[Gate], size: int, most: int, *, kept: int = _KEPT_TILES
+    qubits: int, gates: Sequence[Gate], size: int, most: int, *, kept: int = KEPT_TILES[0]
 ) -> tuple[list[Pass], list[Group]]:
     """Fused gates in order, and which of them in a row share each pass over the state.
 

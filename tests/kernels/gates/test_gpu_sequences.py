@@ -64,6 +64,27 @@ def test_a_sequence_is_its_gates(
     assert error > 0
 
 
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+@pytest.mark.parametrize(("count", "size"), [(1, 12), (2, 13), (5, 12)])
+def test_numbers_of_a_tile_may_be_far_apart(
+    cp: Any, rng: np.random.Generator, precision: str, count: int, size: int
+) -> None:
+    """The first gate scales each step of a warp by itself, further ones the tile."""
+    from argand.gates.sequence_gpu import PreparedSequence
+
+    row = argand.PRECISIONS[precision]
+    forms = forms_on(rng, 14, range(size), count)[:count]
+    state = rng.standard_normal((2**14, 2)).view(complex)[:, 0]
+    state *= 2.0 ** rng.integers(-40, 1, state.size)
+    state /= np.linalg.norm(state)
+    found = cp.asarray(state.astype(np.complex64))
+    PreparedSequence(14, forms, row, range(size))(found)
+    for form in forms:
+        argand.apply_gate(state, form.matrix, form.targets, controls=form.controls)
+    error = np.linalg.norm(found.get().astype(complex) - state)
+    assert 0 < error <= len(forms) * 8 * (row.u + 2.0**-24)
+
+
 def test_values_that_are_not_finite_stay_in_their_tile(cp: Any, rng: np.random.Generator) -> None:
     from argand.gates.sequence_gpu import PreparedSequence
 

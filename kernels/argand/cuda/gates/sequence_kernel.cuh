@@ -83,10 +83,12 @@ struct GateSequence {
         return max(-126, scale_exponent<Step::operand>(block_absmax(warp_maxima)) - (TileBits + 1) / 2);
     }
 
-    // Applies all gates to the tile of a stage and stores it. The last gate's results go straight to the
-    // state, those of mma.sync through the stage.
+    // Applies all gates to the tile of a stage and stores it. By wgmma the results of the last gate go
+    // straight to the state; phases, whose factors each thread waits for, lose by that.
     __device__ __forceinline__ void apply_all(const Pipeline& pipeline, uint32 tile, uint32 stage,
                                               Scratch& scratch) const {
+        const bool direct =
+            Step::kStoresToState && kind_of(args.order[args.count - 1]) != 2;
         const int exponent = kScaled ? scale_of(pipeline, stage, scratch.warp_maxima) : 0;
         for (int number = 0; number < args.count; ++number) {
             // All threads have written the gate before; the mbarrier signalled the tile to the first.
@@ -94,19 +96,17 @@ struct GateSequence {
             const uint32 kind = kind_of(args.order[number]), index = index_of(args.order[number]);
             const float scale = index == 0 ? power_of_two(exponent) : 1.0f;
             const float descale = index == args.products - 1 ? power_of_two(-exponent) : 1.0f;
-            const bool last = number + 1 == args.count;
             char* to = nullptr;
-            if (Step::kStoresToState && last) {
+            if (direct && number + 1 == args.count) {
                 uint32 own = thread;
                 opaque(own);
-                const int64 offset = or_offsets<kThreadBits>(
-                    kind == 2 ? args.thread_offset : args.result_offset, own);
+                const int64 offset = or_offsets<kThreadBits>(args.result_offset, own);
                 to = args.state + (tile_offset(args, tile) | offset);
             }
             if (kind == 2) {
                 make_phases<kThreads>(args.phases[index], tile, thread, scratch.linear, scratch.factors,
                                       [this] { synchronize(); });
-                apply_phases(pipeline, args.gates[number], stage, thread, scratch.factors, to);
+                apply_phases(pipeline, args.gates[number], stage, thread, scratch.factors);
             } else if (kind) {
                 apply<true>(index, stage, scale, descale, to);
             } else {
@@ -114,7 +114,7 @@ struct GateSequence {
             }
         }
         synchronize();  // the stage may be written
-        if (!Step::kStoresToState) pipeline.store(tile, stage);
+        if (!direct) pipeline.store(tile, stage);
     }
 
     // Groups take the block's tiles in turn, in stages used round-robin: while groups compute, the
