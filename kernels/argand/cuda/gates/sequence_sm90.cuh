@@ -142,7 +142,7 @@ struct WgmmaStep {
                               inside, 2, false>;
         Amplitudes x;
         Loads::load_k_tile(gate, stage, at, 0, x[0]);
-#pragma unroll 1
+#pragma unroll 2
         for (int step = 0; step < Steps; ++step) {
             if (is_scaled(operand) && scale != 1.0f) {
 #pragma unroll
