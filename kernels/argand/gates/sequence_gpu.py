@@ -52,7 +52,11 @@ class PreparedSequence:
         values = tables.launch_values(qubits, tile, forms[-1], plan)
         names = ("gates", "matrix", "phases")
         values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}
-        values |= {"count": len(gates), "products": len(matrices), **tables.gate_values(gates)}
+        values |= {
+            "count": len(gates),
+            "products": len(matrices),
+            **tables.gate_values(gates, plan),
+        }
         shared = plan.shared_bytes(len(matrices))
         kernel = load(plans.kernel_source(plan), arch.target, plans.kernel_name(plan), shared)
         blocks = min(values["tiles"], device.sm_count)

@@ -251,10 +251,15 @@ def tables(
     )
 
 
-def gate_values(gates: Any) -> dict[str, Any]:
-    """Members of ``SequenceArguments`` that all threads read at every gate."""
+def gate_values(gates: Any, plan: SequencePlan) -> dict[str, Any]:
+    """Members of ``SequenceArguments`` that all threads read at every gate.
+
+    By wgmma the results of a product that is the last gate go straight to the state.
+    """
     masks = [word for gate in gates if gate["kind"] != PHASE for word in _words(gate["masks"])]
-    order = [int(gate["kind"] + 4 * gate["index"]) for gate in gates]
+    order = [int(gate["kind"] + 8 * gate["index"]) for gate in gates]
+    if plan.wgmma and gates[-1]["kind"] != PHASE:
+        order[-1] += 4
     return {
         "masks": [*masks, *[0] * (MOST_GATES * _words(gates[0]["masks"]).size - len(masks))],
         "order": [*order, *[0] * (MOST_ENTRIES - len(order))],

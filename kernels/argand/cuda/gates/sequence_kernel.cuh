@@ -87,17 +87,19 @@ struct GateSequence {
     // straight to the state; phases, whose factors each thread waits for, lose by that.
     __device__ __forceinline__ void apply_all(const Pipeline& pipeline, uint32 tile, uint32 stage,
                                               Scratch& scratch) const {
-        const bool direct =
-            Step::kStoresToState && kind_of(args.order[args.count - 1]) != 2;
+        const uint32 count = args.count, last = args.products - 1;
+        bool direct = false;
         const int exponent = kScaled ? scale_of(pipeline, stage, scratch.warp_maxima) : 0;
-        for (int number = 0; number < args.count; ++number) {
+        for (uint32 number = 0; number < count; ++number) {
             // All threads have written the gate before; the mbarrier signalled the tile to the first.
             if (number > 0) synchronize();
-            const uint32 kind = kind_of(args.order[number]), index = index_of(args.order[number]);
+            const uint32 entry = args.order[number];
+            const uint32 kind = kind_of(entry), index = index_of(entry);
             const float scale = index == 0 ? power_of_two(exponent) : 1.0f;
-            const float descale = index == args.products - 1 ? power_of_two(-exponent) : 1.0f;
+            const float descale = index == last ? power_of_two(-exponent) : 1.0f;
             char* to = nullptr;
-            if (direct && number + 1 == args.count) {
+            direct = Step::kStoresToState && goes_to_state(entry);
+            if (direct) {
                 uint32 own = thread;
                 opaque(own);
                 const int64 offset = or_offsets<kThreadBits>(args.result_offset, own);

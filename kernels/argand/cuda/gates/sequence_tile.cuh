@@ -45,13 +45,14 @@ struct SequenceArguments : GateArguments {
     int64 products;  // gates that are not phases
     int64 step_offset[2];
     SequenceMasks masks[kMostProducts];
-    // Of each gate its kind, 0 without qubit 0, 1 with it, 2 of a phase, and 4 times its number among
-    // phases or among the others.
+    // Of each gate its kind, 0 without qubit 0, 1 with it, 2 of a phase; 4 where its results go straight
+    // to the state; and 8 times its number among phases or among the others.
     uint32 order[kMostGates];
 };
 
 __device__ __forceinline__ uint32 kind_of(uint32 entry) { return entry % 4; }
-__device__ __forceinline__ uint32 index_of(uint32 entry) { return entry / 4; }
+__device__ __forceinline__ bool goes_to_state(uint32 entry) { return entry & 4; }
+__device__ __forceinline__ uint32 index_of(uint32 entry) { return entry / 8; }
 
 __device__ __forceinline__ void load_shared(uint32 from, uint32& found) {
     asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(found) : "r"(from) : "memory");
