@@ -10,12 +10,7 @@ from typing import Any
 
 from argand.device import Device, cpu, gpu, is_cuda_array
 from argand.gates import cpu as numpy_gates
-from argand.gates.api import (
-    prepared_gate,
-    prepared_sequence,
-    qubits_of,
-    state_precision,
-)  # fmt: skip
+from argand.gates.api import prepared_gate, prepared_sequence, qubits_of, state_precision
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts
 from argand.gates.fusion import Cost, Pass, checked_gates, fuse, fused_gate, passes_by_width
