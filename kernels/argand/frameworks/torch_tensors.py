@@ -169,7 +169,9 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
     stack.enter_context(cupy.cuda.Device(device.index))
     stack.enter_context(cupy_stream(address))
     if capturing:
-        stack.enter_context(cupy.cuda.using_allocator(_torch_memory()))
+        from argand.frameworks.graph_memory import memory_of_graph
+
+        stack.enter_context(memory_of_graph(_torch_memory()))
     return stack
 
 

@@ -2,7 +2,8 @@
 
 Counters are found zero, so that no call has to clear them. The memory of a call is freed after its
 launches and reused in the stream's order; that of a plan stays, so that a graph which captured the
-plan can be replayed as long as the plan lives.
+plan can be replayed as long as the plan lives. In a capture whose memory is the graph's own, calls
+have counters of their own too: graphs may run beside each other, in any order.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import cupy
+
+from argand.frameworks.graph_memory import CAPTURE, memory_in_graph
 
 _MIN_BYTES = 1 << 16
 _NOTHING = (0, 0, None)
@@ -33,6 +36,10 @@ def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None 
     """
     if stream is None:
         stream = cupy.cuda.get_current_stream().ptr
+    if CAPTURE.taken is not None:
+        address = memory_in_graph(nbytes)
+        cupy.cuda.runtime.memsetAsync(address, 0, nbytes, stream)  # at each replay
+        return address
     thread = threading.get_ident() if stream == PER_THREAD else 0
     key = (cupy.cuda.runtime.getDevice() if device is None else device, stream, thread)
     address, size, smaller = _kept.get(key, _NOTHING)
@@ -54,6 +61,8 @@ def library_workspace(nbytes: int, stream: int, device: int) -> int:
 
     They hold anything. The memory is the stream's and is kept: graphs hold its address.
     """
+    if CAPTURE.taken is not None:
+        return memory_in_graph(nbytes)
     thread = threading.get_ident() if stream == PER_THREAD else 0
     key = (device, stream, thread, nbytes)
     if key not in _libraries:

@@ -115,3 +115,28 @@ def test_graphs_that_torch_captures(gpu: Any, precision: str) -> None:
         error = torch.linalg.vector_norm(found - expected) / torch.linalg.vector_norm(expected)
         assert error < (5e-3 if precision == "fp16" else 1e-5)
         del other
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["3xtf32", "fp16", "fp32"])
+def test_graphs_that_are_replayed_in_another_order_and_at_once(gpu: Any, precision: str) -> None:
+    """Slices of a long k count in memory of each graph's own."""
+    given = [drawn(64, 8000, device="cuda", dtype=torch.complex64) * (i + 1) for i in range(2)]
+    stream, graphs, found = torch.cuda.Stream(), [], []
+    gemm(given[0], given[0], op_b="C", precision=precision)
+    for x in given:
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1], stream=stream):
+            found.append(gemm(x, x, op_b="C", precision=precision))
+    streams = [torch.cuda.Stream() for _ in graphs]
+    for order in ((1,), (0, 1), (1, 0), (0, 1, 0, 1)):
+        torch.cuda.synchronize()
+        for which in order:
+            with torch.cuda.stream(streams[which]):
+                graphs[which].replay()
+    torch.cuda.synchronize()
+    for x, result in zip(given, found, strict=True):
+        wide = x.to(torch.complex128)
+        expected = wide @ wide.mH
+        error = torch.linalg.vector_norm(result - expected) / torch.linalg.vector_norm(expected)
+        assert error < (5e-3 if precision == "fp16" else 1e-5)

@@ -1,0 +1,41 @@
+"""Memory of calls that are captured into a graph of another library's, which owns it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import cupy
+
+
+class _ThreadsGraph(threading.local):
+    """What a call that a thread captures has taken; None outside of such captures."""
+
+    taken: list[Any] | None = None
+
+
+CAPTURE = _ThreadsGraph()
+"""Whether this thread is in a capture whose graph owns the memory."""
+
+
+@contextmanager
+def memory_of_graph(allocate: Callable[[int], Any]) -> Iterator[None]:
+    """Within it a captured call of this thread takes all memory from ``allocate``.
+
+    That is CuPy's memory pointer of a number of bytes, for one call within the graph's order.
+    """
+    before, CAPTURE.taken = CAPTURE.taken, []
+    try:
+        with cupy.cuda.using_allocator(allocate):
+            yield
+    finally:
+        CAPTURE.taken = before
+
+
+def memory_in_graph(nbytes: int) -> int:
+    """Return the address of memory that the call keeps until its last launch."""
+    assert CAPTURE.taken is not None
+    CAPTURE.taken.append(cupy.cuda.alloc(nbytes))
+    return int(CAPTURE.taken[-1].ptr)
