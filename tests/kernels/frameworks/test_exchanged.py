@@ -78,16 +78,20 @@ def test_delayed_producers_are_waited_for(
     streams = {"legacy": cp.cuda.Stream.null, "per-thread": cp.cuda.Stream.ptds}
     producer = streams.get(kind) or cp.cuda.Stream(non_blocking=True)
     consumer = cp.cuda.Stream(non_blocking=True)
-    with consumer:
-        gemm(x, x)  # compiles, and takes memory, for which the driver may wait
+    address = {"legacy": 1, "per-thread": 2}.get(kind, producer.ptr)
+
+    def exchanged(array: Any) -> Any:
+        return ByInterface(array, address) if by == "interface" else OnStream(array, producer)
+
+    with consumer:  # compiles, and takes memory, for which the driver may wait
+        gemm(exchanged(x), exchanged(x))
     for _ in range(3):
         y = cp.zeros_like(x)
         cp.cuda.Device().synchronize()
         with producer:
             delay(cp)
             y[...] = x
-        address = {"legacy": 1, "per-thread": 2}.get(kind, producer.ptr)
-        given = ByInterface(y, address) if by == "interface" else OnStream(y, producer)
+        given = exchanged(y)
         with consumer:
             found = gemm(given, given)
             assert not producer.done, "the host has waited for the producer"
