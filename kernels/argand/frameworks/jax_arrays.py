@@ -1,7 +1,9 @@
 """JAX's arrays in, arrays out, also in jit, vmap and grad: calls by XLA's foreign functions.
 
 XLA hands the calls its own buffers, NumPy arrays over them on a CPU and CuPy arrays on a GPU, and
-its stream: nothing is copied and nobody waits. Only calls that have an array of JAX import this.
+its stream: nothing is copied and nobody waits. Calls of small arrays that take no other memory may
+be captured into XLA's CUDA graphs, whose replays call no Python. Only calls that have an array of
+JAX import this.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any
@@ -22,7 +25,8 @@ from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.xla_ffi import TYPES, Buffer
 
-_TARGET = "argand_call"
+_TARGETS = ("argand_call", "argand_captured_call")
+"""The names of the call for XLA; the second may be captured into a CUDA graph."""
 
 
 @dataclass(frozen=True)
@@ -131,18 +135,56 @@ def _fitted(grad: Any, x: Any) -> Any:
 
 def _traced(call: _Call, values: Sequence[Any]) -> Any:
     """Return the result of XLA's call."""
-    platforms = _registered()
+    _registered()
     specs = {
         name: Spec(x.shape, "bfloat16" if x.dtype == jnp.bfloat16 else np.dtype(x.dtype))
         for name, x in zip(call.names, values, strict=True)
     }
-    spec = call.rules.result(specs, dict(call.options), "cuda" in platforms)
+    spec = call.rules.result(specs, dict(call.options), _has_gpu())
     wide = str(spec.dtype) in ("float64", "complex128")
     if wide and not jax.config.jax_enable_x64:
         raise ValueError(f"a result of {spec.dtype} needs jax.config.jax_enable_x64")
     shape = jax.ShapeDtypeStruct(spec.shape, str(spec.dtype))
-    method = "expand_dims" if call.rules.leading_axes else "sequential"
-    return jax.ffi.ffi_call(_TARGET, shape, vmap_method=method)(*values, number=_number(call))
+    if not _is_captured(call, values, specs, spec):
+        method = "expand_dims" if call.rules.leading_axes else "sequential"
+        made = jax.ffi.ffi_call(_TARGETS[0], shape, vmap_method=method)
+        return made(*values, number=_number(call))
+
+    def traced(*values: Any) -> Any:
+        return jax.ffi.ffi_call(_TARGETS[1], shape)(*values, number=_number(call))
+
+    def over_a_batch(_: int, batched: list[bool], *many: Any) -> tuple[Any, bool]:
+        # Anew, because what a batch takes differs. Calls broadcast leading axes.
+        given = [x if one else x[None] for x, one in zip(many, batched, strict=True)]
+        return _traced(call, given), True
+
+    found: Any = jax.custom_batching.custom_vmap(traced)
+    found.def_vmap(over_a_batch)
+    return found(*values)
+
+
+@cache
+def _has_gpu() -> bool:
+    return any(device.platform == "gpu" for device in jax.devices())
+
+
+def _is_captured(
+    call: _Call, values: Sequence[Any], specs: Mapping[str, Spec], result: Spec
+) -> bool:
+    """Return whether XLA may capture a call into a graph; a call outside of jit is none's part."""
+    if not call.rules.same_launches(call.keywords) or not _has_gpu():
+        return False
+    traced = any(isinstance(x, jax.core.Tracer) for x in values)
+    return traced and _takes_no_memory(call, *specs.values(), result)
+
+
+@lru_cache(maxsize=1024)
+def _takes_no_memory(call: _Call, *specs: Spec) -> bool:
+    """Return whether a call takes none beside its arrays, the result last."""
+    from argand.frameworks.captured_calls import takes_no_memory
+
+    forms = [(x.shape, np.dtype("uint16" if x.dtype == "bfloat16" else x.dtype)) for x in specs]
+    return takes_no_memory(lambda *arrays: _make(call, list(arrays[:-1]), arrays[-1]), forms)
 
 
 _NUMBERS: dict[_Call, np.int64] = {}
@@ -158,15 +200,20 @@ def _number(call: _Call) -> np.int64:
 
 
 @cache
-def _registered() -> dict[str, Any]:
+def _registered() -> list[Any]:
     """Register the call with XLA, once; return what XLA calls, to keep it alive."""
     headers = jax.ffi.include_dir()
-    found = {
-        "cpu": xla_ffi.handler(_on_cpu, headers, on_gpu=False),
-        "CUDA": xla_ffi.handler(_on_gpu, headers, on_gpu=True),
-    }
-    for platform, function in found.items():
-        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(function), platform=platform)
+    found = []
+    for traits, target in enumerate(_TARGETS):
+        for platform in ("cpu", "CUDA"):
+            on_gpu = platform == "CUDA"
+            function = xla_ffi.handler(
+                _on_gpu if on_gpu else _on_cpu, headers, on_gpu=on_gpu, traits=traits
+            )
+            jax.ffi.register_ffi_target(
+                target, jax.ffi.pycapsule(function), platform=platform, traits=traits
+            )
+            found.append(function)
     return found
 
 
@@ -175,10 +222,15 @@ def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | 
 
 
 def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
-    device = _current_device()()
-    with cupy_stream(stream or 0):
-        arrays = [_cupy_array(x, device) for x in operands]
-        _make(_CALLS[number], arrays, _cupy_array(result, device))
+    device, is_capturing, captured = _runtime()
+    capture = captured() if stream and is_capturing(stream) else _NOTHING
+    with cupy_stream(stream or 0), capture:
+        at = device()
+        arrays = [_cupy_array(x, at) for x in operands]
+        _make(_CALLS[number], arrays, _cupy_array(result, at))
+
+
+_NOTHING = nullcontext()
 
 
 def _make(call: _Call, operands: list[Any], result: Any) -> None:
@@ -212,12 +264,14 @@ def _cupy_array(x: Buffer, device: int) -> Any:
 
 
 @cache
-def _current_device() -> Callable[[], int]:
-    """Return CuPy's function, imported once."""
+def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], Any]]:
+    """Return what says the device and whether a stream is captured, and a capture's context."""
     import cupy
 
-    found: Callable[[], int] = cupy.cuda.runtime.getDevice
-    return found
+    from argand.frameworks.captured_calls import captured
+
+    runtime = cupy.cuda.runtime
+    return runtime.getDevice, runtime.streamIsCapturing, captured
 
 
 def _extent(dims: bytes, kind: int) -> tuple[tuple[int, ...], int, np.dtype[Any]]:

@@ -106,13 +106,17 @@ _GET_STREAM = ctypes.CFUNCTYPE(c_void_p, POINTER(_StreamOf))
 _HANDLER = ctypes.CFUNCTYPE(c_void_p, c_void_p)
 
 
-def handler(function: Function, headers: str, *, on_gpu: bool) -> ctypes._CFunctionType:
+def handler(
+    function: Function, headers: str, *, on_gpu: bool, traits: int = 0
+) -> ctypes._CFunctionType:
     """Return a handler for `jax.ffi.pycapsule`; it must be kept as long as XLA may call it.
 
     Args:
         function: an exception of its is the call's error.
         headers: the folder of XLA's headers, which say the version of the interface.
         on_gpu: whether calls have a stream.
+        traits: 1, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, where XLA may capture a call
+            into a CUDA graph and replay that.
     """
     version = _version(headers)
 
@@ -124,7 +128,7 @@ def handler(function: Function, headers: str, *, on_gpu: bool) -> ctypes._CFunct
             if extension.base.type == _METADATA:
                 found = extension.metadata.contents.version
                 found.major, found.minor = version
-                extension.metadata.contents.traits = 0
+                extension.metadata.contents.traits = traits
                 return None
         try:
             (scalar,) = _addresses(1, call.attributes.scalars)

@@ -12,7 +12,7 @@ from argand.defaults import default_precision
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast, unsigned
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.problem import product_sizes
-from argand.precision import get_precision
+from argand.precision import PRECISIONS, get_precision
 
 _OF_ANY_PRODUCT = ("precision", "tolerance", "check", "rounding", "kernels")
 """Options that the products of a gradient share with the product."""
@@ -93,4 +93,9 @@ def _is_complex_half(dtype: Any) -> bool:
     return str(dtype) == "torch.complex32"
 
 
-RULES = FrameworkRules(_result, _gradient, _adapted)
+def _same_launches(options: Mapping[str, Any]) -> bool:
+    """Exact products wait for what they find, or make their moduli first."""
+    return options.get("tolerance") is None and options.get("precision") in (None, *PRECISIONS)
+
+
+RULES = FrameworkRules(_result, _gradient, _adapted, same_launches=_same_launches)

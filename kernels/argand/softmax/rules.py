@@ -69,7 +69,10 @@ _HALVES = {"float16": FP16.name, "bfloat16": BF16.name}
 RULES: Mapping[str, FrameworkRules] = MappingProxyType(
     {
         operation: FrameworkRules(
-            partial(_result, operation), partial(_gradient, operation), _adapted
+            partial(_result, operation),
+            partial(_gradient, operation),
+            _adapted,
+            same_launches=lambda _: True,
         )
         for operation in OPERATIONS
     }

@@ -1,0 +1,103 @@
+"""Calls in programs that JAX compiles into CUDA graphs, whose replays call no Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import dft, gemm, softmax
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+jnp = jax.numpy
+pytestmark = pytest.mark.gpu
+GRAPHS = {"xla_gpu_graph_min_graph_size": 1}
+TARGET = "argand_captured_call"
+
+
+@pytest.fixture(autouse=True)
+def _on_a_gpu(gpu: Any) -> None:
+    if not any(device.platform == "gpu" for device in jax.devices()):
+        pytest.skip("JAX is installed without CUDA")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the calls that XLA made, one after another."""
+    from argand.frameworks import jax_arrays
+
+    found: list[str] = []
+    make = jax_arrays._make
+
+    def noted(call: Any, *given: Any) -> None:
+        found.append(call.function.__name__)
+        make(call, *given)
+
+    monkeypatch.setattr(jax_arrays, "_make", noted)
+    return found
+
+
+def drawn(*shape: int, seed: int = 3) -> Any:
+    rng = np.random.default_rng(seed)
+    parts = rng.standard_normal((*shape, 2), np.float32)
+    return jnp.asarray(parts.view(np.complex64)[..., 0])
+
+
+def close(found: Any, expected: Any) -> None:
+    assert jnp.linalg.norm(found - expected) <= 1e-5 * jnp.linalg.norm(expected)
+
+
+def chain(x: Any, y: Any) -> Any:
+    for _ in range(4):
+        x = gemm(x, y) * 0.1
+        x = x * softmax(jnp.abs(x))
+    return x
+
+
+def chain_of_jax(x: Any, y: Any) -> Any:
+    for _ in range(4):
+        x = jnp.matmul(x, y, precision="highest") * 0.1
+        x = x * jax.nn.softmax(jnp.abs(x))
+    return x
+
+
+@pytest.mark.parametrize("options", [None, GRAPHS], ids=["as it is", "short graphs"])
+def test_replays_read_new_data_and_call_no_python(made: list[str], options: Any) -> None:
+    """Between them calls outside the graph take and leave memory of their own."""
+    ours = jax.jit(chain, compiler_options=options)
+    y = drawn(48, 48, seed=8)
+    for seed in range(40):
+        x = drawn(48, 48, seed=seed)
+        close(ours(x, y), chain_of_jax(x, y))
+        gemm(drawn(64, 4096), drawn(4096, 64))
+        if seed == 20:
+            made.clear()
+    assert made.count("softmax") < 19 * 4, made
+
+
+def test_calls_in_graphs_of_their_own(made: list[str]) -> None:
+    one = jax.jit(lambda x, y: gemm(x, y, alpha=2j, op_b="C"), compiler_options=GRAPHS)
+    assert TARGET in one.lower(drawn(64, 64), drawn(64, 64)).as_text()
+    for seed in range(30):
+        x, y = drawn(64, 64, seed=seed), drawn(64, 64, seed=seed + 1)
+        close(one(x, y), 2j * jnp.matmul(x, y.conj().T, precision="highest"))
+    assert len(made) < 20
+
+
+def test_batches_are_tried_anew() -> None:
+    """A product of one may be captured and a batch of it not, or the other way round."""
+    a, b = drawn(3, 40, 2000), drawn(2000, 40, seed=4)
+    mapped = jax.jit(jax.vmap(gemm, (0, None)), compiler_options=GRAPHS)
+    for scale in (1, 2, 3, 4):
+        close(mapped(scale * a, b), scale * jnp.matmul(a, b, precision="highest"))
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: gemm(x, x, precision="7xint8"),  # waits, or computes what it keeps
+    lambda x: gemm(x, x, precision="3xfp16", kernels="wgmma"),  # has scales in memory
+    dft,  # has tables, or cuFFT's memory
+    lambda x: gemm(jnp.tile(x, (16, 16)), jnp.tile(x, (16, 16))),  # takes the GPU longer
+], ids=["exact", "scaled", "transform", "large"])  # fmt: skip
+def test_calls_that_are_not_captured(call: Any) -> None:
+    x = drawn(96, 96)
+    assert TARGET not in jax.jit(call).lower(x).as_text()
