@@ -30,6 +30,8 @@ _TRANSFORMS = ((64, 1000), (64, 1024), (64, 127), (1, 1 << 18))
 """Rows and length: more rows of the last would have the GPU behind the host."""
 _WARMING = 20
 """Calls before each row, by which what a core needs comes into its caches."""
+_GRAPHS = {"xla_gpu_graph_min_graph_size": 1}
+"""Option by which XLA makes a CUDA graph of less than five operations."""
 _PRECISIONS = ("fp32", "tf32", "3xtf32", "3xfp16", "fp16")
 
 
@@ -116,6 +118,18 @@ def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any
     yield "gemm 3xtf32, JAX's jit", "argand", lambda: ours(a, b)
     theirs = jax.jit(jax.numpy.matmul)
     yield "gemm, JAX's jit", "jax", lambda: theirs(a, b)
+    graph = jax.jit(partial(gemm, precision="3xtf32"), compiler_options=_GRAPHS)
+    yield "gemm 3xtf32, JAX's jit, a graph of one call", "argand", lambda: graph(a, b)
+    for name, product in (("argand", partial(gemm, precision="3xtf32")), ("jax", jax.numpy.matmul)):
+        program = jax.jit(partial(_chain, product))
+        yield "8 products, JAX's jit", name, partial(program, a, b)
+
+
+def _chain(product: Callable[..., Any], x: Any, y: Any) -> Any:
+    """Return x y^8, scaled: so many calls that XLA makes a graph of them by itself."""
+    for _ in range(8):
+        x = 0.1 * product(x, y)
+    return x
 
 
 def host_microseconds(
