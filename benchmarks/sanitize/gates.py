@@ -2,8 +2,8 @@
 
 Every kernel that a precision has of its own: by tensor cores each width, kind and side of a chunk;
 at fp32 and fp64, whose kernels serve all precisions of their type, sums, permutations and states
-smaller than a tile. Targets with qubit 0 and without, under controls, and so few blocks that each
-has more tiles than it holds at once. The state is an allocation of its own, so that an access
+smaller than a tile. Targets with qubit 0, beside it and far, under controls, and so few blocks that
+each has more tiles than it holds at once. The state is an allocation of its own, so that an access
 beyond it is one beyond what is allocated. Every result is verified against its bound from fp64. The
 exit status is 1 where one is outside.
 """
@@ -126,6 +126,7 @@ def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int,
         for matrix in matrices:
             yield _QUBITS, Gate(matrix, inside)
             yield _QUBITS, Gate(matrix, above)
+            yield _QUBITS, Gate(matrix, tuple(range(1, 1 + width)))
             yield _QUBITS, Gate(matrix, above, (0,))
             yield _QUBITS, Gate(matrix, above, (3, _QUBITS - 1))
 

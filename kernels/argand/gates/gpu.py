@@ -16,6 +16,7 @@ import numpy as np
 from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
+from argand.gates.direct import direct_values, near_targets
 from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
 from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.matrix_source import SOURCES
@@ -166,7 +167,7 @@ def plan_for(
     free = tile_columns(qubits, form.targets, form.controls, item)
     return plan_gate(
         precision, device.require_arch(), width=form.width, inside=form.targets[0] == 0,
-        monomial=form.monomial, columns=2 ** len(free),
+        monomial=form.monomial, columns=2 ** len(free), near=len(near_targets(form.targets)),
     )  # fmt: skip
 
 
@@ -182,6 +183,8 @@ class GateLaunch:
         self._device = device.index
         if plan.kind == "small":
             values = _small_values(plan, qubits, form)
+        elif plan.kind == "direct":
+            values = direct_values(qubits, form.targets, form.controls)
         else:
             free = tile_columns(qubits, form.targets, form.controls, plan.item)
             columns = free[: plan.columns.bit_length() - 1]
@@ -189,13 +192,8 @@ class GateLaunch:
             values = table_values(plan.kind, tile, qubits, form.controls)
         shared = plan.shared_bytes
         kernel = load(gate_source(plan), arch.target, kernel_name(plan), shared)
-        occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            kernel.ptr, plan.threads, shared
-        )
-        blocks = (
-            1 if plan.kind == "small" else min(_tiles(values), int(occupancy) * device.sm_count)
-        )
-        self._kernel, self._blocks, self._values = kernel, blocks, argument_values(values)
+        self._kernel, self._values = kernel, argument_values(values)
+        self._blocks = _blocks(plan, kernel, _tiles(values), device)
         bound = self._bound()
         self._launches = LaunchSequence(
             [bound], lambda numbers: [bound.argument_update(_MEMBERS, (), numbers)]
@@ -218,13 +216,25 @@ class GateLaunch:
         if self.plan.kind == "permute":
             factors = form.factors.astype(kind).view(np.uint8)
             return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
-        transposed = self.plan.kind in ("fma", "small")
+        transposed = self.plan.kind in ("direct", "fma", "small")
         matrix = form.matrix.T if transposed else compensated(form.matrix, self.plan)
         return np.ascontiguousarray(matrix.astype(kind))
 
     def __call__(self, state: int, matrix: int, exponent: int) -> None:
         """Queue it on the current stream, for a state and a matrix at addresses, its exponent."""
         self._launches((state, matrix, exponent), _current_stream(self._device).ptr)
+
+
+def _blocks(plan: GatePlan, kernel: Any, tiles: int, device: Device) -> int:
+    """Return the blocks of a launch: one, as many as are resident, or one for its threads."""
+    if plan.kind == "small":
+        return 1
+    if plan.kind == "direct":
+        return -(-tiles // plan.threads)
+    occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+        kernel.ptr, plan.threads, plan.shared_bytes
+    )
+    return min(tiles, int(occupancy) * device.sm_count)
 
 
 def _tiles(values: dict[str, object]) -> int:

@@ -15,9 +15,9 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-GateKind = Literal["fma", "permute", "mma", "wgmma", "small"]
-"""Kernels: on CUDA cores in fp32 or fp64, permutations, on tensor cores by mma.sync or wgmma, and
-for states smaller than a tile."""
+GateKind = Literal["direct", "fma", "permute", "mma", "wgmma", "small"]
+"""Kernels: on CUDA cores in fp32 or fp64, without and with tiles, permutations, on tensor cores by
+mma.sync or wgmma, and for states smaller than a tile."""
 
 CHUNK = 16
 """Bytes that a thread copies at a time."""
@@ -260,9 +260,9 @@ def table_values(
         "register_offset": [tile.offset(place) for place in roles.registers],
         "result_mask": [masks[place] for place in roles.results],
         "register_mask": [masks[place] for place in roles.registers],
-        "chunk_offset": _sums([tile.offset(place) for place in tile.chunk_places]),
-        "chunk_mask": _sums([masks[place] for place in tile.chunk_places]),
-        "chunk_row": _sums([row_number.get(place, 0) for place in tile.chunk_places]),
+        "chunk_offset": xor_sums([tile.offset(place) for place in tile.chunk_places]),
+        "chunk_mask": xor_sums([masks[place] for place in tile.chunk_places]),
+        "chunk_row": xor_sums([row_number.get(place, 0) for place in tile.chunk_places]),
         "row_mask": [masks[place] for place in tile.rows],
         "read_mask": [masks[place] for place in roles.read],
         "column_mask": [masks[place] for place in roles.units],
@@ -277,7 +277,7 @@ def table_values(
     return values
 
 
-def _sums(bits: Sequence[int]) -> list[int]:
+def xor_sums(bits: Sequence[int]) -> list[int]:
     """For each number the exclusive or of the masks of its bits."""
     found = [0]
     for bit in bits:

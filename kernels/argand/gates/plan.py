@@ -36,6 +36,7 @@ class GatePlan:
         stages: tiles that a block holds in shared memory.
         blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
         warp_specialized: of wgmma: half of the warpgroups split tiles while the others multiply.
+        near: of a kernel without tiles: targets whose rows are those of other lanes, one at most.
     """
 
     kind: GateKind
@@ -45,6 +46,7 @@ class GatePlan:
     stages: int
     blocks: int
     warp_specialized: bool = False
+    near: int = 0
 
     @property
     def item(self) -> int:
@@ -56,6 +58,8 @@ class GatePlan:
         """Columns of a tile; none for a small state."""
         if self.kind == "wgmma":
             return PLANE_COLUMNS
+        if self.kind == "direct":  # of the threads of a block
+            return self.threads << (not self.inside) >> self.near
         return 0 if self.kind == "small" else (_TILE_BYTES // self.item) >> self.width
 
     @property
@@ -63,7 +67,7 @@ class GatePlan:
         """Threads of a block that copy tiles."""
         if self.kind == "wgmma":
             return 2 << self.width
-        return {"fma": 128, "permute": 128, "mma": 256, "small": 256}[self.kind]
+        return 128 if self.kind in ("fma", "permute") else 256
 
     @property
     def threads(self) -> int:
@@ -83,6 +87,8 @@ class GatePlan:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
+        if self.kind == "direct":
+            return 0
         if self.kind == "small":
             return _TILE_BYTES
         planes = 0
@@ -117,7 +123,14 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
             f"warp specialization is for wgmma of {MOST_WIDTH} qubits, "
             f"got {plan.kind}, {plan.width}"
         )
-    if plan.kind != "small" and plan.stages < 2:
+    if plan.kind == "direct" and plan.width not in _DIRECT_BLOCKS:
+        raise PlanError(f"direct is for {list(_DIRECT_BLOCKS)} qubits, got {plan.width}")
+    if plan.kind == "direct" and (plan.item == CHUNK or plan.near + plan.inside > 1):
+        raise PlanError(
+            f"direct is for complex64 and one target of qubits 0 to 2, got {row.output}, "
+            f"{plan.near + plan.inside}"
+        )
+    if plan.kind not in ("small", "direct") and plan.stages < 2:
         raise PlanError(f"stages must be at least 2, got {plan.stages}")
     if plan.inside and plan.item == CHUNK:
         raise PlanError("inside is for complex64: a chunk holds one complex128")
@@ -155,12 +168,17 @@ _STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
 in a thread."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
+_DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
+"""Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
+targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
+three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles."""
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
 
 
 def plan_gate(
-    precision: Precision, arch: Arch, *, width: int, inside: bool, monomial: bool, columns: int
-) -> GatePlan | None:
+    precision: Precision, arch: Arch, *, width: int, inside: bool, monomial: bool, columns: int,
+    near: int = 0,
+) -> GatePlan | None:  # fmt: skip
     """The plan for a gate; None where it is a product of `gemm`.
 
     Args:
@@ -170,6 +188,7 @@ def plan_gate(
         inside: whether qubit 0 is a target.
         monomial: whether its matrix has one entry a row and column.
         columns: how many columns of 2^width amplitudes there are.
+        near: how many targets lie near each other in memory (`gates.direct.near_targets`).
     """
     inside = inside and precision.output == "complex64"
     if width > MOST_WIDTH:
@@ -179,6 +198,9 @@ def plan_gate(
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif precision.exact_operands or width <= cuda_core_width(precision):
         plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
+        if width in _DIRECT_BLOCKS and precision.output == "complex64" and near + inside <= 1:
+            blocks = _DIRECT_BLOCKS[width]
+            plans.insert(0, GatePlan("direct", width, precision, inside, 0, blocks, near=near))
     elif width > widest_mma(precision):
         return None
     else:

@@ -43,7 +43,8 @@ def kernel_name(plan: GatePlan) -> str:
     where = "inside" if plan.inside else "outside"
     precision = plan.precision.symbol if plan.kind in ("mma", "wgmma") else f"fp{4 * plan.item}"
     kind = "warp_specialized" if plan.warp_specialized else plan.kind
-    return f"gate_{kind}_{precision}_{plan.width}_{where}_s{plan.stages}"
+    how = f"n{plan.near}" if plan.kind == "direct" else f"s{plan.stages}"
+    return f"gate_{kind}_{precision}_{plan.width}_{where}_{how}"
 
 
 def gate_source(plan: GatePlan) -> str:
@@ -56,6 +57,9 @@ def gate_source(plan: GatePlan) -> str:
         header = "gates/cuda_core_kernel.cuh"
         sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
         body = f"{plan.kind}_gate<{real}, {plan.width}, {inside}, {sizes}>(args);"
+    elif plan.kind == "direct":
+        header = "gates/direct_kernel.cuh"
+        body = f"direct_gate<{plan.width}, {inside}, {plan.near}, {plan.threads}>(args);"
     elif plan.kind == "small":
         header = "gates/cuda_core_kernel.cuh"
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"

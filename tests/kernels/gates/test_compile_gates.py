@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -36,15 +37,15 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
     """Every plan that gates take at a precision on an architecture, each once."""
     row, seen = PRECISIONS[precision], set()
     for width in range(1, MOST_WIDTH + 1):
-        for inside in (False, True):
-            for monomial in (False, True):
-                for columns in (1, 1 << (11 - width), MANY):
-                    plan = plan_gate(
-                        row, arch, width=width, inside=inside, monomial=monomial, columns=columns
-                    )
-                    if plan is not None and plan not in seen:
-                        seen.add(plan)
-                        yield plan
+        for inside, monomial, near in product((False, True), repeat=3):
+            for columns in (1, 1 << (11 - width), MANY):
+                plan = plan_gate(
+                    row, arch, width=width, inside=inside, monomial=monomial, columns=columns,
+                    near=int(near),
+                )  # fmt: skip
+                if plan is not None and plan not in seen:
+                    seen.add(plan)
+                    yield plan
 
 
 def kernels() -> Iterator[Candidate]:
@@ -80,7 +81,8 @@ def test_kinds_of_kernels(arch: Arch, precision: str) -> None:
     if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
         tensor.add("wgmma")
     found = {plan.kind for plan in plans(precision, arch)}
-    assert found == {"fma", "permute", "small"} | tensor
+    direct = {"direct"} if PRECISIONS[precision].output == "complex64" else set()
+    assert found == {"fma", "permute", "small"} | direct | tensor
 
 
 @pytest.mark.parametrize("arch_row", ARCHITECTURES, ids=lambda row: row.target)
@@ -91,7 +93,7 @@ def test_every_architecture_has_plans(arch_row: Arch, precision: str) -> None:
     for plan in plans(precision, arch_row):
         check_gate_plan(plan, arch_row)
         assert plan.shared_bytes <= arch_row.shared_bytes
-        assert plan.kind == "small" or plan.stages >= 2
+        assert plan.kind in ("small", "direct") or plan.stages >= 2
         assert plan.tile_bytes == plan.item * plan.columns << plan.width
 
 
@@ -121,6 +123,11 @@ def test_which_gates_are_products_of_gemm() -> None:
         ({"warp_specialized": True}, "warp specialization is for wgmma of 7 qubits, got mma"),
         ({"stages": 1}, "at least 2"),
         ({"stages": 15}, "bytes of shared memory"),
+        ({"kind": "direct"}, "direct is for .1, 2, 3. qubits, got 5"),
+        (
+            {"kind": "direct", "width": 3, "near": 2},
+            "one target of qubits 0 to 2, got complex64, 2",
+        ),
         ({"kind": "fma", "precision": PRECISIONS["fp64"], "inside": True}, "one complex128"),
     ],
 )

@@ -1,0 +1,41 @@
+"""Gates of complex64 whose columns are held in registers: arguments of their kernel.
+
+Needs no GPU and no CuPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argand.gates.layout import segments_of, xor_sums
+
+_ITEM = 8
+"""Bytes of an amplitude. A chunk of 16 bytes has both values of qubit 0."""
+_NEAR = (1, 2)
+"""Qubits whose rows lie within a line of 64 bytes, but not within a chunk."""
+
+
+def near_targets(targets: Sequence[int]) -> list[int]:
+    """Return the targets whose rows are those of other lanes, so that lanes copy whole lines."""
+    return [qubit for qubit in targets if qubit in _NEAR]
+
+
+def direct_values(
+    qubits: int, targets: Sequence[int], controls: Sequence[int]
+) -> dict[str, object]:
+    """Return the members of ``GateArguments`` of this kernel, lists not yet padded."""
+    near = near_targets(targets)
+    far = [qubit for qubit in targets if qubit != 0 and qubit not in near]
+    taken = [0, *far, *controls]
+    segments = segments_of(qubits, taken)
+    shift = _ITEM.bit_length() - 1
+    return {
+        "control_offset": sum(_ITEM << qubit for qubit in controls if qubit != 0),
+        "tiles": 1 << sum(mask.bit_count() for mask, _ in segments),
+        "segments": len(segments),
+        "segment_mask": [mask for mask, _ in segments],
+        "segment_shift": [up + shift for _, up in segments],
+        "chunk_offset": xor_sums([_ITEM << qubit for qubit in far]),
+        "row_mask": [1 << sum(q not in taken for q in range(qubit)) for qubit in near],
+        "controls_qubit0": int(0 in controls),
+    }
