@@ -94,25 +94,23 @@ __device__ __forceinline__ AccumulatorMemory<plan> accumulator_memory(const Wgmm
 }
 
 // Stores, or adds to what this thread has stored there before. L2 does the addition (`red`), so the
-// thread does not wait.
+// thread does not wait. It is predicated and not branched, which is less code to compile.
 __device__ __forceinline__ void store_or_reduce(float2* at, float2 x, bool reduce) {
-    if (reduce) {
-        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(x.x),
-                     "f"(x.y)
-                     : "memory");
-    } else {
-        __stcg(at, x);
-    }
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n"
+        "@p red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};\n"
+        "@!p st.global.cg.v2.f32 [%0], {%1, %2};\n}" ::"l"(at),
+        "f"(x.x), "f"(x.y), "r"(int(reduce))
+        : "memory");
 }
 
 __device__ __forceinline__ void store_or_reduce(float2* at, float2 x, float2 y, bool reduce) {
-    if (reduce) {
-        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at),
-                     "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y)
-                     : "memory");
-    } else {
-        __stcg(reinterpret_cast<float4*>(at), float4{x.x, x.y, y.x, y.y});
-    }
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n"
+        "@p red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};\n"
+        "@!p st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};\n}" ::"l"(at),
+        "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y), "r"(int(reduce))
+        : "memory");
 }
 
 // Loads, or returns 0 where there is no element. It is predicated and not branched, so many loads

@@ -62,17 +62,9 @@ struct UpperBits {
                                           const AccumulatorMemory<plan>& memory, int group,
                                           bool reduce) const {
         if (memory.vectorized) {
-            // The common case. It has one branch for all accesses; a branch for each took longer.
-            if (reduce) {
 #pragma unroll
-                for (int i = 0; i < kPairs; ++i) {
-                    store_or_reduce(memory.vector_at(args, group * kPairs + i), x[i], y[i], true);
-                }
-            } else {
-#pragma unroll
-                for (int i = 0; i < kPairs; ++i) {
-                    store_or_reduce(memory.vector_at(args, group * kPairs + i), x[i], y[i], false);
-                }
+            for (int i = 0; i < kPairs; ++i) {
+                store_or_reduce(memory.vector_at(args, group * kPairs + i), x[i], y[i], reduce);
             }
             return;
         }

@@ -44,6 +44,29 @@ struct Output {
         }
     }
 
+    // Stores two neighbours, of which the first is aligned to both, where `left` columns are more
+    // than `at` + 1, and the first alone where they are as many. It is predicated and not branched,
+    // which is less code to compile.
+    static __device__ __forceinline__ void store_inside(Value* to, Value x, Value y, int left,
+                                                        int at) {
+        if constexpr (sizeof(Value) == 8) {
+            asm volatile(
+                "{\n.reg .pred two, one;\nsetp.gt.s32 two, %5, %6;\nsetp.eq.s32 one, %5, %6;\n"
+                "@two st.global.v4.f32 [%0], {%1, %2, %3, %4};\n"
+                "@one st.global.v2.f32 [%0], {%1, %2};\n}" ::"l"(to),
+                "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y), "r"(left), "r"(at + 1)
+                : "memory");
+        } else {
+            asm volatile(
+                "{\n.reg .pred two, one;\nsetp.gt.s32 two, %3, %4;\nsetp.eq.s32 one, %3, %4;\n"
+                "@two st.global.v2.b32 [%0], {%1, %2};\n"
+                "@one st.global.b32 [%0], %1;\n}" ::"l"(to),
+                "r"(reinterpret_cast<const uint32&>(x)), "r"(reinterpret_cast<const uint32&>(y)),
+                "r"(left), "r"(at + 1)
+                : "memory");
+        }
+    }
+
     static __device__ __forceinline__ Value from_lane(Value x, int lane) {
         if constexpr (plan.half_output || plan.power) {
             return __shfl_sync(~0u, x, lane);

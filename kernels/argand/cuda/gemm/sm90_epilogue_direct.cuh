@@ -23,6 +23,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     float2 x_descale[2] = {};
     Value* to[2];  // of the lane's first pair of columns
     bool inside[2], shifted[2] = {};
+    int left[2];  // columns inside Z from the lane's first on
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         const int row = row0 + fragment_row<plan>(lane, h);
@@ -35,6 +36,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
                                       tile.n0 + 2 * t);
         if constexpr (kShifts)
             shifted[h] = reinterpret_cast<uint64>(to[h]) % (2 * sizeof(Value)) != 0;
+        left[h] = inside[h] ? columns - 2 * t - shifted[h] : 0;
     }
     Value held[2][2], next[2][2];  // results of these eight columns and of the next, by row, column
     auto find = [&](int j, Value (&found)[2][2]) {
@@ -59,7 +61,6 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             Value first = held[h][0], second = held[h][1];
-            int column = 8 * j + 2 * t;
             Value* at = to[h] + 8 * j;
             if constexpr (kShifts) {
                 // The lane before asks for this one's first column; the last of four lanes asks the
@@ -70,15 +71,10 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
                     if (j == 0 && t == 0 && inside[h]) *at = first;
                     first = second;
                     second = after;
-                    ++column;
                     ++at;
                 }
             }
-            if (inside[h] && column + 1 < columns) {
-                Out::store_two(at, first, second);
-            } else if (inside[h] && column < columns) {
-                *at = first;
-            }
+            Out::store_inside(at, first, second, left[h], 8 * j);
         }
     }
 }

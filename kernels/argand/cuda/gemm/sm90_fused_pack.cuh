@@ -88,16 +88,20 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
         const int left = i < count ? args.k - k : 0;
         const float2* from =
             args.y_source + batch * args.y_stride_batch + row * args.y_stride_n + k;
-        float4 x[4];  // two k of every four
-#pragma unroll
-        for (int j = 0; j < 4; ++j) x[j] = load_k_pair(from + 4 * j, left - 4 * j);
+        float4 x[2];  // two k of every four, of eight: of sixteen they take ptxas twice as long
         const int64 at = 2 * batch * plane + int64(row) * args.y_pitch + k + 2 * odd;
 #pragma unroll
         for (int half = 0; half < 4; ++half) {  // eight k of the real or the imaginary plane
+            if (half % 2 == 0) {
+                const int first = half / 2 * 8;
+#pragma unroll
+                for (int j = 0; j < 2; ++j)
+                    x[j] = load_k_pair(from + first + 4 * j, left - first - 4 * j);
+            }
             float own[Vector::kElements];
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
-                const float4 pair = x[half / 2 * 2 + j];
+                const float4 pair = x[j];
                 float one = half % 2 ? pair.y : pair.x, two = half % 2 ? pair.w : pair.z;
                 if (half % 2 && args.conjugate_y) {
                     one = -one;
