@@ -235,7 +235,7 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
     """
     # More warps hide the latency of loads. A proof takes registers, of many moduli for two CTAs.
     # After Hopper, where the same numbers would spill, the assembler decides.
-    resident = 3 if proved and not is_narrow(dtype, count) else 5
+    resident = 5 if not proved else 3 if not is_narrow(dtype, count) else 5 if count > 4 else 4
     real, proof = real_type(dtype), "RowProof" if proved else "NoProof"
     return (
         '#include "gemm/modular/moduli.cuh"\n'

@@ -29,12 +29,21 @@ struct DecodeArguments {
     uint64* proof_sums;  // (batches, m, 2)
 };
 
+// Limbs are sums of 32-bit integers that begin at this bias, which conversion to fp64 needs.
+constexpr uint32 kLimbBias = 0x80000000u;
+
 // Decoding without a proof.
 template <typename T>
 struct NoProof {
     static constexpr int kPlaneBytes = kColumnBlock;
 
     __device__ __forceinline__ NoProof(const DecodeArguments&, int, const int (&)[4]) {}
+    // Hidden from the optimiser, which would add it to each limb at the end.
+    __device__ __forceinline__ static uint32 limb_bias() {
+        uint32 found;
+        asm("mov.u32 %0, %1;" : "=r"(found) : "n"(kLimbBias));
+        return found;
+    }
     __device__ __forceinline__ void add_row(const uint32 (&)[4][2], uint32, uint64*) const {}
 };
 
@@ -42,9 +51,9 @@ struct NoProof {
 template <typename T>
 constexpr int kLimbs = sizeof(T) == 4 ? 3 : 4;
 
-// A 32-bit integer as fp64, without a conversion instruction.
-__device__ __forceinline__ double to_double(uint32 x) {
-    return __hiloint2double(0x43300000, int(x ^ 0x80000000u)) - 4503601774854144.0;
+// A limb less its bias as fp64, without a conversion instruction.
+__device__ __forceinline__ double to_double(uint32 limb) {
+    return __hiloint2double(0x43300000, int(limb)) - 4503601774854144.0;
 }
 
 // C' from its fraction's limbs, scaled by 2^-exponent and rounded. Sets `certain` to false where
@@ -75,27 +84,35 @@ __device__ __forceinline__ double round_fraction(const uint32 (&limbs)[4], doubl
     return result;
 }
 
-// A byte of a word with its sign, by one permutation: selectors from 8 on repeat a sign.
-template <int which>
-__device__ __forceinline__ int signed_byte(uint32 word) {
-    constexpr uint32 kSelector = 0x8880u + which * 0x1111u;
-    int found;
-    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(found) : "r"(word), "n"(kSelector));
-    return found;
+// Pairs the residues of bytes 0 and 1, and of bytes 2 and 3: a word of both residues of one byte
+// and then of the next.
+__device__ __forceinline__ void pair_residues(uint32 (&words)[2 * kModuli]) {
+#pragma unroll
+    for (int p = 0; p < kModuli; ++p) {
+        const uint32 plus = words[2 * p], minus = words[2 * p + 1];
+        words[2 * p] = __byte_perm(plus, minus, 0x5140);
+        words[2 * p + 1] = __byte_perm(plus, minus, 0x7362);
+    }
 }
 
-// The limbs of both parts of C' / P for byte `which` of the residues in these words.
+// What adds, and what subtracts, the residues of the first and of the second byte of a pair; not
+// immediate operands, which would take registers.
+__constant__ uint32 kPairSigns[2][2] = {{0x0101u, 0xff01u}, {0x01010000u, 0xff010000u}};
+
+// The limbs of both parts of C' / P for byte `which` of residues that are paired. Dot products of
+// bytes add and subtract the two residues of a modulus.
 template <typename T, int which>
-__device__ __forceinline__ void add_residues(const uint32 (&words)[2 * kModuli],
+__device__ __forceinline__ void add_residues(const uint32 (&pairs)[2 * kModuli],
                                              uint32 (&re)[kLimbs<T>], uint32 (&im)[kLimbs<T>]) {
 #pragma unroll
     for (int p = 0; p < kModuli; ++p) {
-        const int plus = signed_byte<which>(words[2 * p]);
-        const int minus = signed_byte<which>(words[2 * p + 1]);
+        const uint32 pair = pairs[2 * p + which / 2];
+        const uint32 sum = dot_bytes(pair, kPairSigns[which % 2][0], 0);
+        const uint32 difference = dot_bytes(pair, kPairSigns[which % 2][1], 0);
 #pragma unroll
         for (int limb = 0; limb < kLimbs<T>; ++limb) {
-            re[limb] += uint32(plus + minus) * kDecodeModuli[p].real[limb];
-            im[limb] += uint32(plus - minus) * kDecodeModuli[p].imag[limb];
+            re[limb] += sum * kDecodeModuli[p].real[limb];
+            im[limb] += difference * kDecodeModuli[p].imag[limb];
         }
     }
 }
@@ -148,13 +165,15 @@ constexpr int kPlainExponent = 900;
 // One element of C', scaled by 2^-(a_exponent + b_exponent) and rounded, whether that is certain,
 // and the leading digits of both fractions.
 template <typename T, int which>
-__device__ __forceinline__ Complex<T> decode_element(const uint32 (&words)[2 * kModuli],
-                                                     int a_exponent, int b_exponent,
+__device__ __forceinline__ Complex<T> decode_element(const uint32 (&pairs)[2 * kModuli],
+                                                     uint32 bias, int a_exponent, int b_exponent,
                                                      bool& certain, uint32 (&leading)[2]) {
-    uint32 re[kLimbs<T>] = {}, im[kLimbs<T>] = {};
-    add_residues<T, which>(words, re, im);
-    leading[0] = re[0];
-    leading[1] = im[0];
+    uint32 re[kLimbs<T>], im[kLimbs<T>];
+#pragma unroll
+    for (int limb = 0; limb < kLimbs<T>; ++limb) re[limb] = im[limb] = bias;
+    add_residues<T, which>(pairs, re, im);
+    leading[0] = re[0] - kLimbBias;
+    leading[1] = im[0] - kLimbBias;
     const bool finite = a_exponent != kNotFinite && b_exponent != kNotFinite;
     const int exponent = finite ? -(a_exponent + b_exponent) : 0;
     certain = abs(exponent) <= kPlainExponent;
@@ -195,6 +214,7 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
     extern __shared__ __align__(16) unsigned char memory[];
     unsigned char* const rows = memory + threadIdx.x / kWarp * 2 * kRowBytes;
     const Proof proof(args, block, columns);
+    const uint32 bias = Proof::limb_bias();
     const signed char* first_source =
         args.residues + int64(batch) * 2 * kModuli * plane + block * kColumnBlock;
     // A lane copies 16 bytes of every fourth plane.
@@ -227,14 +247,15 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
         for (int i = 0; i < 2 * kModuli; ++i) {
             words[i] = *reinterpret_cast<const uint32*>(source + i * kPlaneBytes);
         }
+        pair_residues(words);
         const int a_exponent = args.a_exponents[int64(batch) * args.a_lines + row];
         bool certain[4];
         uint32 leading[4][2];
         Complex<T> results[4] = {
-            decode_element<T, 0>(words, a_exponent, b_exponents[0], certain[0], leading[0]),
-            decode_element<T, 1>(words, a_exponent, b_exponents[1], certain[1], leading[1]),
-            decode_element<T, 2>(words, a_exponent, b_exponents[2], certain[2], leading[2]),
-            decode_element<T, 3>(words, a_exponent, b_exponents[3], certain[3], leading[3])};
+            decode_element<T, 0>(words, bias, a_exponent, b_exponents[0], certain[0], leading[0]),
+            decode_element<T, 1>(words, bias, a_exponent, b_exponents[1], certain[1], leading[1]),
+            decode_element<T, 2>(words, bias, a_exponent, b_exponents[2], certain[2], leading[2]),
+            decode_element<T, 3>(words, bias, a_exponent, b_exponents[3], certain[3], leading[3])};
         proof.add_row(leading, shared_address(rows + (row - first_row) % 2 * kRowBytes),
                       args.proof_sums + 2 * (int64(batch) * args.m + row));
         // One branch for all four, so that their arithmetic can overlap.

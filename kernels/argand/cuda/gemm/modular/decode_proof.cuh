@@ -55,6 +55,9 @@ struct RowProof {
         }
     }
 
+    // Known to the optimiser: leading digits without it are needed too.
+    __device__ __forceinline__ static uint32 limb_bias() { return kLimbBias; }
+
     // Adds a row whose residues lie at `rows`, and of which a lane found the leading digits of both
     // parts of four columns.
     __device__ __forceinline__ void add_row(const uint32 (&leading)[4][2], uint32 rows,

@@ -12,6 +12,12 @@ __device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
     return found;
 }
 
+// As cluster_arrive, after what this thread has read: what it has stored is not ordered, and it does
+// not wait until that has left.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
 // `cluster` CTAs, each of which holds `blocks` blocks of kAcrossBytes of lines.
 template <typename T, typename Source, bool permuted, bool proved, int cluster, int blocks>
 __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& args) {
@@ -79,7 +85,7 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
                            line] = exponents[i];
         }
     }
-    cluster_arrive();  // the norms of other CTAs have been read
+    cluster_arrive_relaxed();  // the norms of other CTAs have been read
     const int first_block = rank * blocks;
 #pragma unroll 1
     for (int i = warp; i < kLines * blocks; i += kWarps) {
