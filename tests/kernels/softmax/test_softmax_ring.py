@@ -79,7 +79,7 @@ def test_a_ring(kind: str, blocks: int) -> None:
     [
         ({"block_threads": 512}, "divide those in number"),
         ({"staged": True}, "in place of cp.async"),
-        ({"values": 96}, "at most 64 registers of values"),
+        ({"values": 96}, "registers of values"),
         ({"slice_columns": 40_960}, "columns that the reduce threads hold"),
         ({"slice_columns": 8_004}, "multiple of 32"),
         ({"epilogue_stages": 5}, "1 to 4 epilogue stages"),
