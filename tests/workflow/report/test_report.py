@@ -88,32 +88,22 @@ def test_accuracy_table_shows_errors_and_grades(finished, page, browser):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "category", ["Error against throughput", "Products"], ids=["pareto", "product"]
-)
-def test_each_workload_has_its_figures(finished, page, browser, category):
-    page.follow(category)
-    assert sorted(page.rows()) == workloads(finished)
-    for workload in workloads(finished):
-        page.view(workload)
-        assert page.figure_width(f"{workload}.svg") > 100
-    assert_quiet(browser)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("category", "label", "filename"),
-    [
+def test_each_workload_and_the_whole_study_have_their_figures(finished, page, browser):
+    for category in ("Error against throughput", "Products"):
+        page.follow(category)
+        assert sorted(page.rows()) == workloads(finished)
+        for workload in workloads(finished):
+            page.view(workload)
+            assert page.figure_width(f"{workload}.svg") > 100
+    for category, label, filename in (
         ("Accuracy", "growth of the error with k", "growth.svg"),
         ("Accuracy", "errors and their bounds", "accuracy.svg"),
         ("Answer", "times as fast as the best peer", "answer.svg"),
         ("Limits", "fraction of the limit", "limits.svg"),
-    ],
-)
-def test_figures_of_the_whole_study(page, browser, category, label, filename):
-    page.follow(category)
-    page.view(label)
-    assert page.figure_width(filename) > 100
+    ):
+        page.follow(category)
+        page.view(label)
+        assert page.figure_width(filename) > 100
     assert_quiet(browser)
 
 
