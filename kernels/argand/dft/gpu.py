@@ -20,7 +20,8 @@ from argand.dft.plan_words import LIBRARY
 from argand.dft.problem import DftProblem, dft_problem, fitted
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name
 from argand.precision import Precision
-from argand.runtime.call_cache import CallCache, Chosen, Key, Run
+from argand.runtime.call_cache import CallCache, Key
+from argand.runtime.kept_call import Chosen, Run
 from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.plan_override import PlanOverride
 

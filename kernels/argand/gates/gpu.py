@@ -26,8 +26,9 @@ from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.call_cache import CallCache, Form, Key, NoFormError, Run
+from argand.runtime.call_cache import CallCache, Form, Key, NoFormError
 from argand.runtime.graph import LaunchSequence
+from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
 from argand.runtime.loading import load

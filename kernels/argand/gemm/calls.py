@@ -11,7 +11,8 @@ from argand.gemm.launch import PLAN_OVERRIDE
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS, Pairs
 from argand.runtime import kernel_trace
-from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError, Run
+from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError
+from argand.runtime.kept_call import Run
 
 _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream

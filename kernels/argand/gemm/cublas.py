@@ -16,9 +16,10 @@ from cupy.cuda import cublas
 from argand.gemm.calls import CALLS, run_of
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
-from argand.runtime.call_cache import Chosen, Key
+from argand.runtime.call_cache import Key
 from argand.runtime.captured_graph import CapturedCalls
 from argand.runtime.cublas import WORKSPACE_BYTES, handle_on, routine
+from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Batched, batched, device_of, result_array
 from argand.runtime.workspace import library_workspace
 

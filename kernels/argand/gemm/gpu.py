@@ -24,7 +24,8 @@ from argand.gemm.problem import GemmProblem
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.squares import squared
 from argand.precision import Precision
-from argand.runtime.call_cache import Chosen, Key
+from argand.runtime.call_cache import Key
+from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Batched, batched, device_of, result_array, writable
 from argand.runtime.plan import TARGET
 from argand.runtime.workspace import zeroed_workspace

@@ -12,21 +12,15 @@ from contextlib import contextmanager
 from functools import cache
 from threading import get_ident
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 
+from argand.runtime.kept_call import UNKNOWN, Chosen, KeptCall, Run, bytes_of, extent, overlaps
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.tuned_plans import TunedPlans
 
 Key = tuple[Any, ...]
-Run = Callable[..., Any]
-"""Queues a call's work on the current stream, given the places of its operands and its result.
-
-It returns NotImplemented, and does nothing, where it does not serve these operands.
-"""
-Extent = tuple[int, int]
-"""The first byte that an array touches and one past the last, from its address."""
 Form = tuple[Any, ...]
 """The traits by which operands share launches: layout, type, alignment; the device is last."""
 
@@ -37,6 +31,7 @@ MOST_CALLS = 4096
 MOST_BYTES = 256 << 20
 """Most device memory that entries keep, tables and matrices; then all are dropped."""
 _ndarray = cupy.ndarray
+_alloc = cupy.cuda.alloc
 current_device = cupy.cuda.runtime.getDevice
 
 
@@ -53,32 +48,6 @@ SEVERAL = _device_count() > 1
 
 class NoFormError(TypeError):
     """An operand's form is unknown, so calls with it are never kept."""
-
-
-class Chosen(NamedTuple):
-    """Choice of a call: its kernels, their plan, and the entry of its tuned plan in the table."""
-
-    kernels: str = ""
-    plan: Any = None
-    entry: str | None = None
-
-
-_UNKNOWN = Chosen()
-
-
-class KeptCall(NamedTuple):
-    """A kept call: how to run it again, and the checks that each repetition makes.
-
-    ``forbidden`` has the operands that the result must not overlap: the operand's index, between
-    which two distances from the result it overlaps, and whether it may be the result. There are
-    none where callers give no result.
-    """
-
-    run: Run
-    shape: tuple[int, ...]
-    output: str
-    forbidden: tuple[tuple[int, int, int, bool], ...]
-    chosen: Chosen
 
 
 class CallCache:
@@ -161,11 +130,19 @@ class CallCache:
         if call is None:
             return key, None
         if out is None:
-            out = self.empty(call.shape, call.output)
-            places[-1] = out.data.ptr if type(out) is _ndarray else out
+            out, places[-1] = self.result_of(call)
         elif overlaps(call, places):
             return key, None
         return key, None if call.run(*places) is NotImplemented else out
+
+    def result_of(self, call: KeptCall) -> tuple[Any, Any]:
+        """Return memory for a call's result, and its place."""
+        if call.result_bytes:
+            # CuPy takes longer to find the size itself, and the address.
+            memory = _alloc(call.result_bytes)
+            return _ndarray(call.shape, call.output, memory), memory.ptr
+        out = self.empty(call.shape, call.output)
+        return out, out.data.ptr if type(out) is _ndarray else out
 
     def repeat_on_tensors(
         self, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
@@ -203,7 +180,7 @@ class CallCache:
         shape: tuple[int, ...],
         output: str,
         nbytes: int = 0,
-        chosen: Chosen = _UNKNOWN,
+        chosen: Chosen = UNKNOWN,
     ) -> None:
         """Keep a call that read its operands and wrote its result in place.
 
@@ -222,7 +199,8 @@ class CallCache:
         # A form ends with its device. Launches go to the current one.
         if any(form is not None and form[-1] != device for form in (*forms, result)):
             return
-        call = KeptCall(run, shape, output, self.forbidden(operands, forms, out, result), chosen)
+        forbidden = self.forbidden(operands, forms, out, result)
+        call = KeptCall(run, shape, output, forbidden, chosen, bytes_of(shape, output))
         if self._planning and get_ident() in self._planning:
             self._planning[get_ident()].append((key, call))
         if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:
@@ -251,37 +229,6 @@ class CallCache:
         """Drop all calls."""
         self._calls.clear()
         self._bytes = 0
-
-
-def overlaps(call: KeptCall, places: list[Any]) -> bool:
-    """Return whether a call would write what it has yet to read, at the places of `look`."""
-    out = places[-1]
-    if type(out) is not int:
-        out = _address(out)
-    for number, below, above, in_place in call.forbidden:
-        place = places[number]
-        distance = (place if type(place) is int else _address(place)) - out
-        if below < distance < above and not (in_place and distance == 0):
-            return True
-    return False
-
-
-def _address(place: Any) -> int:
-    return int(place.array.data.ptr)
-
-
-def extent(x: Any) -> Extent | None:
-    """Return the extent of an array, or of an object's ``array``; None of anything else."""
-    array = x if type(x) is _ndarray else getattr(x, "array", x)
-    if type(array) is not _ndarray:
-        return None
-    low = high = 0
-    for length, stride in zip(array.shape, array.strides, strict=True):
-        if stride < 0:
-            low += (length - 1) * stride
-        else:
-            high += (length - 1) * stride
-    return low, high + int(array.itemsize)
 
 
 @cache

@@ -14,12 +14,11 @@ from argand.runtime.call_cache import (
     SEVERAL,
     CallCache,
     Form,
-    KeptCall,
     Key,
     NoFormError,
     current_device,
-    overlaps,
 )
+from argand.runtime.kept_call import KeptCall, overlaps
 from argand.runtime.tuned_plans import TunedPlans
 from argand.runtime.workspace import PlanMemory
 
@@ -60,7 +59,7 @@ class DevicePlan:
         self._call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
         self.chosen = self._call.chosen
         self._run, self._has_memory = self._call.run, self.memory.nbytes > 0
-        self._shape, self._kind, self._empty = self._call.shape, self._call.output, cache.empty
+        self._result_of = cache.result_of
         # By the identities of arrays, of which nothing but the shape can change while they live.
         self._known: dict[tuple[int, ...], tuple[Any, ...]] = {}
         self._references: dict[tuple[int, ...], list[Any]] = {}
@@ -79,8 +78,8 @@ class DevicePlan:
                 return None
         out = every[-1]
         if out is None:
-            out = self._empty(self._shape, self._kind)
-            places = (*places[:-1], out.data.ptr if type(out) is _ndarray else out)
+            out, place = self._result_of(self._call)
+            places = (*places[:-1], place)
         if self._has_memory:
             with self.memory.use(_current_stream().ptr):
                 self._run(*places)

@@ -14,7 +14,8 @@ import torch
 
 from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import TYPES, on_stream_of
-from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, NoFormError, overlaps
+from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, NoFormError
+from argand.runtime.kept_call import overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
 _KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}

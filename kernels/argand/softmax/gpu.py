@@ -11,8 +11,9 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.call_cache import CallCache, Chosen, Key, Run
+from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.graph import LaunchSequence
+from argand.runtime.kept_call import Chosen, Run
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
 from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.loading import load

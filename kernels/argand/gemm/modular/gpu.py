@@ -15,7 +15,8 @@ from argand.gemm.modular.pieces import ModularProblem
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side
 from argand.gemm.problem import GemmProblem
-from argand.runtime.call_cache import Chosen, Key
+from argand.runtime.call_cache import Key
+from argand.runtime.kept_call import Chosen
 from argand.runtime.layout import Layout, batched, device_of, result_array
 
 
