@@ -20,7 +20,7 @@ from argand.gemm.candidates import (
 from argand.gemm.families import Family
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import TileDivision, divide
+from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError, require_precision
 
@@ -221,8 +221,9 @@ def estimate(
             8 * plan.block_m * plan.block_n
         )
         division = divide(
-            tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None
-        )
+            tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None,
+            saved_k=min_saved_k(plan, precision),
+        )  # fmt: skip
     whole = -(-division.data_parallel_tiles // division.blocks)
     # The last store of a block has no mainloop to hide under.
     stores = 1 + (whole - 1) * _OVERLAPPED_STORE if overlapped and whole else whole

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from argand.device import Arch, Device
 from argand.gemm.sm90_epilogue import Epilogue
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal
-from argand.gemm.sm90_scheduler import TileDivision, Tiles, TileSchedule, Workspace, schedule_tiles
+from argand.gemm.sm90_scheduler import (
+    TileDivision,
+    Tiles,
+    TileSchedule,
+    Workspace,
+    min_saved_k,
+    schedule_tiles,
+)
 from argand.precision import Precision
 from argand.runtime.layout import Layout, is_k_major
 from argand.runtime.tensor_map import ALIGNMENT
@@ -145,6 +152,7 @@ def schedule_with_overlap(
         return schedule_tiles(
             tiles, max_blocks, num_k_tiles, plan.depth, partial_bytes,
             workspace.partials_capacity, workspace.planes, min_k_tiles,
+            min_saved_k(plan, precision),
         )  # fmt: skip
 
     plain = scheduled(1)

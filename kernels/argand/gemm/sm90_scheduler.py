@@ -9,12 +9,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt, lcm
 
+from argand.gemm.sm90_plan import WgmmaPlan
+from argand.precision import Precision
+
 _MIN_K_PER_BLOCK = 128
 """Shortest stream-K work of a block, in elements of k: prologue and reduction outweigh less."""
 MAX_PARTIAL_TILES = 8
 """Most partial tiles that one block reduces into a tile."""
 _TILE_GROUP, _FEW_TILES = 16, 4
 """As in gemm/sm90_plan.cuh."""
+
+
+_EXCHANGE_CYCLES = 4200
+"""Cycles of products, at the tensor cores' peak, in the time in which blocks wait for the partial
+tiles of others: 3.1 us at 1.9 GHz and 0.7 of the peak (`heuristics` has the constants)."""
+_OPERAND_BYTES = 4096
+"""Bytes of one operand that a multiprocessor's tensor cores multiply and add in a cycle."""
+
+
+def min_saved_k(plan: WgmmaPlan, precision: Precision) -> int:
+    """Return the k of a tile whose products take as long as an exchange of partial tiles.
+
+    Splitting tiles that saves less is slower.
+    """
+    products = 4 * len(precision.products) * plan.block_m * plan.block_n
+    return int(_EXCHANGE_CYCLES * _OPERAND_BYTES / (products * precision.operand.bytes))
 
 
 def tile_group(columns: int) -> int:
@@ -78,12 +97,13 @@ def divide(
     depth: int,
     max_partial_tiles: int | None = None,
     min_k_tiles: int = 1,
+    saved_k: int = 0,
 ) -> TileDivision:
     """Divide tiles of ``num_k_tiles``, each of ``depth`` k, among at most ``max_blocks``.
 
     Where the last wave would keep only some blocks busy, its tiles are split, provided that this
-    saves a fifth of a tile's time, that no block gets too little work, that each partial tile has
-    at least ``min_k_tiles``, and that there are at most ``max_partial_tiles`` to store.
+    saves a fifth of a tile's time and ``saved_k``, that no block gets too little work, that each
+    partial tile has at least ``min_k_tiles``, and that at most ``max_partial_tiles`` are stored.
     """
     rest = tiles % max_blocks
     least = max(
@@ -91,7 +111,8 @@ def divide(
         -(-_MIN_K_PER_BLOCK // depth),
         -(-num_k_tiles // MAX_PARTIAL_TILES),
     )
-    for each in range(least, 4 * num_k_tiles // 5 + 1) if rest else ():
+    most = min(4 * num_k_tiles // 5, num_k_tiles - -(-saved_k // depth))
+    for each in range(least, most + 1) if rest else ():
         found = TileDivision(max_blocks, tiles - rest, rest, each)
         fits = max_partial_tiles is None or found.partial_tiles(num_k_tiles) <= max_partial_tiles
         if fits and found.shortest_work(num_k_tiles) >= min_k_tiles:
@@ -235,14 +256,15 @@ def schedule_tiles(
     capacity: int,
     planes: Sequence[OwnPlanes] = (),
     min_k_tiles: int = 1,
+    saved_k: int = 0,
 ) -> TileSchedule:
     """Divide tiles among at most ``max_blocks`` with ``capacity`` bytes for partial tiles.
 
     A partial tile takes ``partial_bytes``. Where the capacity is too small, partial tiles lie over
     planes that split tiles no longer read; where those are too small as well, fewer tiles are
-    split.
+    split. Splitting saves at least ``saved_k`` (`min_saved_k`).
     """
-    division = divide(tiles.count, max_blocks, num_k_tiles, depth, None, min_k_tiles)
+    division = divide(tiles.count, max_blocks, num_k_tiles, depth, None, min_k_tiles, saved_k)
     nbytes = division.partial_tiles(num_k_tiles) * partial_bytes
     if nbytes <= capacity:
         return TileSchedule(division, nbytes)
@@ -252,7 +274,7 @@ def schedule_tiles(
         if unused > capacity:
             capacity, offset = unused, own.offset
     most = capacity // partial_bytes
-    division = divide(tiles.count, max_blocks, num_k_tiles, depth, most, min_k_tiles)
+    division = divide(tiles.count, max_blocks, num_k_tiles, depth, most, min_k_tiles, saved_k)
     if offset is not None and division.stream_k_tiles:
         return TileSchedule(division, 0, offset)
     return TileSchedule(division, division.partial_tiles(num_k_tiles) * partial_bytes)
