@@ -39,12 +39,12 @@ struct GemmPlan {
     constexpr int warp_m() const { return block_m / warps_m; }
     constexpr int warp_n() const { return block_n / warps_n; }
     // A warp with few accumulators, which waits for one instruction after the other.
-    constexpr bool small_warps() const {
-        return !fma && terms == 1 && warps_k == 1 && warp_m() * warp_n() <= 256;
-    }
+    constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
     // Then products with the imaginary part of B have accumulators of their own: their sign, which a
     // conjugated B changes, takes no instruction of the mainloop.
-    constexpr bool parts_apart() const { return small_warps(); }
+    constexpr bool parts_apart() const {
+        return small_warps() && !fma && terms == 1 && warps_k == 1;
+    }
     // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite computes
     // them again, rounding by integers, which takes any number. A k that clusters share was not
     // measured.
