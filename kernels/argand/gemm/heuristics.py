@@ -20,7 +20,7 @@ from argand.gemm.candidates import (
 from argand.gemm.families import Family
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import TileDivision, divide, min_saved_k
+from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError, require_precision
 
@@ -57,7 +57,15 @@ def choose(
         found = estimate(choice, precision, sm_count, sizes, a, b, memory)
         return found if choice.unscaled or not precision.scaled else found * SCALED_MARGIN
 
-    return min(every, key=seconds)
+    best = min(every, key=seconds)
+    in_place = [x for x in every if x.plan is not None and x.plan.storage == "fp32"]
+    if best.plan is None or best.plan.storage != "planar" or sizes.k > _SHORT_K or not in_place:
+        return best
+    other = min(in_place, key=seconds)
+    assert other.plan is not None
+    near = other.plan.consumer_warpgroups == 2 and seconds(other) < _PACKED_MARGIN * seconds(best)
+    one_of_16_bits = precision.operand.bytes == 2 and precision.terms == 1
+    return other if near and one_of_16_bits and not precision.scaled else best
 
 
 # Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
@@ -67,8 +75,6 @@ def choose(
 # one term, but for the two large tiles, are fitted anew to 1,635 times of 94 products at tf32
 # of which a side or k is short (seeds 20261128 to 20261202).
 _CLOCK = 1.9e9
-_OPERAND_BYTES = 4096
-"""Bytes of one operand that a multiprocessor's tensor cores multiply and add in a clock."""
 _TILE_BYTES = 69
 """Bytes of tiles that a multiprocessor loads in a clock."""
 _UNALIGNED = 3.1
@@ -139,6 +145,10 @@ SCALED_MARGIN = 1.1
 """Factor within which a plan that finds scales counts as no faster than one without: estimates were
 that far off where fp16 was slower than tf32 with such plans (18 drawn products on an H200, in which
 tf32 took 0.91 of the time on average)."""
+_SHORT_K, _PACKED_MARGIN = 128, 1.1
+"""Up to this k a tile of 128 rows with a row operand in place is taken at bf16 where packing counts
+as less than this factor faster: it was slower in 14 of 19 drawn products on an H200, by up to 1.24,
+and no more than 1.04 faster."""
 _SPLITTING = 1.13
 """Time of a row operand split in registers, once a column tile, over that of a packed one."""
 
@@ -241,7 +251,7 @@ def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> f
     Products, loads and rounding hide each other, but where two take equally long.
     """
     efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
-    rate = _CLOCK * efficiency * _OPERAND_BYTES / precision.operand.bytes
+    rate = _CLOCK * efficiency * OPERAND_BYTES / precision.operand.bytes
     products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
     row_bytes = float(plan.block_m * plan.x_element_bytes(precision))
     if plan.storage == "fp32":

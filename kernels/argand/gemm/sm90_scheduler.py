@@ -18,12 +18,10 @@ MAX_PARTIAL_TILES = 8
 """Most partial tiles that one block reduces into a tile."""
 _TILE_GROUP, _FEW_TILES = 16, 4
 """As in gemm/sm90_plan.cuh."""
-
-
 _EXCHANGE_CYCLES = 4200
 """Cycles of products, at the tensor cores' peak, in the time in which blocks wait for the partial
 tiles of others: 3.1 us at 1.9 GHz and 0.7 of the peak (`heuristics` has the constants)."""
-_OPERAND_BYTES = 4096
+OPERAND_BYTES = 4096
 """Bytes of one operand that a multiprocessor's tensor cores multiply and add in a cycle."""
 
 
@@ -33,7 +31,7 @@ def min_saved_k(plan: WgmmaPlan, precision: Precision) -> int:
     Splitting tiles that saves less is slower.
     """
     products = 4 * len(precision.products) * plan.block_m * plan.block_n
-    return int(_EXCHANGE_CYCLES * _OPERAND_BYTES / (products * precision.operand.bytes))
+    return int(_EXCHANGE_CYCLES * OPERAND_BYTES / (products * precision.operand.bytes))
 
 
 def tile_group(columns: int) -> int:

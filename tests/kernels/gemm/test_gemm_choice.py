@@ -240,3 +240,14 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
         assert partials_capacity(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
             8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         )
+
+
+def test_a_short_k_at_bf16_is_read_in_place_unless_packing_is_clearly_faster() -> None:
+    """Large results, of which rounding in registers costs little (an H200)."""
+    odd = replace(B, copyable=False, odd_pitch=True)
+    row_operand = replace(A, copyable=False, odd_pitch=True)
+    sizes = GemmSizes(1, 4038, 12303, 43)
+    for name, storage in (("bf16", "fp32"), ("3xtf32", "planar")):
+        plan = choose(PRECISIONS[name], HOPPER, SM_COUNT, sizes, row_operand, odd).plan
+        assert plan is not None
+        assert plan.storage == storage

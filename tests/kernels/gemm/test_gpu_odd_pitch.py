@@ -15,7 +15,7 @@ import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm90_scheduler import divide
+from argand.gemm.sm90_scheduler import divide, min_saved_k
 
 from tests.kernels.gemm.product_cases import (
     OPS,
@@ -144,7 +144,8 @@ def test_a_long_k_and_many_tiles(
         assert plan is not None
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = -(-rows // plan.block_m) * -(-columns // plan.block_n)
-        divided = divide(tiles, sm_count, -(-k // plan.depth), plan.depth)
+        saved_k = min_saved_k(plan, PRECISIONS[precision])
+        divided = divide(tiles, sm_count, -(-k // plan.depth), plan.depth, saved_k=saved_k)
         kind = (choice.swapped, choice.split_k_slices > 1, divided.stream_k_tiles > 0)
         kinds.add(kind)
         with overridden(choice):

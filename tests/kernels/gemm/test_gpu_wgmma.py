@@ -12,7 +12,7 @@ from argand import PRECISIONS, gemm, launched
 from argand.device import Device
 from argand.gemm.pack_plan import PackPlan, panel_rows, panels_resident, pitch_of
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm90_scheduler import divide
+from argand.gemm.sm90_scheduler import divide, min_saved_k
 
 from tests.kernels.gemm.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored
 from tests.kernels.gemm.wgmma_cases import choices, first_choices, overridden
@@ -109,10 +109,9 @@ def test_tiles_that_are_split_along_k(
         assert plan is not None
         rows, columns = (n, m) if choice.swapped else (m, n)
         tiles = batch * -(-rows // plan.block_m) * -(-columns // plan.block_n)
-        if (
-            choice.split_k_slices > 1
-            or not divide(tiles, sm_count, -(-k // plan.depth), plan.depth).stream_k_tiles
-        ):
+        saved_k = min_saved_k(plan, PRECISIONS[precision])
+        divided = divide(tiles, sm_count, -(-k // plan.depth), plan.depth, saved_k=saved_k)
+        if choice.split_k_slices > 1 or not divided.stream_k_tiles:
             continue
         split += 1
         with overridden(choice):

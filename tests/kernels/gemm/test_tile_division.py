@@ -51,6 +51,9 @@ def test_short_or_full_tiles_stay_whole() -> None:
     assert divide(130, 132, 128, 32) == TileDivision(130, 130)  # nothing to be won
     assert divide(72, 132, 4, 32) == TileDivision(72, 72)
     assert divide(864, 132, 128, 32) == TileDivision(132, 792, 72, 70)
+    # A block of 70 of 128 k-tiles saves 58 of 32 k.
+    assert divide(864, 132, 128, 32, saved_k=58 * 32) == divide(864, 132, 128, 32)
+    assert divide(864, 132, 128, 32, saved_k=58 * 32 + 1) == TileDivision(132, 864)
 
 
 @pytest.mark.pairwise
