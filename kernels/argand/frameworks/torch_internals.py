@@ -23,6 +23,7 @@ class TorchInternals(NamedTuple):
         is_capturing: whether the current stream is captured.
         are_transformed: whether torch.func transforms a call on these arguments.
         may_have_tangents: whether some of these arguments may have one, of forward mode.
+        are_followed: whether one of the two is so.
         any_requires_grad: whether some of these arguments require a gradient.
         below_autograd: makes a context in which operators are called as without gradients; None
             where there is no such function.
@@ -32,6 +33,7 @@ class TorchInternals(NamedTuple):
     is_capturing: Callable[[], bool]
     are_transformed: Callable[[Iterable[Any]], bool]
     may_have_tangents: Callable[[Iterable[Any]], bool]
+    are_followed: Callable[[Iterable[Any]], bool]
     any_requires_grad: Callable[..., bool]
     below_autograd: Callable[[], AbstractContextManager[Any]] | None
 
@@ -54,11 +56,17 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
     followed = hasattr(forward, "_current_level")
     if not followed:
         missing.append("torch.autograd.forward_ad._current_level")
+    transformed = _without_memory if active is _never else lambda _: active()
+    tangents = (lambda _: forward._current_level >= 0) if followed else _have_tangents
     found = TorchInternals(
         chosen("_cuda_getCurrentRawStream", _stream_of),
         chosen("_cuda_isCurrentStreamCapturing", torch.cuda.is_current_stream_capturing),
-        _without_memory if active is _never else lambda _: active(),
-        (lambda _: forward._current_level >= 0) if followed else _have_tangents,
+        transformed,
+        tangents,
+        # One look for both, in each call on tensors.
+        (lambda _: active() or forward._current_level >= 0)
+        if followed and active is not _never
+        else (lambda given: transformed(given) or tangents(given)),
         chosen("_any_requires_grad", _any_requires_grad),
         None if below is _never else below,
     )

@@ -200,7 +200,7 @@ class CallCache:
         if any(form is not None and form[-1] != device for form in (*forms, result)):
             return
         forbidden = self.forbidden(operands, forms, out, result)
-        call = KeptCall(run, shape, output, forbidden, chosen, bytes_of(shape, output))
+        call = KeptCall(run, shape, output, forbidden, chosen, bytes_of(shape, output), {})
         if self._planning and get_ident() in self._planning:
             self._planning[get_ident()].append((key, call))
         if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:

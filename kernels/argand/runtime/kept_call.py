@@ -36,7 +36,8 @@ class KeptCall(NamedTuple):
     ``forbidden`` has the operands that the result must not overlap: the operand's index, between
     which two distances from the result it overlaps, and whether it may be the result. There are
     none where callers give no result. ``result_bytes`` are those of a result that is an array; 0 of
-    one that is none, or empty.
+    one that is none, or empty. ``models`` has by GPU a tensor of the result's form, where calls on
+    tensors made one.
     """
 
     run: Run
@@ -44,7 +45,8 @@ class KeptCall(NamedTuple):
     output: str
     forbidden: tuple[tuple[int, int, int, bool], ...]
     chosen: Chosen
-    result_bytes: int = 0
+    result_bytes: int
+    models: dict[int, Any]
 
 
 def bytes_of(shape: tuple[int, ...], output: str) -> int:

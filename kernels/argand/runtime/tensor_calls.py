@@ -24,8 +24,7 @@ _RESULTS = {kind.name: dtype for dtype, kind in _KINDS.items()}
 _Tensor = torch.Tensor
 _empty_like = torch.empty_like
 _is_grad_enabled = torch.is_grad_enabled
-_are_transformed = INTERNALS.are_transformed
-_may_have_tangents = INTERNALS.may_have_tangents
+_are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
@@ -39,7 +38,7 @@ def repeat_on_tensors(
     Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays; torch compiles
     none of them.
     """
-    if _are_transformed(operands) or _may_have_tangents(operands):
+    if _are_followed(operands):
         return None
     forms: list[Form | None] = []
     places: list[Any] = []
@@ -92,9 +91,14 @@ def _repeated(
     if call is None:
         return None
     if out is None:
-        if call.output not in _RESULTS:  # Pairs
-            return None
-        out = _empty_like(_model(call.shape, call.output, index))
+        model = call.models.get(index)
+        if model is None:
+            if call.output not in _RESULTS:  # Pairs
+                return None
+            model = call.models[index] = _element(call.output, index).expand(call.shape)
+        # From a tensor with one element in memory: torch.empty, which reads a type and a device,
+        # takes the host twice as long.
+        out = _empty_like(model)
         places[-1] = out.data_ptr()
     elif overlaps(call, places):
         return None
@@ -104,15 +108,6 @@ def _repeated(
 def _strides(x: Any, item: int) -> tuple[int, ...]:
     """Return the strides of a tensor in bytes."""
     return tuple([step * item for step in x.stride()])
-
-
-@lru_cache(maxsize=1024)
-def _model(shape: tuple[int, ...], output: str, index: int) -> Any:
-    """Return a tensor of a result's form, one element in memory, for torch.empty_like.
-
-    That takes the host half as long as torch.empty, which reads a type and a device.
-    """
-    return _element(output, index).expand(shape)
 
 
 @lru_cache(maxsize=64)

@@ -60,6 +60,8 @@ def test_public_functions_say_the_same() -> None:
     def both(y: Any) -> Any:
         assert public.are_transformed((y,))
         assert INTERNALS.are_transformed((y,))
+        assert public.are_followed((y,))
+        assert INTERNALS.are_followed((y,))
         return y
 
     torch.func.vmap(both)(x)
