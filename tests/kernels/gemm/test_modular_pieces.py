@@ -86,6 +86,7 @@ def test_columns_of_short_lines_stay_in_shared_memory(k: int, held: int) -> None
         plan = choose_plan(sizes, piece, H200, 5)
         assert plan.resident_tiles == held
         assert plan.takes(-(-k // TILE_K))
+        assert plan.takes(-(-k // TILE_K), 2) == (not held)
         assert choose_slices(sizes, piece, H200, plan, 5) == 1
 
 

@@ -21,6 +21,7 @@ from argand.gemm.modular.product_plan import TILE_K, WARPS, ResiduePlan
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import PendingKernel
+from argand.runtime.plan import PlanError
 from argand.runtime.tensor_map import TensorMap, tensor_map
 
 RESIDUES = "residues"
@@ -45,7 +46,15 @@ def product_launch(
     problem: ModularProblem, device: Device, plan: ResiduePlan, piece: Piece, slices: int,
     a: Planes, b: Planes, residues: Address,
 ) -> KernelLaunch:  # fmt: skip
-    """Return the launch that multiplies the planes of a piece in so many slices of k."""
+    """Return the launch that multiplies the planes of a piece in so many slices of k.
+
+    Raises PlanError where the plan holds columns of a shorter k, and does not split it.
+    """
+    if not plan.takes(problem.pitch // TILE_K, slices):
+        raise PlanError(
+            f"{plan.name()} takes k up to {plan.resident_tiles * TILE_K} in one slice, got "
+            f"{problem.a.columns} in {slices}; take another plan"
+        )
     planes = 2 * problem.count
     tiles_m, tiles_n = -(-a.lines // plan.block_m), -(-b.lines // plan.block_n)
     tiles = tiles_m * tiles_n * planes * piece.products * slices

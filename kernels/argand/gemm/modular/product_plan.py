@@ -71,9 +71,9 @@ class ResiduePlan:
         """Threads of a block: two consumer warpgroups and a producer, or warps of 32 x 64."""
         return 384 if self.warpgroup_rows else self.block_m * self.block_n // 64
 
-    def takes(self, k_tiles: int) -> bool:
-        """Return whether lines of so many stages can be multiplied."""
-        return not self.resident_tiles or k_tiles <= self.resident_tiles
+    def takes(self, k_tiles: int, slices: int = 1) -> bool:
+        """Return whether lines of so many stages can be multiplied in so many slices."""
+        return not self.resident_tiles or (k_tiles <= self.resident_tiles and slices == 1)
 
     @property
     def shared_bytes(self) -> int:
