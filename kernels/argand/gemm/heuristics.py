@@ -95,8 +95,9 @@ _SCALED_PACKING = 1.3
 _STORE_BYTES = 36e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _DIRECT_STORE = 1.2
-"""Factor of a store from registers: of tiles that leave none for store boxes, or of odd pitch."""
-_SHIFTED_STORE = 1.5
+"""Factor of a store from registers: of tiles that leave none for store boxes, of odd pitch, or
+where tiles share columns."""
+_SHIFTED_STORE = 1.6
 _SHIFTED_COLUMNS_STORE = 1.2
 """The same of rows that begin in the middle of 16 bytes, and of C^T = B^T A^T, whose lanes store
 neighbours along rows of C from rows of theirs."""
@@ -131,6 +132,11 @@ _TILE_EFFICIENCY = {
     (1, 96, 1): 0.683,
     (1, 64, 1): 0.643,
     (1, 32, 1): 0.416,
+    (2, 160, 1): 0.784,
+    (2, 80, 1): 0.777,
+    (2, 48, 1): 0.532,
+    (1, 80, 1): 0.61,
+    (1, 48, 1): 0.575,
     (2, 128, 2): 0.895,
     (2, 96, 2): 0.888,
     (2, 64, 2): 0.781,
@@ -183,7 +189,9 @@ def estimate(
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
     items = rows * plan.x_element_bytes(precision) + columns * precision.planar_bytes
     result = batch * (4 if sizes.narrow else 8) * m * n / memory_bytes
-    if not sizes.narrow and n % 2:
+    whole_rows = choice.swapped or sizes.triangle or choice.split_k_slices > 1 or n % 2 == 0
+    plan = plan if whole_rows else plan.with_shared_columns(columns, k)
+    if not sizes.narrow and n % 2 and not plan.shared_columns:
         result *= _UNALIGNED_RESULT
     moved = batch * items * k / memory_bytes + result
     moved *= _FEW_IN_FLIGHT if plan.consumer_warpgroups == 1 else 1.0
@@ -208,7 +216,7 @@ def estimate(
     total += _FUSED_PACK_FILL if plan.fused_pack else 0.0
     total += _ODD_PITCH if plan.odd_pitch else 0.0
     turned = replace(sizes, m=rows, n=columns)
-    tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.block_n)
+    tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
     mainloop = num_k_tiles * plan.depth * _seconds_of_k(plan, precision, rows, k)
     store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
@@ -217,7 +225,7 @@ def estimate(
     direct = n % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
     if direct and not sizes.narrow and choice.split_k_slices == 1:
         shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
-        store *= shifted if n % 2 else _DIRECT_STORE
+        store *= shifted if n % 2 and not plan.shared_columns else _DIRECT_STORE
         if row_traits.conjugated and plan.storage != "planar":
             store *= _CONJUGATED_STORE
     overlapped = tiles > sm_count and not direct and plan.can_overlap_epilogue(precision)

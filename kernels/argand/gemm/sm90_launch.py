@@ -6,6 +6,7 @@ from argand.device import Device
 from argand.gemm.pack_plan import pitch_of, plan_fused_pack, planes_bytes
 from argand.gemm.sm90_form import (
     WgmmaProblem,
+    epilogue_of,
     persistent_blocks,
     schedule_with_overlap,
     with_epilogue,
@@ -13,7 +14,7 @@ from argand.gemm.sm90_form import (
 )
 from argand.gemm.sm90_maps import WgmmaMaps
 from argand.gemm.sm90_plan import WARP, WARPGROUP, WgmmaPlan
-from argand.gemm.sm90_scheduler import Tiles, Workspace
+from argand.gemm.sm90_scheduler import Tiles, TileSchedule, Workspace
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
 from argand.precision import Precision
@@ -64,16 +65,9 @@ class WgmmaLaunch:
     ) -> None:
         plan = with_tma_epilogue(plan, precision, out, device.require_arch())
         self._precision, self._problem, self._out = precision, problem, out
-        tiles = Tiles(
-            -(-problem.rows // plan.block_m), -(-problem.columns // plan.block_n),
-            problem.batch * problem.split_k_slices, plan.triangle,
-        )  # fmt: skip
-        max_blocks = persistent_blocks(problem, plan, tiles, device)
-        plan, schedule = schedule_with_overlap(
-            plan, precision, problem, tiles, max_blocks, workspace, device.require_arch()
-        )
+        divided, tiles, schedule = self._divided(plan, device, workspace)
         #: The plan with its epilogue.
-        self.plan = with_epilogue(plan, problem, out)
+        self.plan = with_epilogue(divided, problem, out)
         #: How tiles are divided among blocks.
         self.division = schedule.division
         base = workspace.planes_bytes
@@ -103,6 +97,30 @@ class WgmmaLaunch:
             )
             for blocks, changed in schedule.launches()
         ]  # fmt: skip
+
+    def _divided(
+        self, plan: WgmmaPlan, device: Device, workspace: Workspace
+    ) -> tuple[WgmmaPlan, Tiles, TileSchedule]:
+        """Return the plan with its overlap and shared columns, its tiles and their schedule."""
+        problem, arch = self._problem, device.require_arch()
+
+        def divided(plan: WgmmaPlan) -> tuple[WgmmaPlan, Tiles, TileSchedule]:
+            tiles = Tiles(
+                -(-problem.rows // plan.block_m), -(-problem.columns // plan.columns_apart),
+                problem.batch * problem.split_k_slices, plan.triangle,
+            )  # fmt: skip
+            blocks = persistent_blocks(problem, plan, tiles, device)
+            plan, schedule = schedule_with_overlap(
+                plan, self._precision, problem, tiles, blocks, workspace, arch
+            )
+            return plan, tiles, schedule
+
+        if epilogue_of(plan, problem, self._out) == "descale_shifted_rows" and not problem.mirror:
+            found = divided(plan.with_shared_columns(problem.columns, problem.k))
+            # `workspace` counts planes, over which partial tiles may lie, without shared columns.
+            if found[-1].planes_offset is None:
+                return found
+        return divided(plan)
 
     @property
     def _waits(self) -> bool:

@@ -6,7 +6,7 @@ or in planes, Y the column operand, in planes. The choice decides which of A and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from argand.device import Arch
@@ -30,6 +30,10 @@ WORK_QUEUE_BYTES = 4 * 64
 SPILL_INTERVAL = 64
 """Stages from one accumulator spill to the next; the first and the last stretch are half as long to
 half as long again."""
+SECTOR_COLUMNS = 4
+"""Complex numbers of a sector of L2."""
+_MORE_TILES, _SHORT_K = 1.1, 512
+"""Tiles over those that share no columns, and k, up to which sharing pays."""
 SPILL_COLUMNS = 16
 """Columns of accumulators that spill together."""
 
@@ -51,7 +55,8 @@ class WgmmaPlan:
     magnitudes. ``odd_pitch`` says that lines
     of fp32 pairs are an odd number of elements apart, ``odd_batches`` that products are too. A
     launch chooses ``epilogue`` and ``mirror``: tiles off a triangle's diagonal are stored above it,
-    too.
+    too. Neighbouring tiles have ``shared_columns``, so that each stores whole sectors where rows of
+    results begin anywhere.
     """
 
     consumer_warpgroups: int
@@ -73,11 +78,28 @@ class WgmmaPlan:
     odd_pitch: bool = False
     odd_batches: bool = False
     mirror: bool = False
+    shared_columns: int = 0
 
     @property
     def block_m(self) -> int:
         """Rows of Z that a block computes."""
         return _WARPGROUP_ROWS * self.consumer_warpgroups
+
+    @property
+    def columns_apart(self) -> int:
+        """Columns from one tile to the next."""
+        return self.block_n - self.shared_columns
+
+    def with_shared_columns(self, columns: int, k: int) -> WgmmaPlan:
+        """Return the plan with shared columns, where rows of results are many tiles of a short k.
+
+        Parts of sectors halve the rate of stores; computing four columns twice takes less.
+        """
+        shared = replace(self, shared_columns=SECTOR_COLUMNS)
+        tiles, more = -(-columns // self.block_n), -(-columns // shared.columns_apart)
+        pays = tiles > 1 and more <= _MORE_TILES * tiles and k <= _SHORT_K
+        other = self.fused_pack or self.half_output or self.power or self.triangle
+        return shared if pays and not other else self
 
     @property
     def threads(self) -> int:
@@ -184,6 +206,11 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "fused packing needs a row operand of fp32 pairs or in planes"),
         (not plan.fused_pack or (operand == "tf32" and precision.terms == 1),
          "fused packing is for one term of tf32"),
+        (not plan.shared_columns or (plan.epilogue == "descale_shifted_rows"
+                                     and plan.shared_columns == SECTOR_COLUMNS
+                                     and not (plan.fused_pack or plan.half_output or plan.power
+                                              or plan.triangle)),
+         "tiles share the columns of a sector where rows of complex64 begin anywhere in one"),
         (not plan.half_output or precision.operand.bytes == 2,
          "16-bit results need a 16-bit operand format"),
         (not plan.power or not (plan.half_output or plan.triangle),

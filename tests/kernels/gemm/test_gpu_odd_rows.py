@@ -23,8 +23,8 @@ from tests.kernels.precisions import TENSOR
 pytestmark = pytest.mark.gpu
 
 M, K = 69, 43
-# Ends of eight columns, of a tile and of two, at an odd and at an even length.
-WIDTHS = (1, 7, 8, 9, 64, 65, 127, 129)
+# Ends of eight columns, of a tile, of two and of three, at an odd and at an even length.
+WIDTHS = (1, 7, 8, 9, 64, 65, 127, 129, 261)
 
 
 def assert_bits_stay(cp: Any, a: Any, b: Any, n: int, **how: Any) -> None:

@@ -199,7 +199,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
     "triangle": (True,), "conjugate_y": (True,), "power": (True,),
     "odd_pitch": (True,), "odd_batches": (True,),
-    "mirror": (True,),
+    "mirror": (True,), "shared_columns": (4,),
     "epilogue": EPILOGUES[1:],
 }  # fmt: skip
 """Other values of every field of a plan."""

@@ -6,9 +6,11 @@
 
 // Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only descales.
 // Of each eight columns a lane holds columns 2 t and 2 t + 1, t = lane % 4, of two rows, and stores
-// them as one vector. With `kShifts` rows may begin in the middle of a vector: in those a lane stores
-// column 2 t + 1 and the first column of the next lane, and the first and the last column of the
-// tile are stored alone. Four lanes then write 64 bytes of a row at once in either case.
+// them as one vector. With `kShifts` rows may begin anywhere: in those a lane stores the two columns
+// that are as many further as the row's first whole sector of L2 (four columns) begins, and the
+// columns before that are stored alone. Four lanes then write 64 bytes of whole sectors at once; a
+// sector that is written in part costs as much as two. Where tiles share columns, the tile before
+// stores those columns, too.
 template <WgmmaPlan plan, bool kShifts>
 __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args,
                                                       const WgmmaTile& tile, int row0, int lane,
@@ -16,14 +18,16 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
                                                       const float (&im)[plan.block_n / 2]) {
     using Out = Output<plan>;
     using Value = typename Out::Value;
-    constexpr int kEights = plan.block_n / 8;
+    constexpr int kEights = plan.block_n / 8, kSector = 4;
+    static_assert(plan.shared_columns == 0 || (plan.shared_columns == kSector && !plan.half_output),
+                  "tiles share a sector of complex64");
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const ColumnDescales<plan> descales(args, tile, lane);
     const int t = lane % 4, columns = min(plan.block_n, args.n - tile.n0);
     float2 x_descale[2] = {};
     Value* to[2];  // of the lane's first pair of columns
-    bool inside[2], shifted[2] = {};
-    int left[2];  // columns inside Z from the lane's first on
+    bool inside[2];
+    int shift[2] = {}, left[2];  // columns to store from the lane's first on
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         const int row = row0 + fragment_row<plan>(lane, h);
@@ -34,9 +38,14 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
         }
         to[h] = Out::at(args.out, product * args.out_stride_batch + row * args.out_stride_m +
                                       tile.n0 + 2 * t);
-        if constexpr (kShifts)
-            shifted[h] = reinterpret_cast<uint64>(to[h]) % (2 * sizeof(Value)) != 0;
-        left[h] = inside[h] ? columns - 2 * t - shifted[h] : 0;
+        int end = columns;
+        if constexpr (kShifts) {
+            const uint32 at = static_cast<uint32>(reinterpret_cast<uint64>(to[h])) / sizeof(Value);
+            shift[h] = (2 * t - at) % kSector;
+            if constexpr (plan.shared_columns > 0)
+                end = min(columns, plan.columns_apart() + shift[h]);
+        }
+        left[h] = inside[h] ? end - 2 * t - shift[h] : 0;
     }
     Value held[2][2], next[2][2];  // results of these eight columns and of the next, by row, column
     auto find = [&](int j, Value (&found)[2][2]) {
@@ -63,16 +72,26 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
             Value first = held[h][0], second = held[h][1];
             Value* at = to[h] + 8 * j;
             if constexpr (kShifts) {
-                // The lane before asks for this one's first column; the last of four lanes asks the
-                // first for the column after these eight.
-                const Value given = t == 0 ? next[h][0] : held[h][0];
-                const Value after = Out::from_lane(given, lane / 4 * 4 + (t + 1) % 4);
-                if (shifted[h]) {
-                    if (j == 0 && t == 0 && inside[h]) *at = first;
-                    first = second;
-                    second = after;
-                    ++at;
+                // Columns further on lie in the next lanes, and in the first ones after these eight.
+                Value further[3];
+#pragma unroll
+                for (int i = 0; i < 3; ++i) {
+                    const int lanes = 1 + i / 2;
+                    const Value given = t < lanes ? next[h][i % 2] : held[h][i % 2];
+                    further[i] = Out::from_lane(given, lane / 4 * 4 + (t + lanes) % 4);
                 }
+                if (j == 0 && inside[h] && (plan.shared_columns == 0 || tile.n0 == 0)) {
+                    if (2 * t < shift[h] && 2 * t < columns) *at = first;
+                    if (2 * t + 1 < shift[h] && 2 * t + 1 < columns) at[1] = second;
+                }
+                if (shift[h] == 1) {
+                    first = second;
+                    second = further[0];
+                } else if (shift[h] > 1) {
+                    first = shift[h] == 2 ? further[0] : further[1];
+                    second = shift[h] == 2 ? further[1] : further[2];
+                }
+                at += shift[h];
             }
             Out::store_inside(at, first, second, left[h], 8 * j);
         }

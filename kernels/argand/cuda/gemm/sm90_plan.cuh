@@ -78,8 +78,12 @@ struct WgmmaPlan {
     bool odd_batches = false;
     // Of a triangle: tiles off the diagonal are stored conjugated in the upper triangle, too.
     bool mirror = false;
+    // Columns that a tile has in common with the next, so that each stores whole sectors of L2 only,
+    // where rows begin anywhere in one (sm90_epilogue_direct.cuh).
+    int shared_columns = 0;
 
     constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
+    constexpr int columns_apart() const { return block_n - shared_columns; }
     constexpr int threads() const { return kWarpgroupThreads * (consumer_warpgroups + 1); }
     // K-tiles between the spill of one group of columns and that of the next group.
     constexpr int spill_group_interval() const {
