@@ -37,13 +37,15 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     name = _renamed(axes[-1], inverse)
     if name in axes[:-1]:
         name = f"{axes[-1]}_{name}"
-    steps = np.arange(length) - (length // 2 if shift else 0)
+    first = -(length // 2) if shift else 0
     if found is None and inverse:
-        return name, Coordinate(steps, "", "sample number")
+        return name, Coordinate(np.arange(first, first + length), "", "sample number")
     step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     negative = "" if shift else " (the upper half are the negative ones)"
-    return name, Coordinate(steps / (length * step), reciprocal, f"{name}{negative}")
+    values = np.arange(first, first + length, dtype=float)
+    values /= length * step  # in place: outlines of studies that are refused are as long
+    return name, Coordinate(values, reciprocal, f"{name}{negative}")
 
 
 def channels(
