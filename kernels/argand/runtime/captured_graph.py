@@ -40,7 +40,8 @@ class CapturedCalls:
         """Launch the call's graph on a stream; return False, with nothing done, without one.
 
         Addresses have one from their second call on; the first also loads what no capture may.
-        A call that the library or CUDA does not let be captured has none.
+        A call that the library or CUDA does not let be captured has none, nor has one for whose
+        workspace there is no memory.
         """
         if not self._capturable:
             return False
@@ -56,7 +57,7 @@ class CapturedCalls:
         if graph is None:
             try:
                 graph = graphs[call] = self._captured(call)
-            except RuntimeError:
+            except (RuntimeError, MemoryError):
                 self._capturable = False
                 return False
         _runtime.graphLaunch(graph.graphExec, stream)
