@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from argand.device import Arch
+from argand.device import Arch, arch_for
 from argand.gemm import memory as gemm_memory
 from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
@@ -255,7 +255,7 @@ def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes, terms: int) -> Sequence[int
 def adapted(
     choice: GemmChoice, precision: Precision, a: OperandTraits, b: OperandTraits
 ) -> GemmChoice:
-    """Return the choice, with operands packed that it cannot read in place."""
+    """Return the choice, with operands packed that it cannot read or hold in place."""
     if choice.plan is None:
         return choice
     rows, columns = (b, a) if choice.swapped else (a, b)
@@ -265,6 +265,10 @@ def adapted(
     rows_unpacked = plan.storage == "fp32" or rows.packed
     fused = plan.fused_pack and rows_unpacked and columns.fusable
     odd_pitch = plan.storage == "fp32" and rows.odd_pitch
+    laid = replace(plan, k_major=contiguous, odd_pitch=odd_pitch, fused_pack=fused)
+    if odd_pitch and not is_legal(laid, precision, arch_for(90)):
+        # Odd lines take more shared memory than a stage of this tile leaves.
+        return adapted(replace(choice, plan=in_planes(plan, precision)), precision, a, b)
     odd_batches = plan.storage == "fp32" and rows.odd_batches
     fused = fused and not (odd_batches and rows.exchanges_k)
     plan = replace(

@@ -10,13 +10,14 @@ from argand.device import ARCHITECTURES, Arch
 from argand.gemm.candidates import (
     GemmChoice,
     OperandTraits,
+    adapted,
     candidates,
     partials_capacity,
 )
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm90_plan import check_wgmma_plan
+from argand.gemm.sm90_plan import check_wgmma_plan, is_legal
 from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.compiled import refused
@@ -122,6 +123,18 @@ def test_where_fused_packing_is_a_candidate(precision: str) -> None:
             and (columns[not swapped].copyable or columns[not swapped].packed)
         }  # fmt: skip
         assert fused == expected
+
+
+def test_a_plan_for_other_pitches_can_run() -> None:
+    """Lines of odd pitch take more shared memory, of which 128 x 160 has none left."""
+    odd = replace(A, copyable=False, odd_pitch=True)
+    row, found = PRECISIONS["tf32"], []
+    for choice, _ in wgmma(candidates_of("tf32", A, B)):
+        plan = adapted(choice, row, odd, B).plan
+        assert plan is not None
+        assert is_legal(plan, row, HOPPER)
+        found.append(plan)
+    assert {plan.block_n for plan in found if plan.odd_pitch} > {48, 80, 128}
 
 
 @pytest.mark.parametrize("precision", SINGLE_HALF)

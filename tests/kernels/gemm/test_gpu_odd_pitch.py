@@ -138,6 +138,7 @@ def test_a_long_k_and_many_tiles(
     m, n, k = shape
     sm_count = gpu(cp.cuda.Device().id).sm_count
     a, b, c = (cp.asarray(normal(rng, *s)) for s in ((m, k), (k, n), (m, n)))
+    slack = 2 * summation(k, precision) * cp.asarray(magnitude(a.get(), b.get(), None))
     kinds = set()
     for choice in odd_choices(cp, precision, a, b):
         plan = choice.plan
@@ -154,7 +155,8 @@ def test_a_long_k_and_many_tiles(
             found = gemm(a, b, c, precision=precision, alpha=1j, beta=0.5)
             plain = gemm(a, b, precision=precision)
             error = abs(found - (1j * plain + 0.5 * c))
-            assert bool((error <= 1e-6 * (abs(plain) + abs(c))).all())
+            # Tiles that share columns are not those of a sum with C, so k may be cut elsewhere.
+            assert bool((error <= 1e-6 * (abs(plain) + abs(c)) + slack).all())
     assert {swapped for swapped, _, _ in kinds} == {False, True}
 
 

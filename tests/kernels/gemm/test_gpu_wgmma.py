@@ -86,7 +86,7 @@ def test_batches(
 def test_split_k_slices(cp: Any, rng: np.random.Generator, precision: str) -> None:
     a, b, c = normal(rng, 20, 5000), normal(rng, 5000, 36), normal(rng, 20, 36)
     sliced = [x for x in choices(cp, precision, GemmSizes(1, 20, 36, 5000)) if x.split_k_slices > 1]
-    assert {choice.split_k_slices for choice in sliced} == {2, 4, 8}
+    assert {choice.split_k_slices for choice in sliced} >= {2, 4, 8}
     for choice in sliced:
         with overridden(choice):
             check(cp, a, b, c, precision=precision, alpha=1j, beta=0.5, op_a="N")
