@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, herk, launched, pairs
-from argand.device import gpu
+from argand.device import arch_for, gpu
+from argand.gemm.candidates import OperandTraits, candidates
 from argand.gemm.families import families_of
+from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm90_scheduler import Tiles, Workspace
 from argand.runtime.plan import TARGET
 
 from tests.kernels.herk.herk_cases import (
@@ -224,3 +228,24 @@ def test_the_same_as_a_full_product(cp: Any, rng: np.random.Generator) -> None:
     found = herk(a, precision="tf32").get()
     size = expected(a.get())[1]
     assert (abs(found - full) <= tolerance("tf32", 512, "cuda") * size).all()
+
+
+def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
+    """Of one tile, which is on the diagonal; of more they store mirror images instead."""
+    from argand.gemm.sm90_form import WgmmaProblem, schedule_with_overlap
+
+    plan = next(
+        replace(choice.plan, tma_epilogue=True)
+        for choice in candidates(
+            PRECISIONS["tf32"], arch_for(90), GemmSizes(900, 128, 128, 700, triangle=True),
+            OperandTraits(), OperandTraits(conjugated=True),
+        )
+        if choice.plan is not None and (choice.plan.block_m, choice.plan.storage) == (128, "planar")
+    )  # fmt: skip
+    for rows, mirror, overlaps in ((1, True, True), (4, True, False), (4, False, True)):
+        problem = WgmmaProblem(128 * rows, 128 * rows, 700, 900, True, True, mirror=mirror)
+        found, _ = schedule_with_overlap(
+            plan, PRECISIONS["tf32"], problem, Tiles(rows, rows, 900, True), 132, Workspace(),
+            arch_for(90),
+        )  # fmt: skip
+        assert (found.overlapped_stages > 0) == overlaps, rows
