@@ -12,7 +12,7 @@ from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.memory import OperandMemory
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import GemmPlan
-from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
+from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError
@@ -264,6 +264,7 @@ def adapted(
     contiguous = plan.storage != "planar" and rows.k_major
     rows_unpacked = plan.storage == "fp32" or rows.packed
     fused = plan.fused_pack and rows_unpacked and columns.fusable
+    fused = fused and plan.block_n <= MOST_FUSED_COLUMNS
     odd_pitch = plan.storage == "fp32" and rows.odd_pitch
     laid = replace(plan, k_major=contiguous, odd_pitch=odd_pitch, fused_pack=fused)
     if odd_pitch and not is_legal(laid, precision, arch_for(90)):

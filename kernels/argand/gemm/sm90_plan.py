@@ -34,6 +34,8 @@ SECTOR_COLUMNS = 4
 """Complex numbers of a sector of L2."""
 _MORE_TILES, _SHORT_K = 1.1, 512
 """Tiles over those that share no columns, and k, up to which sharing pays."""
+MOST_FUSED_COLUMNS = 128
+"""Columns of a tile up to which the warps that pack beside it have registers enough."""
 SPILL_COLUMNS = 16
 """Columns of accumulators that spill together."""
 
@@ -206,6 +208,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "fused packing needs a row operand of fp32 pairs or in planes"),
         (not plan.fused_pack or (operand == "tf32" and precision.terms == 1),
          "fused packing is for one term of tf32"),
+        (not plan.fused_pack or plan.block_n <= MOST_FUSED_COLUMNS,
+         f"fused packing is for tiles of up to {MOST_FUSED_COLUMNS} columns"),
         (not plan.shared_columns or (plan.epilogue == "descale_shifted_rows"
                                      and plan.shared_columns == SECTOR_COLUMNS
                                      and not (plan.fused_pack or plan.half_output or plan.power
