@@ -11,7 +11,7 @@ import cupy
 
 
 class _ThreadsGraph(threading.local):
-    """What a call that a thread captures has taken; None outside of such captures."""
+    """The memory that a call has taken which a thread captures; None outside of such captures."""
 
     taken: list[Any] | None = None
 

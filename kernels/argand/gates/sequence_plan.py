@@ -32,13 +32,13 @@ LEAST_GATES, MOST_GATES = 5, 8
 ITEM = 8
 _ALIGNMENT = 1024
 _REGISTERS = 1 << 16
-"""Of a multiprocessor."""
+"""32-bit registers of a multiprocessor."""
 _THREAD_BITS = 9
 """Most bits of the number of a thread in its group."""
 SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((3, 3), (2, 3))}
 """Groups and stages by the qubits of a tile: the first that fit."""
 MOST_STEPS = 4
-"""Of 16 columns, that a warp takes for a gate."""
+"""Steps of 16 columns that a warp takes for a gate."""
 FEW_TILES = {12: ((1, 1), (2, 2)), 13: ((2, 1),)}
 """Steps and groups by the qubits of a tile, where multiprocessors have no more tiles each."""
 MASKS = np.dtype(

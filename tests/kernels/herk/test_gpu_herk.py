@@ -231,7 +231,7 @@ def test_the_same_as_a_full_product(cp: Any, rng: np.random.Generator) -> None:
 
 
 def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
-    """Of one tile, which is on the diagonal; of more they store mirror images instead."""
+    """A result of one tile has only a diagonal; larger ones store mirror images instead."""
     from argand.gemm.sm90_form import WgmmaProblem, schedule_with_overlap
 
     plan = next(

@@ -29,7 +29,7 @@ def polynomial(numbers: list[float], x: Floats) -> Floats:
 
 
 def test_polynomials_are_off_by_at_most_a_unit_of_2_to_the_minus_23() -> None:
-    """Of phases in units of 2^-32 turns, which fp32 rounds."""
+    """Phases are in units of 2^-32 turns, which fp32 rounds."""
     phases = np.arange(-(1 << 29), 1 << 29, 8191)
     exact = np.pi * phases * 2.0**-31
     x = phases.astype(np.float32) * np.float32(2.0**-31)

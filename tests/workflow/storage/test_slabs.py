@@ -80,7 +80,7 @@ def test_written_slabs_are_read_by_us_and_hdf5(
 
 
 def test_beyond_the_edge_a_chunk_is_zero(tmp_path: Path) -> None:
-    """It has nothing of another chunk, which had its buffer before: files of one are the same."""
+    """The last chunk holds nothing of the one that had its buffer before: files are the same."""
     with h5py.File(tmp_path / "x.h5", "w", rdcc_nbytes=0) as file:
         with SlabWriter(file, "x", (4 * slabs._AHEAD + 5, 8), "float32", 0, 4) as writer:
             writer.write(0, np.ones((4 * slabs._AHEAD + 4, 8), np.float32))
