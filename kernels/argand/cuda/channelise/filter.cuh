@@ -53,6 +53,7 @@ template <typename Real, Component Of, bool RealSamples, bool Sliding>
 __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
     using Sample = FilterSample<Real, Of, RealSamples>;
     using Number = typename Sample::Number;
+    constexpr int kUnroll = Sliding ? 4 : 3;  // more samples than 64 registers hold would spill
     const int groups = static_cast<int>(blockDim.x) / args.columns;
     const int group = static_cast<int>(threadIdx.x) / args.columns;
     const int column = static_cast<int>(blockIdx.x % args.column_blocks) * args.columns +
@@ -85,7 +86,7 @@ __device__ __forceinline__ void filter_samples(const FilterArguments& args) {
         }
         int64 from = at;
         int tap = 0;  // of the first spectrum, in coefficients
-#pragma unroll 4
+#pragma unroll kUnroll
         for (int f = 0; f < frames; ++f) {
             const Number x = Sample::load(args.x, from);
             if constexpr (Sliding) {
