@@ -126,7 +126,7 @@ def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any
 
 
 def _chain(product: Callable[..., Any], x: Any, y: Any) -> Any:
-    """Return x y^8, scaled: so many calls that XLA makes a graph of them by itself."""
+    """Return x y^8, scaled, by eight calls, of which XLA makes a graph by itself."""
     for _ in range(8):
         x = 0.1 * product(x, y)
     return x

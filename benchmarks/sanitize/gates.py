@@ -80,7 +80,7 @@ def sequence_errors(
     from argand.gates.sequence_gpu import PreparedSequence
 
     qubits = _SHARED_QUBITS
-    # One multiprocessor has all tiles, or so many have one or two each.
+    # One multiprocessor has all tiles, or several have one or two each.
     launches = [(size, cores) for size in sequence_plan.TILES for cores in (device.cores, 8, 16)]
     for size, cores in launches:
         if sequence_plan.plan_sequence(precision, device.require_arch(), size) is None:

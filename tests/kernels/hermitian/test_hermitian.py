@@ -15,7 +15,7 @@ from tests.kernels.hermitian.covariances import TYPES, covariances, excess, norm
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 17, 64, 128])
 def test_residuals_are_within_the_bound(rng: np.random.Generator, n: int, dtype: str) -> None:
-    """Few systems, and so many that their steps are taken together."""
+    """Few systems, and enough that their steps are taken together."""
     for systems in (2, 20) if n <= 16 else (2,):
         r = covariances(rng, systems, 3, n=n, dtype=dtype)
         b = normal(rng, systems, 3, n, 4).astype(dtype)

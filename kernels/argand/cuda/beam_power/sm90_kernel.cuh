@@ -11,7 +11,7 @@
 #include "sm90_rows.cuh"
 #include "sm90_weights.cuh"
 
-constexpr int kWarpgroupThreads = 4 * kWarp, kWarpTimes = 16;
+constexpr int kWarpTimes = 16;
 
 template <Operand operand, int Terms, Rounding first_rounding, Rounding second_rounding,
           Samples samples, int Polarizations, int Beams, int Warpgroups, int Stages, int Group,

@@ -2,7 +2,14 @@
 // lies beyond the tensor's edges with zeros and are counted by an mbarrier; stores are clipped
 // there.
 #pragma once
+#include "cp_async.cuh"
 #include "mbarrier.cuh"
+
+// The first address behind the start of dynamic shared memory, which is aligned to 16 bytes, at which
+// a swizzle begins: they repeat every 1024 bytes.
+__device__ __forceinline__ uint32 swizzle_start(const void* memory) {
+    return (shared_address(memory) + 1023u) & ~1023u;
+}
 
 // The 128 bytes that cuTensorMapEncodeTiled encodes.
 struct alignas(64) TensorMap {

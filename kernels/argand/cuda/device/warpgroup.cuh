@@ -4,6 +4,8 @@
 #pragma once
 #include "types.cuh"
 
+constexpr int kWarpgroupThreads = 4 * kWarp;
+
 // Orders this thread's register writes before the wgmma that follow.
 __device__ __forceinline__ void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -39,6 +41,12 @@ __device__ __forceinline__ void ping_pong_wait(int warpgroup) {
 
 __device__ __forceinline__ void ping_pong_arrive(int warpgroup) {
     asm volatile("bar.arrive %0, 256;" ::"r"(2 - warpgroup) : "memory");
+}
+
+// The number of the thread's warpgroup. The shuffle makes it warp-uniform for the compiler: setmaxnreg
+// needs whole warpgroups on one branch.
+__device__ __forceinline__ int warpgroup_role() {
+    return __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
 }
 
 template <int Registers>

@@ -104,8 +104,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
                                       plan.block_k % 16 == 0),
                   "lines by parity are of fp32 pairs, eight of each in a k-tile, stored directly");
     extern __shared__ unsigned char memory[];
-    // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
-    const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
+    const uint32 base = swizzle_start(memory);
     if (threadIdx.x == 0) {
         Ring<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
@@ -125,9 +124,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         if constexpr (plan.tma_epilogue || plan.odd_pitch) prefetch_tensor_map(out_map);
     }
     __syncthreads();
-    // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole warpgroups
-    // on one branch.
-    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
+    const int role = warpgroup_role();
     if (role == plan.consumer_warpgroups) {
         warpgroup_reg_dealloc<plan.producer_registers()>();
         if (threadIdx.x % kWarpgroupThreads == 0)

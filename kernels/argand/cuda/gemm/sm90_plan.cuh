@@ -10,8 +10,8 @@
 #pragma once
 #include "device/mma.cuh"
 #include "device/tma.cuh"
+#include "device/warpgroup.cuh"
 
-constexpr int kWarpgroupThreads = 4 * kWarp;
 constexpr int kWgmmaM = 64;         // m of one wgmma instruction
 constexpr int kSwizzleBytes = 128;  // a row of an interleaved X tile in shared memory
 constexpr int kStoreBoxSide = 16;   // rows and columns of a TMA store box of complex64

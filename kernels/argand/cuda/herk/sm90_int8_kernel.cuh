@@ -19,7 +19,7 @@
 #include "gemm/triangle.cuh"
 
 constexpr int kTile = 128, kHalf = 64, kTileK = 128, kStages = 4;
-constexpr int kConsumers = 2, kWarpgroupThreads = 4 * kWarp;
+constexpr int kConsumers = 2;
 constexpr int kXPlaneBytes = kHalf * kTileK, kYPlaneBytes = kTile * kTileK;
 constexpr int kStageBytes = 2 * (kXPlaneBytes + kYPlaneBytes);
 constexpr uint32 kRasterRows = 16;  // tile rows that are rasterized together
@@ -227,8 +227,7 @@ template <typename Real, bool full>
 __device__ __forceinline__ void herk_int8(const TensorMap& x_map, const TensorMap& y_map,
                                           const Int8Arguments& args) {
     extern __shared__ unsigned char memory[];
-    // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
-    const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
+    const uint32 base = swizzle_start(memory);
     if (threadIdx.x == 0) {
         Int8Ring ring(base, 0);
         for (int i = 0; i < kStages; ++i) {
@@ -241,9 +240,7 @@ __device__ __forceinline__ void herk_int8(const TensorMap& x_map, const TensorMa
         prefetch_tensor_map(y_map);
     }
     __syncthreads();
-    // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole warpgroups
-    // on one branch.
-    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
+    const int role = warpgroup_role();
     if (role == kConsumers) {
         warpgroup_reg_dealloc<24>();
         if (threadIdx.x % kWarpgroupThreads == 0) produce_int8(x_map, y_map, args, base);

@@ -46,7 +46,7 @@ def product_launch(
     problem: ModularProblem, device: Device, plan: ResiduePlan, piece: Piece, slices: int,
     a: Planes, b: Planes, residues: Address,
 ) -> KernelLaunch:  # fmt: skip
-    """Return the launch that multiplies the planes of a piece in so many slices of k.
+    """Return the launch that multiplies the planes of a piece in a number of slices of k.
 
     Raises PlanError where the plan holds columns of a shorter k, and does not split it.
     """

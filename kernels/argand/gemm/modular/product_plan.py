@@ -50,8 +50,9 @@ class ResiduePlan:
     """One kernel that multiplies residues: a tile, and how many stages are in shared memory.
 
     ``warpgroup_rows`` are those of a consumer warpgroup of wgmma, 0 for mma.sync. Where
-    ``resident_tiles`` is not 0, columns of B of at most so many stages stay in shared memory for a
-    stack of ``stack_tiles`` tiles below each other, which two consumer warpgroups multiply in turn.
+    ``resident_tiles`` is not 0, columns of B of at most that number of stages stay in shared memory
+    for a stack of ``stack_tiles`` tiles below each other, which two consumer warpgroups multiply in
+    turn.
     """
 
     block_m: int
@@ -72,7 +73,7 @@ class ResiduePlan:
         return 384 if self.warpgroup_rows else self.block_m * self.block_n // 64
 
     def takes(self, k_tiles: int, slices: int = 1) -> bool:
-        """Return whether lines of so many stages can be multiplied in so many slices."""
+        """Return whether lines of a number of stages can be multiplied in a number of slices."""
         return not self.resident_tiles or (k_tiles <= self.resident_tiles and slices == 1)
 
     @property

@@ -8,7 +8,7 @@
 #include "device/warpgroup.cuh"
 #include "product_plan.cuh"
 
-constexpr int kConsumers = 2, kWarpgroupThreads = 4 * kWarp;
+constexpr int kConsumers = 2;
 
 // A tile and its k-tiles, as the producer hands them to the consumers with the tile's first stage:
 // the divisions that find them would delay the consumers.
@@ -99,13 +99,27 @@ struct Slabs {
     }
 };
 
+// Issues the MMAs of a k-tile by the low words of the matrix descriptors of its A and B, which alone
+// hold addresses.
+template <ResiduePlan plan>
+__device__ __forceinline__ void multiply_k_tile(Slabs<plan>& accumulators, uint32 a, uint32 b) {
+    constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
+    wgmma_fence();
+#pragma unroll
+    for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
+        accumulators.each([&](auto& slab, int number) {
+            wgmma_s8(slab, kHigh | a + 2 * mma_index + number * (64 * kTileK >> 4),
+                     kHigh | b + 2 * mma_index);
+        });
+    }
+    wgmma_commit();
+}
+
 // Adds the products of `k_tiles` k-tiles to the accumulators of a consumer warpgroup, and releases
 // their stages.
 template <ResiduePlan plan>
 __device__ __forceinline__ void add_products(Slabs<plan>& accumulators, StageRing<plan>& ring,
                                              int k_tiles, int consumer, int lane) {
-    // Only the low word of a descriptor holds the address.
-    constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
     uint32 previous = 0;  // the `empty` mbarrier of the last stage, whose MMAs still run
 #pragma unroll 1
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -113,15 +127,7 @@ __device__ __forceinline__ void add_products(Slabs<plan>& accumulators, StageRin
         const uint32 a = uint32(
             make_matrix_descriptor<kTileK>(ring.a_tile() + consumer * plan.warpgroup_rows * kTileK));
         const uint32 b = uint32(make_matrix_descriptor<kTileK>(ring.b_tile()));
-        wgmma_fence();
-#pragma unroll
-        for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
-            accumulators.each([&](auto& slab, int number) {
-                wgmma_s8(slab, kHigh | a + 2 * mma_index + number * (64 * kTileK >> 4),
-                         kHigh | b + 2 * mma_index);
-            });
-        }
-        wgmma_commit();
+        multiply_k_tile<plan>(accumulators, a, b);
         wgmma_wait<1>();
         if (k_tile > 0 && lane == 0) mbarrier_arrive(previous);
         previous = ring.empty();
@@ -162,8 +168,7 @@ __device__ __forceinline__ void residue_product_wgmma(const TensorMap& a_map,
                                                       const TensorMap& b_map,
                                                       const ResidueArguments& args) {
     extern __shared__ unsigned char memory[];
-    // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
-    const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
+    const uint32 base = swizzle_start(memory);
     if (threadIdx.x == 0) {
         StageRing<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
@@ -176,9 +181,7 @@ __device__ __forceinline__ void residue_product_wgmma(const TensorMap& a_map,
         prefetch_tensor_map(b_map);
     }
     __syncthreads();
-    // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole warpgroups
-    // on one branch.
-    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
+    const int role = warpgroup_role();
     if (role == kConsumers) {
         warpgroup_reg_dealloc<24>();
         if (threadIdx.x % kWarpgroupThreads == 0) produce_stages<plan>(a_map, b_map, args, base);

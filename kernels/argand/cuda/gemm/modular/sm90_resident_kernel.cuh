@@ -89,8 +89,6 @@ __device__ __forceinline__ void add_resident_products(Slabs<plan>& accumulators,
                                                       ResidentRing<plan>& ring, int k_tiles,
                                                       uint32 b_parity, bool releases, int lane,
                                                       const Turn& turn) {
-    // Only the low word of a descriptor holds the address.
-    constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;
     uint32 previous = 0;  // the `empty` mbarrier of the last stage, whose MMAs still run
 #pragma unroll 1
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -98,15 +96,7 @@ __device__ __forceinline__ void add_resident_products(Slabs<plan>& accumulators,
         mbarrier_wait(ring.full(), ring.parity);
         const uint32 a = uint32(make_matrix_descriptor<kTileK>(ring.a_tile()));
         const uint32 b = uint32(make_matrix_descriptor<kTileK>(ring.b_tile(k_tile)));
-        wgmma_fence();
-#pragma unroll
-        for (int mma_index = 0; mma_index < kTileK / 32; ++mma_index) {
-            accumulators.each([&](auto& slab, int number) {
-                wgmma_s8(slab, kHigh | a + 2 * mma_index + number * (64 * kTileK >> 4),
-                         kHigh | b + 2 * mma_index);
-            });
-        }
-        wgmma_commit();
+        multiply_k_tile<plan>(accumulators, a, b);
         if (k_tile + 1 == k_tiles) turn();
         wgmma_wait<1>();
         if (k_tile > 0 && lane == 0) {
@@ -174,8 +164,7 @@ __device__ __forceinline__ void residue_product_resident(const TensorMap& a_map,
                                                          const TensorMap& b_map,
                                                          const ResidueArguments& args) {
     extern __shared__ unsigned char memory[];
-    // Swizzles repeat every 1024 bytes; dynamic shared memory is aligned to 16.
-    const uint32 base = (shared_address(memory) + 1023u) & ~1023u;
+    const uint32 base = swizzle_start(memory);
     if (threadIdx.x == 0) {
         ResidentRing<plan> ring(base, 0);
         for (int i = 0; i < plan.stages; ++i) {
@@ -194,9 +183,7 @@ __device__ __forceinline__ void residue_product_resident(const TensorMap& a_map,
     __syncthreads();
     const uint32 each = args.tiles_m * args.tiles_n;
     const uint32 stacks = args.tiles / each * stacks_of_plane<plan>(args);
-    // The shuffle makes the role warp-uniform for the compiler: setmaxnreg needs whole warpgroups
-    // on one branch.
-    const int role = __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
+    const int role = warpgroup_role();
     if (role == kConsumers) {
         warpgroup_reg_dealloc<24>();
         if (threadIdx.x % kWarpgroupThreads == 0) {
