@@ -35,6 +35,11 @@ class Format:
         return 32 // self.bytes
 
     @property
+    def exponent_bits(self) -> int:
+        """Bits of the exponent in memory, whose bias is that of IEEE 754."""
+        return (2 - self.min_exponent).bit_length()
+
+    @property
     def smallest_subnormal(self) -> float:
         """The spacing of the numbers below ``2**min_exponent``."""
         return 2.0 ** (self.min_exponent - self.significand + 1)

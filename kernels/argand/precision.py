@@ -2,8 +2,7 @@
 
 Everything else (the CPU model, the CUDA templates, the bounds, the tables, the README) is derived
 from the rows of ``PRECISIONS``. To add a precision, add a row. An operand format is a `Format`
-here, its rounding in ``rounding.py`` and ``cuda/device/rounding.cuh``, and its MMA atom in
-``cuda/device/mma.cuh``.
+here, and its conversions and MMA atom in ``cuda/device/operand_format.cuh``.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.operand_format import Format
-from argand.precision import BF16, FP16, FP32, TF32, Precision, Rounding
+from argand.precision import FP16, FP32, Precision, Rounding
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -18,6 +18,7 @@ _CHUNK = 1 << 16
 LARGEST_SHIFT = 126
 """Largest power of two by which a line is scaled, up or down."""
 _QUIET_NAN = np.uint32(0x7FC00000)
+_EXPONENT = np.uint32(0x7F800000)
 
 
 def split(x: Array, precision: Precision, exponents: Array | None = None) -> list[Array]:
@@ -68,28 +69,42 @@ def round_operand(x: Array, precision: Precision) -> Array:
 
 
 def encode(values: Array, operand: Format) -> npt.NDArray[Any]:
-    """The bits of numbers that a format holds exactly, as unsigned integers of its size."""
-    single = np.ascontiguousarray(values, np.float32)
-    if operand == FP16:
-        return single.astype(np.float16).view(np.uint16)
-    if operand == BF16:
-        return (single.view(np.uint32) >> 16).astype(np.uint16)
-    return single.view(np.uint32)
+    """The bits of numbers that a format holds exactly, as unsigned integers of its size.
+
+    They are a sign, an exponent and a fraction, as fp32 has them with more bits.
+    """
+    bits, fraction = 8 * operand.bytes, 8 * operand.bytes - 1 - operand.exponent_bits
+    # Multiplied so, what is subnormal in the format is subnormal in fp32.
+    factor = np.float32(2.0 ** (FP32.min_exponent - operand.min_exponent))
+    moved = (np.asarray(values, np.float32) * factor).view(np.uint32)
+    magnitude = moved >> np.uint32(FP32.significand - 1 - fraction) & np.uint32(2 ** (bits - 1) - 1)
+    return (magnitude | moved >> np.uint32(31) << np.uint32(bits - 1)).astype(f"uint{bits}")
 
 
 def _round(x: FloatArray, operand: Format, rounding: Rounding, out: FloatArray) -> None:
     """out = x rounded to an operand format; both are contiguous."""
-    if operand == FP16:
-        with np.errstate(over="ignore"):
-            out[...] = x.astype(np.float16)
-    elif operand in (TF32, BF16):
+    if operand.min_exponent == FP32.min_exponent:
         dropped = FP32.significand - operand.significand
         _drop_bits(x.view(np.uint32), dropped, rounding, out.view(np.uint32))
     else:
-        raise ValueError(f"operand must be one of fp16, tf32 and bf16, got {operand.name}")
+        _round_in_range(x, operand, out)
     nan = np.isnan(x)
     if nan.any():
         out.view(np.uint32)[nan] = _QUIET_NAN
+
+
+def _round_in_range(x: FloatArray, operand: Format, out: FloatArray) -> None:
+    """Round to nearest, ties to even, to a format of fewer exponents than fp32 has."""
+    ends = np.array([2.0**operand.min_exponent, operand.largest], np.float32).view(np.uint32)
+    # fp32 numbers near `coarse` lie a unit of the last place apart, so a sum is rounded to it.
+    coarse = np.clip(x.view(np.uint32) & _EXPONENT, *(ends & _EXPONENT))
+    shift = FP32.significand - operand.significand
+    coarse += np.uint32((shift << 23) + (1 << 22))  # times 1.5 2^shift
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        np.add(x, coarse.view(np.float32), out=out)
+        np.subtract(out, coarse.view(np.float32), out=out)
+    np.copysign(out, x, out=out)
+    out[np.abs(out) > operand.largest] *= np.inf
 
 
 def _drop_bits(

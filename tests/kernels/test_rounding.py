@@ -1,13 +1,17 @@
 import struct
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.rounding import power_of_two, round_operand, scale_exponents, split
+from argand.operand_format import Format
+from argand.rounding import encode, power_of_two, round_operand, scale_exponents, split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+E4M3 = Format("e4m3", 4, -6, 448.0, 1, (28, 0, 68))
+ROWS = {**PRECISIONS, "e4m3": replace(PRECISIONS["fp16"], operand=E4M3)}
 FP32_PATTERNS = st.integers(0, 2**32 - 1)
 
 
@@ -32,7 +36,7 @@ def rounded_fraction(x, significand, min_exponent, mode):
 
 
 def check_against_fractions(x, precision, mode):
-    row = PRECISIONS[precision].with_rounding(mode)
+    row = ROWS[precision].with_rounding(mode)
     got = split(x, row)[0]
     largest = Fraction(row.operand.largest)
     for value, found in zip(x, got, strict=True):
@@ -52,7 +56,7 @@ def check_against_fractions(x, precision, mode):
 
 CASES = [
     ("tf32", "toward_zero"), ("tf32", "nearest_even"), ("tf32", "half_ulp_truncate"),
-    ("bf16", "nearest_even"), ("fp16", "nearest_even"),
+    ("bf16", "nearest_even"), ("fp16", "nearest_even"), ("e4m3", "nearest_even"),
 ]  # fmt: skip
 
 
@@ -65,7 +69,7 @@ def test_every_bit_pattern_rounds_as_exact_arithmetic_says(precision, mode, patt
 
 @pytest.mark.parametrize(("precision", "mode"), CASES)
 def test_ties_neighbours_of_ties_and_the_edges_of_the_range(precision, mode):
-    form = PRECISIONS[precision].operand
+    form = ROWS[precision].operand
     dropped = 24 - form.significand
     half, patterns = 1 << (dropped - 1), []
     bases = [0, 0x3F800000, 0x3F800000 | 1 << dropped, 0x7F7FFFFF & ~((1 << dropped) - 1)]
@@ -89,6 +93,20 @@ def test_a_multiple_of_fp32_less_another_is_rounded_to_tf32_with_ties_to_even():
     np.testing.assert_array_equal(found, found.astype(np.float32))
     row = PRECISIONS["tf32"].with_rounding("nearest_even")
     np.testing.assert_array_equal(found, round_operand(x, row))
+
+
+def test_a_format_is_encoded_by_its_own_bits():
+    halves = np.arange(1 << 16, dtype=np.uint16)
+    halves = halves[~np.isnan(halves.view(np.float16))]
+    numbers = halves.view(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(encode(numbers, PRECISIONS["fp16"].operand), halves)
+    some = np.float32([0, -0.0, 2.0**-9, -7 * 2.0**-9, 2.0**-6, 1, -1.125, 448])
+    expected = [0, 0x80, 1, 0x87, 0x08, 0x38, 0xB9, 0x7E]  # PTX ISA, e4m3
+    np.testing.assert_array_equal(encode(some, E4M3), np.array(expected, np.uint8))
+    for name, unused_bits in (("tf32", 0), ("bf16", 16)):
+        held = split(numbers, PRECISIONS[name])[0]
+        bits = held.view(np.uint32) >> unused_bits
+        np.testing.assert_array_equal(encode(held, PRECISIONS[name].operand), bits)
 
 
 def test_fp16_is_the_type_of_the_struct_module():

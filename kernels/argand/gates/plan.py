@@ -160,12 +160,11 @@ def separate_small_products(precision: Precision, width: int) -> bool:
     return precision.operand.bytes == 2 or width != 5
 
 
-_STAGES: Mapping[int, Mapping[int, tuple[int, int]]] = {
-    2: {16: (5, 2), 32: (6, 2), 64: (8, 1), 128: (8, 1)},
-    4: {16: (4, 3), 32: (6, 2), 64: (6, 2), 128: (8, 1)},
-}
-"""Stages and blocks a multiprocessor, by the bytes of an operand and by the registers of the matrix
-in a thread."""
+_STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
+    (28, (4, 3)), (40, (5, 2)), (76, (6, 2)), (1 << 30, (8, 1)),
+)  # fmt: skip
+"""Stages and blocks a multiprocessor up to so many registers of a thread: its part of the matrix,
+and one and a half for each number of the state that it rounds at a time."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
 _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
@@ -227,9 +226,9 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     """The plan with its stages, or as many as the architecture has room for."""
     if plan.kind == "mma":
         # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
-        registers = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
-        least = 16 if plan.width == 4 else 32
-        stages, blocks = _STAGES[plan.precision.operand.bytes][max(least, registers)]
+        matrix = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
+        registers = max(16 if plan.width == 4 else 32, matrix) + 48 // plan.precision.operand.bytes
+        stages, blocks = next(found for most, found in _STAGES if registers <= most)
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:

@@ -220,7 +220,7 @@ def test_the_digest_of_an_operation_follows_its_code(
     monkeypatch.setattr(nvrtc, "SOURCES", sources)
     kernel_digest.cache_clear()
     before = {name: kernel_digest(name) for name in ("gemm", "softmax", "dft", "gates", "other")}
-    header = sources / "device" / "mma.cuh"  # which softmax does not include
+    header = sources / "device" / "scaling.cuh"  # which softmax does not include
     header.write_text(header.read_text() + "// edited\n")
     kernel_digest.cache_clear()
     after = {name: kernel_digest(name) for name in before}

@@ -4,7 +4,7 @@
 // them in its accumulators and stores sums. Weights come as A fragments of mma.sync
 // (pack_kernel.cuh), samples as they are: complex64, or pairs of 16 bits or int8.
 #pragma once
-#include "device/mma.cuh"
+#include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
 constexpr int kRowTile = 16;  // rows of an MMA

@@ -1,26 +1,10 @@
-// Operand formats of tensor cores, and the rounding and splitting of fp32 values into them, in one
-// term or two. The bits are those of argand/rounding.py. Packing and the kernels that read
-// complex64 operands use it. A format is an enumerator, its two numbers and an `OperandFormat`
-// here, and its instruction in mma.cuh.
+// The rounding and splitting of fp32 values into the operand formats of tensor cores, in one term or
+// two. The bits are those of argand/rounding.py. Packing and the kernels that read complex64
+// operands use it.
 #pragma once
-#include "types.cuh"
+#include "operand_format.cuh"
 
-// `exact` is not a format of tensor cores: values that are not rounded (softmax).
-enum class Operand { tf32, fp16, bf16, exact };
 enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
-
-// Bytes of a number.
-constexpr int bytes_of(Operand operand) { return operand == Operand::tf32 ? 4 : 2; }
-
-// Scaling brings the absmax of a row into [2^e, 2^(e + 1)). 0: the format has the range of fp32 and
-// is not scaled.
-constexpr int scaled_exponent_of(Operand operand) { return operand == Operand::fp16 ? 14 : 0; }
-
-constexpr bool is_scaled(Operand operand) { return scaled_exponent_of(operand) > 0; }
-
-// Numbers in a register, the first in its lowest bits.
-template <Operand operand>
-constexpr int kNumbersPerRegister = 4 / bytes_of(operand);
 
 constexpr int kTf32DroppedBits = 13;
 constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
@@ -86,61 +70,6 @@ __device__ __forceinline__ float round_to_tf32(float x) {
 __device__ __forceinline__ float round_moderate_to_tf32(float x) {
     return __fmaf_rn(8192.0f, x, -__fmul_rn(8191.0f, x));
 }
-
-// A format whose registers hold several numbers: `pack` rounds to nearest, ties to even, `unpack`
-// widens, `round` rounds one number, and `kSignBits` are the signs.
-template <Operand operand>
-struct OperandFormat;
-
-template <>
-struct OperandFormat<Operand::fp16> {
-    static constexpr uint32 kSignBits = 0x80008000u;
-
-    static __device__ __forceinline__ uint32 pack(const float* x) {
-        uint32 packed;
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(x[1]), "f"(x[0]));
-        return packed;
-    }
-
-    static __device__ __forceinline__ void unpack(uint32 packed, float (&x)[2]) {
-        asm("{\n.reg .b16 low, high;\n"
-            "mov.b32 {low, high}, %2;\n"
-            "cvt.f32.f16 %0, low;\n"
-            "cvt.f32.f16 %1, high;\n}\n"
-            : "=f"(x[0]), "=f"(x[1])
-            : "r"(packed));
-    }
-
-    static __device__ __forceinline__ float round(float x) {
-        unsigned short half;
-        float rounded;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
-        asm("cvt.f32.f16 %0, %1;" : "=f"(rounded) : "h"(half));
-        return rounded;
-    }
-};
-
-template <>
-struct OperandFormat<Operand::bf16> {
-    static constexpr uint32 kSignBits = 0x80008000u;
-
-    static __device__ __forceinline__ uint32 pack(const float* x) {
-        uint32 packed;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(x[1]), "f"(x[0]));
-        return packed;
-    }
-
-    // bf16 is the upper half of fp32.
-    static __device__ __forceinline__ void unpack(uint32 packed, float (&x)[2]) {
-        x[0] = __uint_as_float(packed << 16);
-        x[1] = __uint_as_float(packed & 0xffff0000u);
-    }
-
-    static __device__ __forceinline__ float round(float x) {
-        const float pair[2] = {x, 0.0f};
-        return __uint_as_float(pack(pair) << 16);
-    }
-};
 
 // The remainder, which the next term of x has to represent; 0 after a term that is not finite.
 __device__ __forceinline__ float remainder_after(float term, float x) {

@@ -7,8 +7,9 @@
 //
 // four real products of half the length in place of four of the whole length. X_0 = x_0 + sum e.
 //
-// Of a k-tile a lane holds k = 1 + lane % 4 + 4 j (device/mma.cuh), of an n-tile the columns n = 1
-// + lane % 4 + 4 c, c = 0, 1, so that neighbouring lanes read and write neighbouring elements.
+// Of a k-tile a lane holds k = 1 + lane % 4 + 4 j (device/operand_format.cuh), of an n-tile the
+// columns n = 1 + lane % 4 + 4 c, c = 0, 1, so that neighbouring lanes read and write neighbouring
+// elements.
 #pragma once
 #include "plan.cuh"
 

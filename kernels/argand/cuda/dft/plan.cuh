@@ -4,7 +4,6 @@
 #pragma once
 #include "device/complex.cuh"
 #include "device/cp_async.cuh"
-#include "device/mma.cuh"
 #include "device/rounding.cuh"
 #include "device/scaling.cuh"
 

@@ -7,7 +7,7 @@
 // same. Where qubit 0 is a target, a chunk of the state holds two rows of a column; else two
 // columns of a row.
 #pragma once
-#include "device/mma.cuh"
+#include "device/rounding.cuh"
 #include "tile.cuh"
 
 // Bit i of the number moves to bit positions[i].

@@ -3,7 +3,7 @@
 // packing.
 #pragma once
 #include "device/cp_async.cuh"
-#include "device/mma.cuh"
+#include "device/rounding.cuh"
 #include "device/scaling.cuh"
 #include "sm80_plan.cuh"
 

@@ -8,7 +8,7 @@
 // parts, rounded, split into terms and k-major. The host chooses which of A and B is X; C^T = B^T
 // A^T exchanges them.
 #pragma once
-#include "device/mma.cuh"
+#include "device/rounding.cuh"
 #include "device/tma.cuh"
 #include "device/warpgroup.cuh"
 

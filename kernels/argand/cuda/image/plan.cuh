@@ -4,7 +4,7 @@
 // all real and M symmetric. So it is z^T L z with L the lower triangle of M, doubled off the
 // diagonal: half the products. z comes in panels of 64 antennas, their cosines before their sines.
 #pragma once
-#include "device/mma.cuh"
+#include "device/rounding.cuh"
 #include "device/scaling.cuh"
 
 constexpr int kPanelAntennas = 64;
