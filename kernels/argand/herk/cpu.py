@@ -163,7 +163,7 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
 
     It is given A^T and computes C^T, whose upper triangle is the lower one of C.
     """
-    routine = _routine(PREFIX[str(a.dtype)])
+    routine = _routine(a.dtype)
     transposed = 2 if problem.op == "N" else 0  # conj(A) A^T or A^T conj(A)
     operands = a.reshape(-1, *a.shape[-2:]).swapaxes(-1, -2)
     for operand, product in zip(operands, out.reshape(-1, *out.shape[-2:]), strict=True):
@@ -174,10 +174,10 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
 
 
 @lru_cache(maxsize=2)
-def _routine(prefix: str) -> Any:
+def _routine(dtype: np.dtype[Any]) -> Any:
     from scipy.linalg import blas
 
-    return getattr(blas, f"{prefix}herk")
+    return getattr(blas, f"{PREFIX[str(dtype)]}herk")
 
 
 def _by_terms(n: int, left: Terms, precision: Precision, out: Array) -> None:

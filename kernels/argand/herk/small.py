@@ -12,14 +12,14 @@ from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem
 
 Array = npt.NDArray[Any]
-_SMALL_PRODUCT = 1 << 14
-"""Products of numbers below which matmul, of all at once, takes less time than herk of each. BLAS
-computes such a product on one core."""
+_SMALL_PRODUCT = 1 << 15
+"""Products of numbers up to which matmul, of all at once, takes less time than herk of each, and
+BLAS computes a complex product on one core (OpenBLAS)."""
 
 
 def is_small(problem: HerkProblem) -> bool:
     """Return whether matmul takes less time than herk of each product."""
-    return problem.n * problem.n * problem.k < _SMALL_PRODUCT
+    return problem.n * problem.n * problem.k <= _SMALL_PRODUCT
 
 
 def is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:

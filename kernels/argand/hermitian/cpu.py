@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,12 @@ few enough to stay in a core's cache."""
 
 def solve_hermitian(r: Any, b: Any, leading: tuple[int, ...], info: Any) -> Any:
     """Return x, ``(*leading, n, k)``; arguments and errors as of `argand.solve_hermitian`."""
+    if not leading and b.size:
+        alone = _alone(r, b)
+        if alone is not None:
+            if info is not None:
+                info[...] = 0
+            return alone
     x, rows = _solved(r, b, leading)
     if info is None and np.count_nonzero(rows):
         index = tuple(int(i) for i in np.argwhere(rows)[0])
@@ -69,6 +76,22 @@ def _solved(r: Any, b: Any, leading: tuple[int, ...]) -> tuple[Any, Any]:
     return x.reshape(shape), rows.reshape(leading)
 
 
+def _alone(r: Any, b: Any) -> Any:
+    """Return the solution of a single system, (n, n) and (n, k), in few steps.
+
+    None where it has no positive or finite pivot, or squares of the solution are beyond the type.
+    posv copies both operands, column-major.
+    """
+    _, x, row = _posv(r.dtype)(r, b, lower=1)
+    norm = np.vdot(x, x)  # by BLAS, without warnings
+    return None if row or not cmath.isfinite(norm) or not _has_finite_pivots(r) else x
+
+
+def _has_finite_pivots(r: Any) -> bool:
+    """Return whether a diagonal is finite: an infinite pivot leaves a finite solution."""
+    return math.isfinite(r.diagonal(0, -2, -1).real.max())
+
+
 def _stacked(x: Any, leading: tuple[int, ...]) -> Any:
     """Return matrices that are broadcast to some leading axes, along one axis."""
     whole = x if x.shape[:-2] == leading else np.broadcast_to(x, leading + x.shape[-2:])
@@ -111,14 +134,14 @@ def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
     Some libraries' let NaN pass, which is then in the solution; an infinite pivot is on R's
     diagonal. Such systems' factors say in which row.
     """
-    posv = _routine(PREFIX[str(r.dtype)])
+    posv = _posv(r.dtype)
     sides = b.swapaxes(-1, -2).conj().swapaxes(-1, -2)  # column-major, which posv overwrites
     matrices, rows = r.swapaxes(-1, -2), np.zeros(len(r), np.int32)
     for system, (matrix, side) in enumerate(zip(matrices, sides, strict=True)):
         _, found, rows[system] = posv(matrix, side, lower=0, overwrite_b=1)
         if found is not side:
             side[...] = found
-    if not cmath.isfinite(np.add.reduce(sides, axis=None) + np.einsum("sii->", r)):
+    if not (cmath.isfinite(np.add.reduce(sides, axis=None)) and _has_finite_pivots(r)):
         _mark_pivots(posv, matrices, rows)
     return sides.conj(), rows
 
@@ -133,7 +156,7 @@ def _mark_pivots(posv: Any, matrices: Any, rows: Any) -> None:
 
 
 @lru_cache(maxsize=2)
-def _routine(prefix: str) -> Any:
+def _posv(dtype: np.dtype[Any]) -> Any:
     from scipy.linalg import lapack
 
-    return getattr(lapack, f"{prefix}posv")
+    return getattr(lapack, f"{PREFIX[str(dtype)]}posv")

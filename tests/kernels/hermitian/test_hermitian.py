@@ -25,6 +25,7 @@ def test_residuals_are_within_the_bound(rng: np.random.Generator, n: int, dtype:
         wrong = x.copy()
         wrong[1, 2, np.abs(x[1, 2, :, 3]).argmax(), 3] *= 1.01
         assert excess(r, b, wrong) > 1
+        assert excess(r[1, 2], b[1, 2], solve_hermitian(r[1, 2], b[1, 2])) <= 1
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -80,6 +81,13 @@ def test_what_is_not_definite_is_named(rng: np.random.Generator, value: float, d
         r[1, 2, 4, 4] = value
         with pytest.raises(np.linalg.LinAlgError, match=r"r\[1, 2\] .* in row 4"):
             solve_hermitian(r, np.ones((6, 1), dtype))
+        with pytest.raises(np.linalg.LinAlgError, match=r"^r is .* in row 4"):
+            solve_hermitian(r[1, 2], np.ones((6, 1), dtype))
+
+
+def test_squares_of_a_solution_may_be_beyond_its_type() -> None:
+    x = solve_hermitian(np.eye(2, dtype="complex64"), np.array([1e30, 2e30j], "complex64"))
+    np.testing.assert_array_equal(x, np.array([1e30, 2e30j], "complex64"))
 
 
 @pytest.mark.parametrize(
