@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.operand_format import Format
-from argand.precision import FP16, FP32, Precision, Rounding
+from argand.precision import FP32, Precision, Rounding
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
@@ -125,7 +125,7 @@ def _drop_bits(
         np.bitwise_and(bits, kept, out=out)
 
 
-def scale_exponents(x: Array, axis: int, operand: Format = FP16) -> npt.NDArray[np.int32]:
+def scale_exponents(x: Array, axis: int, operand: Format) -> npt.NDArray[np.int32]:
     """Exponents s, one for each line of x along ``axis``, so that 2^s x fills a format's range.
 
     The largest finite component of 2^s x lies in [2^e, 2^(e + 1)) with e of

@@ -242,7 +242,7 @@ def test_scaling_brings_the_largest_component_to_the_top_of_fp16(seed, exponent,
     x[0, 0] = np.nan
     x[2, 1] = np.inf
     for layout in (x, np.asfortranarray(x), x.astype(complex)):
-        s = scale_exponents(layout, axis)
+        s = scale_exponents(layout, axis, PRECISIONS["fp16"].operand)
         assert s.shape == ((4, 1) if axis == -1 else (1, 6))
         parts = np.maximum(np.abs(layout.real), np.abs(layout.imag)).astype(float)
         largest = np.where(np.isfinite(parts), parts, 0).max(axis=axis, keepdims=True)

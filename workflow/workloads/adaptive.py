@@ -250,8 +250,9 @@ def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
         wide = r.astype(precision.output)
         shape = wide.shape
         lines = wide.reshape(*shape[:3], 1, -1)
-        exponents = scale_exponents(lines, -1) if precision.scaled else np.zeros((1,), np.int32)
-        scale = power_of_two(exponents)
+        scale = np.ones(1, np.float32)
+        if precision.scaled:
+            scale = power_of_two(scale_exponents(lines, -1, precision.operand))
         r = (round_operand(lines * scale, precision) / scale).reshape(shape)
     return operands.cast({**given, "covariances": r}, precision)
 

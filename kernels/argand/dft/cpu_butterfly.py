@@ -15,6 +15,7 @@ from argand.dft.butterfly import ButterflyPlan, frequencies, stage_twiddles
 from argand.dft.cpu import HEADROOM, in_blocks
 from argand.dft.method import prime_factors
 from argand.dft.tables import convolutions, roots
+from argand.precision import FP16
 from argand.rounding import Array, power_of_two, scale_exponents
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def butterfly_dft(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
 
 def _rows(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
     (made,) = convolutions(plan.method, inverse=problem.inverse)
-    exponent = scale_exponents(x, -1) - HEADROOM
+    exponent = scale_exponents(x, -1, FP16) - HEADROOM
     scale, undo = power_of_two(exponent), power_of_two(-exponent)
     unit = np.float32(problem.factor * 2.0**-made.exponent)
     order = frequencies(plan.radices)

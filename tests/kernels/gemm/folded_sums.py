@@ -92,7 +92,7 @@ def _hankel(plan: HankelPlan) -> Folded:
 def transformed(x: Array, plan: Plan) -> tuple[Array, Array]:
     """Which of each row's numbers are found, and these: x is (rows, L) of complex64."""
     made, length = folded(plan), x.shape[1]
-    exponent = scale_exponents(x, -1) - HEADROOM
+    exponent = scale_exponents(x, -1, ROW.operand) - HEADROOM
     given = x * power_of_two(exponent)
     low, high = given[:, made.taken], given[:, length - made.taken]
     p, q = (

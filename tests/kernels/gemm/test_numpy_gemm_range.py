@@ -30,7 +30,7 @@ def test_3xfp16_scales_splits_and_scales_back():
     a, b = normal(rng, 5, 6), normal(rng, 6, 4)
     a *= np.float32(2.0) ** rng.integers(-60, 60, (5, 1)).astype(np.float32)
     row = PRECISIONS["3xfp16"]
-    s, t = scale_exponents(a, -1), scale_exponents(b, -2)
+    s, t = scale_exponents(a, -1, row.operand), scale_exponents(b, -2, row.operand)
     (hi_a, lo_a), (hi_b, lo_b) = split(a * power_of_two(s), row), split(b * power_of_two(t), row)
     for term in (hi_a, lo_a, hi_b, lo_b):
         parts = np.stack([term.real, term.imag])

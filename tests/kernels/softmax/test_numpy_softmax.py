@@ -137,7 +137,7 @@ def test_3xfp16_holds_each_value_as_two_terms_of_its_scaled_row(power, columns):
     x = np.random.default_rng(7).normal(0, 4, (3, columns)).astype(np.float32)
     x[1] = 0
     x = np.ldexp(x, power)
-    s = scale_exponents(x, -1)
+    s = scale_exponents(x, -1, PRECISIONS["3xfp16"].operand)
     scaled = np.ldexp(x, s)
     hi = scaled.astype(np.float16).astype(np.float32)
     lo = (scaled - hi).astype(np.float16).astype(np.float32)

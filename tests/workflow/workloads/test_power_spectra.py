@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from scipy import signal
 from test_chains import run
 
-from tests.verdicts import COARSE, is_right
+from tests.verdicts import is_right
 from tests.workflow.chained_cases import study_of
 from tests.workflow.streamed_runs import Ran, workload_of
 from tests.workflow.workloads.on_cpu import computed
@@ -34,6 +35,11 @@ DRAWN: dict[str, Any] = {
 
 def power(**parameters: Any) -> Dft:
     return Dft("s", DftCase.model_validate({"kind": "dft", **parameters}), 11)
+
+
+def decibels(ratio: float) -> float:
+    """The decibels of a ratio of amplitudes."""
+    return 20 * math.log10(ratio)
 
 
 def assessed(one: Dft, precision: str, change: Any = lambda result: result) -> Any:
@@ -110,12 +116,10 @@ def test_pictures_are_a_curve_or_a_spectrogram(average: Any) -> None:
 def test_floor_and_scalloping_are_measured(precision: str, more: dict[str, Any]) -> None:
     accuracy = assessed(power(**DRAWN | more), precision)
     assert is_right(accuracy, precision), accuracy.reason
-    if precision in COARSE:
-        return  # what is measured is the arithmetic's
-    slack = {"bf16": 0.2, "fp16": 0.02, "tf32": 0.02}.get(precision, 1e-4)
+    off = 2 * PRECISIONS[precision].u  # of an amplitude: both factors of its products are off by u
+    slack = 1e-4 + 2 * decibels(1 + off)
     assert accuracy.measures["scalloping_db"] == pytest.approx(1.4236, abs=slack)
-    floor = {"bf16": -60, "fp16": -80, "tf32": -80, "fp64": -300}.get(precision, -140)
-    assert accuracy.measures.get("noise_floor_db", -400) < floor
+    assert accuracy.measures.get("noise_floor_db", -400) < decibels(off)
 
 
 def test_a_line_that_is_not_there_and_another_gain_are_reported() -> None:
