@@ -225,11 +225,13 @@ def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> lis
     """For each storage, role and split-K the largest tile of the wgmma family."""
     import cupy
 
-    arch = gpu(cupy.cuda.Device().id).require_arch()
+    card = gpu(cupy.cuda.Device().id)
     sizes = GemmSizes(shape.batch, shape.m, shape.n, shape.k)
     found: dict[Any, GemmChoice] = {}
     b = OperandTraits(packed=True) if packed else OperandTraits(k_major=False)
-    for choice in candidates(precision, arch, sizes, OperandTraits(), b):
+    for choice in candidates(
+        precision, card.require_arch(), card.sm_count, sizes, OperandTraits(), b
+    ):
         if choice.plan is not None:
             key = (
                 choice.plan.storage,

@@ -93,7 +93,7 @@ def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
             plan.rows, plan.resident, plan.staged, plan.ring, plan.slab, plan.bulk,
         ): (form, plan)
         for form in case.forms
-        for plan in candidates(form, arch, case.columns)
+        for plan in candidates(form, arch, gpu(0).sm_count, case.columns)
     }  # fmt: skip
     return list(found.values())
 

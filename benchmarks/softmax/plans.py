@@ -113,11 +113,12 @@ _Plan = tuple[SoftmaxForm, SoftmaxPlan]
 def _plans(case: PlannedCase, arch: Arch, held: Sequence[str]) -> list[_Plan]:
     """The plan of a call, and all other candidate plans that hold rows as ``held`` says."""
     form = case.taken
-    plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, sm_count=gpu(0).sm_count)
+    sm_count = gpu(0).sm_count
+    plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, sm_count=sm_count)
     every = [
         (form, plan)
         for form in case.forms
-        for plan in candidates(form, arch, case.columns)
+        for plan in candidates(form, arch, sm_count, case.columns)
         if plan.kind in held
     ]
     return list(dict.fromkeys([(form, plan), *every]))

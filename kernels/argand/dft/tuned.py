@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from argand.device import Arch, Device
+from argand.device import Device
 from argand.dft.heuristics import Choice, choose, with_few_rows
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.plan import Plan
@@ -72,13 +72,13 @@ def _found(name: str, device: int, generation: int) -> Choice | None:
     return None if tuned is None else Choice(tuned.plan, "the fastest plan measured on this device")
 
 
-def _entry(name: str, row: dict[str, Any], arch: Arch) -> TunedDft:
+def _entry(name: str, row: dict[str, Any], device: Device) -> TunedDft:
     """The tuned plan of an entry. Raises ValueError where it does not fit the entry."""
     tuned = TunedDft(**row)
     precision, length, _, wide = json.loads(name)
     plan = tuned.plan
     if plan is not None:
-        check_dft_plan(plan, PRECISIONS[precision], arch)
+        check_dft_plan(plan, PRECISIONS[precision], device.require_arch())
         if plan.length != length or (plan.wide_copies and not wide):
             raise ValueError(f"{tuned.words} does not compute {name}")
     return tuned

@@ -178,7 +178,7 @@ def copy_rate(device: Device) -> float:
     return float(_GPU_COPY_FRACTION * rate)
 
 
-def _entry(name: str, row: dict[str, Any], arch: object) -> GateCosts:
+def _entry(name: str, row: dict[str, Any], device: Device) -> GateCosts:
     """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])

@@ -117,9 +117,14 @@ class GemmChoice:
 
 
 def candidates(
-    precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+    precision: Precision,
+    arch: Arch,
+    sm_count: int,
+    sizes: GemmSizes,
+    a: OperandTraits,
+    b: OperandTraits,
 ) -> list[GemmChoice]:
-    """List every candidate plan of a product.
+    """List every candidate plan of a product on ``sm_count`` multiprocessors.
 
     mma.sync and fma read neither planes nor pairs of 16 bits, and store no 16-bit results.
     """
@@ -154,7 +159,7 @@ def candidates(
                     if is_legal(one, precision, arch):
                         found += [
                             GemmChoice(one, swapped, n)
-                            for n in _slice_counts(one, sizes, precision.terms)
+                            for n in _slice_counts(one, sm_count, sizes, precision.terms)
                         ]
     return [
         x for x in found
@@ -164,7 +169,12 @@ def candidates(
 
 
 def unscaled_candidates(
-    precision: Precision, arch: Arch, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
+    precision: Precision,
+    arch: Arch,
+    sm_count: int,
+    sizes: GemmSizes,
+    a: OperandTraits,
+    b: OperandTraits,
 ) -> list[GemmChoice]:
     """List the candidates of the precision without scales that may compute a product.
 
@@ -176,7 +186,7 @@ def unscaled_candidates(
     given = any(x.packed or x.half for x in (a, b)) or sizes.half_output
     if row is None or given or arch.target != TARGET:
         return []
-    return [replace(x, unscaled=True) for x in candidates(row, arch, sizes, a, b)]
+    return [replace(x, unscaled=True) for x in candidates(row, arch, sm_count, sizes, a, b)]
 
 
 def partials_capacity(
@@ -226,13 +236,15 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
 
 _MIN_SLICE_K = {1: 256, 2: 512}
 """Shortest split-K slice by terms, in elements of k: prologue and reduction outweigh less."""
-_SLICED_BLOCKS = 132
-"""Blocks that slices fill: the multiprocessors of the cards that were measured."""
-MOST_SLICES = 2 * _SLICED_BLOCKS
-"""Most split-K slices of a product."""
+_SLICED_WAVES = 2
 
 
-def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes, terms: int) -> Sequence[int]:
+def most_slices(sm_count: int) -> int:
+    """Return the most split-K slices of a product: so many blocks are two waves."""
+    return _SLICED_WAVES * sm_count
+
+
+def _slice_counts(plan: WgmmaPlan, sm_count: int, sizes: GemmSizes, terms: int) -> Sequence[int]:
     """Return 1, and numbers of slices that cut a long k of few tiles.
 
     They are powers of two and, of one term, as many as leave one block for each multiprocessor.
@@ -243,11 +255,11 @@ def _slice_counts(plan: WgmmaPlan, sizes: GemmSizes, terms: int) -> Sequence[int
     if sizes.narrow or most < 2:
         return [1]
     found = {1}
-    while (power := 2 * max(found)) <= most and power * tiles <= MOST_SLICES:
+    while (power := 2 * max(found)) <= most and power * tiles <= most_slices(sm_count):
         found.add(power)
     if terms > 1:
         return sorted(found)
-    found.add(max(1, min(_SLICED_BLOCKS // tiles, most)))
+    found.add(max(1, min(sm_count // tiles, most)))
     num_k_tiles = -(-sizes.k // plan.depth)  # as many slices as are not empty
     return sorted({-(-num_k_tiles // -(-num_k_tiles // slices)) for slices in found})
 

@@ -43,9 +43,9 @@ def choose(
     architecture lacks. Plans that find scales are taken where they are clearly faster.
     """
     require_precision(precision, arch)
-    every = [x for x in candidates(precision, arch, sizes, a, b) if family in (None, x.family)]
-    if family is None:
-        every += unscaled_candidates(precision, arch, sizes, a, b)
+    posed = (precision, arch, sm_count, sizes, a, b)
+    every = [x for x in candidates(*posed) if family in (None, x.family)]
+    every += unscaled_candidates(*posed) if family is None else []
     if not every:
         raise PlanError(
             f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "

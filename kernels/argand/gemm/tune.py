@@ -76,11 +76,9 @@ def tune(
         call()
     assert trial.question is not None
     row, sizes, a, b = trial.question
+    posed = (row, device.require_arch(), device.sm_count, sizes, a, b)
     plans = sorted(
-        [
-            *candidates(row, device.require_arch(), sizes, a, b),
-            *unscaled_candidates(row, device.require_arch(), sizes, a, b),
-        ],
+        [*candidates(*posed), *unscaled_candidates(*posed)],
         key=lambda choice: estimate(choice, row, device.sm_count, sizes, a, b),
     )
 

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
-from argand.device import Arch
+from argand.device import Device
 from argand.gemm.candidates import (
-    MOST_SLICES,
     GemmChoice,
     OperandTraits,
     candidates,
+    most_slices,
     unscaled_candidates,
 )
 from argand.gemm.fma_plan import FmaPlan
@@ -75,7 +75,7 @@ def lookup(
     return TABLE.find(key(precision, sizes, a, b), device)
 
 
-def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
+def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
     """Return an entry's choice. Raises ValueError where it is none of the product's candidates."""
     precision, *numbers = json.loads(name)
     stored, flags = numbers[4], [bool(flag) for flag in numbers[5:]]
@@ -87,22 +87,24 @@ def _entry(name: str, row: dict[str, Any], arch: Arch) -> GemmChoice:
     )  # fmt: skip
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
     whole, slices = replace(choice, split_k_slices=1), choice.split_k_slices
-    sliced = slices == 1 or (plan is not None and not stored and 1 < slices <= MOST_SLICES)
-    if not sliced or whole not in _candidates(precision, arch, stored, a, b):
+    may_slice = plan is not None and not stored
+    sliced = slices == 1 or (may_slice and 1 < slices <= most_slices(device.sm_count))
+    if not sliced or whole not in _candidates(precision, device, stored, a, b):
         raise ValueError(f"{row} is not a candidate plan of {name}")
     return choice
 
 
 @lru_cache(maxsize=64)
 def _candidates(
-    precision: str, arch: Arch, stored: int, a: OperandTraits, b: OperandTraits
+    precision: str, device: Device, stored: int, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
     # A long k has every tile, and a short one those of the fma family.
     found: set[GemmChoice] = set()
     for k in (1, 2**30):
         given = (
             PRECISIONS[precision],
-            arch,
+            device.require_arch(),
+            device.sm_count,
             GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2),
             a,
             b,

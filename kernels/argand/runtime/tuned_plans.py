@@ -35,13 +35,13 @@ def size_bucket(size: int) -> int:
 class TunedPlans(Generic[C]):
     """Tuned plans (dataclasses) by the name of their entry, for the devices of this machine.
 
-    ``entry(name, row, arch)`` makes a plan of the file's row; it raises ValueError, TypeError,
+    ``entry(name, row, device)`` makes a plan of the file's row; it raises ValueError, TypeError,
     KeyError or AttributeError for a damaged row. ``without`` says what happens without a table.
     Devices are CUDA's indices; ``device`` describes one, `gpu` where it is None.
     """
 
     def __init__(
-        self, kernels: str, prefix: str, entry: Callable[[str, dict[str, Any], Any], C],
+        self, kernels: str, prefix: str, entry: Callable[[str, dict[str, Any], Device], C],
         without: str, device: Callable[[int], Device] | None = None,
     ) -> None:  # fmt: skip
         self._device = device
@@ -91,7 +91,7 @@ class TunedPlans(Generic[C]):
             name, row = str(given.pop("name")), given.pop("choice")
             if given != self.measured_on(device):
                 raise ValueError(f"measured on {given}, this is {self.measured_on(device)}")
-            choice = self._entry(name, row, (self._device or gpu)(device).arch)
+            choice = self._entry(name, row, (self._device or gpu)(device))
         except (TypeError, KeyError, AttributeError, IndexError) as error:
             raise ValueError(f"a damaged tuned plan ({type(error).__name__}: {error})") from error
         table = self.all(device)
@@ -113,8 +113,8 @@ class TunedPlans(Generic[C]):
         choices = found.pop("choices")
         if found != self.measured_on(device):
             raise ValueError(f"measured on {found}, this is {self.measured_on(device)}")
-        arch = (self._device or gpu)(device).arch
-        return {name: self._entry(name, row, arch) for name, row in choices.items()}
+        card = (self._device or gpu)(device)
+        return {name: self._entry(name, row, card) for name, row in choices.items()}
 
     def all(self, device: int) -> dict[str, C]:
         """Return a device's tuned plans, read once.

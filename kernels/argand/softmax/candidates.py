@@ -6,6 +6,7 @@ Needs no GPU and no CuPy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from argand.device import Arch
 from argand.softmax.legality import is_legal, limited, value_registers
@@ -27,7 +28,6 @@ STREAMED_WORDS = 32
 """Registers of a streamed row that a thread holds at a time."""
 _MOST_WORDS = 64
 """Largest registers of a row in a thread: twice that would leave each scheduler one warp."""
-_RING_BLOCKS = (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 44, 66, 132)
 _RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
 _RING_BYTES = (23 << 10, 52 << 10)
@@ -84,7 +84,7 @@ class SoftmaxCandidate:
         return found if is_legal(found, form, arch) else None
 
 
-CANDIDATES: tuple[SoftmaxCandidate, ...] = (
+_WITHOUT_RING = (
     *(
         SoftmaxCandidate(threads, 1, slab_stages=stages, bulk=bulk)
         for threads in (1, 2, 4, 8, 16, 32, 64, 96, 128, 160, 192, 256, 320, 384, 512)
@@ -104,24 +104,31 @@ CANDIDATES: tuple[SoftmaxCandidate, ...] = (
         for cluster in (1, 2, 4, 8, 16)
         for words in (16, STREAMED_WORDS)
     ),
-    *(
-        SoftmaxCandidate(
-            threads, blocks, epilogue_stages=epilogue_stages, write_threads=write_threads
-        )
-        for blocks in _RING_BLOCKS
-        for threads, write_threads in _RING_THREADS
-        for epilogue_stages in _RING_EPILOGUE_STAGES
-    ),
 )
-"""Candidates that tuning measures, where they are legal and worth it."""
+
+
+@lru_cache(maxsize=8)
+def every_candidate(sm_count: int) -> tuple[SoftmaxCandidate, ...]:
+    """Candidates on ``sm_count`` multiprocessors, of which those that are legal are measured.
+
+    Rings of as many blocks as divide the card leave none of it idle.
+    """
+    blocks = {1, 2, 4, 8, 16} | {count for count in range(1, sm_count + 1) if sm_count % count == 0}
+    rings = (
+        SoftmaxCandidate(threads, count, epilogue_stages=stages, write_threads=write_threads)
+        for count in sorted(blocks)
+        for threads, write_threads in _RING_THREADS
+        for stages in _RING_EPILOGUE_STAGES
+    )
+    return (*_WITHOUT_RING, *rings)
 
 
 def candidate_plans(
-    form: SoftmaxForm, arch: Arch, columns: int
+    form: SoftmaxForm, arch: Arch, sm_count: int, columns: int
 ) -> dict[SoftmaxCandidate, SoftmaxPlan]:
     """The candidates worth measuring for rows of this length, with their plans, each plan once."""
     found: dict[SoftmaxPlan, SoftmaxCandidate] = {}
-    for candidate in CANDIDATES:
+    for candidate in every_candidate(sm_count):
         plan = candidate.plan(form, arch, columns)
         if plan is not None and _is_worth_measuring(candidate, plan, form, columns):
             found.setdefault(plan, candidate)
@@ -141,9 +148,9 @@ def _is_worth_measuring(
     return candidate.threads == 1 or value_registers(form, plan) >= 8
 
 
-def candidates(form: SoftmaxForm, arch: Arch, columns: int) -> list[SoftmaxPlan]:
+def candidates(form: SoftmaxForm, arch: Arch, sm_count: int, columns: int) -> list[SoftmaxPlan]:
     """The candidate plans for rows of this length."""
-    return list(candidate_plans(form, arch, columns).values())
+    return list(candidate_plans(form, arch, sm_count, columns).values())
 
 
 def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:

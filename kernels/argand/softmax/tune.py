@@ -77,7 +77,7 @@ def tune_softmax(
     x = _operand(input, rows, columns)
     out = cupy.empty(problem.result_shape, problem.result_type)
     form = SoftmaxLaunch(problem, x, out).form
-    plans = candidate_plans(form, arch, columns)
+    plans = candidate_plans(form, arch, device.sm_count, columns)
     compile_all((softmax_source(form, plan), arch.target) for plan in plans.values())
     calls: dict[SoftmaxCandidate, Callable[[], object]] = {}
     for candidate, plan in plans.items():

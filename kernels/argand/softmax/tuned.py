@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from argand.device import Arch
+from argand.device import Device
 from argand.runtime.tuned_plans import TunedPlans, size_bucket
-from argand.softmax.candidates import CANDIDATES, SoftmaxCandidate
+from argand.softmax.candidates import SoftmaxCandidate, every_candidate
 from argand.softmax.plan import SoftmaxForm
 
 _MANY_ROWS = 4096
@@ -31,12 +31,12 @@ def lookup(form: SoftmaxForm, rows: int, columns: int, device: int) -> SoftmaxCa
     return TABLE.find(key(form, rows, columns), device)
 
 
-def _entry(name: str, row: dict[str, Any], arch: Arch) -> SoftmaxCandidate:
+def _entry(name: str, row: dict[str, Any], device: Device) -> SoftmaxCandidate:
     """The candidate of an entry. Raises ValueError where it is not among the candidates."""
     candidate = SoftmaxCandidate(**row)
-    if candidate not in CANDIDATES:
-        raise ValueError(f"{row} is not a candidate plan of {name} on {arch.target}")
-    return CANDIDATES[CANDIDATES.index(candidate)]
+    if candidate not in every_candidate(device.sm_count):
+        raise ValueError(f"{row} is not a candidate plan of {name} on {device.name}")
+    return candidate
 
 
 TABLE = TunedPlans(

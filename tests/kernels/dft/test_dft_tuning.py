@@ -72,7 +72,7 @@ def test_rows_that_fill_any_card_share_an_entry() -> None:
 def test_what_cannot_solve_an_entry_is_damage(name: str, plan: Plan, message: str) -> None:
     row = json.loads(json.dumps(vars(TunedDft.of(plan))))
     with pytest.raises(ValueError, match=message):
-        dft_tuning._entry(name, row, HOPPER)
+        dft_tuning._entry(name, row, card())
 
 
 def test_a_damaged_table_is_only_lost_time() -> None:

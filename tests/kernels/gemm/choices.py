@@ -24,7 +24,7 @@ PACKED = OperandTraits(packed=True)
 def candidates_of(
     precision: str, a: OperandTraits = A, b: OperandTraits = B, sizes: GemmSizes = LARGE
 ) -> list[GemmChoice]:
-    return candidates(PRECISIONS[precision], HOPPER, sizes, a, b)
+    return candidates(PRECISIONS[precision], HOPPER, SM_COUNT, sizes, a, b)
 
 
 def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:

@@ -153,7 +153,7 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
         sizes = GemmSizes(1, 4096, 4096, 4096, half_output)
         row = PRECISIONS[precision]
         for other in (traits, OperandTraits(packed=True)):
-            for choice in gemm_choices(row, ARCHS[TARGET], sizes, traits, other):
+            for choice in gemm_choices(row, ARCHS[TARGET], 132, sizes, traits, other):
                 if choice.plan is not None:
                     found[choice.plan] = None
     return list(found)

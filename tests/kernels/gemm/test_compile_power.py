@@ -25,7 +25,7 @@ def test_squared_magnitudes(precision: str) -> None:
     row, sizes, seen = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, power=True), set()
     for k_major in (False, True):
         traits = OperandTraits(True, k_major)
-        for choice in gemm_choices(row, HOPPER, sizes, traits, traits):
+        for choice in gemm_choices(row, HOPPER, 132, sizes, traits, traits):
             plan = choice.plan
             if plan is None or (plan.storage, plan.k_major, plan.fused_pack) in seen:
                 continue

@@ -172,7 +172,7 @@ def test_other_architectures_have_only_the_other_family(arch: Arch, precision: s
     if refused(precision, arch):
         return
     row = PRECISIONS[precision]
-    assert candidates(row, arch, LARGE, A, B) == [GemmChoice()]
+    assert candidates(row, arch, 108, LARGE, A, B) == [GemmChoice()]
     assert choose(row, arch, 108, LARGE, A, B) == GemmChoice()
 
 

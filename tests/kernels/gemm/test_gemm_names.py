@@ -52,7 +52,7 @@ def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_different_candidates_have_different_names(precision: str) -> None:
     row = PRECISIONS[precision]
-    choices = candidates(row, HOPPER, GemmSizes(1, 64, 64, 100_000), A, B)
+    choices = candidates(row, HOPPER, 132, GemmSizes(1, 64, 64, 100_000), A, B)
     names = [
         wgmma_name(choice, choice.plan, WHOLE, A, B)
         if choice.plan

@@ -62,7 +62,9 @@ def test_fused_packing_beside_planes(
     a, packed = cp.asarray(a), pack(cp.asarray(b), "tf32", side="b", op=op)
     traits = OperandTraits(), OperandTraits(packed=True)
     found = 0
-    for choice in candidates(PRECISIONS["tf32"], gpu.require_arch(), GemmSizes(*shape), *traits):
+    for choice in candidates(
+        PRECISIONS["tf32"], gpu.require_arch(), gpu.sm_count, GemmSizes(*shape), *traits
+    ):
         if choice.plan is None or not choice.plan.fused_pack:
             continue
         found += 1

@@ -50,8 +50,14 @@ def odd_choices(cp: Any, precision: str, a: Any, b: Any) -> list[GemmChoice]:
 
     traits = [OperandForm(x.layout, batched=x.batch_stride != 0).traits
               for x in (batched(a, shape), batched(b, shape).transposed)]  # fmt: skip
-    arch = gpu(cp.cuda.Device().id).require_arch()
-    found = candidates(PRECISIONS[precision], arch, GemmSizes(batch, m, n, k), *traits)
+    card = gpu(cp.cuda.Device().id)
+    found = candidates(
+        PRECISIONS[precision],
+        card.require_arch(),
+        card.sm_count,
+        GemmSizes(batch, m, n, k),
+        *traits,
+    )
     return [x for x in found if x.plan is not None and x.plan.odd_pitch]
 
 

@@ -90,7 +90,8 @@ def test_every_candidate_is_timed(cp: Any, precision: str) -> None:
     row, sizes, a, b = trial.question
     assert (row.name, sizes.batch, sizes.m, sizes.n, sizes.k) == (precision, 2, 70, 90, 600)
     assert (a.batched, b.batched) == (True, False)
-    posed = row, gpu(cp.cuda.Device().id).require_arch(), sizes, a, b
+    card = gpu(cp.cuda.Device().id)
+    posed = row, card.require_arch(), card.sm_count, sizes, a, b
     every = [*candidates(*posed), *unscaled_candidates(*posed)]
     found = tune((2, 70, 600), (600, 90), precision=precision)
     assert {plan for plan, _ in found} == set(every)

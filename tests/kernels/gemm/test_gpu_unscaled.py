@@ -60,8 +60,10 @@ def test_every_candidate_without_scales(cp: Any, rng: np.random.Generator, preci
     a[:, 5] *= np.float32(2.0**118)  # beyond what `round_moderate_to_tf32` takes
     beyond, infinite = nonfinite(rng)
     traits = OperandTraits(), OperandTraits(k_major=False, batched=False)
-    arch = gpu(cp.cuda.Device().id).require_arch()
-    every = unscaled_candidates(PRECISIONS[precision], arch, GemmSizes(2, m, n, k), *traits)
+    card = gpu(cp.cuda.Device().id)
+    every = unscaled_candidates(
+        PRECISIONS[precision], card.require_arch(), card.sm_count, GemmSizes(2, m, n, k), *traits
+    )
     assert {choice.family for choice in every} == {"wgmma", "mma.sync"}
     for choice in every:
         with overridden(choice), launched() as names:

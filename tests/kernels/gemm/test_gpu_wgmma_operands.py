@@ -188,7 +188,7 @@ def test_a_packed_operand_in_every_role(
     """The column operand, and the row operand beside one that is packed in the call."""
     from argand.device import gpu
 
-    row, arch = PRECISIONS[precision], gpu(cp.cuda.Device().id).require_arch()
+    row, card = PRECISIONS[precision], gpu(cp.cuda.Device().id)
     a, b = normal(rng, 3, 70, 66), normal(rng, 66, 90)
     size = magnitude(a.astype(complex), b.astype(complex), None)
     model = gemm(a, b, precision=precision)
@@ -200,7 +200,9 @@ def test_a_packed_operand_in_every_role(
     else:
         right = pack(right, precision, side="b")
     by_role: dict[Any, GemmChoice] = {}
-    for choice in candidates(row, arch, GemmSizes(3, 70, 90, 66), traits["a"], traits["b"]):
+    for choice in candidates(
+        row, card.require_arch(), card.sm_count, GemmSizes(3, 70, 90, 66), traits["a"], traits["b"]
+    ):
         assert choice.plan is not None
         by_role.setdefault((choice.swapped, choice.plan.storage), choice)
     assert {swapped for swapped, _ in by_role} == {False, True}

@@ -51,7 +51,7 @@ def estimates(case: Case) -> dict[str, float]:
     row, (sizes, a, b) = PRECISIONS[case[2]], posed(case)
     return {
         choice.name: 1e6 * estimate(choice, row, SM_COUNT, sizes, a, b)
-        for choice in candidates(row, HOPPER, sizes, a, b)
+        for choice in candidates(row, HOPPER, SM_COUNT, sizes, a, b)
         if choice.plan is not None
     }
 

@@ -57,7 +57,7 @@ def estimates(case: Case) -> dict[str, float]:
     sizes, numbers = GemmSizes(batch, m, n, k), (batch, m, n, k)
     found = {
         choice.name: 1e6 * estimate(choice, TF32, SM_COUNT, sizes, a, b)
-        for choice in candidates(TF32, HOPPER, sizes, a, b)
+        for choice in candidates(TF32, HOPPER, SM_COUNT, sizes, a, b)
         if choice.plan is not None or choice.fma is not None
     }
     cut = [replace(x, split_k_slices=n) for x in tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]

@@ -36,7 +36,7 @@ def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
 
 
 def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
-    assert CHOICE in candidates(TF32, HOPPER, SIZES, A, B)
+    assert CHOICE in candidates(TF32, HOPPER, 132, SIZES, A, B)
 
 
 def test_without_a_table_there_is_no_answer() -> None:
@@ -77,7 +77,7 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
 def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     row = PRECISIONS[precision]
     sizes = GemmSizes(1, 16, 16, 100_000)
-    posed = row, HOPPER, sizes, A, B
+    posed = row, HOPPER, 132, sizes, A, B
     every = [*candidates(*posed), *unscaled_candidates(*posed)]
     for choice in covered(
         every, lambda one: fields_of(one) | fields_of(one.plan or {}), strength=1
@@ -91,7 +91,7 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
 def test_pairs_and_packed_operands_come_back_too(half_output: bool, packed: bool) -> None:
     row, sizes = PRECISIONS["fp16"], replace(SIZES, half_output=half_output)
     a, b = (OperandTraits(packed=packed, half=not packed), OperandTraits(half=not packed))
-    for choice in candidates(row, HOPPER, sizes, a, b):
+    for choice in candidates(row, HOPPER, 132, sizes, a, b):
         tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, a, b): choice})
         assert tuning.lookup(row, sizes, a, b, DEVICE) == choice
 

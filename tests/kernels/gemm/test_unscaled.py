@@ -50,9 +50,9 @@ def test_the_estimates_decide(precision: str) -> None:
     seen = set()
     for sizes in [*drawn(np.random.default_rng(31), examples(100)), GemmSizes(1, 8192, 8192, 8192)]:
         found = choose(row, HOPPER, SM_COUNT, sizes, A, B)
-        own = fastest(row, candidates(row, HOPPER, sizes, A, B), sizes)
+        own = fastest(row, candidates(row, HOPPER, SM_COUNT, sizes, A, B), sizes)
         plain = row.product_without_scales
-        other = fastest(plain, candidates(plain, HOPPER, sizes, A, B), sizes)
+        other = fastest(plain, candidates(plain, HOPPER, SM_COUNT, sizes, A, B), sizes)
         assert not (found.unscaled and other >= SCALED_MARGIN * own)
         assert found.unscaled or SCALED_MARGIN * own <= other
         assert estimate(found, row, SM_COUNT, sizes, A, B) == (other if found.unscaled else own)
@@ -69,11 +69,11 @@ def test_what_is_asked_for_stays(precision: str) -> None:
         assert not choose(row, HOPPER, SM_COUNT, sizes, A, B, family).unscaled  # type: ignore[arg-type]
     for change in ({"packed": True}, {"packed": True, "copied": True}, {"half": True}):
         for a, b in ((replace(A, **change), B), (A, replace(B, **change))):
-            assert unscaled_candidates(row, HOPPER, sizes, a, b) == []
-    assert unscaled_candidates(row, HOPPER, replace(sizes, half_output=True), A, B) == []
+            assert unscaled_candidates(row, HOPPER, SM_COUNT, sizes, a, b) == []
+    assert unscaled_candidates(row, HOPPER, SM_COUNT, replace(sizes, half_output=True), A, B) == []
     for arch in ARCHITECTURES:
         if arch.target != TARGET:
-            assert unscaled_candidates(row, arch, sizes, A, B) == []
+            assert unscaled_candidates(row, arch, SM_COUNT, sizes, A, B) == []
 
 
 def test_only_scaled_precisions_have_a_fellow() -> None:

@@ -14,9 +14,11 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
     """Every candidate of the wgmma family: each tile, storage, role and number of slices."""
     from argand.device import gpu
 
-    arch = gpu(cp.cuda.Device().id).require_arch()
+    card = gpu(cp.cuda.Device().id)
     a, b = OperandTraits(**traits), OperandTraits(**({"k_major": False} | traits))
-    for choice in candidates(PRECISIONS[precision], arch, sizes, a, b):
+    for choice in candidates(
+        PRECISIONS[precision], card.require_arch(), card.sm_count, sizes, a, b
+    ):
         if choice.plan is not None:
             yield choice
 

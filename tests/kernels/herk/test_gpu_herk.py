@@ -237,7 +237,7 @@ def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
     plan = next(
         replace(choice.plan, tma_epilogue=True)
         for choice in candidates(
-            PRECISIONS["tf32"], arch_for(90), GemmSizes(900, 128, 128, 700, triangle=True),
+            PRECISIONS["tf32"], arch_for(90), 132, GemmSizes(900, 128, 128, 700, triangle=True),
             OperandTraits(), OperandTraits(conjugated=True),
         )
         if choice.plan is not None and (choice.plan.block_m, choice.plan.storage) == (128, "planar")

@@ -35,7 +35,7 @@ def test_chosen_tiles_are_square_and_half_as_many(precision: str, sm: int | None
     for n, k in ((64, 10_000), (2048, 4096), (2050, 77)):
         sizes = GemmSizes(4, n, n, k, triangle=True)
         traits = OperandTraits(), OperandTraits(conjugated=True)
-        for one in candidates(row, arch, sizes, *traits):
+        for one in candidates(row, arch, 132, sizes, *traits):
             if one.plan is not None:
                 assert one.plan.triangle
                 assert one.plan.block_m == one.plan.block_n

@@ -160,7 +160,7 @@ def _named(name: str, row: dict[str, Any], _: Any) -> tuple[str, int]:
 def test_a_tuned_plan_of_a_file_is_adopted_once(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
     table = TunedPlans(
-        "dft", "some", lambda name, row, arch: (name, row["x"]), "", lambda _: card()
+        "dft", "some", lambda name, row, card: (name, row["x"]), "", lambda _: card()
     )
     tuned = {**table.measured_on(0), "name": "some entry", "choice": {"x": 3}}
     for _ in range(2):

@@ -35,7 +35,7 @@ def test_plans_of_every_kind(
     form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, edges, gapless=True)
     arch = gpu.require_arch()
     kinds: dict[tuple[str, bool, int], list[SoftmaxPlan]] = {}
-    for plan in candidates(form, arch, columns):
+    for plan in candidates(form, arch, gpu.sm_count, columns):
         kinds.setdefault((plan.kind, plan.cluster > 1, plan.rows), []).append(plan)
     plans = {
         plan for some in kinds.values()

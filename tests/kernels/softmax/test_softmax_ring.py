@@ -45,7 +45,7 @@ def rings() -> Iterator[Candidate]:
         plans = [
             plan
             for columns in (9_000, 12_289, 16_000, 30_000, 50_000)
-            for plan in candidates(form, arch, columns * blocks)
+            for plan in candidates(form, arch, 132, columns * blocks)
             if plan.ring and plan.cluster == blocks
         ]
         assert plans or arch is not ARCH

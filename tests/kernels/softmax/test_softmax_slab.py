@@ -116,7 +116,7 @@ def test_rows_with_gaps_take_none() -> None:
     assert not plan.slab
     with pytest.raises(PlanError, match="without gaps"):
         check_softmax_plan(slab(form, 2, 55, stages=2, bulk=True), form, HOPPER)
-    assert not any(plan.slab for plan in candidates(form, HOPPER, 55))
+    assert not any(plan.slab for plan in candidates(form, HOPPER, 132, 55))
 
 
 def test_few_rows_go_to_registers_at_once_by_more_threads() -> None:

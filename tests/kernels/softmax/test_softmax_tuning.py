@@ -14,11 +14,13 @@ import pytest
 from argand import PRECISIONS, DeviceError
 from argand.device import ARCHITECTURES
 from argand.softmax import tuned as softmax_tuning
-from argand.softmax.candidates import CANDIDATES, SoftmaxCandidate, candidate_plans
+from argand.softmax.candidates import SoftmaxCandidate, candidate_plans, every_candidate
 from argand.softmax.heuristics import plan_softmax
 from argand.softmax.legality import check_row
 from argand.softmax.plan import SoftmaxForm
 from argand.softmax.tune import main, tune_softmax
+
+from tests.kernels.gemm.tuning_cases import card
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 FORM = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=False)
@@ -71,12 +73,12 @@ def test_every_candidate_comes_back_from_the_file_and_makes_its_plan(
     form = SoftmaxForm(
         "softmax", kind, kind, PRECISIONS["fp32"], vector, edges=columns % vector != 0
     )
-    found = candidate_plans(form, HOPPER, columns)
+    found = candidate_plans(form, HOPPER, 132, columns)
     assert found
     for candidate, plan in found.items():
         check_row(plan, form, columns)
         row = json.loads(json.dumps(vars(candidate)))
-        assert softmax_tuning._entry("", row, HOPPER) == candidate
+        assert softmax_tuning._entry("", row, card()) == candidate
         assert plan == plan_softmax(
             form, HOPPER, rows=5000, columns=columns, sm_count=132, measured=candidate
         )
@@ -105,7 +107,7 @@ def test_an_entry_that_is_no_candidate_is_named(change: dict[str, Any]) -> None:
 
 
 def test_candidates_differ() -> None:
-    assert len(set(CANDIDATES)) == len(CANDIDATES)
+    assert len(set(every := every_candidate(132))) == len(every)
 
 
 def test_tuning_is_public_and_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
