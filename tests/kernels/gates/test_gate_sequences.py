@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from argand.gates.sequences import in_groups, sequences_of
 from argand.runtime.plan import PlanError
 
 from tests.kernels.compiled import ARCHS, assert_clean
+from tests.kernels.precisions import TENSOR
 
 PLAN = plans.plan_sequence(PRECISIONS["3xfp16"], ARCHS["sm_90a"])
 BITS = np.arange(16)
@@ -219,20 +221,25 @@ def test_gates_on_fewer_qubits_are_placed(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(placed @ state, expected, atol=1e-13)
 
 
-EXHAUSTIVE = pytest.mark.exhaustive
+COMPILED = [("sm_80", "3xtf32", 12), ("sm_90a", "3xfp16", 12), ("sm_90a", "tf32", 13)]
+"""The kernels of the short run: of both families, and of both tiles."""
+EVERY = [
+    (arch.target, name, size)
+    for arch, name, size in product(ARCHITECTURES, TENSOR, plans.TILES)
+    if plans.plan_sequence(PRECISIONS[name], arch, size) is not None
+]
 
 
 @pytest.mark.parametrize(
-    ("precision", "size", "target"),
-    [("3xfp16", 12, "sm_90a"), ("tf32", 13, "sm_90a"),
-     *(pytest.param(*one, marks=EXHAUSTIVE) for one in (
-         ("3xfp16", 13, "sm_90a"), ("3xtf32", 12, "sm_90a"), ("3xtf32", 13, "sm_90a"),
-         ("3xfp16", 12, "sm_80"), ("3xtf32", 12, "sm_80")))],
+    ("target", "precision", "size"),
+    [*COMPILED, *(pytest.param(*one, marks=pytest.mark.exhaustive)
+                  for one in EVERY if one not in COMPILED)],
 )  # fmt: skip
-def test_the_kernel_compiles_without_spills(precision: str, size: int, target: str) -> None:
-    plan = plans.plan_sequence(PRECISIONS[precision], ARCHS[target], size)
+def test_the_kernel_compiles_without_spills(target: str, precision: str, size: int) -> None:
+    row = PRECISIONS[precision]
+    plan = plans.plan_sequence(row, ARCHS[target], size)
     assert plan is not None
-    assert plan.wgmma == (precision == "3xfp16" and target == "sm_90a")
+    assert plan.wgmma == (row.operand.bytes == 2 and target == "sm_90a")
     assert_clean(plans.kernel_source(plan), target, plans.kernel_name(plan))
 
 

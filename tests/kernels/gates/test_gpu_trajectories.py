@@ -8,7 +8,7 @@ import argand
 import numpy as np
 import pytest
 from argand import Gate
-from argand.device import gpu
+from argand.device import Arch, gpu
 from argand.gates import trajectory_source as source
 from argand.gates.plan import MOST_WIDTH
 
@@ -70,12 +70,9 @@ def test_the_first_ones_do_not_depend_on_how_many_follow(cp: Any, rng: np.random
     assert np.array_equal(last.get(), many[993:].get())
 
 
-@pytest.mark.parametrize(
-    "target", ["sm_80", "sm_90a", pytest.param("sm_120", marks=pytest.mark.exhaustive)]
-)
-def test_the_kernel_compiles_without_spills(target: str) -> None:
+def test_the_kernel_compiles_without_spills(arch: Arch) -> None:
     for dtype in ("complex64", "complex128"):
-        assert_clean(source.kernel_source(dtype), target, source.kernel_name(dtype))
+        assert_clean(source.kernel_source(dtype), arch.target, source.kernel_name(dtype))
 
 
 def test_operations_of_a_circuit() -> None:
