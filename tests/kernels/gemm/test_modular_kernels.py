@@ -52,10 +52,19 @@ Array = np.ndarray[Any, Any]
 
 
 def rows(arch: Arch, **axes: Any) -> Iterator[dict[str, Any]]:
-    """Every combination of arguments, or those on this architecture of a cover over all of them."""
+    """Every combination of arguments, or those on this architecture of a cover over all of them.
+
+    The cover has each kernel on each architecture: they differ by how operands are read, and where
+    a proof is encoded and decoded too.
+    """
     every = product(ARCHS.values(), *axes.values())
+
+    def features(row: dict[str, Any]) -> dict[str, Any]:
+        kernels = {name: row[name] for name in ("reading", "proved") if name in row}
+        return row | {f"kernel by {name}": (row["arch"], of) for name, of in kernels.items()}
+
     for one in covered(
-        [dict(zip(("arch", *axes), values, strict=True)) for values in every], strength=1
+        [dict(zip(("arch", *axes), values, strict=True)) for values in every], features, strength=1
     ):
         if one.pop("arch") == arch:
             yield one
