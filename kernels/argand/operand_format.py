@@ -1,9 +1,19 @@
-"""A binary floating-point format of an operand."""
+"""Binary floating-point formats of operands, and the ways to round to one."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
+
+Rounding = Literal["toward_zero", "nearest_even", "half_ulp_truncate"]
+"""How a term is rounded to its format.
+
+``toward_zero`` drops the low bits, which is what a tensor core does with the fp32 bits it is given;
+``nearest_even`` is IEEE 754's default; ``half_ulp_truncate`` adds half a unit in the last place to
+the magnitude and drops the rest: nearest, ties away from zero.
+"""
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 
 
 @dataclass(frozen=True)

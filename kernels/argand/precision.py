@@ -15,16 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argand.operand_format import Format
-
-Rounding = Literal["toward_zero", "nearest_even", "half_ulp_truncate"]
-"""How a term is rounded to its format.
-
-``toward_zero`` drops the low bits, which is what a tensor core does with the fp32 bits it is given;
-``nearest_even`` is IEEE 754's default; ``half_ulp_truncate`` adds half a unit in the last place to
-the magnitude and drops the rest: nearest, ties away from zero.
-"""
-ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+from argand.operand_format import ROUNDINGS, Format, Rounding
 
 PeerClass = Literal["fp64", "fp32", "tf32", "half"]
 """Which baselines a precision competes with, from the most accurate to the least."""
@@ -51,8 +42,8 @@ class Precision:
     ``moduli`` is 0, or the number of moduli of a product by exact integers
     (`argand.gemm.modular`): its lines are rounded to integers, and sums are not rounded at all.
 
-    ``unscaled`` names the precision of as many terms and significant bits that needs no scales,
-    where a scaled one has such a counterpart: a product may be computed there (`without_scales`).
+    ``counterpart``, of a scaled precision, has as many terms and significant bits in the range of
+    fp32, so it needs no scales: products may be computed at it (`product_without_scales`).
     """
 
     name: str
@@ -66,7 +57,7 @@ class Precision:
     min_sm: int
     summary: str
     moduli: int = 0
-    unscaled: str | None = None
+    counterpart: Precision | None = None
 
     def __hash__(self) -> int:
         """Return the hash of the name: rows are looked up at every call, and few differ in more."""
@@ -121,13 +112,12 @@ class Precision:
 
     @property
     def without_scales(self) -> Precision | None:
-        """The precision ``unscaled``, with this one's rounding; None where there is none.
+        """The counterpart with this precision's rounding; None where there is none.
 
         Numbers whose terms are normal in a scaled line are rounded to the same bits there, and
         smaller ones to as many, in fp32's range: bounds at this precision hold.
         """
-        row = self.unscaled and PRECISIONS[self.unscaled]
-        return row.with_rounding(self.roundings) if row else None
+        return self.counterpart and self.counterpart.with_rounding(self.roundings)
 
     @property
     def product_without_scales(self) -> Precision | None:
@@ -135,9 +125,7 @@ class Precision:
 
         Its ties go away from zero, no further than to even: the same bounds hold.
         """
-        if self.unscaled is not None and self.terms == 1:
-            return PRECISIONS[self.unscaled]
-        return self.without_scales
+        return self.counterpart if self.terms == 1 else self.without_scales
 
     @property
     def dropped(self) -> float:
@@ -182,6 +170,15 @@ class Precision:
         return ROUNDINGS if self.operand == TF32 else ("nearest_even",)
 
 
+_TF32 = Precision(
+    "tf32", TF32, FP32, "complex64", ("half_ulp_truncate",), ((0, 0),), False, "tf32", 80,
+    "operands rounded to 11 significant bits, range of fp32",
+)  # fmt: skip
+_3XTF32 = Precision(
+    "3xtf32", TF32, FP32, "complex64", ("half_ulp_truncate", "half_ulp_truncate"),
+    ((1, 0), (0, 1), (0, 0)), False, "fp32", 80,
+    "each operand as big + small in tf32; products small.big, big.small, big.big",
+)  # fmt: skip
 _ROWS = (
     Precision(
         "fp64", FP64, FP64, "complex128", ("nearest_even",), ((0, 0),), False, "fp64", 80,
@@ -191,24 +188,17 @@ _ROWS = (
         "fp32", FP32, FP32, "complex64", ("nearest_even",), ((0, 0),), False, "fp32", 80,
         "IEEE single",
     ),
-    Precision(
-        "tf32", TF32, FP32, "complex64", ("half_ulp_truncate",), ((0, 0),), False, "tf32", 80,
-        "operands rounded to 11 significant bits, range of fp32",
-    ),
-    Precision(
-        "3xtf32", TF32, FP32, "complex64", ("half_ulp_truncate", "half_ulp_truncate"),
-        ((1, 0), (0, 1), (0, 0)), False, "fp32", 80,
-        "each operand as big + small in tf32; products small.big, big.small, big.big",
-    ),
+    _TF32,
+    _3XTF32,
     Precision(
         "3xfp16", FP16, FP32, "complex64", ("nearest_even", "nearest_even"),
         ((1, 0), (0, 1), (0, 0)), True, "fp32", 80,
         "operands scaled by powers of two, each as hi + lo in fp16; products lo.hi, hi.lo, hi.hi",
-        unscaled="3xtf32",
+        counterpart=_3XTF32,
     ),
     Precision(
         "fp16", FP16, FP32, "complex64", ("nearest_even",), ((0, 0),), True, "half", 80,
-        "operands scaled by powers of two and rounded to 11 significant bits", unscaled="tf32",
+        "operands scaled by powers of two and rounded to 11 significant bits", counterpart=_TF32,
     ),
     Precision(
         "bf16", BF16, FP32, "complex64", ("nearest_even",), ((0, 0),), False, "half", 80,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.operand_format import Format
-from argand.precision import FP32, Precision, Rounding
+from argand.operand_format import Format, Rounding
+from argand.precision import FP32, Precision
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argand import PRECISIONS
 
 SCALED = [name for name, row in PRECISIONS.items() if row.scaled]
-UNSCALED = [name for name in SCALED if PRECISIONS[name].unscaled]
+UNSCALED = [name for name in SCALED if PRECISIONS[name].counterpart]
 """Scaled ones that have a counterpart without scales."""
 SOFTMAX = [name for name in PRECISIONS if name not in SCALED or name in UNSCALED]
 SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]

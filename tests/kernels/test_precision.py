@@ -3,7 +3,8 @@ from itertools import product
 
 import pytest
 from argand import PRECISIONS, get_precision
-from argand.precision import BF16, FP16, FP32, FP64, PEER_CLASSES, ROUNDINGS, TF32
+from argand.operand_format import ROUNDINGS
+from argand.precision import BF16, FP16, FP32, FP64, PEER_CLASSES, TF32
 
 
 def test_names_are_the_keys():

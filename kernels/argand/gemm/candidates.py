@@ -71,9 +71,9 @@ class GemmChoice:
 
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
     plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
-    row operand. k is cut into ``split_k_slices``. ``unscaled`` computes at the precision of as many
-    bits that needs no scales (`Precision.product_without_scales`). ``fma`` is the plan of the fma
-    family.
+    row operand. k is cut into ``split_k_slices``. ``unscaled`` says that the operands of a scaled
+    precision get no scales: the kernels of its counterpart compute the product
+    (`Precision.product_without_scales`). ``fma`` is the plan of the fma family.
     """
 
     plan: WgmmaPlan | None = None

@@ -15,7 +15,7 @@ _HALF_FORMATS = {row.name: row for row in (FP16, BF16)}
 def rounded_operand(precision: Precision) -> Format:
     """Return the format that a softmax rounds to, which has the range of fp32 or more.
 
-    A scaled precision rounds as the one named ``unscaled``: fp16 as tf32, to 11 significant bits
+    A scaled precision rounds as its counterpart does: fp16 as tf32, to 11 significant bits
     whatever the exponent, but ties to even. A scale by a power of two changes no significant bit:
     it brings operands of tensor cores into the range of fp16, and a softmax has none. Values below
     2^-28 of the row's largest, subnormal in a scaled row, so keep bits that they would lose. Raises
@@ -23,10 +23,10 @@ def rounded_operand(precision: Precision) -> Format:
     """
     if not precision.scaled:
         return precision.operand
-    if precision.unscaled is None:
-        allowed = [name for name, row in PRECISIONS.items() if row.unscaled or not row.scaled]
+    if precision.counterpart is None:
+        allowed = [name for name, row in PRECISIONS.items() if row.counterpart or not row.scaled]
         raise ValueError(f"precision of a softmax must be one of {allowed}, got {precision.name!r}")
-    return PRECISIONS[precision.unscaled].operand
+    return precision.counterpart.operand
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ from argand.gemm.sm90_plan import (
     is_legal,
 )
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
-from argand.precision import ROUNDINGS, Precision
+from argand.operand_format import ROUNDINGS
+from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm
-from argand.precision import ROUNDINGS
+from argand.operand_format import ROUNDINGS
 
 from tests.kernels.gemm.product_cases import (
     OPS,

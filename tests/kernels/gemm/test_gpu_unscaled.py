@@ -44,7 +44,7 @@ def test_small_products_need_no_scales(
         with launched() as names:
             check(cp, a, b, c, alpha=0.5 - 2j, beta=1.5j, **how)
         (name,) = names
-        assert name.endswith(f", in {PRECISIONS[precision].unscaled} without scales")
+        assert name.endswith(f", in {PRECISIONS[precision].counterpart.name} without scales")
     for kernels in ("mma.sync", "wgmma"):
         with launched() as names:
             check(cp, a, b, kernels=kernels, **how)

@@ -16,7 +16,7 @@ import pytest
 from argand import gemm, get_precision
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.sizes import GemmSizes
-from argand.precision import ROUNDINGS
+from argand.operand_format import ROUNDINGS
 
 from tests.kernels.gemm.product_cases import OPS, normal, stored
 from tests.kernels.gemm.wgmma_cases import first_choices, overridden

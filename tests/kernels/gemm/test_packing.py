@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, Packed, devices, gemm, pack, pairs
-from argand.precision import ROUNDINGS
+from argand.operand_format import ROUNDINGS
 
 Array = npt.NDArray[Any]
 OPS = ("N", "T", "C")

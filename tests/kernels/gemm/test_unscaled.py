@@ -76,11 +76,11 @@ def test_what_is_asked_for_stays(precision: str) -> None:
             assert unscaled_candidates(row, arch, SM_COUNT, sizes, A, B) == []
 
 
-def test_only_scaled_precisions_have_a_fellow() -> None:
+def test_only_scaled_precisions_have_a_counterpart() -> None:
     for name in TENSOR:
         row = PRECISIONS[name]
-        assert (row.without_scales is not None) == row.scaled
-        assert not (row.without_scales and row.without_scales.scaled)
+        assert row.scaled or row.counterpart is None
+        assert not (row.counterpart and row.counterpart.scaled)
     with pytest.raises(PlanError, match="bf16 has no precision of as many bits without scales"):
         GemmChoice(unscaled=True).computed_at(PRECISIONS["bf16"])
 
@@ -91,7 +91,7 @@ def test_names_say_where_it_is_computed(precision: str) -> None:
     plain = GemmChoice(unscaled=True).computed_at(row)
     assert GemmChoice(unscaled=True).name == "mma.sync, without scales"
     assert computed_name("mma.sync", row, row) == "mma.sync"
-    assert computed_name("mma.sync", row, plain) == f"mma.sync, in {row.unscaled} without scales"
+    assert computed_name("mma.sync", row, plain) == f"mma.sync, in {plain.name} without scales"
 
 
 @pytest.mark.parametrize("precision", UNSCALED)

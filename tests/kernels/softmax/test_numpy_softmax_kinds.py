@@ -126,6 +126,6 @@ def test_rounding_keeps_order(precision):
 
 
 def test_a_scaled_precision_without_a_counterpart_is_refused() -> None:
-    row = replace(PRECISIONS["fp16"], name="e4m3", unscaled=None)
-    with pytest.raises(ValueError, match=r"must be one of \['fp64', .*'bf16'\], got 'e4m3'"):
+    row = replace(PRECISIONS["fp16"], name="e4m3", counterpart=None)
+    with pytest.raises(ValueError, match=r"must be one of \['fp64', .*'bf16'.*\], got 'e4m3'"):
         _ = SoftmaxProblem((1, 1), "softmax", row, "fp32", "fp32").rounding
