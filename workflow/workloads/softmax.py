@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from argand import Device, Precision, softmax
+from argand.softmax.problem import SOFTMAX_PRECISIONS
 from pydantic import Field, model_validator
 
 from workflow.accuracy import Accuracy
@@ -57,6 +58,8 @@ class SoftmaxCase(Case):
     With ``input: {workload: name}`` the rows are the power of that workload's beams at each time,
     over the mean power of all, times ``scale``: the probability of each beam to hold the source.
     """
+
+    precision_names: ClassVar[tuple[str, ...]] = SOFTMAX_PRECISIONS
 
     kind: Literal["softmax"]
     rows: int | None = Field(None, ge=1, le=1 << 30, description="Independent rows.")

@@ -9,6 +9,10 @@ from argand.operand_format import Format
 from argand.precision import BF16, FP16, PRECISIONS, Precision
 from argand.softmax.formats import REAL_KINDS, Operation
 
+SOFTMAX_PRECISIONS = tuple(
+    name for name, row in PRECISIONS.items() if row.counterpart or not row.scaled
+)
+"""Names of the precisions of a softmax, whose rounding needs no scales (`rounded_operand`)."""
 _HALF_FORMATS = {row.name: row for row in (FP16, BF16)}
 
 
@@ -24,8 +28,10 @@ def rounded_operand(precision: Precision) -> Format:
     if not precision.scaled:
         return precision.operand
     if precision.counterpart is None:
-        allowed = [name for name, row in PRECISIONS.items() if row.counterpart or not row.scaled]
-        raise ValueError(f"precision of a softmax must be one of {allowed}, got {precision.name!r}")
+        raise ValueError(
+            f"precision of a softmax must be one of {list(SOFTMAX_PRECISIONS)}, "
+            f"got {precision.name!r}"
+        )
     return precision.counterpart.operand
 
 

@@ -177,8 +177,9 @@ def test_integers_are_exact_where_the_format_holds_them():
     re, im = rng.integers(-120, 120, (2, 9, 30))
     a = re + 1j * im
     b = a.T.conj()
-    for name in PRECISIONS:
-        np.testing.assert_array_equal(gemm(a, b, precision=name), a @ b)
+    for name, row in PRECISIONS.items():
+        if row.operand.significand >= 7:
+            np.testing.assert_array_equal(gemm(a, b, precision=name), a @ b)
 
 
 @pytest.mark.parametrize(
