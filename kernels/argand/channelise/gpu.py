@@ -35,6 +35,7 @@ from argand.channelise.sm90_plan import (
     specialized,
     specialized_name,
     specialized_source,
+    specialized_tables,
 )
 from argand.device import Device, gpu
 from argand.dft.plan_words import plan_words
@@ -213,4 +214,5 @@ def _kernel_launch(
 @lru_cache(maxsize=16)
 def device_twiddles(plan: ChannelisePlan, device: int) -> Any:
     """Return `twiddle_tables` on a device, copied there once."""
-    return cupy.asarray(twiddle_tables(plan))
+    special = isinstance(plan, SpecializedPlan)
+    return cupy.asarray(specialized_tables(plan) if special else twiddle_tables(plan))

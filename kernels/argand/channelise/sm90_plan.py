@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import lcm
+
+import numpy as np
 
 from argand.channelise.plan import (
     COMPONENTS,
@@ -12,8 +15,10 @@ from argand.channelise.plan import (
     check_plan,
     kernel_name,
     members,
+    twiddle_tables,
 )
 from argand.device import Arch
+from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import TARGET, PlanError
 
@@ -166,6 +171,27 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     except PlanError:
         return None
     return found
+
+
+@lru_cache(maxsize=64)
+def specialized_tables(plan: SpecializedPlan) -> Array:
+    """Return the twiddles of a plan's kernel, complex64: those of `twiddle_tables`, or of the last
+    stage's levels in place of the second ones (``kFixed`` in cuda/channelise/sm90_kernel.cuh).
+
+    Halves of h numbers, h = 1, 2, ..., R2 / 2, have t^(R2 / 2h) W_2h^k with t = W_P^(k1), of each
+    (k, k1): k to h / 2, since the others are these times -i.
+    """
+    first, second, last = plan.radices
+    if last & (last - 1) or plan.threads % (first * second) or plan.threads % last:
+        return twiddle_tables(plan)
+    lines = np.arange(second)
+    found = [roots(np.outer(np.arange(1, first), np.arange(plan.columns)), plan.points).ravel()]
+    half = 1
+    while half < last:
+        numbers = lines + second * np.arange(max(1, half // 2))[:, None]
+        found.append(roots(numbers, 2 * half * second).ravel())
+        half *= 2
+    return np.concatenate(found).astype(np.complex64)
 
 
 def specialized_name(plan: SpecializedPlan, component: str) -> str:

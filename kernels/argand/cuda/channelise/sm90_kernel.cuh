@@ -12,6 +12,7 @@
 #include "device/warpgroup.cuh"
 #include "kernel.cuh"
 #include "sm90_ring.cuh"
+#include "twiddled_butterfly.cuh"
 
 template <bool Value>
 struct Constant {
@@ -156,6 +157,53 @@ struct SpecializedKernel {
         cp_async_wait<0>();
     }
 
+    // Stages of a transform group where the last radix is a power of two and a thread has the same
+    // numbers of each line and the same channels of each spectrum: twiddles of the last stage stay in
+    // registers, and the stage of R1 has none.
+    static constexpr bool kFixed = R1 > 1 && (R2 & (R2 - 1)) == 0 &&
+                                   plan.threads % (R0 * R1) == 0 && plan.threads % R2 == 0;
+
+    // The numbers of a thread in the last stage's first spectrum: channel `channel` of spectrum
+    // `spectrum` of a batch.
+    static __device__ __forceinline__ int channel(int thread) { return thread % (R0 * R1); }
+    static __device__ __forceinline__ int spectrum(int thread) { return thread / (R0 * R1); }
+
+    static __device__ __forceinline__ void middle_stage(float2* tile, int thread) {
+        constexpr int kCount = B * R0 * R2, kLines = plan.threads / R2;
+        float2* const own = tile + thread / R2 * plan.line_pitch() + thread % R2;
+#pragma unroll
+        for (int index = 0; index < kCount; index += plan.threads) {
+            if (index + plan.threads > kCount && index + thread >= kCount) break;
+            float2* const at = own + index / plan.threads * kLines * plan.line_pitch();
+            float2 z[R1];
+#pragma unroll
+            for (int n = 0; n < R1; ++n) z[n] = at[n * plan.group_pitch()];
+            butterfly<R1>(z);
+#pragma unroll
+            for (int k = 0; k < R1; ++k) at[k * plan.group_pitch()] = z[k];
+        }
+    }
+
+    // `out` is the thread's first channel of the batch's first spectrum, `left` the spectra there are.
+    static __device__ __forceinline__ void last_stage(float2* out, int left, const float2* tile,
+                                                      const float2 (&twiddles)[R2 / 2],
+                                                      int thread) {
+        constexpr int kCount = B * R0 * R1, kSpectra = plan.threads / (R0 * R1);
+        const float2* const own = tile + Stages::place_of(channel(thread)) +
+                                  spectrum(thread) * plan.spectrum_pitch();
+#pragma unroll
+        for (int index = 0; index < kCount; index += plan.threads) {
+            const int b = index / plan.threads * kSpectra;
+            if (b + spectrum(thread) >= left) break;
+            float2 z[R2];
+#pragma unroll
+            for (int n = 0; n < R2; ++n) z[n] = own[b * plan.spectrum_pitch() + n];
+            twiddled_butterfly(z, twiddles);
+#pragma unroll
+            for (int n = 0; n < R2; ++n) __stcs(out + b * M + n * (R0 * R1), z[n]);
+        }
+    }
+
     // Every `roles.groups`-th batch of those of the block.
     static __device__ __forceinline__ void transform(const ChanneliseArguments& args, Item item,
                                                      Ring ring, int group, int thread) {
@@ -163,19 +211,39 @@ struct SpecializedKernel {
         const int before = (group * C + ring.rank) * B;
         item.left -= before;
         item.out += static_cast<int64>(before) * M;
+        float2 twiddles[R2 / 2];
+        float2* out = item.out + spectrum(thread) * M + channel(thread);
+        if constexpr (kFixed) {
+            const float2* const table = args.twiddles + plan.second_table();
+#pragma unroll
+            for (int i = 0; i < R2 / 2; ++i)
+                twiddles[i] = __ldg(table + i * R1 + channel(thread) / R0);
+        }
 #pragma unroll 1
         while (item.left > 0) {
-            ring.wait_full(item.valid() * (M * 8), thread);
-            if constexpr (R1 > 1) {
-                Stages::middle_stage(args.twiddles, ring.tile(), thread);
-                asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(plan.threads) : "memory");
+            const int valid = item.valid();
+            ring.wait_full(valid * (M * 8), thread);
+            if constexpr (kFixed) {
+                middle_stage(ring.tile(), thread);
+                sync_group(group);
+                last_stage(out, valid, ring.tile(), twiddles, thread);
+            } else {
+                if constexpr (R1 > 1) {
+                    Stages::middle_stage(args.twiddles, ring.tile(), thread);
+                    sync_group(group);
+                }
+                Whole::last_stage(item, ring.tile(), thread);
+                item.out += static_cast<int64>(roles.groups) * C * B * M;
             }
-            Whole::last_stage(item, ring.tile(), thread);
             ring.release();
             ring.advance(roles.groups);
             item.left -= roles.groups * C * B;
-            item.out += static_cast<int64>(roles.groups) * C * B * M;
+            out += static_cast<int64>(roles.groups) * C * B * M;
         }
+    }
+
+    static __device__ __forceinline__ void sync_group(int group) {
+        asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(plan.threads) : "memory");
     }
 
     static __device__ __forceinline__ void meet() {
