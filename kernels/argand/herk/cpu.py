@@ -26,6 +26,8 @@ from argand.runtime.threads import on_all_cores
 Array = npt.NDArray[Any]
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
+_MIRRORED = 64
+"""Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
 _PART_VALUES = 1 << 16
 """Values of operands and products that a core's cache holds."""
 _SHARED_PRODUCTS = 1 << 19
@@ -239,8 +241,17 @@ def _combine(problem: HerkProblem, panel: Array, c: Array | None, rows: range) -
 
 def _mirror(square: Array) -> None:
     """Make matrices Hermitian by their lower triangles."""
+    n = square.shape[-1]
     np.einsum("...ii->...i", square.imag)[...] = 0
-    np.copyto(square, np.conj(square.swapaxes(-1, -2)), where=_above(square.shape[-1]))
+    side = n if n <= 2 * _MIRRORED else _MIRRORED
+    for start in range(0, n, side):
+        rows = slice(start, min(start + side, n))
+        block = square[..., rows, rows]
+        above = _above(block.shape[-1])
+        np.copyto(block, np.conj(block.swapaxes(-1, -2)), where=above)
+        if start:
+            beside = square[..., rows, :start].conj()
+            square[..., :start, rows] = beside.swapaxes(-1, -2)
 
 
 @lru_cache(maxsize=16)

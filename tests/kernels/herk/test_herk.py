@@ -27,7 +27,8 @@ from tests.kernels.herk.herk_cases import (
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     monkeypatch.setattr(small, "_SMALL_PRODUCT", 400)
-    for name, value in (("_PANEL", 9), ("_PART_VALUES", 150), ("_SHARED_PRODUCTS", 5000)):
+    values = {"_PANEL": 9, "_MIRRORED": 3, "_PART_VALUES": 150, "_SHARED_PRODUCTS": 5000}
+    for name, value in values.items():
         monkeypatch.setattr(cpu, name, value)
 
 
