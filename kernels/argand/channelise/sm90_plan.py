@@ -80,6 +80,11 @@ class SpecializedPlan(ChannelisePlan):
         return self.columns // self.cluster
 
     @property
+    def keeps_twiddles(self) -> bool:
+        """Whether transform threads keep the twiddles of the last stage in registers."""
+        return keeps_twiddles(self.radices, self.threads)
+
+    @property
     def turn(self) -> int:
         """Number of spectra after which the ring of frames and the batches repeat together."""
         return lcm(self.taps, self.batch, self.depth)
@@ -94,6 +99,15 @@ class SpecializedPlan(ChannelisePlan):
         """Dynamic shared memory of a block: both rings."""
         frame = self.points // self.cluster * self.unit_bytes
         return self.slots * super().shared_bytes + self.depth * frame
+
+
+def keeps_twiddles(radices: tuple[int, int, int], threads: int) -> bool:
+    """Return whether a thread has the same channels of each spectrum, and the last radix is 2^m.
+
+    As kKeepsTwiddles of cuda/channelise/sm90_kernel.cuh.
+    """
+    first, second, last = radices
+    return last & (last - 1) == 0 and threads % (first * second) == 0 and threads % last == 0
 
 
 def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
@@ -147,8 +161,12 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     if not columns:
         return None
     cluster = plan.columns // columns
-    if cluster > 1:  # the last stage, which twiddles nothing, has the larger radix
+    if cluster > 1:
+        # Kept twiddles are as many as half of the last radix. Without them the last stage, which
+        # twiddles nothing, has the larger radix.
         second, last = sorted((second, last))
+        if keeps_twiddles((first, last, second), _WARPGROUP):
+            second, last = last, second
     largest = max(second, last)
     roles = (_ROLES if largest <= _SHORT_RADIX else _LONG_ROLES)[columns]
     numbers = _SLOT_NUMBERS // plan.points if cluster > 1 else columns // (first * largest)
@@ -175,15 +193,17 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
 
 @lru_cache(maxsize=64)
 def specialized_tables(plan: SpecializedPlan) -> Array:
-    """Return the twiddles of a plan's kernel, complex64: those of `twiddle_tables`, or of the last
-    stage's levels in place of the second ones (``kFixed`` in cuda/channelise/sm90_kernel.cuh).
+    """Return the twiddles of a plan's kernel, complex64.
+
+    They are those of `twiddle_tables`, or where a thread keeps them of the last stage's levels in
+    place of the second ones.
 
     Halves of h numbers, h = 1, 2, ..., R2 / 2, have t^(R2 / 2h) W_2h^k with t = W_P^(k1), of each
     (k, k1): k to h / 2, since the others are these times -i.
     """
-    first, second, last = plan.radices
-    if last & (last - 1) or plan.threads % (first * second) or plan.threads % last:
+    if not plan.keeps_twiddles:
         return twiddle_tables(plan)
+    first, second, last = plan.radices
     lines = np.arange(second)
     found = [roots(np.outer(np.arange(1, first), np.arange(plan.columns)), plan.points).ravel()]
     half = 1

@@ -160,7 +160,7 @@ struct SpecializedKernel {
     // Stages of a transform group where the last radix is a power of two and a thread has the same
     // numbers of each line and the same channels of each spectrum: twiddles of the last stage stay in
     // registers, and the stage of R1 has none.
-    static constexpr bool kFixed = R1 > 1 && (R2 & (R2 - 1)) == 0 &&
+    static constexpr bool kKeepsTwiddles = R1 > 1 && (R2 & (R2 - 1)) == 0 &&
                                    plan.threads % (R0 * R1) == 0 && plan.threads % R2 == 0;
 
     // The numbers of a thread in the last stage's first spectrum: channel `channel` of spectrum
@@ -213,7 +213,7 @@ struct SpecializedKernel {
         item.out += static_cast<int64>(before) * M;
         float2 twiddles[R2 / 2];
         float2* out = item.out + spectrum(thread) * M + channel(thread);
-        if constexpr (kFixed) {
+        if constexpr (kKeepsTwiddles) {
             const float2* const table = args.twiddles + plan.second_table();
 #pragma unroll
             for (int i = 0; i < R2 / 2; ++i)
@@ -223,7 +223,7 @@ struct SpecializedKernel {
         while (item.left > 0) {
             const int valid = item.valid();
             ring.wait_full(valid * (M * 8), thread);
-            if constexpr (kFixed) {
+            if constexpr (kKeepsTwiddles) {
                 middle_stage(ring.tile(), thread);
                 sync_group(group);
                 last_stage(out, valid, ring.tile(), twiddles, thread);
