@@ -27,7 +27,7 @@ def collected(root: Path, *given: str) -> str:
 
 
 def test_each_is_collected_by_its_name(root: Path) -> None:
-    """So that what they import, and their parameters, are seen on a machine without a GPU too."""
+    """Mistakes in their imports and parameters show on a machine without a GPU too."""
     files = gpu_files(root / "tests")
     assert len(files) > 20
     said = collected(root, *map(str, files))

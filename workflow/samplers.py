@@ -33,9 +33,9 @@ _CALLS_TO_SETTLE = 8
 wait for the device."""
 _BACK_TO_BACK_LOOPS = 5
 _BACK_TO_BACK_SECONDS = 0.1
+"""Seconds that all loops take together, about."""
 _BACK_TO_BACK_CALLS = (100, 1000)
-"""Loops; at least and at most so many calls in all of them, in so many seconds. Longer calls hide
-the host."""
+"""Fewest and most calls of all loops. Where fewer fit, a call is so long that it hides the host."""
 
 
 @dataclass(frozen=True)

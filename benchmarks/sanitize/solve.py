@@ -21,7 +21,7 @@ from benchmarks.solve import accepted_error, backward_error
 SYSTEMS = ((1, 1), (33, 3), (150, 1), (301, 5))
 """Equations and right-hand sides."""
 BLOCK, PANEL = 64, 32
-"""So small that these systems have several of both."""
+"""Columns of a block and of a panel, so few that these systems have several of both."""
 _SEED = 1
 
 

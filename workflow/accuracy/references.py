@@ -80,12 +80,12 @@ class ProductReference:
 
     @cached_property
     def rows_of_a(self) -> Lines:
-        """What is said of the rows of op(A), (..., m, 1)."""
+        """Sizes and shapes of the rows of op(A), (..., m, 1)."""
         return lines_of(self.a, -1)
 
     @cached_property
     def columns_of_b(self) -> Lines:
-        """What is said of the columns of op(B), (..., 1, n)."""
+        """Sizes and shapes of the columns of op(B), (..., 1, n)."""
         return lines_of(self.b, -2)
 
     @cached_property

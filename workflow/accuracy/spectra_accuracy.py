@@ -138,7 +138,7 @@ def _as_asked(power: Array, problem: SpectrumProblem) -> Array:
 
 
 class _Compared(NamedTuple):
-    """What a block of rows says of all of them; `_together` of several.
+    """Errors of a block of rows, relative to what is allowed; `_together` joins several.
 
     Attributes:
         misplaced: rows that are finite or not where P is the other.

@@ -194,8 +194,9 @@ def _row(cells: Mapping[str, str]) -> Row:
 
 
 def _times(cells: Mapping[str, str]) -> Times:
-    names = {"p50": "p50", "p20": "p20", "p80": "p80", "low": "low", "high": "high"}
-    values = {short: _number(cells, f"time_us_{name}") for short, name in names.items()}
+    values = {
+        name: _number(cells, f"time_us_{name}") for name in ("p50", "p20", "p80", "low", "high")
+    }
     ordered = [values[name] for name in ("p20", "p50", "p80") if values[name] is not None]
     around = [values[name] for name in ("low", "p50", "high") if values[name] is not None]
     for several in (ordered, around):

@@ -16,7 +16,7 @@ SYNONYMS = {
 """Other names of an operand's axis, and its own: the last three are of visibilities."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _TAKEN = ("entry", "argand_crc32")
-"""Groups of a product file, in which axes have datasets of their names."""
+"""Names that a product file has for other things, beside the datasets that are called like axes."""
 
 
 def check_names(key: str, names: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from workflow.storage.shared_lock import SharedLock
 _POLL_S = 0.2
 _FIRST_WORD_S = 1.0
 _EVERY_S = 60.0
-"""Who waits says so after the first of these, and then once in every one of the second."""
+"""Seconds until a waiting job says so, and between its words from then on."""
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ class Bar:
             self._stream.flush()
 
     def show(self, done: int) -> None:
-        """So many are done; the line is renewed a few times a second."""
+        """Show how many are done; the line is renewed a few times a second."""
         now = time.monotonic()
         if not self._stream.isatty() or (now - self._shown < self._EVERY_S and done < self._total):
             return

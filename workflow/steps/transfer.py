@@ -36,7 +36,7 @@ class Transfer(Protocol):
     turns: int
 
     def empty(self, size: int) -> Array:
-        """So many bytes of host memory that the device reads at its best."""
+        """Return ``size`` bytes of host memory that the device reads at its best rate."""
 
     def keep(self, operands: Mapping[str, Array]) -> None:
         """Bring operands that all chunks share to the device."""

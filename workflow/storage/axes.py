@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow.config.axis_names import PAIR, SYNONYMS
+from workflow.config.mistakes import nearest
 
 Array = npt.NDArray[Any]
 
@@ -135,8 +135,7 @@ def map_axes(
     for name in given:
         if name not in operand.axes:
             others = [other for other, own in SYNONYMS.items() if own in operand.axes]
-            near = difflib.get_close_matches(name, [*operand.axes, *others], 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = nearest(name, [*operand.axes, *others])
             raise AxisError(
                 f"{where}: must be of {list(operand.axes)} and {PAIR!r}, got {name!r}{hint} "
                 "(an index in input.select drops an axis)"
@@ -177,9 +176,7 @@ def _along(
         if names is None:
             raise AxisError(f"axis: {along!r} is a name, but {key} has none; give input.axes")
         if along not in names:
-            near = difflib.get_close_matches(along, names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise AxisError(f"axis: must be of {list(names)}, got {along!r}{hint}")
+            raise AxisError(f"axis: must be of {list(names)}, got {along!r}{nearest(along, names)}")
         return list(names).index(along)
     if along is not None:
         if not -count <= along < count:

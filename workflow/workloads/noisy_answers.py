@@ -63,7 +63,7 @@ class NoisyAnswers(StateAnswers):
         return (2, answers + 1)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """That of all trajectories, each gate by itself; states stay in a chip's memory."""
+        """The work of all trajectories, each gate by itself; states stay in a chip's memory."""
         found = super().shape(staged, precision)
         count = self.trajectories
         written = operands.complex_bytes(precision) * staged.operands["state"].size * count

@@ -103,7 +103,7 @@ class StateAnswers(Statevector):
         return self.product(outline, blank(self.result_shape(outline), np.float64))
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """That of the evolution, with a pass more that reads the state."""
+        """The work of the evolution, and of one more pass that reads the state."""
         found = super().shape(staged, precision)
         read = operands.complex_bytes(precision) * staged.operands["state"].size
         return replace(found, bytes_moved=found.bytes_moved + read)

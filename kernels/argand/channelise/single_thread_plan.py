@@ -34,7 +34,7 @@ class SingleThreadPlan:
     Attributes:
         channels, taps: M and T.
         hop: samples from a spectrum to the next.
-        real: whether samples are.
+        real: whether samples are real.
         spectra: of a block, which has as many threads.
     """
 

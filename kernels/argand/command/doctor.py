@@ -12,7 +12,7 @@ from pathlib import Path
 from argand.command.study import missing_packages, study_tree
 from argand.defaults import ON_GPU
 from argand.device import DeviceError, cpu, gpu, resolve
-from argand.precision import PRECISIONS
+from argand.precision import EXACT_PRECISIONS, PRECISIONS
 from argand.runtime.compiler import cache_folder
 from argand.runtime.cubin_cache import shipped_folder
 
@@ -105,7 +105,8 @@ def _uses() -> Iterator[tuple[str, str]]:
     chosen = ", ".join(f"{name} for a {operation}" for operation, name in ON_GPU.items())
     yield "unnamed", f"{chosen}; fp64 for data of fp64"
     able = [name for name, row in PRECISIONS.items() if row.min_sm <= device.arch.sm]
-    yield "precisions", f"{', '.join(able)}, 6xint8 to 17xint8"
+    fewest, *_, most = EXACT_PRECISIONS
+    yield "precisions", f"{', '.join(able)}, {fewest} to {most}"
 
 
 def _shipped() -> str:

@@ -60,7 +60,8 @@ def contract(
         product (batch, rows, columns). Complex as of `argand.gemm`; real with ``power``.
 
     Raises:
-        ValueError: subscripts that are none or do not fit the arrays, an ``out`` of another shape.
+        ValueError: text that is no subscripts, subscripts that do not fit the arrays, an ``out`` of
+            another shape.
         TypeError: operands that are `argand.Pairs`; else as `argand.gemm`.
 
     Example:
@@ -78,8 +79,8 @@ def contract(
         raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
     a, labels_a = _reduced(a, found.a, found.lone_a)
     b, labels_b = _reduced(b, found.b, found.lone_b)
-    whole = _is_number(scale)
-    in_place = whole and not power and dtype is None
+    scalar = _is_number(scale)
+    in_place = scalar and not power and dtype is None
     target = out if in_place else None
     into = None if target is None else axes_of(target, found.result)
     orders = best_orders(found, axes_of(a, labels_a), axes_of(b, labels_b), into)
@@ -92,10 +93,10 @@ def contract(
         "op_a": op_a, "op_b": op_b, "precision": precision, "tolerance": tolerance,
         "rounding": rounding,
     }  # fmt: skip
-    if whole and (scale != 1 or bias is not None):
+    if scalar and (scale != 1 or bias is not None):
         options["alpha"] = complex(scale).conjugate() if conj else scale
     addend = None
-    if whole and bias is not None:
+    if scalar and bias is not None:
         addend = _addend(a, bias, shape, found, orders, conj)
         options["beta"] = 1
     written = _written(target, found, orders)
@@ -103,7 +104,7 @@ def contract(
     if written is not None:
         return out
     made = _split(made, found, orders, sizes)
-    if not whole:
+    if not scalar:
         made = _scaled(made, scale, bias, conj)
     return _stored(_power(made) if power else made, dtype, out)
 

@@ -14,14 +14,14 @@ from argand.contract.subscripts import Subscripts
 def merged(x: Any, labels: str, groups: Sequence[str], leading: str) -> Any:
     """Return x with the axes ``leading`` and one axis for each group of labels."""
     order = [labels.index(label) for label in (*leading, *"".join(groups))]
-    turned = transposed(x, order)
+    ordered = transposed(x, order)
     if all(len(group) == 1 for group in groups):
-        return turned
-    shape, at = list(turned.shape[: len(leading)]), len(leading)
+        return ordered
+    shape, at = list(ordered.shape[: len(leading)]), len(leading)
     for group in groups:
-        shape.append(math.prod(turned.shape[at : at + len(group)]))
+        shape.append(math.prod(ordered.shape[at : at + len(group)]))
         at += len(group)
-    return turned.reshape(tuple(shape))
+    return ordered.reshape(tuple(shape))
 
 
 def transposed(x: Any, order: Sequence[int]) -> Any:

@@ -52,17 +52,18 @@ class WgmmaMaps:
         # In odd batches it is the odd lines that begin at 16 bytes.
         assert self._x is not None
         second = self._x.batch_stride
-        found = [rows, columns, _further(rows, pitch - 1)]
+        found = [rows, columns, _offset(rows, pitch - 1)]
         if self.plan.odd_batches:
-            found += [_further(rows, second + pitch), _further(rows, second - 1)]
+            found += [_offset(rows, second + pitch), _offset(rows, second - 1)]
         return tuple(found)
 
     def _parity_maps(
         self, batch: int
     ) -> tuple[Callable[[int], TensorMap], Callable[[int], TensorMap]]:
-        """Return what maps the lines at whole 16 bytes, and those within from one element before.
+        """Return the makers of two maps: of the lines that begin at 16 bytes, and of the others.
 
-        They are every second line of every product, or of its even or odd ones, as ``batch`` is.
+        The others are mapped from one element before them. Each map has every second line, of all
+        products, or in odd batches of those whose number has the parity ``batch``.
         """
         length, lines, pitch, box = self._lines()
         batches = self._batches
@@ -98,7 +99,7 @@ class WgmmaMaps:
     def _lines_map(
         self, address: int, shape: tuple[int, int, int], stride: int, apart: int, box: int
     ) -> TensorMap:
-        """Map lines ``stride`` elements apart, of every product that is ``apart`` from the last."""
+        """Map lines ``stride`` elements apart, of every ``apart``-th product."""
         assert self._x is not None
         item = self.plan.x_element_bytes(self._precision)
         return tensor_map(
@@ -142,5 +143,5 @@ class WgmmaMaps:
         )  # fmt: skip
 
 
-def _further(address: Address, elements: int) -> Address:
+def _offset(address: Address, elements: int) -> Address:
     return Address(address.base, address.offset + elements * _ELEMENT)

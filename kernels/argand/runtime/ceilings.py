@@ -12,7 +12,7 @@ import numpy as np
 
 from argand.device import Device
 from argand.operand_format import Format
-from argand.precision import PRECISIONS, Precision
+from argand.precision import EXACT_PRECISIONS, PRECISIONS, Precision
 from argand.runtime.timing import queued_seconds
 
 
@@ -74,8 +74,8 @@ def operand_formats() -> list[str]:
 
 
 def _format(name: str) -> Format:
-    rows = (row.operand for row in PRECISIONS.values() if row.operand.name == name)
-    return next(rows)
+    formats = (row.operand for row in (*PRECISIONS.values(), *EXACT_PRECISIONS.values()))
+    return next(operand for operand in formats if operand.name == name)
 
 
 def measure_ceilings(device: Device) -> Ceilings:
@@ -87,9 +87,9 @@ def measure_ceilings(device: Device) -> Ceilings:
 
 
 _CPU_COPY_BYTES = 128 << 20
-"""Read and written by a copy, at least, and twice the last-level cache in any case: what it reads
-was last touched as long ago. To touch bytes for the first time takes as long as three copies of
-them, so beside a cache of 300 MiB more of them were most of what is measured here."""
+"""Fewest bytes that a copy reads and writes together. It moves at least twice the last-level cache,
+so nothing that it reads is cached, and no more, because the first touch of a byte takes as long as
+three copies of it."""
 _CPU_COPIES = 2
 _CPU_SIDE = 1024
 _CPU_SECONDS = 0.05
@@ -128,8 +128,6 @@ def _best(call: Callable[[], object], repeats: int) -> float:
 
 _GPU_COPY_BYTES = 2 << 30
 _GPU_SIDE = 8192
-_CUBLAS_INT8 = (3, 10, 72)
-"""library_types.h, cublas_api.h: CUDA_R_8I, CUDA_R_32I and CUBLAS_COMPUTE_32I."""
 
 
 def _measure_gpu(device: Device) -> Ceilings:
@@ -157,7 +155,7 @@ def real_product(name: str) -> tuple[Callable[[], None], float]:
     import cupy
     from cupy.cuda import cublas
 
-    kind, result, compute = _CUBLAS_INT8 if name == "int8" else _format(name).cublas
+    kind, result, compute = _format(name).cublas
     side = _GPU_SIDE
     a = _operand(cupy, name, side)
     out = cupy.empty((side, side), {"fp64": "float64", "int8": "int32"}.get(name, "float32"))

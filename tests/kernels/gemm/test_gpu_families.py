@@ -216,7 +216,7 @@ def test_a_record_names_the_plan_that_ran(
 def test_nan_of_any_bits_and_either_part(
     cp: Any, rng: np.random.Generator, precision: str, bits: int
 ) -> None:
-    """It is in all results of its row or column, and in no others."""
+    """A NaN is in all results of its row or column, and in no others."""
     a, b = normal(rng, 70, 45), normal(rng, 45, 53)
     a.view(np.uint32)[3, 2 * 9 + 1] = bits
     b.view(np.uint32)[40, 2 * 30] = bits

@@ -125,7 +125,7 @@ def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) 
 
 @pytest.mark.parametrize("precision", UNSCALED)
 def test_bounds_without_scales_are_at_most_the_scaled_ones(precision: str) -> None:
-    """So a result within the one is within the other, at every k, on a GPU."""
+    """A result within the ones is within the others, at every k, on a GPU."""
     row = PRECISIONS[precision]
     plain = row.product_without_scales
     assert plain is not None

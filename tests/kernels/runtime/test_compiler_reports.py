@@ -28,7 +28,7 @@ def test_resources_are_read_per_kernel() -> None:
 
 
 def test_spills_are_seen(tmp_path: Path) -> None:
-    """So that a test which asks for none can fail: 200 live values in 32 registers."""
+    """Tests that allow no spill can fail: here 200 values are live in 32 registers."""
     source = (
         'extern "C" __global__ void __launch_bounds__(1024, 2) f(float* x) {\n'
         "    float v[200];\n"

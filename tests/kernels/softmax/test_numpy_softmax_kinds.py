@@ -115,7 +115,7 @@ def test_a_precision_that_holds_the_data_rounds_nothing(kind, precision):
 
 @pytest.mark.parametrize("precision", SOFTMAX)
 def test_rounding_keeps_order(precision):
-    """So the maximum of rounded values is the rounded maximum, which kernels round alone."""
+    """The maximum of rounded values is the rounded maximum, which is all that kernels round."""
     bits = np.random.default_rng(11).integers(0, 1 << 32, 1 << 16, dtype=np.uint32)
     near = (bits[:4096, None] & np.uint32(0xFFFFE000)) + np.uint32([0, 0xFFF, 0x1000, 0x1001])
     x = np.concatenate([bits, near.reshape(-1)]).view(np.float32)

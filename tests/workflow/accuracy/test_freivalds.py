@@ -266,7 +266,7 @@ def test_the_threshold_is_what_its_derivation_says():
 
 
 def test_the_rounding_of_a_large_addend_is_no_alarm():
-    """It is beyond all that a product of small operands may be off by."""
+    """An addend's rounding is beyond all that a product of small operands may be off by."""
     rng, row = np.random.default_rng(13), PRECISIONS["fp32"]
     a, b, c = (normal(rng, *shape) for shape in ((70, 3), (3, 40), (70, 40)))
     a *= 1e-9

@@ -167,7 +167,7 @@ def test_mma_plans_promote_what_a_warp_sums_as_often_as_is_said(name: str) -> No
 
 
 def test_the_length_of_an_error_with_a_mean() -> None:
-    """It holds the longest of 1e5 draws."""
+    """The bound on the length holds the longest of 1e5 draws."""
     rng = np.random.default_rng(20)
     for components in (1, 4, 100):
         for mean, deviation in ((0.0, 1.0), (3.0, 1.0), (1.0, 3.0)):

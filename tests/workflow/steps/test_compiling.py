@@ -36,7 +36,7 @@ def staged() -> Staged:
 
 
 def calling(precision: str, *kernels: tuple[str, str], name: str = "argand") -> Implementation:
-    """It prepares launches of kernels, and then starts the first."""
+    """An implementation that prepares launches of kernels, and then starts the first."""
 
     def compute(operands: Mapping[str, Any]) -> Any:
         launches = [PendingKernel(source, "sm_90a", kernel) for source, kernel in kernels]

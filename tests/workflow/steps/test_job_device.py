@@ -145,7 +145,7 @@ def test_without_a_gpu_it_is_the_cpu_and_nothing_is_leased() -> None:
 def test_cuda_that_was_started_before_the_lease_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It goes on with the devices that it saw then."""
+    """CUDA goes on with the devices that it saw when it was started."""
     started = Device("cuda", "card", uuid=UUIDS[0].removeprefix("GPU-").replace("-", ""))
     monkeypatch.setattr(job_device, "resolve", lambda name: started)
     with job_device.job_device("cuda", 1, "run a", LOG):

@@ -119,7 +119,7 @@ def test_a_chunk_that_was_cut_is_refused(name: str, path: Path) -> None:
 def test_a_chunk_of_another_size_is_refused(
     name: str, size: int, path: Path, tmp_path: Path
 ) -> None:
-    """It is right in itself, for another shape."""
+    """Such a chunk is right in itself, for another shape."""
     with h5py.File(tmp_path / "other.h5", "w") as file:
         other = file.create_dataset("x", (size // 4,), "i4", chunks=True, **FILTERS[name])
         other = file.create_dataset("y", (size // 4,), "i4", chunks=other.shape, **FILTERS[name])

@@ -211,7 +211,7 @@ def test_a_part_is_held_to_its_chunks_alone(path: Path) -> None:
 
 
 def test_sums_are_zlibs_of_the_stored_bytes(path: Path, rng: np.random.Generator) -> None:
-    """So other programs may check them; those of slabs written out of order too."""
+    """Other programs may check the sums, those of slabs written out of order too."""
     data = rng.standard_normal((300, 70, 5))
     with h5py.File(path, "w") as file:
         write_chunked(file, "g/x", data)

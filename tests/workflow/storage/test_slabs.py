@@ -96,7 +96,7 @@ def test_beyond_the_edge_a_chunk_is_zero(tmp_path: Path) -> None:
 def test_a_sync_that_fails_last_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It fails when nothing more is written that could tell of it."""
+    """The sync fails when nothing more is written that could tell of it."""
     finishing = threading.Event()
 
     def synced(descriptor: int, path: Path) -> None:

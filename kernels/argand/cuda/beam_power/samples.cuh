@@ -43,10 +43,10 @@ __device__ __forceinline__ void copy_samples(uint32 to, const unsigned char* fro
     }
 }
 
-// Bytes of x and y that the digits of `digits` name, the lowest first.
-template <uint32 digits>
+// Four bytes of x (0 to 3) and y (4 to 7): hexadecimal digit i of `selector` names byte i of the result.
+template <uint32 selector>
 __device__ __forceinline__ uint32 bytes_of_two(uint32 x, uint32 y) {
-    return __byte_perm(x, y, digits);
+    return __byte_perm(x, y, selector);
 }
 
 // A register of two numbers of int8, in bytes 0 and 2 or 1 and 3 of x, each plus 128.

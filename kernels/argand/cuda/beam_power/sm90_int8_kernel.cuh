@@ -1,7 +1,7 @@
 // Beam power of weights and samples of complex int8 by wgmma (sm_90a): the beams are exact in s32.
 //
 // As in `WgmmaBeamPowerKernel` samples are the rows, from registers, weights the columns, which stay in
-// shared memory. s8 MMAs have no flag of a minus, and -128 no negative in s8, so the real part is two
+// shared memory. s8 MMAs cannot negate an operand, and -128 has no negative in s8, so the real part is two
 // accumulators, wr xr and wi xi, which are subtracted before detection. Sums stay below 2^31 up to
 // 65535 antennas.
 //
@@ -52,7 +52,7 @@ __device__ __forceinline__ void pack_int8_columns(const WeightArguments& args) {
 
 template <int Beams, int Warpgroups, int Stages, int Group, bool Aligned>
 struct Int8BeamPowerKernel {
-    // Of fp16 it has the ring of samples, detection and sums alone.
+    // The fp16 kernel lends its ring of samples, detection and sums; its MMAs are not called.
     using Base = WgmmaBeamPowerKernel<Operand::fp16, 1, Rounding::nearest_even,
                                       Rounding::nearest_even, Samples::int8, 1, Beams, Warpgroups,
                                       Stages, Group, false, Aligned, true, false>;

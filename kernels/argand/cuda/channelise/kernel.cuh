@@ -9,7 +9,8 @@
 // shared memory (`TransformStages`), for all spectra of a batch, and the last one writes the result.
 //
 // Spectra of one phase start at the same residue: their samples are whole frames apart. Residues
-// count from the row's first sample, which is what turns the phase of each channel (docs).
+// count from the row's first sample, which turns the phase of each channel
+// (docs/kernels/channelise.md).
 #pragma once
 #include "plan.cuh"
 #include "stages.cuh"
@@ -163,7 +164,7 @@ struct ChanneliseKernel {
         }
     }
 
-    // Asks for the samples of the next batch while this one is transformed.
+    // Prefetches the samples of the next batch into L2 while this one is transformed.
     static __device__ __forceinline__ void prefetch_batch(const Item& item, int thread) {
         constexpr int kLine = 128, kFirst = B * Q + T - Q;
         int frames = item.frames() - kFirst;
