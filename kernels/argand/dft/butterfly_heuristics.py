@@ -1,4 +1,7 @@
-"""Candidate plans in fp32, and their estimated cycles. Needs no GPU."""
+"""Candidate plans in fp32, and their estimated cycles. Needs no GPU.
+
+``python -m benchmarks.dft.plans`` times the candidates of a length that cycles are fitted to.
+"""
 
 from __future__ import annotations
 
