@@ -81,6 +81,20 @@ def test_ties_neighbours_of_ties_and_the_edges_of_the_range(precision, mode):
     check_against_fractions(floats(patterns), precision, mode)
 
 
+@pytest.mark.parametrize("first", ["nearest_even", "half_ulp_truncate"])
+def test_a_second_term_may_be_cut_after_a_first_to_nearest(first):
+    """The rest has at most 12 bits, of which 11 are kept: either way it is off by one at most."""
+    row = PRECISIONS["3xtf32"].with_rounding((first, "toward_zero"))
+    patterns = np.random.default_rng(3).integers(0x20000000, 0x60000000, 1 << 16, dtype=np.uint32)
+    x = patterns.view(np.float32)
+    error = abs(sum(term.astype(float) for term in split(x, row)) - x)
+    assert row.u == PRECISIONS["3xtf32"].u
+    assert (error <= row.u * x).all()
+    assert (error > row.u / 4 * x).any()
+    cut = PRECISIONS["3xtf32"].with_rounding("toward_zero")
+    assert cut.u == 4 * row.u
+
+
 def test_a_multiple_of_fp32_less_another_is_rounded_to_tf32_with_ties_to_even():
     """As `round_moderate_to_tf32` of `cuda/device/rounding.cuh` does, below 2^115."""
     rng = np.random.default_rng(4)

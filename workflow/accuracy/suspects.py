@@ -13,7 +13,7 @@ in order, whole or split into contiguous slices, is at most 2 M, and so is a sin
 Beyond these a result is wrong. What is probable is far less (`_probable`): roundings that are
 independent of each other add in quadrature.
 
-A GPU may scale slices of a line, or nothing (`Precision.product_without_scales`). It then keeps
+A GPU may scale slices of a line, or nothing (`product_in_tf32`). It then keeps
 what the line's scale flushes, and may round ties the other way: `_kept` bounds what that is of an
 element.
 

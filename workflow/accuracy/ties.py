@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from argand import Precision
+from argand.gemm.in_tf32 import product_in_tf32
 from argand.rounding import split
 
 from workflow.accuracy.references import Array
@@ -12,9 +13,9 @@ from workflow.accuracy.references import Array
 def other_rounding(precision: Precision, backend: str) -> Precision | None:
     """Return the row by which a GPU may round what ``precision`` rounds to even; None where none.
 
-    It has as many bits and no scales (`Precision.product_without_scales`).
+    It has as many bits and no scales (`product_in_tf32`).
     """
-    found = precision.product_without_scales if backend == "cuda" else None
+    found = product_in_tf32(precision) if backend == "cuda" and precision.scaled else None
     return None if found == precision.without_scales else found
 
 
@@ -27,5 +28,6 @@ def ties(x: Array, precision: Precision, backend: str) -> Array:
     if away is None or even is None:
         return np.zeros(x.shape)
     x = x.astype(precision.output, copy=False)
-    moved = np.abs(split(x, away)[0].astype(complex) - split(x, even)[0])
+    sums = [sum(term.astype(complex) for term in split(x, row)) for row in (away, even)]
+    moved = np.abs(sums[0] - sums[1])
     return np.where(np.isfinite(moved), moved, 0)

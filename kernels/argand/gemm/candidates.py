@@ -9,6 +9,7 @@ from argand.device import Arch, arch_for
 from argand.gemm import memory as gemm_memory
 from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
+from argand.gemm.in_tf32 import product_in_tf32
 from argand.gemm.memory import OperandMemory
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import GemmPlan
@@ -71,16 +72,15 @@ class GemmChoice:
 
     ``plan`` is that of the wgmma family; None leaves the product to the mma.sync family, which
     plans ``tile`` itself where it is None. ``swapped`` computes C^T = B^T A^T, so that B is the
-    row operand. k is cut into ``split_k_slices``. ``unscaled`` says that the operands of a scaled
-    precision get no scales: the kernels of its counterpart compute the product
-    (`Precision.product_without_scales`). ``fma`` is the plan of the fma family.
+    row operand. k is cut into ``split_k_slices``. ``in_tf32`` computes by kernels of tf32
+    (`product_in_tf32`). ``fma`` is the plan of the fma family.
     """
 
     plan: WgmmaPlan | None = None
     swapped: bool = False
     split_k_slices: int = 1
     tile: GemmPlan | None = None
-    unscaled: bool = False
+    in_tf32: bool = False
     fma: FmaPlan | None = None
 
     @property
@@ -93,26 +93,26 @@ class GemmChoice:
     @property
     def name(self) -> str:
         """The candidate in words, for tables; `gemm.names` names what a launch made of it."""
-        scales = ", without scales" if self.unscaled else ""
+        in_tf32 = ", in tf32" if self.in_tf32 else ""
         if self.fma is not None:
-            return f"fma {self.fma.name}{scales}"
+            return f"fma {self.fma.name}{in_tf32}"
         if self.plan is None:
-            return "mma.sync" + (f" {self.tile.name}" if self.tile else "") + scales
+            return "mma.sync" + (f" {self.tile.name}" if self.tile else "") + in_tf32
         order = "B^T A^T" if self.swapped else "A B"
         slices = f", {self.split_k_slices} split-K slices" if self.split_k_slices > 1 else ""
         fused = ", fused packing" if self.plan.fused_pack else ""
-        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{slices}{fused}{scales}"
+        return f"wgmma {self.plan.name()} {self.plan.storage}, {order}{slices}{fused}{in_tf32}"
 
     def computed_at(self, precision: Precision) -> Precision:
         """Return the precision whose kernels compute a product at ``precision``.
 
-        Raises PlanError for ``unscaled`` at a precision without such a counterpart.
+        Raises PlanError for ``in_tf32`` at a precision of which tf32 has no kernels.
         """
-        if not self.unscaled:
+        if not self.in_tf32:
             return precision
-        row = precision.product_without_scales
+        row = product_in_tf32(precision)
         if row is None:
-            raise PlanError(f"{precision.name} has no precision of as many bits without scales")
+            raise PlanError(f"no kernel of tf32 computes {precision.name}")
         return row
 
 
@@ -168,7 +168,7 @@ def candidates(
     ]  # fmt: skip
 
 
-def unscaled_candidates(
+def candidates_in_tf32(
     precision: Precision,
     arch: Arch,
     sm_count: int,
@@ -176,17 +176,17 @@ def unscaled_candidates(
     a: OperandTraits,
     b: OperandTraits,
 ) -> list[GemmChoice]:
-    """List the candidates of the precision without scales that may compute a product.
+    """List the candidates by kernels of tf32 that may compute a product of 16 bits.
 
     They spare a scaled precision the search for row absmax. What is packed or of 16 bits is in the
-    scaled precision's format already, and so is a 16-bit result. Estimates that compare precisions
-    are of Hopper, so other cards have none.
+    precision's format already, and so is a 16-bit result. Estimates that compare precisions are of
+    Hopper, so other cards have none.
     """
-    row = precision.product_without_scales
+    row = product_in_tf32(precision)
     given = any(x.packed or x.half for x in (a, b)) or sizes.half_output
     if row is None or given or arch.target != TARGET:
         return []
-    return [replace(x, unscaled=True) for x in candidates(row, arch, sm_count, sizes, a, b)]
+    return [replace(x, in_tf32=True) for x in candidates(row, arch, sm_count, sizes, a, b)]
 
 
 def partials_capacity(
@@ -231,7 +231,8 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
         return ["planar"]
     if rows.half:
         return ["half", "planar"]
-    return ["planar"] if precision.scaled else ["fp32", "planar"]
+    # Without promotion all of k has one scale, which is found beforehand.
+    return ["planar"] if precision.scaled and precision.terms == 1 else ["fp32", "planar"]
 
 
 _MIN_SLICE_K = {1: 256, 2: 512}

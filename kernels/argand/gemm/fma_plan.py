@@ -58,7 +58,7 @@ def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
     Split operands are not rounded, which is their model within its own rounding unless that is
     toward zero.
     """
-    truncates = precision.terms > 1 and "toward_zero" in precision.roundings
+    truncates = precision.terms > 1 and precision.roundings[0] == "toward_zero"
     if not 0 < k <= MAX_K or precision.scaled or truncates:
         return ()
     return tuple(plan for plan in FMA_PLANS if plan.rows > 1 or (plan.together == 2) == (k <= 2))

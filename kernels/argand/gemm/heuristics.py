@@ -14,10 +14,11 @@ from argand.gemm.candidates import (
     GemmChoice,
     OperandTraits,
     candidates,
+    candidates_in_tf32,
     partials_capacity,
-    unscaled_candidates,
 )
 from argand.gemm.families import Family
+from argand.gemm.in_tf32 import tf32_margin
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
@@ -40,13 +41,14 @@ def choose(
 
     ``memory`` is the card's `relative_memory`. ``family`` restricts the candidates, to those of the
     precision itself. Raises PlanError where there is none, and for a precision that the
-    architecture lacks. Plans that find scales are taken where they are clearly faster.
+    architecture lacks. Where kernels of tf32 may compute a product of 16 bits, those of 16 bits are
+    taken where they are clearly faster.
     """
     require_precision(precision, arch)
     posed = (precision, arch, sm_count, sizes, a, b)
-    every = [x for x in candidates(*posed) if family in (None, x.family)]
-    every += unscaled_candidates(*posed) if family is None else []
-    if not every:
+    own = [x for x in candidates(*posed) if family in (None, x.family)]
+    in_tf32 = [] if family else candidates_in_tf32(*posed)
+    if not own:
         raise PlanError(
             f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
             f"pairs of 16 bits or 16-bit results: those need wgmma on {TARGET}; mma.sync takes "
@@ -54,18 +56,15 @@ def choose(
         )
 
     def seconds(choice: GemmChoice) -> float:
-        found = estimate(choice, precision, sm_count, sizes, a, b, memory)
-        return found if choice.unscaled or not precision.scaled else found * SCALED_MARGIN
+        return estimate(choice, precision, sm_count, sizes, a, b, memory)
 
-    best = min(every, key=seconds)
-    in_place = [x for x in every if x.plan is not None and x.plan.storage == "fp32"]
-    if best.plan is None or best.plan.storage != "planar" or sizes.k > _SHORT_K or not in_place:
+    best = min(own, key=seconds)
+    if not in_tf32:
         return best
-    other = min(in_place, key=seconds)
-    assert other.plan is not None
-    near = other.plan.consumer_warpgroups == 2 and seconds(other) < _PACKED_MARGIN * seconds(best)
-    one_of_16_bits = precision.operand.bytes == 2 and precision.terms == 1
-    return other if near and one_of_16_bits and not precision.scaled else best
+    other = min(in_tf32, key=seconds)
+    packs = best.plan is not None and best.plan.storage == "planar"
+    margin = tf32_margin(precision, sizes.k, packs=packs)
+    return best if margin * seconds(best) < seconds(other) else other
 
 
 # Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
@@ -79,8 +78,8 @@ _TILE_BYTES = 69
 """Bytes of tiles that a multiprocessor loads in a clock."""
 _UNALIGNED = 3.1
 """Factor of loading an operand whose lines are not multiples of 32 bytes, the sectors of L2."""
-_ROUNDED_ROWS = 3.6
-"""Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock."""
+_ROUNDED_ROWS = {1: 3.6, 2: 2.0}
+"""Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms."""
 _FITTED_RATE = 4.917e12
 """Peak bytes a second of an H200's memory, at which the two constants of its traffic are fitted."""
 _MEMORY_BYTES = 3.38e12
@@ -147,16 +146,9 @@ _TILE_EFFICIENCY = {
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
 _EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
-SCALED_MARGIN = 1.1
-"""Factor within which a plan that finds scales counts as no faster than one without: estimates were
-that far off where fp16 was slower than tf32 with such plans (18 drawn products on an H200, in which
-tf32 took 0.91 of the time on average)."""
-_SHORT_K, _PACKED_MARGIN = 128, 1.1
-"""Up to this k a tile of 128 rows with a row operand in place is taken at bf16 where packing counts
-as less than this factor faster: it was slower in 14 of 19 drawn products on an H200, by up to 1.24,
-and no more than 1.04 faster."""
-_SPLITTING = 1.13
-"""Time of a row operand split in registers, once a column tile, over that of a packed one."""
+_SPLITTING = {4: 1.13, 2: 1.3}
+"""Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
+of an operand: 16 bits are scaled too, and leave half as long for it (26 drawn products)."""
 
 
 def relative_memory(rate: float) -> float:
@@ -263,12 +255,12 @@ def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> f
     products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
     row_bytes = float(plan.block_m * plan.x_element_bytes(precision))
     if plan.storage == "fp32":
-        products *= _SPLITTING if precision.terms > 1 else 1.0
+        products *= _SPLITTING[precision.operand.bytes] if precision.terms > 1 else 1.0
         # Lines of complex64, as long as the contiguous axis.
         row_bytes *= _UNALIGNED if (k if plan.k_major else rows) % 4 else 1.0
     loads = (row_bytes + plan.block_n * precision.planar_bytes) / (_TILE_BYTES * _CLOCK)
     rounds = plan.storage == "fp32" and precision.operand.bytes == 2
-    rounding = plan.block_m / (_ROUNDED_ROWS * _CLOCK) if rounds else 0.0
+    rounding = plan.block_m / (_ROUNDED_ROWS[precision.terms] * _CLOCK) if rounds else 0.0
     return float((products**8 + loads**8 + rounding**8) ** 0.125)
 
 

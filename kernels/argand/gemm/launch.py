@@ -103,7 +103,7 @@ class GemmLaunch:
         self.choice = choice
         asked, traits = problem.precision, (a.traits, b.traits)
         problem = replace(problem, precision=choice.computed_at(asked))
-        if choice.unscaled and any(x.layout is None or x.half for x in (a, b)):
+        if choice.in_tf32 and any(x.layout is None or x.half for x in (a, b)):
             raise PlanError(f"packed operands and pairs are in the format of {asked.name}")
         addend = out if c is None else c
         self._in_place: MmaLaunch | FmaLaunch | None = None

@@ -66,7 +66,9 @@ def computed_name(name: str, asked: Precision, computed: Precision) -> str:
 
     ``mma.sync 64x64x16 4 stages: A in place, B in place, in tf32 without scales``.
     """
-    return name if computed.name == asked.name else f"{name}, in {computed.name} without scales"
+    if computed.name == asked.name:
+        return name
+    return f"{name}, in {computed.name}{' without scales' if asked.scaled else ''}"
 
 
 def _source(operand: OperandTraits, otherwise: str) -> str:

@@ -150,9 +150,9 @@ _FULL_WARP, _FULL_WARP_NUMBER = 32, 10.2
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
 and what one of them then takes (15298 x 97 x 2433 on an H100, before these were tested for NaN four
 at a time)."""
-_SPLIT_BY_PRODUCTS = 8.1
-"""The same of a number split in two terms of tf32 with ties to even, by the fp32 units. One term
-takes no more so than with ties away (178 and 161 candidates of 26 drawn shapes on an H200)."""
+_SPLIT_BY_PRODUCTS = 6.2
+"""The same of a number split in two terms of tf32 by the fp32 units, the second one cut (17 drawn
+shapes on an H200)."""
 _SPLIT_TIES_TO_EVEN = 8.0
 """Further cycles of such a number by integers (25 drawn shapes on an H100)."""
 _TILE_TIMES = {
@@ -251,7 +251,7 @@ def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
     number = _NUMBER_CYCLES[wide, precision.terms]
     if rows * columns >= _FULL_WARP and wide and precision.terms == 1:
         number = _FULL_WARP_NUMBER
-    if wide and precision.roundings == ("nearest_even", "nearest_even"):
+    if wide and precision.terms > 1 and precision.roundings[0] == "nearest_even":
         number = _SPLIT_BY_PRODUCTS if plan.grid_slices == 1 else number + _SPLIT_TIES_TO_EVEN
     mmas = rows / 2 * columns * 4 * len(precision.products)
     mmas_k = warps * plan.block_k / plan.warps_k / mma_k

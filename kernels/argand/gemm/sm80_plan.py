@@ -5,9 +5,11 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argand.device import Arch
+from argand.gemm.in_tf32 import BF16_IN_TF32
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
 from argand.runtime.plan import MMA_DEPTH, PlanError, require_precision
@@ -114,7 +116,7 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
                           == 0 and plan.warps_k == plan.slices == 1),
          "a lane of fma has two rows and two columns at least, and all of k"),
         (not plan.fma or (precision.terms > 1 and not precision.scaled
-                          and "toward_zero" not in precision.roundings),
+                          and precision.roundings[0] != "toward_zero"),
          "fma computes split operands that are neither scaled nor cut"),
         (plan.promotion_interval % plan.block_k == 0,
          "promotion_interval must be a multiple of block_k"),
@@ -208,9 +210,10 @@ ARGUMENTS: tuple[tuple[str, str], ...] = (
 def precision_fields(precision: Precision) -> dict[str, object]:
     """Return the members of a CUDA plan that say how operands are rounded."""
     # Terms of one number are rounded apart; a single term fills the second place unread.
-    roundings = ", ".join(
-        f"Rounding::{(*precision.roundings, precision.roundings[0])[i]}" for i in range(2)
-    )
+    modes: Sequence[str] = precision.roundings
+    if precision.operand == BF16_IN_TF32:
+        modes = ["to_bf16"]
+    roundings = ", ".join(f"Rounding::{(*modes, modes[0])[i]}" for i in range(2))
     return {
         "operand": f"Operand::{precision.operand.name}",
         "terms": precision.terms,

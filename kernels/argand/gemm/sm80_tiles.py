@@ -74,7 +74,7 @@ def _takes_fma(precision: Precision, arch: Arch) -> bool:
     A scaled one loses what is small in its row, and one that is cut its last bits on one side.
     """
     kept = precision.terms > 1 and not precision.scaled
-    return kept and arch.sm == HOPPER and "toward_zero" not in precision.roundings
+    return kept and arch.sm == HOPPER and precision.roundings[0] != "toward_zero"
 
 
 def within_registers(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:

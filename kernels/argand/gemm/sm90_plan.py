@@ -186,8 +186,9 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.block_n * row_bytes % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
         (plan.storage != "half" or (precision.operand.bytes == 2 and precision.terms == 1),
          "pairs of 16 bits are operands of one term in a 16-bit format"),
-        (plan.storage == "planar" or plan.prescaled or not precision.scaled,
-         "operands that are to be scaled are packed beforehand"),
+        (plan.storage == "planar" or plan.prescaled or not precision.scaled
+         or (plan.storage == "fp32" and precision.terms > 1),
+         "operands that are to be scaled are packed beforehand, or promoted where they are scaled"),
         (not plan.tma_epilogue or (not (plan.half_output or plan.power)
                                    and plan.block_n % STORE_SIDE == 0),
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),

@@ -26,6 +26,11 @@ _SPLIT = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
     WgmmaPlan(1, 64, 16, 5),
 )  # fmt: skip
+# In 16 bits, of a row operand that is scaled in each stage.
+_SPLIT_SCALED = (
+    WgmmaPlan(2, 128, 16, 5), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 64, 32, 4),
+    WgmmaPlan(1, 64, 32, 5),
+)  # fmt: skip
 # With both operands in planes. Accumulators are promoted after each stage and additions take power,
 # so stages of large tiles are as deep as shared memory allows with two of them.
 _SPLIT_IN_PLANES = (WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), *_SPLIT[2:])
@@ -40,6 +45,8 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
         tiles = (*tiles, *_TF32_BETWEEN)
     if precision.terms > 1 and storage == "planar":
         tiles = _SPLIT_IN_PLANES
+    if precision.terms > 1 and storage == "fp32" and precision.scaled:
+        tiles = _SPLIT_SCALED
     return [replace(plan, depth=deeper * plan.depth, storage=storage) for plan in tiles]
 
 

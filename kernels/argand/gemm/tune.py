@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from argand.device import DeviceError, gpu
 from argand.gemm.api import gemm
-from argand.gemm.candidates import GemmChoice, candidates, unscaled_candidates
+from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import estimate
 from argand.gemm.operands import OPS, Op, Side
 from argand.gemm.packed import pack
@@ -78,7 +78,7 @@ def tune(
     row, sizes, a, b = trial.question
     posed = (row, device.require_arch(), device.sm_count, sizes, a, b)
     plans = sorted(
-        [*candidates(*posed), *unscaled_candidates(*posed)],
+        [*candidates(*posed), *candidates_in_tf32(*posed)],
         key=lambda choice: estimate(choice, row, device.sm_count, sizes, a, b),
     )
 

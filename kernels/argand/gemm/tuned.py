@@ -17,8 +17,8 @@ from argand.gemm.candidates import (
     GemmChoice,
     OperandTraits,
     candidates,
+    candidates_in_tf32,
     most_slices,
-    unscaled_candidates,
 )
 from argand.gemm.fma_plan import FmaPlan
 from argand.gemm.sizes import GemmSizes
@@ -82,7 +82,7 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
     each = len(fields(OperandTraits))
     plan = None if row["plan"] is None else WgmmaPlan(**row["plan"])
     choice = GemmChoice(
-        plan, row["swapped"], row["split_k_slices"], unscaled=row.get("unscaled", False),
+        plan, row["swapped"], row["split_k_slices"], in_tf32=row.get("in_tf32", False),
         fma=None if row.get("fma") is None else FmaPlan(**row["fma"]),
     )  # fmt: skip
     a, b = OperandTraits(*flags[:each]), OperandTraits(*flags[each:])
@@ -109,7 +109,7 @@ def _candidates(
             a,
             b,
         )
-        found.update(candidates(*given), unscaled_candidates(*given))
+        found.update(candidates(*given), candidates_in_tf32(*given))
     return frozenset(found)
 
 

@@ -56,7 +56,7 @@ from tests.kernels.compiled import (
     offered,
     refused,
 )
-from tests.kernels.precisions import SINGLE_HALF, TENSOR
+from tests.kernels.precisions import READ_IN_PLACE, SINGLE_HALF, TENSOR
 
 
 def test_both_ends_of_the_families_are_compiled_for() -> None:
@@ -211,7 +211,7 @@ def test_every_storage_of_an_operand_is_compiled() -> None:
     half = {("half", False), ("half", True)}
     for name in TENSOR:
         storages = {(plan.storage, plan.k_major) for plan in wgmma_plans(name)}
-        unpacked = set() if PRECISIONS[name].scaled else interleaved
+        unpacked = interleaved if name in READ_IN_PLACE else set()
         assert storages == {planar, *unpacked, *(half if name in SINGLE_HALF else ())}
     for name in SINGLE_HALF:
         assert {plan.half_output for plan in wgmma_plans(name)} == {False, True}

@@ -22,7 +22,7 @@ from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.compiled import refused
 from tests.kernels.gemm.choices import HOPPER, LARGE, PACKED, SM_COUNT, A, B, candidates_of, wgmma
-from tests.kernels.precisions import SCALED, SINGLE_HALF, TENSOR
+from tests.kernels.precisions import READ_IN_PLACE, SINGLE_HALF, TENSOR
 
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != TARGET]
 
@@ -44,7 +44,7 @@ def test_either_operand_may_be_the_row_operand(precision: str) -> None:
         assert plan.k_major == (plan.storage != "planar" and rows.k_major)
     assert {choice.swapped for choice, _ in wgmma(candidates_of(precision))} == {False, True}
     storages = {plan.storage for _, plan in wgmma(candidates_of(precision))}
-    assert storages == ({"planar"} if precision in SCALED else {"fp32", "planar"})
+    assert storages == {"planar", *(["fp32"] if precision in READ_IN_PLACE else [])}
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -101,7 +101,7 @@ def test_a_conjugate_needs_the_other_operand_unpacked_or_is_packed(precision: st
     unpacked = {
         plan.storage for c, plan in wgmma(candidates_of(precision, turned, B)) if not c.swapped
     }
-    assert unpacked == ({"planar"} if precision in SCALED else {"fp32", "planar"})
+    assert unpacked == {"planar", *(["fp32"] if precision in READ_IN_PLACE else [])}
 
 
 @pytest.mark.parametrize("precision", TENSOR)
@@ -253,14 +253,3 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
         assert partials_capacity(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
             8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         )
-
-
-def test_a_short_k_at_bf16_is_read_in_place_unless_packing_is_clearly_faster() -> None:
-    """Large results, of which rounding in registers costs little (an H200)."""
-    odd = replace(B, copyable=False, odd_pitch=True)
-    row_operand = replace(A, copyable=False, odd_pitch=True)
-    sizes = GemmSizes(1, 4038, 12303, 43)
-    for name, storage in (("bf16", "fp32"), ("3xtf32", "planar")):
-        plan = choose(PRECISIONS[name], HOPPER, SM_COUNT, sizes, row_operand, odd).plan
-        assert plan is not None
-        assert plan.storage == storage

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import gemm, pack, pairs, to_pairs, tune
 from argand.gemm import tuned as tuning
-from argand.gemm.candidates import GemmChoice, candidates, unscaled_candidates
+from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.tune import Measured, main
 from argand.runtime import tuned_plans
 
@@ -92,7 +92,7 @@ def test_every_candidate_is_timed(cp: Any, precision: str) -> None:
     assert (a.batched, b.batched) == (True, False)
     card = gpu(cp.cuda.Device().id)
     posed = row, card.require_arch(), card.sm_count, sizes, a, b
-    every = [*candidates(*posed), *unscaled_candidates(*posed)]
+    every = [*candidates(*posed), *candidates_in_tf32(*posed)]
     found = tune((2, 70, 600), (600, 90), precision=precision)
     assert {plan for plan, _ in found} == set(every)
     assert len(found) == len(every)

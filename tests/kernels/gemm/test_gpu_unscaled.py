@@ -1,4 +1,4 @@
-"""Products at a scaled precision that are computed without scales (an sm_90 GPU)."""
+"""Products at 16 bits that kernels of tf32 compute (an sm_90 GPU)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, pack
-from argand.gemm.candidates import GemmChoice, OperandTraits, unscaled_candidates
+from argand.gemm.candidates import GemmChoice, OperandTraits, candidates_in_tf32
 from argand.gemm.sizes import GemmSizes
 from argand.runtime.plan import PlanError
 
@@ -22,7 +22,7 @@ from tests.kernels.gemm.product_cases import (
     stored,
 )
 from tests.kernels.gemm.wgmma_cases import overridden
-from tests.kernels.precisions import SCALED
+from tests.kernels.precisions import IN_TF32, SCALED
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
@@ -30,10 +30,10 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 SMALL = (70, 45, 333)
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", IN_TF32)
 @pytest.mark.parametrize("op_a", OPS)
 @pytest.mark.parametrize("op_b", OPS)
-def test_small_products_need_no_scales(
+def test_small_products_are_computed_in_tf32(
     cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
 ) -> None:
     """By the call's own choice, which its name says; the model rounds the same operands."""
@@ -44,15 +44,15 @@ def test_small_products_need_no_scales(
         with launched() as names:
             check(cp, a, b, c, alpha=0.5 - 2j, beta=1.5j, **how)
         (name,) = names
-        assert name.endswith(f", in {PRECISIONS[precision].counterpart.name} without scales")
+        assert ", in tf32" in name or ", in 3xtf32" in name
     for kernels in ("mma.sync", "wgmma"):
         with launched() as names:
             check(cp, a, b, kernels=kernels, **how)
-        assert not any("without scales" in name for name in names)
+        assert not any("tf32" in name for name in names)
 
 
-@pytest.mark.parametrize("precision", SCALED)
-def test_every_candidate_without_scales(cp: Any, rng: np.random.Generator, precision: str) -> None:
+@pytest.mark.parametrize("precision", IN_TF32)
+def test_every_candidate_in_tf32(cp: Any, rng: np.random.Generator, precision: str) -> None:
     from argand.device import gpu
 
     m, n, k = 150, 90, 1100
@@ -61,14 +61,14 @@ def test_every_candidate_without_scales(cp: Any, rng: np.random.Generator, preci
     beyond, infinite = nonfinite(rng)
     traits = OperandTraits(), OperandTraits(k_major=False, batched=False)
     card = gpu(cp.cuda.Device().id)
-    every = unscaled_candidates(
+    every = candidates_in_tf32(
         PRECISIONS[precision], card.require_arch(), card.sm_count, GemmSizes(2, m, n, k), *traits
     )
     assert {choice.family for choice in every} == {"wgmma", "mma.sync"}
     for choice in every:
         with overridden(choice), launched() as names:
             check(cp, a, b, precision=precision)
-        assert "without scales" in names[0]
+        assert "tf32" in names[0]
         with overridden(replace(choice, split_k_slices=1)):  # of a short k
             found = gemm(cp.asarray(beyond), cp.asarray(infinite), precision=precision)
         assert_contained(found.get())
@@ -99,7 +99,7 @@ def test_a_long_k_is_within_the_bound_of_the_scaled_precision(
 ) -> None:
     """tf32 adds half as many products in an instruction, which truncates as often again."""
     a, b = normal(rng, 40, 20_000), normal(rng, 20_000, 30)
-    for choice in (GemmChoice(unscaled=True), None):
+    for choice in (GemmChoice(in_tf32=True), None):
         if choice is None:
             found = gemm(cp.asarray(a), cp.asarray(b), precision=precision)
         else:
@@ -111,7 +111,7 @@ def test_a_long_k_is_within_the_bound_of_the_scaled_precision(
         assert accuracy.verified, accuracy.reason
 
 
-@pytest.mark.parametrize("precision", SCALED)
+@pytest.mark.parametrize("precision", IN_TF32)
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_packed_operands_keep_their_format(
     cp: Any, rng: np.random.Generator, precision: str, side: str
@@ -121,9 +121,9 @@ def test_packed_operands_keep_their_format(
     given = (pack(a, precision, side="a"), b) if side == "a" else (a, pack(b, precision, side="b"))
     with launched() as names:
         assert repeats_bit_for_bit(lambda: gemm(*given, precision=precision))
-    assert not any("without scales" in name for name in names)
+    assert not any("tf32" in name for name in names)
     with (
-        overridden(GemmChoice(unscaled=True)),
+        overridden(GemmChoice(in_tf32=True)),
         pytest.raises(PlanError, match=f"in the format of {precision}"),
     ):
         gemm(*given, precision=precision)

@@ -15,7 +15,7 @@ from argand.gemm.candidates import (
     GemmChoice,
     OperandTraits,
     candidates,
-    unscaled_candidates,
+    candidates_in_tf32,
 )
 from argand.gemm.sizes import GemmSizes
 from argand.runtime import tuned_plans
@@ -78,7 +78,7 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     row = PRECISIONS[precision]
     sizes = GemmSizes(1, 16, 16, 100_000)
     posed = row, HOPPER, 132, sizes, A, B
-    every = [*candidates(*posed), *unscaled_candidates(*posed)]
+    every = [*candidates(*posed), *candidates_in_tf32(*posed)]
     for choice in covered(
         every, lambda one: fields_of(one) | fields_of(one.plan or {}), strength=1
     ):

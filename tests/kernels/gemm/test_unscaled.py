@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from argand.gemm.candidates import (
     GemmChoice,
     OperandTraits,
     candidates,
-    unscaled_candidates,
+    candidates_in_tf32,
 )
-from argand.gemm.heuristics import SCALED_MARGIN, choose, estimate
+from argand.gemm.heuristics import choose, estimate
+from argand.gemm.in_tf32 import product_in_tf32, tf32_margin
 from argand.gemm.names import computed_name
 from argand.gemm.sizes import GemmSizes
 from argand.rounding import scale_exponents, split
@@ -23,7 +25,7 @@ from argand.runtime.plan import TARGET, PlanError
 
 from tests.covers import examples
 from tests.kernels.gemm.product_cases import normal
-from tests.kernels.precisions import TENSOR, UNSCALED
+from tests.kernels.precisions import IN_TF32, TENSOR, UNSCALED
 from workflow.accuracy import bounds
 from workflow.accuracy.probabilistic import accumulation_errors
 from workflow.accuracy.product_accuracy import assess_product
@@ -39,41 +41,37 @@ def drawn(rng: np.random.Generator, count: int) -> list[GemmSizes]:
     return [GemmSizes(1, *(int(size) for size in 2 ** rng.uniform(0, 13, 3))) for _ in range(count)]
 
 
-def fastest(row: Any, every: list[GemmChoice], sizes: GemmSizes) -> float:
-    return min(estimate(choice, row, SM_COUNT, sizes, A, B) for choice in every)
-
-
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", IN_TF32)
 def test_the_estimates_decide(precision: str) -> None:
     row = PRECISIONS[precision]
-    assert row.product_without_scales is not None
     seen = set()
     for sizes in [*drawn(np.random.default_rng(31), examples(100)), GemmSizes(1, 8192, 8192, 8192)]:
         found = choose(row, HOPPER, SM_COUNT, sizes, A, B)
-        own = fastest(row, candidates(row, HOPPER, SM_COUNT, sizes, A, B), sizes)
-        plain = row.product_without_scales
-        other = fastest(plain, candidates(plain, HOPPER, SM_COUNT, sizes, A, B), sizes)
-        assert not (found.unscaled and other >= SCALED_MARGIN * own)
-        assert found.unscaled or SCALED_MARGIN * own <= other
-        assert estimate(found, row, SM_COUNT, sizes, A, B) == (other if found.unscaled else own)
-        seen.add(found.unscaled)
+        cost = partial(estimate, precision=row, sm_count=SM_COUNT, sizes=sizes, a=A, b=B)
+        own = min(candidates(row, HOPPER, SM_COUNT, sizes, A, B), key=cost)
+        other = min(candidates_in_tf32(row, HOPPER, SM_COUNT, sizes, A, B), key=cost)
+        assert cost(found) == cost(other if found.in_tf32 else own)
+        packs = own.plan is not None and own.plan.storage == "planar"
+        margin = tf32_margin(row, sizes.k, packs=packs)
+        assert found.in_tf32 == (margin * cost(own) >= cost(other))
+        seen.add(found.in_tf32)
     assert seen == {False, True}
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", IN_TF32)
 def test_what_is_asked_for_stays(precision: str) -> None:
     """A family, packed operands, pairs, results of 16 bits, and cards without an estimate."""
     row, sizes = PRECISIONS[precision], GemmSizes(1, 100, 90, 80)
-    assert choose(row, HOPPER, SM_COUNT, sizes, A, B).unscaled
+    assert choose(row, HOPPER, SM_COUNT, sizes, A, B).in_tf32
     for family in ("wgmma", "mma.sync"):
-        assert not choose(row, HOPPER, SM_COUNT, sizes, A, B, family).unscaled  # type: ignore[arg-type]
+        assert not choose(row, HOPPER, SM_COUNT, sizes, A, B, family).in_tf32  # type: ignore[arg-type]
     for change in ({"packed": True}, {"packed": True, "copied": True}, {"half": True}):
         for a, b in ((replace(A, **change), B), (A, replace(B, **change))):
-            assert unscaled_candidates(row, HOPPER, SM_COUNT, sizes, a, b) == []
-    assert unscaled_candidates(row, HOPPER, SM_COUNT, replace(sizes, half_output=True), A, B) == []
+            assert candidates_in_tf32(row, HOPPER, SM_COUNT, sizes, a, b) == []
+    assert candidates_in_tf32(row, HOPPER, SM_COUNT, replace(sizes, half_output=True), A, B) == []
     for arch in ARCHITECTURES:
         if arch.target != TARGET:
-            assert unscaled_candidates(row, arch, SM_COUNT, sizes, A, B) == []
+            assert candidates_in_tf32(row, arch, SM_COUNT, sizes, A, B) == []
 
 
 def test_only_scaled_precisions_have_a_counterpart() -> None:
@@ -81,17 +79,28 @@ def test_only_scaled_precisions_have_a_counterpart() -> None:
         row = PRECISIONS[name]
         assert row.scaled or row.counterpart is None
         assert not (row.counterpart and row.counterpart.scaled)
-    with pytest.raises(PlanError, match="bf16 has no precision of as many bits without scales"):
-        GemmChoice(unscaled=True).computed_at(PRECISIONS["bf16"])
+    with pytest.raises(PlanError, match="no kernel of tf32 computes tf32"):
+        GemmChoice(in_tf32=True).computed_at(PRECISIONS["tf32"])
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", IN_TF32)
 def test_names_say_where_it_is_computed(precision: str) -> None:
     row = PRECISIONS[precision]
-    plain = GemmChoice(unscaled=True).computed_at(row)
-    assert GemmChoice(unscaled=True).name == "mma.sync, without scales"
+    plain = GemmChoice(in_tf32=True).computed_at(row)
+    assert GemmChoice(in_tf32=True).name == "mma.sync, in tf32"
     assert computed_name("mma.sync", row, row) == "mma.sync"
-    assert computed_name("mma.sync", row, plain) == f"mma.sync, in {plain.name} without scales"
+    scales = " without scales" if row.scaled else ""
+    assert computed_name("mma.sync", row, plain) == f"mma.sync, in {plain.name}{scales}"
+
+
+def test_bf16_in_tf32_has_its_bits() -> None:
+    row = PRECISIONS["bf16"]
+    plain = product_in_tf32(row)
+    assert plain is not None
+    x = np.random.default_rng(5).integers(0, 2**32, 4096, dtype=np.uint32).view(np.float32)
+    np.testing.assert_array_equal(split(x, plain), split(x, row))
+    assert plain.u == row.u
+    assert plain.operand.mma_k == PRECISIONS["tf32"].operand.mma_k
 
 
 @pytest.mark.parametrize("precision", UNSCALED)
@@ -123,11 +132,11 @@ def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) 
     assert (abs(whole - x.real) <= row.u * x.real).all()
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
-def test_bounds_without_scales_are_at_most_the_scaled_ones(precision: str) -> None:
+@pytest.mark.parametrize("precision", IN_TF32)
+def test_bounds_in_tf32_are_at_most_those_of_16_bits(precision: str) -> None:
     """A result within the ones is within the others, at every k, on a GPU."""
     row = PRECISIONS[precision]
-    plain = row.product_without_scales
+    plain = product_in_tf32(row)
     assert plain is not None
     for k in (1, 7, 300, 20_000):
         for scalars in ({}, {"alpha": 2 - 1j, "beta": 0.5}):
@@ -160,7 +169,7 @@ def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
     """The CPU's model of the precision without scales, assessed as a GPU's of the scaled one."""
     row = PRECISIONS[precision]
     a, b = operands(np.random.default_rng(7), what)
-    result = gemm(a, b, precision=row.product_without_scales)
+    result = gemm(a, b, precision=product_in_tf32(row))
     found = assess_product(product_reference(a, b), result, row, backend="cuda")
     assert found.verified, found.reason
     assert found.lines_out_of_range == (70 if what == "all of them" else 40)
@@ -189,7 +198,7 @@ def test_ties_that_go_away_from_zero_are_verified_and_hide_no_wrong_element() ->
             for shape in ((40, k), (k, 70))
         )
         reference = product_reference(a, b)
-        result = gemm(a, b, precision=row.product_without_scales)
+        result = gemm(a, b, precision=product_in_tf32(row))
         assert assess_product(reference, result, row, backend="cuda").verified
         assert not assess_product(reference, result, row, backend="cpu").verified
         result[7, 11] *= 1.01

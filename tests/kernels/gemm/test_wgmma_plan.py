@@ -73,7 +73,6 @@ def test_tiles_that_fit_are_legal() -> None:
         ("tf32", LARGE, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("3xfp16", SPLIT, {"storage": "half"}, "pairs of 16 bits are operands of one term"),
         ("fp16", LARGE, {}, "are packed beforehand"),
-        ("3xfp16", SPLIT, {}, "are packed beforehand"),
         ("3xtf32", SPLIT, {"block_n": 24, "depth": 16}, "accumulators of split operands spill by"),
         ("3xtf32", SPLIT, {"depth": 32}, "a stage deeper than a swizzle of 128 bytes is of split"),
         ("tf32", LARGE, {"depth": 64}, "a stage deeper than a swizzle of 128 bytes is of split"),

@@ -10,17 +10,22 @@ __device__ __forceinline__ uint32 shared_address(const void* pointer) {
 // Copies `valid` (0..Bytes) bytes and fills the rest with zeros. With valid = 0 the source is not
 // read. Copies of 16 bytes bypass L1; copies of 8 bytes cannot.
 template <int Bytes>
-__device__ __forceinline__ void cp_async(void* target, const void* source, int valid) {
+__device__ __forceinline__ void cp_async(uint32 target, const void* source, int valid) {
     static_assert(Bytes == 8 || Bytes == 16, "one or two complex64");
     if constexpr (Bytes == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(target)),
-                     "l"(source), "r"(valid)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
+                     "r"(valid)
                      : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(target)),
-                     "l"(source), "r"(valid)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(target), "l"(source),
+                     "r"(valid)
                      : "memory");
     }
+}
+
+template <int Bytes>
+__device__ __forceinline__ void cp_async(void* target, const void* source, int valid) {
+    cp_async<Bytes>(shared_address(target), source, valid);
 }
 
 __device__ __forceinline__ void cp_async_commit() {

@@ -4,7 +4,8 @@
 #pragma once
 #include "operand_format.cuh"
 
-enum class Rounding { toward_zero, nearest_even, half_ulp_truncate };
+// `to_bf16` rounds to bf16, ties to even, whose numbers tf32 holds.
+enum class Rounding { toward_zero, nearest_even, half_ulp_truncate, to_bf16 };
 
 constexpr int kTf32DroppedBits = 13;
 constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
@@ -30,6 +31,7 @@ __device__ __forceinline__ uint32 add_tf32_increment_to_number(float x) {
 // large that it becomes infinite.
 template <Rounding rounding, bool Finite = false>
 __device__ __forceinline__ float add_tf32_rounding_increment(float x) {
+    if constexpr (rounding == Rounding::to_bf16) return OperandFormat<Operand::bf16>::round(x);
     const uint32 bits = add_tf32_increment_to_number<rounding>(x);
     if constexpr (Finite) return __uint_as_float(bits);
     return is_nan(x) ? not_a_number() : __uint_as_float(bits);
@@ -44,9 +46,18 @@ __device__ __forceinline__ void add_tf32_rounding_increments(const float (&re)[2
                                                              uint32 (&im_bits)[2]) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
+        if constexpr (rounding == Rounding::to_bf16) {
+            const float parts[2] = {re[i], im[i]};
+            float rounded[2];
+            OperandFormat<Operand::bf16>::unpack(OperandFormat<Operand::bf16>::pack(parts), rounded);
+            re_bits[i] = __float_as_uint(rounded[0]);
+            im_bits[i] = __float_as_uint(rounded[1]);
+            continue;
+        }
         re_bits[i] = add_tf32_increment_to_number<rounding>(re[i]);
         im_bits[i] = add_tf32_increment_to_number<rounding>(im[i]);
     }
+    if constexpr (rounding == Rounding::to_bf16) return;  // NaN stays NaN
     asm("{\n.reg .pred p;\n"
         "setp.nan.f32 p, %1, %2;\n"
         "setp.nan.or.f32 p, %3, %4, p;\n"
@@ -94,14 +105,16 @@ __device__ __forceinline__ void split_to_tf32(float x, uint32* terms, int stride
 // Whether a number is split as `split_moderate_to_tf32` does. One term by integers takes no longer.
 constexpr bool splits_by_products(Operand operand, int terms, Rounding first, Rounding second) {
     return operand == Operand::tf32 && terms == 2 && first == Rounding::nearest_even &&
-           second == Rounding::nearest_even;
+           (second == Rounding::nearest_even || second == Rounding::toward_zero);
 }
 
 // Two terms of one number in tf32, not finite where the first of them is not.
+template <Rounding second>
 __device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms) {
-    const float big = round_moderate_to_tf32(x);
+    const float big = round_moderate_to_tf32(x), rest = x - big;
     terms[0] = __float_as_uint(big);
-    terms[1] = __float_as_uint(round_moderate_to_tf32(x - big));
+    terms[1] = __float_as_uint(second == Rounding::nearest_even ? round_moderate_to_tf32(rest)
+                                                                : rest);
 }
 
 // Two terms in tf32 of a number that is finite, such as a weight within [-1, 1]: without the checks

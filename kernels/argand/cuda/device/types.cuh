@@ -8,6 +8,12 @@ using uint64 = unsigned long long;
 
 constexpr int kWarp = 32;
 
+// Hides a value from the optimiser, which keeps it in a register then and does not compute it again.
+__device__ __forceinline__ uint32 opaque(uint32 x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 __device__ __forceinline__ float not_a_number() { return __uint_as_float(0x7fc00000u); }
 
 __device__ __forceinline__ bool is_nan(float x) { return x != x; }

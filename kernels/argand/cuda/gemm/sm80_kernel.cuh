@@ -94,11 +94,11 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     using BCopies = TileCopies<plan, plan.block_n, plan.b_k_major>;
     auto first_a_copies = [&] {
         return ACopies(a + first_k * args.a_stride_k, args.a_stride_m, args.a_stride_k,
-                       args.m - tile.m0);
+                       args.m - tile.m0, stages);
     };
     auto first_b_copies = [&] {
         return BCopies(b + first_k * args.b_stride_k, args.b_stride_n, args.b_stride_k,
-                       args.n - tile.n0);
+                       args.n - tile.n0, stages + plan.a_tile_elements());
     };
     ACopies a_copies = first_a_copies();
     BCopies b_copies = first_b_copies();
@@ -106,9 +106,9 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         if (k_tile < num_k_tiles) {
             const int64 k = first_k + int64(k_tile) * plan.block_k;
             const int k_left = static_cast<int>(min(args.k - k, int64(plan.block_k)));
-            float2* to = stages + stage * kStageElements;
-            a_copies.fill(to, k_left);
-            b_copies.fill(to + plan.a_tile_elements(), k_left);
+            const uint32 offset = stage * kStageElements * sizeof(float2);
+            a_copies.fill(offset, k_left);
+            b_copies.fill(offset, k_left);
         }
         cp_async_commit();
     };
@@ -119,6 +119,14 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const int a_row = warp / plan.warps_n * plan.warp_m() + lane / 4;
     const int b_column = warp % plan.warps_n * plan.warp_n() + lane / 4;
     const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
+    // What this lane multiplies first of the first stage. Opaque: else each pass computes it anew.
+    const int group_k = k_group * (plan.block_k / plan.warps_k);
+    const uint32 lane_a = opaque(
+        shared_address(stages) +
+        element_bytes<plan.a_k_major, plan.a_pitch()>(a_row, group_k + lane % 4));
+    const uint32 lane_b = opaque(
+        shared_address(stages + plan.a_tile_elements()) +
+        element_bytes<plan.b_k_major, plan.b_pitch()>(b_column, group_k + lane % 4));
     // In small products one copy of the code is read faster than several.
     constexpr int kUnroll = plan.warps_k > 1 ? 1 : plan.stages;
 #pragma unroll kUnroll
@@ -182,16 +190,16 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             __syncthreads();
             load(k_tile + plan.stages - 1, filled);
             filled = read;
-            const float2* stage = stages + read * kStageElements;
+            const uint32 stage = read * kStageElements * sizeof(float2);
+            const float2* a_tile = stages + read * kStageElements;
             read = read + 1 == plan.stages ? 0 : read + 1;
-            const float2* b_stage = stage + plan.a_tile_elements();
             const int64 k_left = args.k - int64(first_k_tile + k_tile) * plan.block_k;
             if constexpr (plan.fma) {
-                fma_k_tile<plan>(mma_accumulators, stage, b_stage, FmaLane<plan>(), k_left);
+                fma_k_tile<plan>(mma_accumulators, a_tile, a_tile + plan.a_tile_elements(),
+                                 FmaLane<plan>(), k_left);
             } else {
-                multiply_k_tile<plan, moderate>(mma_accumulators, stage, b_stage, a_row, b_column,
-                                                k_group * (plan.block_k / plan.warps_k), k_left,
-                                                a_scale, b_scale, b_sign);
+                multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage,
+                                                group_k, k_left, a_scale, b_scale, b_sign);
             }
             if constexpr (kPromotes) {
                 constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;

@@ -115,22 +115,20 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
     }
 }
 
-// Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_row` and `b_column`
-// are the first of this lane, `k_left` is the k from this stage on.
+// Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are the
+// addresses of its first elements, `k_left` is the k from this stage on.
 template <GemmPlan plan, bool moderate>
-__device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators,
-                                                const float2* a_tile, const float2* b_tile,
-                                                int a_row, int b_column, int k0, int64 k_left,
+__device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators, uint32 a_lane,
+                                                uint32 b_lane, int k0, int64 k_left,
                                                 const float (&a_scale)[plan.warp_m() / 8],
                                                 const float (&b_scale)[plan.warp_n() / 8],
                                                 float b_sign) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     if (plan.warps_k > 1 && k0 >= k_left) return;
-    const int k_lane = k0 + threadIdx.x % 4;
     // A longer unroll hoists more loads than there are registers for, but in small warps.
     // What is computed again is seldom.
     constexpr bool kAgain = plan.splits_by_products() && !moderate;
-    constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain ? 1 : plan.small_warps() ? 4 : 2;
+    constexpr int kUnroll = kMmaK<plan.operand> >= 16 || kAgain ? 1 : 4;
 #pragma unroll kUnroll
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         // A tiny k ends within the k of one group of warps; what follows is zeros.
@@ -139,12 +137,12 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {
             a[i] = load_fragment<plan, moderate, plan.a_k_major, plan.a_pitch()>(
-                a_tile, a_row + 8 * i, k + k_lane, a_scale[i], 1.0f);
+                a_lane, 8 * i, k, a_scale[i], 1.0f);
         }
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
             const Fragment<plan> b = load_fragment<plan, moderate, plan.b_k_major, plan.b_pitch()>(
-                b_tile, b_column + 8 * j, k + k_lane, b_scale[j],
+                b_lane, 8 * j, k, b_scale[j],
                 plan.parts_apart() ? 1.0f : b_sign);
 #pragma unroll
             for (int i = 0; i < kRows; ++i) {

@@ -33,6 +33,7 @@ class TileCopies {
     int64 tile_stride;
     Stride<plan> line_stride;
     int rows_left;  // of the tile, inside the matrix
+    uint32 to;      // where that goes in the first stage
 
     __device__ __forceinline__ static int contiguous() {
         return static_cast<int>(threadIdx.x) % kVectors * plan.vector;
@@ -40,31 +41,33 @@ class TileCopies {
     __device__ __forceinline__ static int line() { return static_cast<int>(threadIdx.x) / kVectors; }
 
    public:
-    // `source` is the first element of the first tile, of whose rows `rows_left` are inside.
+    // `source` is the first element of the first tile, of whose rows `rows_left` are inside, and
+    // `tile` the first one's place.
     __device__ __forceinline__ TileCopies(const float2* source, int64 row_stride, int64 k_stride,
-                                          int64 rows_left)
+                                          int64 rows_left, const float2* tile)
         : tile_stride(plan.block_k * k_stride),
           line_stride(static_cast<Stride<plan>>(KMajor ? row_stride : k_stride)),
-          rows_left(static_cast<int>(min(rows_left, int64(Rows)))) {
+          rows_left(static_cast<int>(min(rows_left, int64(Rows)))),
+          to(opaque(shared_address(tile + line() * (kContiguous + kRowPadding) + contiguous()))) {
         const auto step = static_cast<Stride<plan>>(KMajor ? k_stride : row_stride);
         from = source + int64(contiguous()) * step + int64(line()) * line_stride;
     }
 
-    // Fills the next tile, of whose k `k_left` is inside. Copies of two elements lie inside the
-    // matrix or outside. Those outside read nothing, wherever their address is.
-    __device__ __forceinline__ void fill(float2* tile, int k_left) {
+    // Fills the next tile, `stage` bytes behind the first one's place, of whose k `k_left` is inside.
+    // Copies of two elements lie inside the matrix or outside. Those outside read nothing, wherever
+    // their address is.
+    __device__ __forceinline__ void fill(uint32 stage, int k_left) {
         const float2* source = from;
         from += tile_stride;
         const int k_needed = static_cast<int>(needed_k<plan>(k_left));
         if (plan.warps_k > 1 && contiguous() >= (KMajor ? k_needed : rows_left)) return;
         const bool inside = contiguous() < (KMajor ? k_left : rows_left);
         const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
-        float2* to = tile + line() * (kContiguous + kRowPadding) + contiguous();
 #pragma unroll
         for (int i = 0; i < kLines; i += kStep) {
             if (plan.warps_k > 1 && line() + i >= (KMajor ? rows_left : k_needed)) break;
             constexpr int kBytes = 8 * plan.vector;
-            cp_async<kBytes>(to + i * (kContiguous + kRowPadding),
+            cp_async<kBytes>(to + stage + i * (kContiguous + kRowPadding) * uint32(sizeof(float2)),
                              source + int64(i) * line_stride, i < lines_left ? kBytes : 0);
         }
     }
@@ -87,7 +90,7 @@ __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.opera
     for (int j = 0; j < 2; ++j) {
         uint32 terms[plan.terms];
         if constexpr (moderate) {
-            split_moderate_to_tf32(x[j], terms);
+            split_moderate_to_tf32<plan.roundings[1]>(x[j], terms);
         } else {
             split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x + kNumbers * j,
                                                                                    terms);
@@ -97,17 +100,30 @@ __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.opera
     }
 }
 
-// Loads the numbers of a lane in a row at k, k + 4, ... and converts them to a fragment. `sign` of
+// The bytes of an element of a tile behind its first.
+template <bool KMajor, int Pitch>
+__device__ __forceinline__ uint32 element_bytes(int row, int k) {
+    return sizeof(float2) * (KMajor ? row * Pitch + k : k * Pitch + row);
+}
+
+// Unlike the loads of device/shared.cuh it does not clobber memory, so that the compiler moves it
+// across others; barriers keep its order.
+__device__ __forceinline__ float2 load_element(uint32 address) {
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address));
+    return x;
+}
+
+// Loads the numbers of a lane, `row` and `k` behind its first, at k, k + 4, ... and converts them to a fragment. `sign` of
 // -1 conjugates.
 template <GemmPlan plan, bool moderate, bool KMajor, int Pitch>
-__device__ __forceinline__ Fragment<plan> load_fragment(const float2* tile, int row, int k,
-                                                        float scale, float sign) {
+__device__ __forceinline__ Fragment<plan> load_fragment(uint32 lane, int row, int k, float scale,
+                                                        float sign) {
     constexpr int kCount = kMmaK<plan.operand> / 4;
     float re[kCount], im[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
-        const int at = KMajor ? row * Pitch + k + 4 * j : (k + 4 * j) * Pitch + row;
-        const float2 x = tile[at];
+        const float2 x = load_element(lane + element_bytes<KMajor, Pitch>(row, k + 4 * j));
         re[j] = plan.scaled ? x.x * scale : x.x;
         im[j] = x.y * (plan.scaled ? scale * sign : sign);
     }

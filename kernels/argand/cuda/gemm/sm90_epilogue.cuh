@@ -100,9 +100,11 @@ __device__ __forceinline__ void store_mirrored(const WgmmaArguments& args, const
 // Descales a result by the factors of its row and of its column.
 template <WgmmaPlan plan>
 __device__ __forceinline__ float2 descale(float2 x, float2 row, float2 column) {
-    if constexpr (plan.scaled) {
+    if constexpr (plan.descales_rows()) {
         const float first = row.x * column.x, second = row.y * column.y;
         return {x.x * first * second, x.y * first * second};
+    } else if constexpr (plan.scaled) {
+        return {x.x * column.x * column.y, x.y * column.x * column.y};
     } else {
         return x;
     }

@@ -32,7 +32,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     for (int h = 0; h < 2; ++h) {
         const int row = row0 + fragment_row<plan>(lane, h);
         inside[h] = row < args.m;
-        if constexpr (plan.scaled) {
+        if constexpr (plan.descales_rows()) {
             const int64 first = args.x_batched ? int64(tile.batch) * args.m : 0;
             x_descale[h] = __ldg(args.x_descale + first + min(row, args.m - 1));
         }
@@ -106,19 +106,21 @@ __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& a
                                                          const WgmmaTile& tile, int row0, int lane,
                                                          const float (&re)[plan.block_n / 2],
                                                          const float (&im)[plan.block_n / 2]) {
-    static_assert(!plan.scaled, "adjacent rows are of an interleaved X, which is not scaled");
+    static_assert(!plan.descales_rows(), "rows of an interleaved X are not scaled beforehand");
     using Out = Output<plan>;
     using Value = typename Out::Value;
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const int t = lane % 4, own = lane / 4 * 2, rows = min(16, args.m - row0);
+    const ColumnDescales<plan> descales(args, tile, lane);
     Value* column_start = Out::at(args.out, product * args.out_stride_batch + row0 + own +
                                                 (tile.n0 + 2 * t) * args.out_stride_n);
 #pragma unroll
     for (int i = 0; i < plan.block_n / 4; ++i) {
         const int j = i / 2, e = i % 2, column = tile.n0 + 8 * j + 2 * t + e;
         const int at = 4 * j + e;
-        Value first = Out::value_of({re[at], im[at]}),
-              second = Out::value_of({re[at + 2], im[at + 2]});
+        const float2 factors = descales.at(8 * j, 2 * t + e);
+        Value first = Out::value_of(descale<plan>({re[at], im[at]}, {}, factors)),
+              second = Out::value_of(descale<plan>({re[at + 2], im[at + 2]}, {}, factors));
         const Value after = Out::from_lane(first, (lane + 4) % kWarp);
         Value* to = column_start + (8 * j + e) * args.out_stride_n;
         const bool inside = column < args.n;
@@ -150,8 +152,8 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
     const bool first_row = rows[0] < args.m;  // the second row is never above the first
     if (!plan.scaled && !first_row) return;   // with scales, every lane takes part in shuffles
     const ColumnDescales<plan> descales(args, tile, lane);
-    float2 x_descale[2];
-    if constexpr (plan.scaled) {
+    float2 x_descale[2] = {};
+    if constexpr (plan.descales_rows()) {
         const float2* x_descales =
             args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
 #pragma unroll

@@ -29,8 +29,8 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
     const int rows[2] = {fragment_row<plan>(lane, 0), fragment_row<plan>(lane, 1)};
     const int64 c_row0 = int64(tile.batch) * args.c_stride_batch + row0 * args.c_stride_m;
     const ColumnDescales<plan> descales(args, tile, lane);
-    float2 x_descale[2];
-    if constexpr (plan.scaled) {
+    float2 x_descale[2] = {};
+    if constexpr (plan.descales_rows()) {
         const float2* x_descales =
             args.x_descale + (args.x_batched ? int64(tile.batch) * args.m : 0);
 #pragma unroll

@@ -13,6 +13,7 @@
 // the same order. The 16-bit formats keep the order of the instruction: k = 2 t, 2 t + 1, 2 t + 8
 // and 2 t + 9 for slots 0 to 3 of thread t.
 #pragma once
+#include "device/scaling.cuh"
 #include "sm90_odd_pitch.cuh"
 
 // A fragment of one MMA: by term, complex part, and the four registers that the instruction reads.
@@ -157,8 +158,8 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                 re[0] = __byte_perm(first, second, 0x5410);
                 im[0] = __byte_perm(first, second, 0x7632);
             } else if constexpr (moderate) {
-                split_moderate_to_tf32(raw.x[half][j].x, re);
-                split_moderate_to_tf32(raw.x[half][j].y, im);
+                split_moderate_to_tf32<plan.roundings[1]>(raw.x[half][j].x, re);
+                split_moderate_to_tf32<plan.roundings[1]>(raw.x[half][j].y, im);
             } else {
                 constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
                 float x[kNumbers], y[kNumbers];
@@ -167,8 +168,12 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                     x[i] = raw.x[half][kNumbers * j + i].x;
                     y[i] = raw.x[half][kNumbers * j + i].y;
                 }
-                split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(x, re);
-                split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1]>(y, im);
+                // A row that is scaled here is in each result, which are not finite if it is not.
+                constexpr bool kFinite = plan.scales_stages();
+                split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1], kFinite>(x,
+                                                                                              re);
+                split<plan.operand, plan.terms, plan.roundings[0], plan.roundings[1], kFinite>(y,
+                                                                                              im);
             }
 #pragma unroll
             for (int term = 0; term < plan.terms; ++term) {
@@ -176,6 +181,18 @@ __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                 fragment.im[term][half + 2 * j] = im[term];
             }
         }
+}
+
+template <WgmmaPlan plan>
+__device__ __forceinline__ XElements<plan> load_elements(const XTileReader<plan>& reader,
+                                                         uint32 tile, int k) {
+    XElements<plan> raw;
+    if constexpr (plan.odd_pitch) {
+        load_by_parity<plan>(reader.at, tile, k, raw.x);
+    } else {
+        raw.load(reader, tile, k);
+    }
+    return raw;
 }
 
 // Loads the fragment of the MMA that begins at k, within the stage. `moderate` takes its numbers for
@@ -195,13 +212,7 @@ __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, u
             ldmatrix_x4(fragment.im[term], at + plan.x_plane_bytes());
         }
     } else {
-        XElements<plan> raw;
-        if constexpr (plan.odd_pitch) {
-            load_by_parity<plan>(reader.at, tile, k, raw.x);
-        } else {
-            raw.load(reader, tile, k);
-        }
-        convert_fragment<plan, moderate>(raw, fragment);
+        convert_fragment<plan, moderate>(load_elements<plan>(reader, tile, k), fragment);
     }
 }
 
@@ -235,4 +246,37 @@ __device__ __forceinline__ void load_fragments(const XTileReader<plan>& reader, 
                 load_fragment<plan>(reader, tile, k + i * plan.mma_k(), fragments[i]);
         }
     }
+}
+
+// The same of rows that are scaled in each stage: `descale` are the factors of the lane's two rows
+// that undo it. Four lanes hold a row.
+template <WgmmaPlan plan, int Count>
+__device__ __forceinline__ void load_scaled_fragments(const XTileReader<plan>& reader, uint32 tile,
+                                                      XFragment<plan> (&fragments)[Count],
+                                                      float (&descale)[2]) {
+    XElements<plan> raw[Count];
+    float absmax[2] = {};
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        raw[i] = load_elements<plan>(reader, tile, i * plan.mma_k());
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+#pragma unroll
+            for (const float2& x : raw[i].x[half])
+                absmax[half] = fmaxf(absmax[half], fmaxf(fabsf(x.x), fabsf(x.y)));
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 1));
+        absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 2));
+        const int exponent = scale_exponent<plan.operand>(__float_as_uint(absmax[half]));
+        const float scale = power_of_two(exponent);
+        descale[half] = power_of_two(-exponent);
+#pragma unroll
+        for (int i = 0; i < Count; ++i)
+#pragma unroll
+            for (float2& x : raw[i].x[half]) x = {x.x * scale, x.y * scale};
+    }
+#pragma unroll
+    for (int i = 0; i < Count; ++i) convert_fragment<plan>(raw[i], fragments[i]);
 }

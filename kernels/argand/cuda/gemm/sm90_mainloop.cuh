@@ -37,14 +37,6 @@ using YDescriptors = PlaneDescriptors<plan, plan.y_plane_bytes()>;
 template <WgmmaPlan plan>
 using XDescriptors = PlaneDescriptors<plan, plan.x_plane_bytes()>;
 
-// Promotion: adds tensor-core sums into fp32 registers.
-template <int Count>
-__device__ __forceinline__ void promote(float (&accumulator)[Count],
-                                        const float (&mma_accumulator)[Count]) {
-#pragma unroll
-    for (int i = 0; i < Count; ++i) accumulator[i] += mma_accumulator[i];
-}
-
 template <int Count>
 __device__ __forceinline__ void clear(float (&x)[Count]) {
 #pragma unroll

@@ -54,7 +54,8 @@ struct WgmmaPlan {
     int product_y[3];  // the term of Y
     Storage storage;
     bool x_k_major;     // an interleaved X is k-major, else m-major
-    bool scaled;        // rows of X and Y were scaled by powers of two; the epilogue descales
+    bool scaled;        // rows of X and Y were scaled by powers of two; the epilogue descales. Rows
+                        // of an interleaved X are scaled in each stage, and promotion descales
     bool half_output;   // Z is stored as pairs in the 16-bit operand format, else as complex64
     bool tma_epilogue;  // Z is stored through shared memory by TMA
     bool out_m_major;   // then: Z is m-major, else n-major
@@ -111,6 +112,8 @@ struct WgmmaPlan {
                : storage == Storage::fp32 ? 8
                                           : 2 * mma_k_bytes() / mma_k();
     }
+    constexpr bool scales_stages() const { return scaled && storage == Storage::fp32; }
+    constexpr bool descales_rows() const { return scaled && !scales_stages(); }
     // Complex numbers of an interleaved X in one swizzled row.
     constexpr int x_swizzle_elements() const { return kSwizzleBytes / x_element_bytes(); }
     // Whether a tile of X holds its odd rows, then its even ones; of an m-major X that is its k.

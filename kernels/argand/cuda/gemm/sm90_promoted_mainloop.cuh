@@ -12,6 +12,20 @@ template <WgmmaPlan plan>
 struct PromotedMainloop {
     static constexpr int kMmas = plan.mmas_per_stage();
     float re[plan.block_n / 2], im[plan.block_n / 2];
+    float descale[2];  // of the lane's two rows, where stages are scaled
+
+    // Promotion: adds tensor-core sums into fp32 registers.
+    __device__ __forceinline__ void promote(float (&accumulator)[plan.block_n / 2],
+                                            const float (&mma_accumulator)[plan.block_n / 2]) {
+#pragma unroll
+        for (int i = 0; i < plan.block_n / 2; ++i) {
+            if constexpr (plan.scales_stages()) {
+                accumulator[i] = fmaf(mma_accumulator[i], descale[i / 2 % 2], accumulator[i]);
+            } else {
+                accumulator[i] += mma_accumulator[i];
+            }
+        }
+    }
 
     __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 work_slot,
                                         Ring<plan>& ring, const XTileReader<plan>& reader,
@@ -71,7 +85,11 @@ struct PromotedMainloop {
         const XDescriptors<plan> x_descriptors(
             plan.register_terms() < plan.terms ? __shfl_sync(~0u, x_own, 0) : x_own);
         XFragment<plan> x[mmas];
-        load_fragments<plan>(reader, x_tile, 0, x);
+        if constexpr (plan.scales_stages()) {
+            load_scaled_fragments<plan>(reader, x_tile, x, descale);
+        } else {
+            load_fragments<plan>(reader, x_tile, 0, x);
+        }
         multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup);
         promote(re, mma_accumulator);
         spill();

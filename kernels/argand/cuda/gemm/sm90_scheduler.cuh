@@ -27,13 +27,6 @@ struct WgmmaWork {
     int first_peer, end_peer;  // blocks whose partial tiles are reduced
 };
 
-// x, hidden from the optimiser. What is derived from it is computed again after the mainloop and
-// not kept in registers, of which the accumulators leave none.
-__device__ __forceinline__ uint32 opaque(uint32 x) {
-    asm volatile("" : "+r"(x));
-    return x;
-}
-
 // threadIdx.x and blockIdx.x, read again at each call for the same reason.
 __device__ __forceinline__ int thread_index() {
     int thread;
