@@ -12,7 +12,7 @@ import numpy as np
 from argand import Device, Precision, plan_circuit
 from argand.gates.canonical import gate_form
 from argand.gates.circuits import prepared_gates
-from argand.gates.measure import measured_costs
+from argand.gates.costs import gate_costs
 from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequences import Group
 
@@ -210,7 +210,7 @@ class Statevector(Workload):
         else:
             forms = tuple(gate_form(qubits, gate.matrix, gate.targets) for gate in gates)
             groups = (Group(1),) * len(forms)
-            costs = measured_costs(precision, device, qubits)
+            costs = gate_costs(precision, device, qubits)
             item = operands.complex_bytes(precision)
             predicted = sum(costs.of_form(qubits, form, item) for form in forms)
         if device.backend == "cpu":
