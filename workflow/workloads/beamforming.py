@@ -12,8 +12,6 @@ from argand.beam_power.problem import DETECTIONS
 from argand.gemm.problem import gemm_problem
 from pydantic import Field, model_validator
 
-from workflow.accuracy import Accuracy
-from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.arrays import antennas
 from workflow.arrays.plane_waves import Wave, received, steering_weights
@@ -27,7 +25,8 @@ from workflow.storage import operands
 from workflow.storage.drawn import Drawn
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import NOTHING, Case, Workload, log_uniform, register
+from workflow.workloads.base import NOTHING, Case, log_uniform, register
+from workflow.workloads.matrix_product import MatrixProduct
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +110,7 @@ class BeamformingCase(DetectedCase):
 
 
 @register
-class Beamforming(Workload):
+class Beamforming(MatrixProduct):
     """Station or array beams as one batched product."""
 
     kind: ClassVar[str] = "beamforming"
@@ -259,17 +258,6 @@ class Beamforming(Workload):
     def reference(self, staged: Staged) -> ProductReference:
         """SciPy's zgemm, sampled where it is large."""
         return product_reference(*(staged.operands[name] for name in NAMES), seed=self.seed)
-
-    def assess(
-        self,
-        staged: Staged,
-        reference: ProductReference,
-        result: Array,
-        precision: Precision,
-        device: str,
-    ) -> Accuracy:
-        """See `assess_product`."""
-        return assess_product(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """The beams' voltages, with frequency, direction and time."""

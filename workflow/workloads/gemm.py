@@ -13,8 +13,6 @@ from argand.gemm.operands import Op
 from argand.gemm.problem import gemm_problem
 from pydantic import BeforeValidator, Field, model_validator
 
-from workflow.accuracy import Accuracy
-from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
@@ -26,7 +24,8 @@ from workflow.storage.drawn import Box, Drawn
 from workflow.storage.noise import Init, draw
 from workflow.storage.operands import Operand
 from workflow.workloads import matrix_product
-from workflow.workloads.base import NOTHING, Workload, log_uniform, register
+from workflow.workloads.base import NOTHING, log_uniform, register
+from workflow.workloads.matrix_product import MatrixProduct
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +89,7 @@ AXES = frozenset(("batch", "m", "n"))
 
 
 @register
-class Gemm(Workload):
+class Gemm(MatrixProduct):
     """One product, or a batch of them."""
 
     kind: ClassVar[str] = "gemm"
@@ -209,17 +208,6 @@ class Gemm(Workload):
         return product_reference(
             given["a"], given["b"], given.get("c"), **self.scalars, seed=self.seed
         )
-
-    def assess(
-        self,
-        staged: Staged,
-        reference: ProductReference,
-        result: Array,
-        precision: Precision,
-        device: str,
-    ) -> Accuracy:
-        """See `assess_product`."""
-        return assess_product(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
         """C with what stands along its rows and columns, or their numbers."""

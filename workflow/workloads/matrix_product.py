@@ -12,14 +12,33 @@ from argand import Device, GemmProblem, Precision, gemm
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.problem import gemm_problem
 
+from workflow.accuracy import Accuracy
+from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.references import ProductReference
 from workflow.config.case import Case
 from workflow.config.product_case import ProductCase
-from workflow.data import Implementation, Shape
+from workflow.data import Implementation, Shape, Staged
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
+from workflow.workloads.base import Workload
 from workflow.workloads.baselines import implementations
 
 Array = npt.NDArray[Any]
+
+
+class MatrixProduct(Workload):
+    """A workload whose result is one matrix product."""
+
+    def assess(
+        self,
+        staged: Staged,
+        reference: ProductReference,
+        result: Array,
+        precision: Precision,
+        device: str,
+    ) -> Accuracy:
+        """See `assess_product`."""
+        return assess_product(reference, result, precision, backend=device)
 
 
 def check_shapes(shapes: Mapping[str, tuple[int, ...]], **scalars: Any) -> None:
