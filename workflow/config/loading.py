@@ -66,10 +66,11 @@ def _is_wrong(name: Any, study: Study) -> bool:
 
 
 def _complete(case: Case, settings: Settings) -> Case:
-    """The case with the study's precisions and baselines where it has none of its own."""
-    inherited = ("precisions", "baselines")
-    missing = [key for key in inherited if getattr(case, key) is None]
-    return case.model_copy(update={key: getattr(settings, key) for key in missing})
+    """The case with the study's precisions, those of its kind, and baselines where it has none."""
+    precisions = tuple(name for name in settings.precisions if name in case.precision_names)
+    inherited = {"precisions": precisions, "baselines": settings.baselines}
+    missing = {key: value for key, value in inherited.items() if getattr(case, key) is None}
+    return case.model_copy(update=missing)
 
 
 def _parsed(

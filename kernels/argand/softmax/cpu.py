@@ -9,7 +9,7 @@ import numpy as np
 from argand.precision import BF16, FP32, FP64
 from argand.rounding import Array, round_operand
 from argand.runtime.threads import on_all_cores
-from argand.softmax.formats import COMPLEX_KINDS, bf16_bits, bf16_values
+from argand.softmax.formats import COMPLEX_KINDS, Operation, bf16_bits, bf16_values
 
 if TYPE_CHECKING:
     from argand.softmax.problem import SoftmaxProblem
@@ -91,7 +91,6 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
         slice(start, start + _TILE_COLUMNS) for start in range(0, problem.columns, _TILE_COLUMNS)
     ]
     scale = out.dtype.type(problem.scale)
-    log = problem.operation == "log_softmax"
     running_max = np.full((len(x), 1), -np.inf, out.dtype)
     running_sum = np.zeros((len(x), 1), out.dtype)
     largest = running_max
@@ -107,18 +106,7 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
             if problem.operation == "softmax":
                 # No shift: nothing overflows, and terms that underflow would do so anyway.
                 shift[(scale * tile_max >= 0) & (scale * tile_max <= _UNSHIFTED)] = 0
-            exponentials = out[:, tile]
-            if shift.any():
-                values = np.subtract(values, shift, out=exponentials)
-            if scale != 1:
-                values = np.multiply(values, scale, out=exponentials)
-            if log:
-                if values is not exponentials:
-                    exponentials[...] = values
-                exponentials = np.exp(values)
-            else:
-                np.exp(values, out=exponentials)
-            tile_sum = exponentials.sum(axis=-1, keepdims=True)
+            tile_sum = _exponentiate(values, shift, out[:, tile], problem.operation, scale)
             # The sum is relative to the shift, which takes the place of the maximum from here on.
             tile_max = np.where(nothing, tile_max, shift)
             if len(tiles) == 1:  # nothing came before: factors of 1, which take long in short rows
@@ -138,25 +126,48 @@ def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
         # A term that is its row's whole sum has to give 1; a product with the reciprocal may not.
         alone = not (running_sum > _ALONE * np.exp(scale * (largest - running_max))).all()
         for tile, shift in zip(tiles, shifts, strict=True):
-            if log:
+            if problem.operation == "log_softmax":
                 out[:, tile] += np.where(unbounded, -np.inf, scale * (shift - running_max))
                 out[:, tile] -= np.where(unbounded, 0, np.log(running_sum))
+                continue
+            divisor = running_sum
+            if len(tiles) > 1:
+                # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
+                below = scale * np.minimum(shift - running_max, 0)
+                divisor = running_sum / _reach(out[:, tile], below)
+            if alone:
+                out[:, tile] /= divisor
             else:
-                divisor = running_sum
-                if len(tiles) > 1:
-                    # A tile of -inf alone has shift 0, maybe far above the row: 0 x e^inf is NaN.
-                    reach = scale * np.minimum(shift - running_max, 0)
-                    far = reach < _FAR
-                    if far.any():
-                        # Two steps, neither of which leaves fp32's range where the result does not.
-                        reach = np.where(far, reach / 2, reach)
-                        out[:, tile] *= np.where(far, np.exp(reach), 1)
-                    divisor = running_sum / np.exp(reach)
-                if alone:
-                    out[:, tile] /= divisor
-                else:
-                    out[:, tile] *= 1 / divisor
+                out[:, tile] *= 1 / divisor
     return running_sum
+
+
+def _exponentiate(
+    values: Array, shift: Array, out: Array, operation: Operation, scale: Any
+) -> Array:
+    """Write exp(scale (values - shift)), of log_softmax its argument; return the sums of rows."""
+    if shift.any():
+        values = np.subtract(values, shift, out=out)
+    if scale != 1:
+        values = np.multiply(values, scale, out=out)
+    if operation != "log_softmax":
+        return np.asarray(np.exp(values, out=out).sum(axis=-1, keepdims=True))
+    if values is not out:
+        out[...] = values
+    return np.asarray(np.exp(values).sum(axis=-1, keepdims=True))
+
+
+def _reach(tile: Array, below: Array) -> Array:
+    """Return e^below, by which a tile is still to be multiplied; e^(below / 2) where it is small.
+
+    Such rows of the tile are multiplied by the other half here: neither of two steps leaves fp32's
+    range where the result does not.
+    """
+    far = below < _FAR
+    if far.any():
+        below = np.where(far, below / 2, below)
+        tile *= np.where(far, np.exp(below), 1)
+    return np.asarray(np.exp(below))
 
 
 def _rescale(total: Array, old_max: Array, new_max: Array, scale: Any) -> Array:
