@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,10 +22,11 @@ STEPS = tuple(step / 2 for step in range(33))
 
 
 def rows_of(result: Array) -> Array:
-    """(rows, columns) of a result; a state is cut into rows of the same number of amplitudes."""
+    """(rows, columns) of a result; one of a single axis is cut into rows, no more than columns."""
     if result.ndim > 1:
         return result.reshape(-1, result.shape[-1])
-    return result.reshape(1 << (int(result.size).bit_length() - 1) // 2, -1)
+    rows = next(n for n in range(math.isqrt(result.size), 0, -1) if result.size % n == 0)
+    return result.reshape(rows, -1)
 
 
 def places(rows: Array, rng: np.random.Generator) -> dict[str, Place]:
