@@ -61,7 +61,7 @@ def check(
             state_reference(expected.reshape(-1)), on_host(after[places]).reshape(-1), precision,
             widths=candidate.widths, backend=backend,
         )  # fmt: skip
-        # Of the whole state there is the norm alone.
+        # The whole state is known by its norm alone.
         found = replace(found, measures={}, reference="sampled", reference_rows=len(rest))
     else:
         found = _against(exact(), after, precision, candidate.widths, backend)

@@ -37,7 +37,7 @@ watch() {
   IFS=, read -ra cards <<<"$CARDS"
   export CUDA_VISIBLE_DEVICES=${cards[$(($3 % ${#cards[@]}))]}
   log="$LOGS/$tool $program"
-  # It does not see that the lanes of a warp have met when one of them arrives at a barrier for
+  # racecheck does not see that the lanes of a warp have met when one of them arrives at a barrier for
   # all: in rings of softmax each arrives for itself (docs/kernels/softmax.md).
   if [[ $tool == racecheck && $program =~ softmax\ (fp|bf) ]]; then
     how=--watched

@@ -101,7 +101,7 @@ class BankCase(Case):
         (x,) = operands
         problem = self._problem(x)
         length, hop = self._channels * self._taps, problem.hop
-        # Of a start that is whole frames from the first sample, phases are those of the first one.
+        # Spectra that start whole frames after the first sample have its phases.
         cycle = problem.phases
         count = min(problem.spectra, max(cycle, _CHECKED_VALUES // length))
         last = (problem.spectra - count) // cycle * cycle

@@ -68,7 +68,7 @@ def relative_bounds(
     )
     own = (summed.deviation + exact.deviation) * whole.partial_sums + ends
     probable += length_within(summed.mean * whole.partial_sums, own, elements)
-    # What overflows is not a bound, and a NaN would be one that nothing is within.
+    # A sum that overflows is no bound, and nothing would be within a NaN.
     worst = worst if worst == worst else math.inf
     return Bounds(worst / size, probable / size)
 

@@ -233,7 +233,7 @@ def _compare(
     worst.excess = float(excess.max())
     numbers = first_row + np.flatnonzero(rows)
     worst.row = int(numbers[int(excess.max(axis=-1).argmax())])
-    # What the range may take is not rounding: beside a value just above it an error is all floor.
+    # Losses of the range are no rounding: the error of a value just above it is all floor.
     odd = np.where(error <= floor, 0, (error - floor) / (spread * held))
     odd[np.isnan(odd)] = np.inf
     worst.deviations = float(odd.max())

@@ -176,7 +176,7 @@ def amplification(method: Method, *, worst: bool) -> float:
         modulus = moduli.max() if worst else np.sqrt(np.mean(moduli**2))
         size += 2.0**-one.exponent * float(modulus) * length
     found = inner**2 * max(1.0, size / math.sqrt(method.length))
-    # Of Rader's x_0 the rest of the error does not speak.
+    # The rest of the error leaves out Rader's x_0.
     return found + 1 if worst and method.kind == "rader" else found
 
 

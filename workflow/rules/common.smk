@@ -1,4 +1,4 @@
-# What rules of parts need to know of their workload.
+# The keys of a workload that rules of its parts need.
 
 
 def whole(wildcards):

@@ -1,5 +1,5 @@
-# What joins the shards of a workload. It is staged once: what it draws from the seed, and the checks
-# of a file of the user's, are those of the whole, whatever the number of shards. Each shard's run,
+# The rules that join the shards of a workload, which is staged once: numbers drawn from the seed, and
+# checks of a user's file, are those of the whole, whatever the number of shards. Each shard's run,
 # verification and delivery are jobs of their own that read their stretch of the staged file, so a
 # cluster spreads them.
 

@@ -60,8 +60,8 @@ def limited_device_memory(workload: Workload, device: Device) -> Iterator[None]:
 
     pool = cupy.get_default_memory_pool()
     with cupy.cuda.Device(device.index):
-        # What this process holds already, such as counters of products, is not the job's. The limit
-        # counts blocks whole, and an array in use keeps the whole block that it was cut from.
+        # Memory that this process holds already, such as counters of products, is no job's. The
+        # limit counts blocks whole, and an array in use keeps the whole block it was cut from.
         pool.free_all_blocks()
         pool.set_limit(size=pool.total_bytes() + memory_for(workload, device))
         try:

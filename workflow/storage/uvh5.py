@@ -98,7 +98,7 @@ def _create_data(file: h5py.File, header: _Header, dtype: np.dtype[Any]) -> h5py
     inner = (len(header.frequency), len(_pairs(header.polarizations)))
     shape = (len(header.seconds) * len(header.first), *inner)
     chunks = (max(1, min(len(header.first), _CHUNK_VALUES // (inner[0] * inner[1]))), *inner)
-    # What verified is not radio interference: every sample counts once, none is flagged.
+    # A verified result is no radio interference: every sample counts once, none is flagged.
     file.create_dataset("Data/flags", shape, bool, fillvalue=False, chunks=chunks)
     file.create_dataset("Data/nsamples", shape, "f4", fillvalue=1.0, chunks=chunks)
     return file.create_dataset(DATA, shape, dtype, chunks=chunks, fletcher32=True)
@@ -142,7 +142,7 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
         "spw_array": np.zeros(1, int),
         "polarization_array": np.array([names[pair] for pair in pairs]),
         "phase_center_id_array": np.zeros(rows, int),
-        # Of the zenith: the sidereal time and the latitude.
+        # The zenith: its right ascension is the sidereal time, its declination the latitude.
         "phase_center_app_ra": np.repeat(_sidereal(days, site.longitude_deg), baselines),
         "phase_center_app_dec": np.full(rows, np.deg2rad(site.latitude_deg)),
         "phase_center_frame_pa": np.zeros(rows),

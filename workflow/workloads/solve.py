@@ -278,7 +278,7 @@ def _solved(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
         except np.linalg.LinAlgError as error:
             raise NoResultError(f"system {index}: {error}") from None
         except ValueError as error:
-            # What is staged is finite, so the type of the precision cannot hold it.
+            # Staged operands are finite, so the type of the precision cannot hold it.
             if "must be finite" not in str(error):
                 raise
             raise NoResultError(f"system {index}: {a.dtype} cannot hold it") from None

@@ -215,7 +215,7 @@ def _chosen(form: KernelForm, arch: Arch) -> AnyPlan:
             )
         return plan
     found = None
-    # Of two polarizations and few beams mma.sync has smaller blocks.
+    # mma.sync has smaller blocks for two polarizations and few beams.
     many = problem.polarizations == 1 or problem.beams > _FEW_BEAMS
     if many and arch.target == TARGET:
         tiles = time_tiles(WGMMA_TIMES, problem.integrate, samples, LARGEST_WGMMA_GROUP)

@@ -49,7 +49,7 @@ FMA_TILES = (
 
 # As 64 x 32 a warp tf32 is 7% faster than as 32 x 64; the 16-bit formats would spill.
 _TF32_LARGEST = GemmPlan(128, 128, 32, 2, 4, 3)
-# Of few k: with two stages a multiprocessor holds more blocks, whose stores hide loads of others.
+# For few k: with two stages a multiprocessor holds more blocks, whose stores hide loads of others.
 _TF32_SHORT = (GemmPlan(64, 32, 32, 2, 2, 2), GemmPlan(32, 64, 32, 2, 2, 3))
 
 

@@ -67,7 +67,7 @@ def refined(
     """
     accepted = TARGET * (1 if converged else math.sqrt(len(a))) * unit_roundoff
     b_norms = arrays.abs(b).max(axis=0)
-    # What overflows or is NaN fails the comparisons below.
+    # Numbers that overflow, and NaN, fail the comparisons below.
     with np.errstate(over="ignore", invalid="ignore"):
         x = factors.solve(b).astype(np.complex128)
         residual, error = _residual(a, x, b, norm, b_norms, arrays)

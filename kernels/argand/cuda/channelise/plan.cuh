@@ -51,7 +51,7 @@ struct ChanneliseArguments {
     int64 hop;         // from a spectrum to the next
 };
 
-// Of the kernel whose threads have a spectrum each (single_thread.cuh). Counts are of samples.
+// The plan of the kernel whose threads have a spectrum each (single_thread.cuh). Counts are of samples.
 struct SingleThreadPlan {
     int channels;  // M
     int taps;      // T

@@ -54,7 +54,7 @@ struct SingleThreadKernel {
         for (int k = 0; k < M; ++k) to[k] = sums[k];
     }
 
-    // Of an even number of real samples the even ones and i times the odd ones are one transform
+    // An even number of real samples is one transform of the even ones and i times the odd ones
     // (`TransformStages::real_pair`), with Z_k = E_k + i O_k.
     static __device__ __forceinline__ void transform(float (&sums)[M], float2* to) {
         if constexpr (M % 2 == 0) {

@@ -7,8 +7,8 @@
 //
 // four real products of half the length in place of four of the whole length. X_0 = x_0 + sum e.
 //
-// Of a k-tile a lane holds k = 1 + lane % 4 + 4 j (device/operand_format.cuh), of an n-tile the
-// columns n = 1 + lane % 4 + 4 c, c = 0, 1, so that neighbouring lanes read and write neighbouring
+// A lane holds k = 1 + lane % 4 + 4 j of a k-tile (device/operand_format.cuh), and columns n = 1 +
+// lane % 4 + 4 c, c = 0, 1, of an n-tile, so that neighbouring lanes read and write neighbouring
 // elements.
 #pragma once
 #include "plan.cuh"
@@ -171,7 +171,7 @@ __device__ __forceinline__ void folded_mainloop(FoldedAccumulator<folded, MTiles
                                                 Read read, const uint4* table,
                                                 const float (&scale)[MTiles][2]) {
     constexpr int kKTileVectors = folded.n_tiles() * folded.warps * folded.precision.terms * kWarp;
-    // Of two terms only one of the two mainloops is unrolled: the compiler would keep common values
+    // Only one of the two mainloops of two terms is unrolled: the compiler would keep common values
     // of both in registers.
     constexpr bool kSinglePass = order == ProductOrder::low || folded.precision.terms == 1;
 #pragma unroll(kSinglePass && folded.unrolls_mainloop(MTiles) ? folded.num_k_tiles() : 1)

@@ -97,7 +97,7 @@ __device__ __forceinline__ void butterfly_4(float2& a, float2& b, float2& c, flo
     d = {f.x - h.y, f.y + h.x};
 }
 
-// Of an odd prime, folded: with x_k + x_(N-k) and x_k - x_(N-k).
+// The butterfly of an odd prime, folded: with x_k + x_(N-k) and x_k - x_(N-k).
 template <int N>
 __device__ __forceinline__ void butterfly_prime(float2 (&x)[N], int num_inputs) {
     constexpr Roots<N> kRoots{};

@@ -4,7 +4,7 @@
 #pragma once
 #include "cuda_core_kernel.cuh"
 
-// What a thread holds. Bits of a row's number are, lowest first, qubit 0 where a chunk of 16 bytes
+// The rows that a thread holds. Bits of a row's number are, lowest first, qubit 0 where a chunk of 16 bytes
 // holds both of its values; `Near` (0 or 1) targets that are bits of the lane; the others.
 template <int Width, bool TargetsQubit0, int Near>
 struct DirectRows {

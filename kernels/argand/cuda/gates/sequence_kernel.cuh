@@ -130,8 +130,8 @@ struct GateSequence {
         const uint32 ring = shared_address(memory), full = shared_address(barriers);
         const uint32 matrices = ring + Stages * Pipeline::kTileBytes;
         const uint32 thread = threadIdx.x % kThreads;
-        // Of a shuffle the compiler knows that all lanes have the same: what follows from the group takes
-        // uniform registers, which addresses of shared memory add for nothing.
+        // The compiler knows that all lanes have the same result of a shuffle: what follows from the group
+        // takes uniform registers, which addresses of shared memory add for nothing.
         const uint32 group = __shfl_sync(0xffffffffu, threadIdx.x / kThreads, 0);
         const uint32 products = args.products;
         const uint32 places = matrices + products * Step::kMatrixBytes;

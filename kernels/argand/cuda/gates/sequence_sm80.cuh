@@ -18,7 +18,7 @@ struct MmaStep {
     using Place = uint32;                           // where a thread reads, and writes results << 16
     using Negative = uint32[kNumKTiles][Terms][4];  // of the imaginary parts
     using Amplitudes = float2[kNumKTiles][2][kNumbersPerLane];  // of 16 columns, in a lane
-    // Of 16 columns, in a lane: [k-tile][real, imaginary][column][term][register].
+    // A lane's part of 16 columns: [k-tile][real, imaginary][column][term][register].
     using Columns = uint32[kNumKTiles][2][2][Terms][2];
 
     __device__ __forceinline__ static Place place(uint32 read, uint32 result) {

@@ -34,7 +34,7 @@ struct PhaseTable {
     double2 outside[kPhaseBits][kOutsideQubits];
 };
 
-// Of GateArguments `chunk_offset` and `chunk_mask` have an entry for each bit of a chunk's number.
+// `chunk_offset` and `chunk_mask` of GateArguments have an entry for each bit of a chunk's number.
 // `result_offset` and `register_offset` are those of the last gate where it is a product by wgmma. What
 // all threads need at every gate is read from here, through the constant cache: shared memory is what
 // bounds the kernel.
@@ -45,7 +45,7 @@ struct SequenceArguments : GateArguments {
     int64 products;  // gates that are not phases
     int64 step_offset[2];
     SequenceMasks masks[kMostProducts];
-    // Of each gate its kind, 0 without qubit 0, 1 with it, 2 of a phase; 4 where its results go straight
+    // The kind of each gate, 0 without qubit 0, 1 with it, 2 of a phase; 4 where its results go straight
     // to the state; and 8 times its number among phases or among the others.
     uint32 order[kMostGates];
 };

@@ -74,7 +74,7 @@ __device__ __forceinline__ void load_two_k(const float2* tile, int first, int k,
     static_assert(KMajor || Count % 2 == 0, "contiguous rows are loaded by two");
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-        // Of contiguous rows: rows i and i + 1 at k + i % 2.
+        // Contiguous rows: rows i and i + 1 at k + i % 2.
         const int at = KMajor ? (first + Stride * i) * Pitch + k
                               : (k + i % 2) * Pitch + first + i / 2 * 2 * Stride;
         const float4 x = *reinterpret_cast<const float4*>(tile + at);

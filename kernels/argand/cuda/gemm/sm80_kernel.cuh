@@ -119,7 +119,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const int a_row = warp / plan.warps_n * plan.warp_m() + lane / 4;
     const int b_column = warp % plan.warps_n * plan.warp_n() + lane / 4;
     const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
-    // What this lane multiplies first of the first stage. Opaque: else each pass computes it anew.
+    // The addresses from which this lane multiplies, in the first stage. Opaque: else each pass computes
+    // them anew.
     const int group_k = k_group * (plan.block_k / plan.warps_k);
     const uint32 lane_a = opaque(
         shared_address(stages) +

@@ -40,7 +40,7 @@ struct GemmPlan {
     constexpr int warp_n() const { return block_n / warps_n; }
     // A warp with few accumulators, which waits for one instruction after the other.
     constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
-    // Of one term products with the imaginary part of B then have accumulators of their own: their
+    // Whether products of one term with the imaginary part of B have accumulators of their own: their
     // sign, which a conjugated B changes, takes no instruction of the mainloop.
     constexpr bool parts_apart() const {
         return small_warps() && !fma && terms == 1 && warps_k == 1;

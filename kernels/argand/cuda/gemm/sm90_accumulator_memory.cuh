@@ -39,7 +39,7 @@ struct AccumulatorMemory {
         constexpr int kSecond = plan.adjacent_rows() ? 1 : plan.rows_by_parity() ? 16 : 8;
         return base + h * kSecond * args.spill_stride_m + (8 * j + e) * args.spill_stride_n;
     }
-    // Of a vectorized memory.
+    // The address of vector q of a vectorized memory.
     __device__ __forceinline__ float2* vector_at(const WgmmaArguments& args, int q) const {
         if (partial) return base + q * (2 * kConsumerThreads<plan>);
         constexpr int kRows = kAccessRows * (plan.rows_by_parity() ? 2 : 1);

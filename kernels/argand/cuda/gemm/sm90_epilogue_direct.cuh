@@ -5,8 +5,8 @@
 #include "sm90_epilogue.cuh"
 
 // Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only descales.
-// Of each eight columns a lane holds columns 2 t and 2 t + 1, t = lane % 4, of two rows, and stores
-// them as one vector. With `kShifts` rows may begin anywhere: in those a lane stores the two columns
+// A lane holds columns 2 t and 2 t + 1 of each eight, t = lane % 4, of two rows, and stores them as
+// one vector. With `kShifts` rows may begin anywhere: in those a lane stores the two columns
 // that are as many further as the row's first whole sector of L2 (four columns) begins, and the
 // columns before that are stored alone. Four lanes then write 64 bytes of whole sectors at once; a
 // sector that is written in part costs as much as two. Where tiles share columns, the tile before

@@ -77,7 +77,7 @@ struct WgmmaPlan {
     // lines that begin within 16 bytes. Odd and even change places there, in the tile's lines, and
     // with them rows (k-major) or k (else; packing exchanges the k of Y alike).
     bool odd_batches = false;
-    // Of a triangle: tiles off the diagonal are stored conjugated in the upper triangle, too.
+    // For a triangle: tiles off the diagonal are stored conjugated in the upper triangle, too.
     bool mirror = false;
     // Columns that a tile has in common with the next, so that each stores whole sectors of L2 only,
     // where rows begin anywhere in one (sm90_epilogue_direct.cuh).
@@ -122,7 +122,7 @@ struct WgmmaPlan {
     // Lines of a tile of an interleaved X, and its length along them.
     constexpr int x_lines() const { return x_k_major ? block_m() : block_k; }
     constexpr int x_line_length() const { return x_k_major ? block_k : block_m(); }
-    // Of odd lines, one element further, there is another column of 128 bytes.
+    // Odd lines, one element further, have another column of 128 bytes.
     constexpr int x_stage_bytes() const {
         return block_m() * block_k * x_element_bytes() +
                (odd_pitch ? x_lines() / 2 * kSwizzleBytes : 0);

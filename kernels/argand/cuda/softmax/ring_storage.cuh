@@ -11,7 +11,7 @@ struct RingStorage {
     static constexpr int kReduceWarps = plan.row_threads / kWarp;
     alignas(8) unsigned long long full[kMaxLoadStages];
     unsigned long long empty[kMaxLoadStages];
-    // Of the rows that wait for their epilogue:
+    // Barriers of the rows that wait for their epilogue:
     unsigned long long partials_full[kMaxEpilogueStages];
     unsigned long long statistics_full[kMaxEpilogueStages];
     unsigned long long slot_empty[kMaxEpilogueStages];

@@ -145,7 +145,7 @@ def _on_gpu(x: Any) -> bool:
 
 
 def _dtype(x: Any) -> Any:
-    # What was packed for another precision is refused later.
+    # Operands packed for another precision are refused later.
     return getattr(x.backend_data, "dtype", "complex64") if isinstance(x, Packed) else x.dtype
 
 

@@ -167,7 +167,7 @@ def encode_source(count: int, digits: int) -> str:
         f"{_word(-x.p)}, {_float(x.reciprocal)}, {_float(x.correction)}}}"
         for x in rows
     ]
-    # Of a proof: 16 products of an integer, which is below the root of P / 2, and a number below
+    # For a proof: 16 products of an integer, which is below the root of P / 2, and a number below
     # 2^31 fit a signed 64-bit number. Integers of 8 digits are taken modulo the prime first.
     small = digits == 4 and moduli(count).product // 2 << 2 * (31 + 4) < 1 << 126
     return (

@@ -23,7 +23,7 @@ struct DecodeArguments {
     int warp_rows;              // rows of a warp; the next one comes while one is decoded
     int pairs;                  // whether neighbouring columns of out can be stored as one vector
     double alpha_re, alpha_im, beta_re, beta_im;
-    // Of a proof (decode_proof.cuh): what x is for MMAs and for leading digits; C' x of the rows.
+    // For a proof (decode_proof.cuh): x as MMAs and as leading digits take it; C' x of the rows.
     const uint32* proof_fragments;
     const int* proof_scaled_x;
     uint64* proof_sums;  // (batches, m, 2)
@@ -95,7 +95,7 @@ __device__ __forceinline__ void pair_residues(uint32 (&words)[2 * kModuli]) {
     }
 }
 
-// What adds, and what subtracts, the residues of the first and of the second byte of a pair; not
+// Factors that add, and that subtract, the residues of the first and of the second byte of a pair; not
 // immediate operands, which would take registers.
 __constant__ uint32 kPairSigns[2][2] = {{0x0101u, 0xff01u}, {0x01010000u, 0xff010000u}};
 

@@ -1,4 +1,4 @@
-// What decoding adds to a proof (proof.cuh): C' x of each row, from the residues that it decodes and
+// The part of decoding in a proof (proof.cuh): C' x of each row, from the residues that it decodes and
 // from the leading digits of the fractions that it finds.
 //
 // With S_p the sum or difference of two residues of modulus p, d_p the leading digit of w_p / p and L

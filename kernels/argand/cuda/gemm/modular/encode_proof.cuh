@@ -1,4 +1,4 @@
-// What the kernels that encode do for a proof (proof.cuh): A'(B' x) of a line whose integers a warp
+// The part of encoding in a proof (proof.cuh): A'(B' x) of a line whose integers a warp
 // holds, and B' x of lines that lie transposed in shared memory.
 #pragma once
 #include "proof.cuh"
@@ -24,7 +24,7 @@ __device__ __forceinline__ void subtract_line_image(const EncodeProof& proof,
     ProofSum<kSmallIntegers> real, imag;
 #pragma unroll
     for (int i = 0; i < kLineNumbers; ++i) {
-        // What lies beyond k is multiplied by 0.
+        // Numbers beyond k are multiplied by 0.
         const uint2 y = vector[i * kWarp];
         const int a = congruent(re[i]), b = congruent(im[i]);
         real.add(a, y.x);
@@ -39,7 +39,7 @@ __device__ __forceinline__ void subtract_line_image(const EncodeProof& proof,
     if (lane < 2) atomicAdd(sums + lane, lane == 0 ? first : second);
 }
 
-// What a line's numbers are scaled by, and its number of x; zero where it does not count.
+// The scale of a line's numbers, and its number of x; zero where it does not count.
 template <typename T>
 struct LineFactor {
     T first, second;

@@ -47,7 +47,7 @@ __device__ __forceinline__ uint32 dot_unsigned_bytes(uint32 a, uint32 b, uint32 
     return found;
 }
 
-// Of z = bits - bits of 2^23: the residue modulo p nearest to 0, in the low byte.
+// The residue modulo p nearest to 0 of z = bits - bits of 2^23, in the low byte.
 template <typename Modulus>
 __device__ __forceinline__ uint32 nearest_residue(uint32 bits, const Modulus& modulus) {
     const float quotient =
