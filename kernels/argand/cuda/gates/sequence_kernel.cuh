@@ -101,7 +101,7 @@ struct GateSequence {
             direct = Step::kStoresToState && goes_to_state(entry);
             if (direct) {
                 uint32 own = thread;
-                opaque(own);
+                own = opaque(own);
                 const int64 offset = or_offsets<kThreadBits>(args.result_offset, own);
                 to = args.state + (tile_offset(args, tile) | offset);
             }

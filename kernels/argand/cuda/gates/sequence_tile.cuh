@@ -115,7 +115,7 @@ struct SequencePipeline {
         if (tile >= args.tiles) return;
         const char* from = source + tile_offset(args, tile);
         uint32 own = mask;
-        opaque(own);
+        own = opaque(own);
 #pragma unroll
         for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, own, i), from + chunk_offset(i));
         cp_async_arrive(mbarrier);
@@ -137,7 +137,7 @@ struct SequencePipeline {
     // Absmax of the warp's chunks, as bits.
     __device__ __forceinline__ uint32 absmax(uint32 stage) const {
         uint32 found = 0, own = mask;
-        opaque(own);
+        own = opaque(own);
 #pragma unroll
         for (int first = 0; first < kChunks; first += kGroup) {
             float4 chunks[kGroup];

@@ -158,8 +158,8 @@ struct MmaGate {
         uint32 stage = ring;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             cp_async_wait<Stages - 1>();
-            opaque(read_address);
-            opaque(result_address);
+            read_address = opaque(read_address);
+            result_address = opaque(result_address);
             if constexpr (kScaled) {
                 float4 chunks[Pipeline::kChunks];
 #pragma unroll

@@ -203,7 +203,7 @@ struct WgmmaGate {
         }
         pipeline.load(blockIdx.x + Stages * gridDim.x, stage);
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-            opaque(pipeline.mask);
+            pipeline.mask = opaque(pipeline.mask);
             // wgmma reads the planes through the async proxy, and threads wrote them by generic
             // stores.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

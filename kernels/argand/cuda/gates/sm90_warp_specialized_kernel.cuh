@@ -38,7 +38,7 @@ struct WarpSpecializedGate : WgmmaGate<operand, Terms, Width, TargetsQubit0, Sta
         }
         uint32 stage = ring, buffer = 0, phase = 1, absmax_buffer = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
-            opaque(pipeline.mask);
+            pipeline.mask = opaque(pipeline.mask);
             cp_async_wait<Stages - 1>();
             float4 x[8];
 #pragma unroll

@@ -80,10 +80,6 @@ __device__ __forceinline__ int matrix_exponent_of(const GateArguments& args) {
     return args.exponent_at ? __ldg(args.exponent_at) : static_cast<int>(args.matrix_exponent);
 }
 
-// Hides x from the optimiser, which would otherwise compute all addresses that depend on it before
-// a loop and keep them in registers.
-__device__ __forceinline__ void opaque(uint32& x) { asm volatile("" : "+r"(x)); }
-
 __device__ __forceinline__ void store_global_16(char* target, float4 x) {
     asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(target), "f"(x.x), "f"(x.y),
                  "f"(x.z), "f"(x.w)
