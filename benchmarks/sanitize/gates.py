@@ -137,7 +137,7 @@ def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> 
 
     plan = cuda_gates.plan_for(qubits, form, precision, device)
     assert plan is not None
-    if plan.kind not in ("mma", "wgmma"):
+    if not plan.on_tensor_cores:
         return [plan]
     return mma_plans(precision, device.require_arch(), width=plan.width, inside=plan.inside)
 

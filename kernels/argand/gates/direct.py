@@ -1,4 +1,4 @@
-"""Gates of complex64 whose columns are held in registers: arguments of their kernel.
+"""Gates of complex64 whose columns are held in registers: arguments of their kernels.
 
 Needs no GPU and no CuPy.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argand.gates.layout import segments_of, xor_sums
+from argand.gates.layout import MOST_CHUNKS, segments_of, xor_sums
 
 _ITEM = 8
 """Bytes of an amplitude. A chunk of 16 bytes has both values of qubit 0."""
@@ -37,5 +37,33 @@ def direct_values(
         "segment_shift": [up + shift for _, up in segments],
         "chunk_offset": xor_sums([_ITEM << qubit for qubit in far]),
         "row_mask": [1 << sum(q not in taken for q in range(qubit)) for qubit in near],
+        "controls_qubit0": int(0 in controls),
+    }
+
+
+def direct_mma_values(
+    qubits: int, targets: Sequence[int], controls: Sequence[int]
+) -> dict[str, object]:
+    """Return the members of ``GateArguments`` of the kernel on tensor cores, lists not yet padded.
+
+    A tile is 16 columns, those of a warp. Lanes have the lowest targets and columns, so that they
+    copy contiguous memory.
+    """
+    inside = targets[0] == 0
+    columns = [q for q in range(1, qubits) if q not in targets and q not in controls]
+    lane_columns, pair = columns[:3], columns[3:4] if inside else []
+    lane_rows, far = (targets[1:3], targets[3:]) if inside else (targets[:2], targets[2:])
+    chunks = xor_sums([_ITEM << qubit for qubit in (*pair, *far)])
+    segments = segments_of(qubits, [0, *targets, *controls, *lane_columns, *pair])
+    shift = _ITEM.bit_length() - 1
+    return {
+        "control_offset": sum(_ITEM << qubit for qubit in controls if qubit != 0),
+        "tiles": 1 << sum(mask.bit_count() for mask, _ in segments),
+        "segments": len(segments),
+        "segment_mask": [mask for mask, _ in segments],
+        "segment_shift": [up + shift for _, up in segments],
+        "thread_offset": [_ITEM << qubit for qubit in (*lane_rows, *lane_columns)],
+        "chunk_offset": chunks[:MOST_CHUNKS],
+        "register_offset": chunks[MOST_CHUNKS : MOST_CHUNKS + 1],
         "controls_qubit0": int(0 in controls),
     }

@@ -16,7 +16,7 @@ import numpy as np
 from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
-from argand.gates.direct import direct_values, near_targets
+from argand.gates.direct import direct_mma_values, direct_values, near_targets
 from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
 from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.matrix_source import SOURCES
@@ -186,6 +186,8 @@ class GateLaunch:
             values = _small_values(plan, qubits, form)
         elif plan.kind == "direct":
             values = direct_values(qubits, form.targets, form.controls)
+        elif plan.kind == "direct_mma":
+            values = direct_mma_values(qubits, form.targets, form.controls)
         else:
             free = tile_columns(qubits, form.targets, form.controls, plan.item)
             columns = free[: plan.columns.bit_length() - 1]
@@ -235,7 +237,8 @@ def _blocks(plan: GatePlan, kernel: Any, tiles: int, device: Device) -> int:
     occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
         kernel.ptr, plan.threads, plan.shared_bytes
     )
-    return min(tiles, int(occupancy) * device.sm_count)
+    warps = plan.threads // 32 if plan.kind == "direct_mma" else 1  # each takes tiles of its own
+    return min(-(-tiles // warps), int(occupancy) * device.sm_count)
 
 
 def _tiles(values: dict[str, object]) -> int:

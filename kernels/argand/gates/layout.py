@@ -15,9 +15,9 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-GateKind = Literal["direct", "fma", "permute", "mma", "wgmma", "small"]
+GateKind = Literal["direct", "fma", "permute", "direct_mma", "mma", "wgmma", "small"]
 """Kernels: on CUDA cores in fp32 or fp64, without and with tiles, permutations, on tensor cores by
-mma.sync or wgmma, and for states smaller than a tile."""
+mma.sync, without and with tiles, or wgmma, and for states smaller than a tile."""
 
 CHUNK = 16
 """Bytes that a thread copies at a time."""
@@ -27,6 +27,8 @@ _NEAR, _FAR = 7, 10
 """Columns are qubits below the first, then from the second on: on an H200 a tile of kilobytes that
 lie eight kilobytes apart is copied faster than a contiguous one."""
 PLANE_COLUMNS = 32
+MOST_CHUNKS = 8
+"""Chunks of a thread whose offsets a kernel's arguments list."""
 
 
 def core_row_bytes(width: int, inside: bool) -> int:

@@ -58,6 +58,8 @@ class GatePlan:
         """Columns of a tile; none for a small state."""
         if self.kind == "wgmma":
             return PLANE_COLUMNS
+        if self.kind == "direct_mma":
+            return self.threads // 32 * 16
         if self.kind == "direct":  # of the threads of a block
             return self.threads << (not self.inside) >> self.near
         return 0 if self.kind == "small" else (_TILE_BYTES // self.item) >> self.width
@@ -67,7 +69,7 @@ class GatePlan:
         """Threads of a block that copy tiles."""
         if self.kind == "wgmma":
             return 2 << self.width
-        return 128 if self.kind in ("fma", "permute") else 256
+        return 128 if self.kind in ("fma", "permute", "direct_mma") else 256
 
     @property
     def threads(self) -> int:
@@ -77,7 +79,7 @@ class GatePlan:
     @property
     def on_tensor_cores(self) -> bool:
         """Whether it multiplies on tensor cores."""
-        return self.kind in ("mma", "wgmma")
+        return self.kind in ("direct_mma", "mma", "wgmma")
 
     @property
     def tile_bytes(self) -> int:
@@ -87,7 +89,7 @@ class GatePlan:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        if self.kind == "direct":
+        if self.kind in ("direct", "direct_mma"):
             return 0
         if self.kind == "small":
             return _TILE_BYTES
@@ -108,10 +110,11 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         require_precision(row, arch)
         if row.exact_operands:
             raise PlanError(f"{row.name} has no tensor-core products of gates")
-        least = cuda_core_width(row) + 1 if plan.kind == "mma" else 6
-        if not least <= plan.width <= widest_mma(row):
+        least = 6 if plan.kind == "wgmma" else cuda_core_width(row) + 1
+        most = _widest_direct_mma(row) if plan.kind == "direct_mma" else widest_mma(row)
+        if not least <= plan.width <= most:
             raise PlanError(
-                f"width must be {least} to {widest_mma(row)} for {plan.kind} at {row.name}, "
+                f"width must be {least} to {most} for {plan.kind} at {row.name}, "
                 f"got {plan.width}"
             )
     if plan.kind == "wgmma" and (arch.target != WGMMA_TARGET or row.operand.bytes != 2):
@@ -130,7 +133,7 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
             f"direct is for complex64 and one target of qubits 0 to 2, got {row.output}, "
             f"{plan.near + plan.inside}"
         )
-    if plan.kind not in ("small", "direct") and plan.stages < 2:
+    if plan.kind not in ("small", "direct", "direct_mma") and plan.stages < 2:
         raise PlanError(f"stages must be at least 2, got {plan.stages}")
     if plan.inside and plan.item == CHUNK:
         raise PlanError("inside is for complex64: a chunk holds one complex128")
@@ -149,6 +152,12 @@ def cuda_core_width(precision: Precision) -> int:
 def widest_mma(precision: Precision) -> int:
     """Largest width of a gate whose matrix, in terms, fits in a warp's registers."""
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
+
+
+def _widest_direct_mma(precision: Precision) -> int:
+    """Largest width of a gate whose columns, in terms, fit in a warp's registers."""
+    held = precision.operand.bytes * precision.terms
+    return max(width for width, blocks in _DIRECT_MMA_BLOCKS.items() if held in blocks)
 
 
 def separate_small_products(precision: Precision, width: int) -> bool:
@@ -171,6 +180,10 @@ _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
 """Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
 targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
 three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles."""
+_DIRECT_MMA_BLOCKS: Mapping[int, Mapping[int, int]] = {
+    4: {2: 8, 4: 8, 8: 5}, 5: {2: 4, 4: 4, 8: 2}, 6: {2: 3, 4: 2},
+}  # fmt: skip
+"""Blocks a multiprocessor, by the width and by the bytes of an operand in terms: what registers allow."""
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
 
 
@@ -215,7 +228,10 @@ def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> 
         plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
         if width in _WARP_SPECIALIZED_WIDTHS:
             plans.insert(0, replace(plans[0], warp_specialized=True))
-    return [_with_stages(plan, arch) for plan in plans]
+    blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(precision.operand.bytes * precision.terms)
+    if blocks is not None:
+        plans.insert(0, GatePlan("direct_mma", width, precision, inside, 0, blocks))
+    return [plan if plan.kind == "direct_mma" else _with_stages(plan, arch) for plan in plans]
 
 
 def _has_wgmma(precision: Precision, arch: Arch, width: int) -> bool:

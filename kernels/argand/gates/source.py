@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argand.gates.layout import CHUNK, PLANE_COLUMNS, joint_parts
+from argand.gates.layout import CHUNK, MOST_CHUNKS, PLANE_COLUMNS, joint_parts
 from argand.gates.plan import (
     MOST_WIDTH,
     WARP_SPECIALIZED_BUFFERS,
@@ -17,22 +17,21 @@ from argand.runtime.wgmma import wgmma_function
 
 _MOST_SEGMENTS = 17
 _MOST_THREAD_BITS = 9
-_MOST_CHUNKS = 8
 
 ARGUMENTS: Fields = (
     ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),
     ("int64", "matrix_exponent"), ("const int*", "exponent_at"),
-    ("int64", f"thread_offset[{_MOST_THREAD_BITS}]"), ("int64", f"chunk_offset[{_MOST_CHUNKS}]"),
+    ("int64", f"thread_offset[{_MOST_THREAD_BITS}]"), ("int64", f"chunk_offset[{MOST_CHUNKS}]"),
     ("int64", f"result_offset[{_MOST_THREAD_BITS}]"), ("int64", "register_offset[3]"),
-    ("uint32", f"thread_mask[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_mask[{_MOST_CHUNKS}]"),
+    ("uint32", f"thread_mask[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_mask[{MOST_CHUNKS}]"),
     ("uint32", "tiles"), ("uint32", "segments"),
     ("uint32", f"segment_mask[{_MOST_SEGMENTS}]"), ("uint32", f"segment_shift[{_MOST_SEGMENTS}]"),
     ("uint32", f"row_mask[{MOST_WIDTH}]"),
     ("uint32", f"read_mask[{_MOST_THREAD_BITS}]"),
     ("uint32", "column_mask[2]"), ("uint32", "pair_mask"),
     ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
-    ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{_MOST_CHUNKS}]"),
-    ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{_MOST_CHUNKS}]"),
+    ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{MOST_CHUNKS}]"),
+    ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{MOST_CHUNKS}]"),
     ("int", "controls_qubit0"),
 )  # fmt: skip
 """Members of ``GateArguments`` in ``cuda/gates/tile.cuh``."""
@@ -41,7 +40,7 @@ ARGUMENTS: Fields = (
 def kernel_name(plan: GatePlan) -> str:
     """The kernel's symbol: operation, kind, precision, width, layout."""
     where = "inside" if plan.inside else "outside"
-    precision = plan.precision.symbol if plan.kind in ("mma", "wgmma") else f"fp{4 * plan.item}"
+    precision = plan.precision.symbol if plan.on_tensor_cores else f"fp{4 * plan.item}"
     kind = "warp_specialized" if plan.warp_specialized else plan.kind
     how = f"n{plan.near}" if plan.kind == "direct" else f"s{plan.stages}"
     return f"gate_{kind}_{precision}_{plan.width}_{where}_{how}"
@@ -63,13 +62,15 @@ def gate_source(plan: GatePlan) -> str:
     elif plan.kind == "small":
         header = "gates/cuda_core_kernel.cuh"
         body = f"small_gate<{real}, {plan.width}, {plan.threads}>(args);"
-    elif plan.kind == "mma":
-        header = "gates/sm80_kernel.cuh"
+    elif plan.kind in ("direct_mma", "mma"):
+        direct = plan.kind == "direct_mma"
+        header = f"gates/{'direct_mma' if direct else 'sm80'}_kernel.cuh"
         separate = "true" if separate_small_products(row, plan.width) else "false"
         roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
         body = (
-            f"MmaGate<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
-            f"{inside}, {plan.stages}, {separate}> gate; gate.run(args);"
+            f"{'DirectMmaGate' if direct else 'MmaGate'}<Operand::{row.operand.name}, {row.terms}, "
+            f"{roundings}, {plan.width}, {inside}, {plan.threads if direct else plan.stages}, "
+            f"{separate}> gate; gate.run(args);"
         )
     else:
         header = (

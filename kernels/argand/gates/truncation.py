@@ -57,7 +57,8 @@ def truncation_bias(plan: GatePlan) -> TruncationBias:
     none = TruncationBias(0.0, 0.0)
     if plan.precision.terms == 1:
         return none
-    return _BIASES.get((plan.kind, plan.precision.operand.bytes, plan.width), none)
+    kind = "mma" if plan.kind == "direct_mma" else plan.kind  # which adds in the same order
+    return _BIASES.get((kind, plan.precision.operand.bytes, plan.width), none)
 
 
 def sequence_bias(precision: Precision, width: int) -> TruncationBias:
