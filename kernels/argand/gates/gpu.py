@@ -20,6 +20,7 @@ from argand.gates.direct import direct_mma_values, direct_values, near_targets
 from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
 from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.matrix_source import SOURCES
+from argand.gates.operands import operand
 from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
 from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_name
 from argand.gates.truncation import compensated
@@ -114,15 +115,19 @@ def apply_device_matrix(
 
 
 class PreparedGate:
-    """A gate whose matrix is on the current GPU; ``matrix`` may replace the launch's operand."""
+    """A gate whose matrix is on the current GPU; ``matrix`` may replace the form's, compensated."""
 
     def __init__(
         self, launch: GateLaunch, form: GateForm, precision: Precision, matrix: Array | None = None
     ) -> None:
         self._launch = launch
-        operand = launch.operand(form) if matrix is None else matrix
+        plan = launch.plan
+        if matrix is None and plan.kind != "permute":
+            matrix = compensated(form.matrix, plan) if plan.on_tensor_cores else form.matrix
         #: In the kernel's layout.
-        self.matrix = cupy.asarray(operand)
+        self.matrix = cupy.asarray(
+            _permutation(form, precision) if matrix is None else operand(matrix, plan)
+        )
         exponent = matrix_exponent(form, precision) & _WORD_MASK
         self._numbers = int(self.matrix.data.ptr), exponent
 
@@ -213,19 +218,15 @@ class GateLaunch:
         """Return the launch for matrices on the GPU that lie as this one does."""
         return MatrixLaunch(self.plan, self._bound(), targets, matrix, gpu(self._device))
 
-    def operand(self, form: GateForm) -> Array:
-        """The matrix in the kernel's layout, with bias compensation on tensor cores."""
-        kind = self.plan.precision.output
-        if self.plan.kind == "permute":
-            factors = form.factors.astype(kind).view(np.uint8)
-            return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
-        transposed = self.plan.kind in ("direct", "fma", "small")
-        matrix = form.matrix.T if transposed else compensated(form.matrix, self.plan)
-        return np.ascontiguousarray(matrix.astype(kind))
-
     def __call__(self, state: int, matrix: int, exponent: int) -> None:
         """Queue it on the current stream, for a state and a matrix at addresses, its exponent."""
         self._launches((state, matrix, exponent), _current_stream(self._device).ptr)
+
+
+def _permutation(form: GateForm, precision: Precision) -> Array:
+    """The operand of a matrix with one entry a row: the entries, then their columns, as bytes."""
+    factors = form.factors.astype(precision.output).view(np.uint8)
+    return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
 
 
 def _blocks(plan: GatePlan, kernel: Any, tiles: int, device: Device) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.gates.operands import column_positions
 from argand.gates.plan import GatePlan
 from argand.gates.truncation import k_tile_bits, truncation_bias
 from argand.runtime.arguments import Fields, size_check
@@ -17,8 +18,8 @@ from argand.runtime.arguments import Fields, size_check
 MATRIX_ARGUMENTS: Fields = (
     ("const void*", "source"), ("void*", "operand"), ("int*", "exponent"),
     ("int64", "row_stride"), ("int64", "column_stride"), ("double", "own"), ("double", "later"),
-    ("uint32", "width"), ("uint32", "positions"), ("uint32", "tile_bit"), ("uint32", "tile_bits"),
-    ("int", "transposed"),
+    ("uint32", "width"), ("uint32", "positions"), ("uint32", "stored"), ("uint32", "tile_bit"),
+    ("uint32", "tile_bits"), ("int", "transposed"),
 )  # fmt: skip
 """Members of ``MatrixArguments`` in ``cuda/gates/matrix_kernel.cuh``."""
 MATRIX_THREADS = 512
@@ -61,12 +62,16 @@ def matrix_values(
     ``targets`` are those of the call, whose bits the kernel sorts; ``strides`` are the rows' and
     the columns', in numbers.
     """
-    positions = sum(int(source) << 4 * bit for bit, source in enumerate(np.argsort(targets)))
+    positions, stored = (
+        sum(int(position) << 4 * bit for bit, position in enumerate(found))
+        for found in (np.argsort(targets), column_positions(plan))
+    )
     bias = truncation_bias(plan)
     first, count = k_tile_bits(plan) if plan.on_tensor_cores else (0, 0)
     return {
         "source": 0, "operand": 0, "exponent": 0,
         "row_stride": strides[0], "column_stride": strides[1],
-        "own": bias.own, "later": bias.later, "width": plan.width, "positions": positions,
-        "tile_bit": first, "tile_bits": count, "transposed": not plan.on_tensor_cores,
+        "own": bias.own, "later": bias.later, "width": plan.width,
+        "positions": positions, "stored": stored, "tile_bit": first, "tile_bits": count,
+        "transposed": not plan.on_tensor_cores,
     }  # fmt: skip

@@ -114,8 +114,7 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         most = _widest_direct_mma(row) if plan.kind == "direct_mma" else widest_mma(row)
         if not least <= plan.width <= most:
             raise PlanError(
-                f"width must be {least} to {most} for {plan.kind} at {row.name}, "
-                f"got {plan.width}"
+                f"width must be {least} to {most} for {plan.kind} at {row.name}, got {plan.width}"
             )
     if plan.kind == "wgmma" and (arch.target != WGMMA_TARGET or row.operand.bytes != 2):
         raise PlanError(
@@ -183,7 +182,7 @@ three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles.""
 _DIRECT_MMA_BLOCKS: Mapping[int, Mapping[int, int]] = {
     4: {2: 8, 4: 8, 8: 5}, 5: {2: 4, 4: 4, 8: 2}, 6: {2: 3, 4: 2},
 }  # fmt: skip
-"""Blocks a multiprocessor, by the width and by the bytes of an operand in terms: what registers allow."""
+"""Blocks a multiprocessor, by the width and the bytes of an operand in terms."""
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
 
 

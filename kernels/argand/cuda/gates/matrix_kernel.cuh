@@ -18,17 +18,24 @@ struct MatrixArguments {
     double own;    // TruncationBias of argand/gates/truncation.py
     double later;
     uint32 width;
-    uint32 positions;  // four bits each: where a bit of a row or column stands in the source
+    uint32 positions;  // four bits each: where a bit of a row or column stands in the source,
+    uint32 stored;     // and where a bit of a column stands in the operand
     uint32 tile_bit;   // the first bit of a column's k-tile,
     uint32 tile_bits;  // and how many there are
     int transposed;    // the operand is stored by columns
 };
 
-__device__ __forceinline__ int64 source_number(const MatrixArguments& args, uint32 number) {
+// The bits of a row's or column's number, each at its position.
+__device__ __forceinline__ int64 moved_bits(const MatrixArguments& args, uint32 positions,
+                                            uint32 number) {
     uint32 found = 0;
     for (uint32 bit = 0; bit < args.width; ++bit)
-        found |= (number >> bit & 1u) << (args.positions >> 4 * bit & 15u);
+        found |= (number >> bit & 1u) << (positions >> 4 * bit & 15u);
     return found;
+}
+
+__device__ __forceinline__ int64 source_number(const MatrixArguments& args, uint32 number) {
+    return moved_bits(args, args.positions, number);
 }
 
 __device__ __forceinline__ uint32 tile_of(const MatrixArguments& args, uint32 column) {
@@ -91,7 +98,8 @@ __device__ __forceinline__ void prepare_matrix(const MatrixArguments& args) {
             Result y;
             y.x = x.x * factor;
             y.y = x.y * factor;
-            operand[args.transposed ? column * order + row : row * order + column] = y;
+            operand[args.transposed ? column * order + row
+                                    : row * order + moved_bits(args, args.stored, column)] = y;
             absmax = max(absmax, component_absmax_bits({float(x.x), float(x.y)}));
         }
         __syncwarp();

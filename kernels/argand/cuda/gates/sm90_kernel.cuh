@@ -39,23 +39,31 @@ struct WgmmaGate {
 
     uint32 matrix[kNumKTiles][2][Terms][4];
 
-    // The column of the matrix in a k slot: 8 slots per core matrix, two numbers per register.
-    __device__ __forceinline__ static uint32 matrix_column(uint32 lane, uint32 number, uint32 core,
-                                                           uint32 k_tile) {
-        constexpr int kLaneWithQubit0[2] = {Width - 1, Width - 2};
-        constexpr int kLaneWithoutQubit0[2] = {Width - 2, Width - 3};
-        return deposit_bits(lane & 3, TargetsQubit0 ? kLaneWithQubit0 : kLaneWithoutQubit0) |
-               number << (TargetsQubit0 ? 0 : Width - 1) | core << (TargetsQubit0 ? 1 : 0) |
-               k_tile << (TargetsQubit0 ? 2 : 1);
-    }
-
+    // A lane's A fragments of 16 rows, as load_matrix_fragments has them. The operand has the columns
+    // of a k-tile beside each other: `column_positions` in argand/gates/operands.py.
     __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 lane,
                                                    uint32 row_tile) {
-        const auto matrix_column_of = [lane](uint32 core, uint32 number, uint32 k_tile) {
-            return matrix_column(lane, number, core, k_tile);
-        };
-        load_matrix_fragments<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, Width,
-                              TargetsQubit0>(args, lane, row_tile, matrix_column_of, matrix);
+        constexpr int kHalfRows = TargetsQubit0 ? 1 : 8;
+        const float scale = kScaled ? power_of_two(matrix_exponent_of(args)) : 1.0f;
+        const auto* lines = static_cast<const float4*>(args.matrix) +
+                            (matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder / 2 + lane % 4);
+#pragma unroll
+        for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int core = i >> 1, half = i & 1;
+                const float4 pair = lines[half * kHalfRows * kOrder / 2 + k_tile * 8 + core * 4];
+                const float2 numbers[2] = {{pair.x, pair.y}, {pair.z, pair.w}};
+                uint32 re[Terms], im[Terms];
+                split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
+                    numbers, scale, re, im);
+#pragma unroll
+                for (int term = 0; term < Terms; ++term) {
+                    matrix[k_tile][0][term][i] = re[term];
+                    matrix[k_tile][1][term][i] = im[term];
+                }
+            }
+        }
     }
 
     // Flips the signs of two 16-bit numbers. Volatile, so that the compiler does not keep both

@@ -1,0 +1,44 @@
+"""The matrix of a gate as its kernel reads it. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from argand.gates.canonical import Array
+from argand.gates.plan import GatePlan
+
+
+def operand(matrix: Array, plan: GatePlan) -> Array:
+    """A matrix (2^width, 2^width), compensated where it has to be, in the layout of a kernel.
+
+    CUDA cores read it by columns, tensor cores by rows with the columns at `column_positions`.
+    """
+    kind = plan.precision.output
+    if not plan.on_tensor_cores:
+        return np.ascontiguousarray(matrix.T.astype(kind))
+    positions = column_positions(plan)
+    if list(positions) == sorted(positions):
+        return np.ascontiguousarray(matrix.astype(kind))
+    # Axis 0 is the row, then the highest bit of a column comes first.
+    source = sorted(range(plan.width), key=positions.__getitem__, reverse=True)
+    axes = [0, *(plan.width - bit for bit in source)]
+    by_bits = matrix.reshape((len(matrix), *(2,) * plan.width))
+    return by_bits.transpose(axes).astype(kind, order="C").reshape(matrix.shape)
+
+
+def column_positions(plan: GatePlan) -> Sequence[int]:
+    """For each bit of a column's number the bit that it is in the operand.
+
+    A lane of wgmma reads two columns of a row at a time, and four lanes the eight of a core matrix
+    (``WgmmaGate::load_fragments``). They lie beside each other, so that every byte read is used.
+    """
+    bits = list(range(plan.width))
+    if plan.kind != "wgmma":
+        return bits
+    # The bits of a register's numbers and of the lane; those of core matrix and k-tile follow.
+    number, *lanes = (0, -1, -2) if plan.inside else (-1, -2, -3)
+    order = [bits[number], *(bits[lane] for lane in lanes)]
+    order += [bit for bit in bits if bit not in order]
+    return [order.index(bit) for bit in bits]
