@@ -45,15 +45,16 @@ struct WgmmaGate {
                                                    uint32 row_tile) {
         constexpr int kHalfRows = TargetsQubit0 ? 1 : 8;
         const float scale = kScaled ? power_of_two(matrix_exponent_of(args)) : 1.0f;
-        const auto* lines = static_cast<const float4*>(args.matrix) +
-                            (matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder / 2 + lane % 4);
+        const float2* lines = static_cast<const float2*>(args.matrix) +
+                              (matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder + lane % 4 * 2);
+        // k-tiles inside, and no loads of 16 bytes: else more is in flight than registers hold.
 #pragma unroll
-        for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
+        for (int i = 0; i < 4; ++i) {
+            const int core = i >> 1, half = i & 1;
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int core = i >> 1, half = i & 1;
-                const float4 pair = lines[half * kHalfRows * kOrder / 2 + k_tile * 8 + core * 4];
-                const float2 numbers[2] = {{pair.x, pair.y}, {pair.z, pair.w}};
+            for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
+                const float2* at = lines + (half * kHalfRows * kOrder + k_tile * 16 + core * 8);
+                const float2 numbers[2] = {at[0], at[1]};
                 uint32 re[Terms], im[Terms];
                 split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
                     numbers, scale, re, im);
