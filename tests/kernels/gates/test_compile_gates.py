@@ -17,7 +17,14 @@ from argand.gates.matrix_source import (
     matrix_source,
     matrix_values,
 )
-from argand.gates.plan import MOST_WIDTH, GatePlan, check_gate_plan, plan_gate, widest_mma
+from argand.gates.plan import (
+    MOST_WIDTH,
+    GatePlan,
+    check_gate_plan,
+    mma_plans,
+    plan_gate,
+    widest_mma,
+)
 from argand.gates.source import argument_values, gate_source, kernel_name
 from argand.runtime.plan import PlanError
 
@@ -55,7 +62,7 @@ def kernels() -> Iterator[Candidate]:
     """
     for precision, arch in offered(PRECISIONS):
         for plan in plans(precision, arch):
-            if plan.kind in ("mma", "wgmma") or precision in ("fp32", "fp64"):
+            if plan.on_tensor_cores or precision in ("fp32", "fp64"):
                 yield Candidate(precision, arch, plan)
             if plan.warp_specialized:
                 unspecialized = replace(plan, warp_specialized=False)
@@ -77,7 +84,7 @@ def test_every_gate(arch: Arch, precision: str) -> None:
 def test_kinds_of_kernels(arch: Arch, precision: str) -> None:
     if refused(precision, arch):
         return
-    tensor = set() if PRECISIONS[precision].exact_operands else {"mma"}
+    tensor = set() if PRECISIONS[precision].exact_operands else {"mma", "direct_mma"}
     if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
         tensor.add("wgmma")
     found = {plan.kind for plan in plans(precision, arch)}
@@ -93,7 +100,7 @@ def test_every_architecture_has_plans(arch_row: Arch, precision: str) -> None:
     for plan in plans(precision, arch_row):
         check_gate_plan(plan, arch_row)
         assert plan.shared_bytes <= arch_row.shared_bytes
-        assert plan.kind in ("small", "direct") or plan.stages >= 2
+        assert plan.kind in ("small", "direct", "direct_mma") or plan.stages >= 2
         assert plan.tile_bytes == plan.item * plan.columns << plan.width
 
 
@@ -123,6 +130,7 @@ def test_which_gates_are_products_of_gemm() -> None:
         ({"warp_specialized": True}, "warp specialization is for wgmma of 7 qubits, got mma"),
         ({"stages": 1}, "at least 2"),
         ({"stages": 15}, "bytes of shared memory"),
+        ({"kind": "direct_mma", "width": 7}, "width must be 4 to 6 for direct_mma"),
         ({"kind": "direct"}, "direct is for .1, 2, 3. qubits, got 5"),
         (
             {"kind": "direct", "width": 3, "near": 2},
@@ -133,20 +141,15 @@ def test_which_gates_are_products_of_gemm() -> None:
 )
 def test_an_illegal_plan_says_why(change: dict[str, object], message: str) -> None:
     arch = ARCHS["sm_90a"]
-    plan = plan_gate(
-        PRECISIONS["3xfp16"], arch, width=5, inside=False, monomial=False, columns=MANY
-    )
-    assert plan is not None
+    *_, plan = mma_plans(PRECISIONS["3xfp16"], arch, width=5, inside=False)
+    assert plan.kind == "mma"
     with pytest.raises(PlanError, match=message):
         check_gate_plan(replace(plan, **change), arch)  # type: ignore[arg-type]
 
 
 def test_warpgroups_need_hopper() -> None:
-    plan = plan_gate(
-        PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, inside=False, monomial=False, columns=MANY
-    )
-    assert plan is not None
-    assert plan.kind == "wgmma"
+    plans = mma_plans(PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, inside=False)
+    plan = next(plan for plan in plans if plan.kind == "wgmma")
     with pytest.raises(PlanError, match="wgmma needs sm_90a"):
         check_gate_plan(plan, ARCHS["sm_80"])
 
