@@ -73,7 +73,9 @@ def test_every_operation_has_a_legal_plan(arch: Arch, precision: str) -> None:
         transform = own_plan(method_for(length), row, arch, wide=False)
         assert transform is not None
         check_dft_plan(transform, row, arch)
-    gate = plan_gate(row, arch, width=5, inside=False, monomial=False, columns=1 << 20)
+    gate = plan_gate(
+        row, arch, width=5, inside=False, monomial=False, columns=1 << 20, sm_count=100
+    )
     assert gate is not None
     check_gate_plan(gate, arch)
 

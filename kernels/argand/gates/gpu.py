@@ -174,6 +174,7 @@ def plan_for(
     return plan_gate(
         precision, device.require_arch(), width=form.width, inside=form.targets[0] == 0,
         monomial=form.monomial, columns=2 ** len(free), near=len(near_targets(form.targets)),
+        sm_count=device.sm_count,
     )  # fmt: skip
 
 

@@ -69,7 +69,9 @@ class GatePlan:
         """Threads of a block that copy tiles."""
         if self.kind == "wgmma":
             return 2 << self.width
-        return 128 if self.kind in ("fma", "permute", "direct_mma") else 256
+        if self.kind == "direct_mma":
+            return _DIRECT_MMA_THREADS
+        return 128 if self.kind in ("fma", "permute") else 256
 
     @property
     def threads(self) -> int:
@@ -180,15 +182,22 @@ _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
 targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
 three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles."""
 _DIRECT_MMA_BLOCKS: Mapping[int, Mapping[int, int]] = {
-    4: {2: 8, 4: 8, 8: 5}, 5: {2: 4, 4: 4, 8: 2}, 6: {2: 3, 4: 2},
+    4: {2: 8, 4: 8, 8: 5}, 5: {2: 4, 4: 4, 8: 2}, 6: {4: 2}
 }  # fmt: skip
 """Blocks a multiprocessor, by the width and the bytes of an operand in terms."""
+_DIRECT_MMA_THREADS = 128
+_SPLITS_OFTEN = ((4, 8), (5, 8), (6, 4))
+"""Of these the kernel with tiles is bound by instructions at any size: it splits a column into
+terms once for every 16 rows, and the one without tiles once in all."""
+_DIRECT_MMA_SHARE = 1 << 20
+"""Bytes of the state a multiprocessor, up to which the others are faster without tiles and their
+barriers. Beyond, tiles are faster, because they copy longer pieces (H200, 4 and 5 qubits)."""
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
 
 
 def plan_gate(
     precision: Precision, arch: Arch, *, width: int, inside: bool, monomial: bool, columns: int,
-    near: int = 0,
+    near: int = 0, sm_count: int,
 ) -> GatePlan | None:  # fmt: skip
     """The plan for a gate; None where it is a product of `gemm`.
 
@@ -200,6 +209,7 @@ def plan_gate(
         monomial: whether its matrix has one entry a row and column.
         columns: how many columns of 2^width amplitudes there are.
         near: how many targets lie near each other in memory (`gates.direct.near_targets`).
+        sm_count: multiprocessors of the GPU.
     """
     inside = inside and precision.output == "complex64"
     if width > MOST_WIDTH:
@@ -216,6 +226,9 @@ def plan_gate(
         return None
     else:
         plans = mma_plans(precision, arch, width=width, inside=inside)
+        if plans[0].item * (columns << width) > _DIRECT_MMA_SHARE * sm_count:
+            often = (width, precision.operand.bytes * precision.terms) in _SPLITS_OFTEN
+            plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
 
@@ -223,13 +236,13 @@ def plan_gate(
 def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
     """The plans on tensor cores for a gate, the fastest first."""
     plans = [GatePlan("mma", width, precision, inside, 2, 1)]
+    blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(precision.operand.bytes * precision.terms)
+    if blocks is not None:
+        plans.insert(0, GatePlan("direct_mma", width, precision, inside, 0, blocks))
     if _has_wgmma(precision, arch, width):
         plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
         if width in _WARP_SPECIALIZED_WIDTHS:
             plans.insert(0, replace(plans[0], warp_specialized=True))
-    blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(precision.operand.bytes * precision.terms)
-    if blocks is not None:
-        plans.insert(0, GatePlan("direct_mma", width, precision, inside, 0, blocks))
     return [plan if plan.kind == "direct_mma" else _with_stages(plan, arch) for plan in plans]
 
 

@@ -48,7 +48,7 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
             for columns in (1, 1 << (11 - width), MANY):
                 plan = plan_gate(
                     row, arch, width=width, inside=inside, monomial=monomial, columns=columns,
-                    near=int(near),
+                    near=int(near), sm_count=1,
                 )  # fmt: skip
                 if plan is not None and plan not in seen:
                     seen.add(plan)
@@ -104,12 +104,34 @@ def test_every_architecture_has_plans(arch_row: Arch, precision: str) -> None:
         assert plan.tile_bytes == plan.item * plan.columns << plan.width
 
 
+def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> None:
+    arch = ARCHS["sm_90a"]
+
+    def planned(precision: str, width: int, columns: int) -> str:
+        row = PRECISIONS[precision]
+        plan = plan_gate(
+            row, arch, width=width, inside=False, monomial=False, columns=columns, sm_count=132
+        )
+        assert plan is not None
+        return plan.kind
+
+    most = 132 * 2**17  # amplitudes
+    for name, width in (("3xfp16", 4), ("fp16", 5), ("tf32", 4)):
+        assert planned(name, width, most >> width) == "direct_mma"
+        assert planned(name, width, (most >> width) + 1) == "mma"
+    for name, width in (("3xtf32", 5), ("tf32", 6)):
+        assert planned(name, width, MANY) == "direct_mma"
+    assert planned("3xfp16", 6, 64) == "wgmma"
+
+
 def test_which_gates_are_products_of_gemm() -> None:
     arch = ARCHS["sm_90a"]
 
     def planned(precision: str, width: int) -> bool:
         row = PRECISIONS[precision]
-        plan = plan_gate(row, arch, width=width, inside=False, monomial=False, columns=MANY)
+        plan = plan_gate(
+            row, arch, width=width, inside=False, monomial=False, columns=MANY, sm_count=1
+        )
         return plan is not None
 
     assert [planned("3xfp16", width) for width in (7, 8)] == [True, False]
@@ -171,7 +193,13 @@ def test_matrices_on_the_gpu_are_prepared(arch: Arch, precision: str) -> None:
 
 def test_the_bits_of_a_matrix_go_to_their_targets() -> None:
     plan = plan_gate(
-        PRECISIONS["fp32"], ARCHS["sm_90a"], width=3, inside=False, monomial=False, columns=MANY
+        PRECISIONS["fp32"],
+        ARCHS["sm_90a"],
+        width=3,
+        inside=False,
+        monomial=False,
+        columns=MANY,
+        sm_count=1,
     )
     assert plan is not None
     matrix = np.arange(64).reshape(8, 8)
