@@ -157,8 +157,11 @@ def widest_mma(precision: Precision) -> int:
 
 def _widest_direct_mma(precision: Precision) -> int:
     """Largest width of a gate whose columns, in terms, fit in a warp's registers."""
-    held = precision.operand.bytes * precision.terms
-    return max(width for width, blocks in _DIRECT_MMA_BLOCKS.items() if held in blocks)
+    return max(width for width, held in _DIRECT_MMA_BLOCKS.items() if _terms(precision) in held)
+
+
+def _terms(precision: Precision) -> tuple[int, int]:
+    return precision.operand.bytes, precision.terms
 
 
 def separate_small_products(precision: Precision, width: int) -> bool:
@@ -181,12 +184,14 @@ _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
 """Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
 targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
 three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles."""
-_DIRECT_MMA_BLOCKS: Mapping[int, Mapping[int, int]] = {
-    4: {2: 8, 4: 8, 8: 5}, 5: {2: 4, 4: 4, 8: 2}, 6: {4: 2}
-}  # fmt: skip
-"""Blocks a multiprocessor, by the width and the bytes of an operand in terms."""
+_DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {
+    4: {(2, 1): 8, (2, 2): 8, (4, 1): 7, (4, 2): 5},
+    5: {(2, 1): 4, (2, 2): 2, (4, 1): 4, (4, 2): 2},
+    6: {(4, 1): 2},
+}
+"""Blocks a multiprocessor at least, by the width and by the bytes of an operand and its terms."""
 _DIRECT_MMA_THREADS = 128
-_SPLITS_OFTEN = ((4, 8), (5, 8), (6, 4))
+_SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
 """Of these the kernel with tiles is bound by instructions at any size: it splits a column into
 terms once for every 16 rows, and the one without tiles once in all."""
 _DIRECT_MMA_SHARE = 1 << 20
@@ -227,7 +232,7 @@ def plan_gate(
     else:
         plans = mma_plans(precision, arch, width=width, inside=inside)
         if plans[0].item * (columns << width) > _DIRECT_MMA_SHARE * sm_count:
-            often = (width, precision.operand.bytes * precision.terms) in _SPLITS_OFTEN
+            often = _terms(precision) in _SPLITS_OFTEN.get(width, ())
             plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
@@ -236,7 +241,7 @@ def plan_gate(
 def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
     """The plans on tensor cores for a gate, the fastest first."""
     plans = [GatePlan("mma", width, precision, inside, 2, 1)]
-    blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(precision.operand.bytes * precision.terms)
+    blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(_terms(precision))
     if blocks is not None:
         plans.insert(0, GatePlan("direct_mma", width, precision, inside, 0, blocks))
     if _has_wgmma(precision, arch, width):

@@ -152,7 +152,7 @@ def test_which_gates_are_products_of_gemm() -> None:
         ({"warp_specialized": True}, "warp specialization is for wgmma of 7 qubits, got mma"),
         ({"stages": 1}, "at least 2"),
         ({"stages": 15}, "bytes of shared memory"),
-        ({"kind": "direct_mma", "width": 7}, "width must be 4 to 6 for direct_mma"),
+        ({"kind": "direct_mma", "width": 6}, "width must be 4 to 5 for direct_mma"),
         ({"kind": "direct"}, "direct is for .1, 2, 3. qubits, got 5"),
         (
             {"kind": "direct", "width": 3, "near": 2},
