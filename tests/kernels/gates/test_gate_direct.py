@@ -51,14 +51,11 @@ def test_warps_without_tiles_hold_all_rows_of_their_columns(
     """Amplitudes are one lane's each, at the row that its place in a fragment has."""
     qubits, seen = 11, []
     values: dict[str, Any] = direct_mma_values(qubits, targets, controls)
-    offsets = (
-        [
-            *values["chunk_offset"],
-            *(o + values["register_offset"][0] for o in values["chunk_offset"]),
-        ]
-        if values["register_offset"]
-        else values["chunk_offset"]
-    )
+    offsets = values["chunk_offset"]
+    offsets = [
+        *offsets,
+        *(high + offset for high in values["register_offset"] for offset in offsets),
+    ]
     for tile, lane in product(range(values["tiles"]), range(32)):
         at = values["control_offset"]
         for mask, up in zip(values["segment_mask"], values["segment_shift"], strict=True):
