@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, apply_gate
 from argand.device import Device
 from argand.gates.canonical import gate_form
-from argand.gates.plan import CUDA_CORE_WIDTH, mma_plans
+from argand.gates.plan import CUDA_CORE_WIDTH, mma_plans, widest_mma
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 
@@ -223,12 +223,18 @@ def test_the_same_bits_every_time(cp: Any, rng: np.random.Generator, width: int)
         assert (apply_gate(state.copy(), matrix, targets).view(np.uint64) == first).all()
 
 
-@pytest.mark.parametrize("precision", ["3xfp16", "fp16", "bf16"])
-@pytest.mark.parametrize("width", [6, 7])
+@pytest.mark.parametrize(
+    ("precision", "width"),
+    [
+        (name, width)
+        for name in ("3xtf32", "3xfp16", "tf32", "fp16", "bf16")
+        for width in range(CUDA_CORE_WIDTH + 1, widest_mma(PRECISIONS[name]) + 1)
+    ],
+)
 def test_every_kernel_of_products(
     cp: Any, gpu: Device, rng: np.random.Generator, precision: str, width: int
 ) -> None:
-    """Those that older cards take, and wgmma without roles."""
+    """Those of larger states and of older cards too, and wgmma without roles."""
     from argand.gates import gpu as cuda_gates
 
     row, qubits = PRECISIONS[precision], 17
