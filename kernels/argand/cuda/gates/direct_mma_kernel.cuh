@@ -22,9 +22,10 @@ struct DirectMmaGate {
     static constexpr bool kSeparateSmallProducts =
         SeparateSmallProducts && Terms == 2 && kNumKTiles > 1;
 
-    using State = uint32[kNumKTiles][2][Terms][2];  // of a column: [k_tile][real, imaginary][term][register]
+    // A lane's column in terms: [k_tile][real, imaginary][term][register].
+    using State = uint32[kNumKTiles][2][Terms][2];
 
-    // The row in its octet: of a lane, and of one of its two numbers.
+    // The row of the matrix that a lane has as one of its two numbers of an octet.
     static __device__ __forceinline__ uint32 row(uint32 octet, uint32 lane, uint32 number) {
         constexpr int kWithQubit0[3] = {0, 1, 2}, kWithoutQubit0[3] = {2, 0, 1};
         return octet << 3 |
@@ -32,7 +33,7 @@ struct DirectMmaGate {
     }
 
     // The octet and the number of it that stand in a register of a k-tile, as one of its numbers.
-    static __device__ __forceinline__ constexpr int octet_of(int k_tile, int slot) {
+    static __device__ __forceinline__ constexpr uint32 octet_of(uint32 k_tile, int slot) {
         return kNumbers == 2 ? 2 * k_tile + slot : k_tile;
     }
     static __device__ __forceinline__ constexpr int number_of(int slot, int i) {
@@ -49,17 +50,16 @@ struct DirectMmaGate {
         for (uint32 i = threadIdx.x; i < kOctets * kNumKTiles * kWarp; i += Threads) {
             const uint32 lane = i % kWarp, tile = i / kWarp;
             const uint32 octet = tile / kNumKTiles, k_tile = tile % kNumKTiles;
-            // The position of a row within its octet is that of a result's number and lane.
-            const float2* line =
-                matrix + (row(octet, lane >> 3, lane >> 2 & 1) << Width);
+            // Lane / 4 is the position of a row in its octet: twice the lane that has it in the
+            // result, and its number there.
+            const float2* line = matrix + (row(octet, lane >> 3, lane >> 2 & 1) << Width);
             uint32 parts[2][2][Terms];  // [register][real, imaginary][term]
 #pragma unroll
             for (int slot = 0; slot < 2; ++slot) {
                 float2 numbers[kNumbers];
 #pragma unroll
                 for (int n = 0; n < kNumbers; ++n)
-                    numbers[n] = line[row(kNumbers == 2 ? 2 * k_tile + slot : k_tile, lane,
-                                          number_of(slot, n))];
+                    numbers[n] = line[row(octet_of(k_tile, slot), lane, number_of(slot, n))];
                 split_operand<operand, Terms, first, second>(numbers, scale, parts[slot][0],
                                                              parts[slot][1]);
             }
@@ -107,8 +107,7 @@ struct DirectMmaGate {
                 float2 numbers[kNumbers];
 #pragma unroll
                 for (int n = 0; n < kNumbers; ++n)
-                    numbers[n] =
-                        number_at(x, octet_of(k_tile, slot), number_of(slot, n), column);
+                    numbers[n] = number_at(x, octet_of(k_tile, slot), number_of(slot, n), column);
                 uint32 parts[2][Terms];
                 split_operand<operand, Terms, first, second>(numbers, scale, parts[0], parts[1]);
 #pragma unroll
@@ -198,7 +197,8 @@ struct DirectMmaGate {
                 }
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const int low = TargetsQubit0 ? 2 * half : half, high = low + (TargetsQubit0 ? 1 : 2);
+                    const int low = TargetsQubit0 ? 2 * half : half;
+                    const int high = low + (TargetsQubit0 ? 1 : 2);
                     store_chunk(args, at + chunk_offset(args, 2 * octet + half),
                                 {re[low], im[low], re[high], im[high]});
                 }
