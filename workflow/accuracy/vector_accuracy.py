@@ -100,39 +100,20 @@ def assess_spectrum(
     deviation += reference_deviation(length)
     terms = underflow(precision, backend)
     lost = max(stages, 1) * 4.0 * length**2 * (terms.operand + terms.result)
-    checks = Checks()
-    rows = reference.values.reshape(-1, length), result.reshape(-1, length)
-    count = len(rows[0])
-    sizes, errors, parts = np.zeros(count), np.zeros(count), np.zeros((2, count))
-    largest, peaks = np.zeros(count), np.zeros(count)
-    magnitude = reference.magnitude.reshape(-1)
-
-    def compare(some: slice) -> int:
-        """Fill in the measures of some rows; how many are finite or not against the truth."""
-        exact, got = (x[some] for x in rows)
-        known = finite_lines(exact, -1)
-        error = np.where(known[:, None], got - exact, 0)
-        either = np.abs([error.real, error.imag]).max(axis=-1)
-        parts[:, some] = np.where(either == 0, 0, either / magnitude[some])
-        known_exact = np.where(known[:, None], exact, 0)
-        sizes[some] = np.linalg.norm(known_exact, axis=-1)
-        errors[some] = np.linalg.norm(error, axis=-1)
-        largest[some] = np.abs(error).max(axis=-1)
-        peaks[some] = np.abs(known_exact).max(axis=-1)
-        return int(np.count_nonzero(known != finite_lines(got, -1)))
-
+    checks, rows = Checks(), _row_errors(reference, result)
+    sizes, errors, peaks, count = rows.sizes, rows.errors, rows.peaks, len(rows.sizes)
     probable = deviation * concentration(2 * length, count)
     of_peak = deviation * deviations(result.size)
     with np.errstate(all="ignore"):
-        blocks = stretches(count, max(1, _BLOCK_VALUES // max(length, 1)))
-        misplaced = sum(each(compare, blocks))
-        checks.require(misplaced == 0, f"{misplaced} rows are finite or not where X is the other")
+        checks.require(
+            rows.misplaced == 0, f"{rows.misplaced} rows are finite or not where X is the other"
+        )
         relative = np.where(errors == 0, 0, errors / sizes)
         for bound, check in ((worst, checks.require), (probable, checks.expect)):
             row, excess = _worst_row(errors, np.where(sizes == 0, 0, bound * sizes + lost))
             check(excess <= 1, f"max_row_error: row {row} is {excess:.3g} times what is allowed "
                 f"(bound {bound:.3g})")  # fmt: skip
-        row, excess = _worst_row(largest, np.where(peaks == 0, 0, of_peak * peaks + lost))
+        row, excess = _worst_row(rows.largest, np.where(peaks == 0, 0, of_peak * peaks + lost))
         checks.expect(excess <= 1, f"a bin of row {row} is off by {excess:.3g} times what is "
             f"allowed ({of_peak:.3g} of the row's largest bin)")  # fmt: skip
         norm = float(np.linalg.norm(sizes))
@@ -140,15 +121,61 @@ def assess_spectrum(
     error = ratio(float(np.linalg.norm(errors)), norm)
     return Accuracy(
         error_limit=error,
-        componentwise_re=float(parts[0].max(initial=0)),
-        componentwise_im=float(parts[1].max(initial=0)),
+        componentwise_re=float(rows.parts[0].max(initial=0)),
+        componentwise_im=float(rows.parts[1].max(initial=0)),
         max_row_error=float(relative.max(initial=0)),
         reference="full",
-        reference_rows=len(rows[0]),
+        reference_rows=count,
         **checks.conclude(
             error, worst + small, deviation * concentration(2 * length) + small, precision
         ),
     )
+
+
+@dataclass
+class _RowErrors:
+    """Errors of rows (row,); those whose reference is not finite count 0.
+
+    Attributes:
+        sizes, errors: 2-norms of the reference and of the error.
+        peaks, largest: largest bin of the reference and of the error.
+        parts: (2, row), largest error of a real and of an imaginary part, over ``magnitude``.
+        misplaced: how many rows are finite where the reference is not, or the other way round.
+    """
+
+    sizes: Array
+    errors: Array
+    peaks: Array
+    largest: Array
+    parts: Array
+    misplaced: int = 0
+
+
+def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
+    length = result.shape[-1]
+    rows = reference.values.reshape(-1, length), result.reshape(-1, length)
+    count, magnitude = len(rows[0]), reference.magnitude.reshape(-1)
+    sizes, errors, peaks, largest = np.zeros((4, count))
+    found = _RowErrors(sizes, errors, peaks, largest, np.zeros((2, count)))
+
+    def compare(some: slice) -> int:
+        """Fill in some rows, and return how many are misplaced."""
+        exact, got = (x[some] for x in rows)
+        known = finite_lines(exact, -1)
+        error = np.where(known[:, None], got - exact, 0)
+        either = np.abs([error.real, error.imag]).max(axis=-1)
+        found.parts[:, some] = np.where(either == 0, 0, either / magnitude[some])
+        known_exact = np.where(known[:, None], exact, 0)
+        found.sizes[some] = np.linalg.norm(known_exact, axis=-1)
+        found.errors[some] = np.linalg.norm(error, axis=-1)
+        found.largest[some] = np.abs(error).max(axis=-1)
+        found.peaks[some] = np.abs(known_exact).max(axis=-1)
+        return int(np.count_nonzero(known != finite_lines(got, -1)))
+
+    with np.errstate(all="ignore"):
+        blocks = stretches(count, max(1, _BLOCK_VALUES // max(length, 1)))
+        found.misplaced = sum(each(compare, blocks))
+    return found
 
 
 def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:
