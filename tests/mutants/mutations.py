@@ -64,7 +64,7 @@ KERNELS = _in(
     ("softmax: a row of -inf shifts by it", "softmax/cpu.py",
      "shift = np.where(nothing, 0, tile_max)", "shift = tile_max", _SOFTMAX),
     ("softmax: far tiles in one step", "softmax/cpu.py",
-     "far = reach < _FAR", "far = reach < 100 * _FAR", _SOFTMAX),
+     "far = below < _FAR", "far = below < 100 * _FAR", _SOFTMAX),
     ("softmax: overlapping out is written at once", "softmax/cpu.py",
      "_in_place(rows, target) or not np.may_share_memory(rows, target)", "True",
      ("overlapping_out",)),

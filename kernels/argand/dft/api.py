@@ -92,10 +92,10 @@ def dft(
     if on_gpu:
         return _cuda().dft(problem, x, axis, out, key)
     last = axis == x.ndim - 1  # np.moveaxis takes longer than all else around a short transform
-    turned = fitted(x, axis, problem.length)
+    moved = fitted(x, axis, problem.length)
     if not last:
-        turned = np.moveaxis(turned, axis, -1)
-    rows = turned.reshape(problem.rows, problem.length)
+        moved = np.moveaxis(moved, axis, -1)
+    rows = moved.reshape(problem.rows, problem.length)
     rows = rows.astype(problem.precision.output, copy=False)
     plan = None if problem.precision.exact_operands else butterflies_for(problem.length)
     if plan is None:
@@ -104,7 +104,7 @@ def dft(
         found = three_kernel_dft(problem, rows, plan)
     else:
         found = butterfly_dft(problem, rows, plan)
-    found = found.reshape(turned.shape)
+    found = found.reshape(moved.shape)
     if not last:
         found = np.moveaxis(found, -1, axis)
     if out is None:

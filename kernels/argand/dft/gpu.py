@@ -89,9 +89,9 @@ def _chosen(problem: DftProblem, plan: Plan | None, x: Any, target: Any) -> Chos
 
 def _rows_of(problem: DftProblem, x: Any, axis: int) -> Any:
     """x with the transformed axis last, in the result's type, by rows of one stride."""
-    turned = cupy.moveaxis(fitted(x, axis, problem.length), axis, -1)
-    turned = turned.astype(problem.precision.output, copy=False)
-    return turned if _stride(turned) is not None else cupy.ascontiguousarray(turned)
+    moved = cupy.moveaxis(fitted(x, axis, problem.length), axis, -1)
+    moved = moved.astype(problem.precision.output, copy=False)
+    return moved if _stride(moved) is not None else cupy.ascontiguousarray(moved)
 
 
 def _target(rows: Any, axis: int, out: Any) -> tuple[Any, bool]:

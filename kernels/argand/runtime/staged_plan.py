@@ -41,9 +41,9 @@ class StagedPlan:
         self, cache: CallCache, call: Callable[..., Any], x: Any, axis: int, length: int
     ) -> None:
         self._axis, self._form = axis, (x.dtype, x.shape)
-        turned = cupy.moveaxis(x, axis, -1)
-        self._shape = (*turned.shape[:-1], length)
-        self._read = slice(min(length, turned.shape[-1]))
+        moved = cupy.moveaxis(x, axis, -1)
+        self._shape = (*moved.shape[:-1], length)
+        self._read = slice(min(length, moved.shape[-1]))
         rows = self._rows_of(x)
         self._plan = DevicePlan(cache, call, (rows,))
         #: The GPU, and what runs there.

@@ -33,7 +33,7 @@ template <typename Real, HermitianPlan plan>
 struct HermitianFactorization : HermitianGroup<Real, plan> {
     using Group = HermitianGroup<Real, plan>;
     using typename Group::Value;
-    using Group::exchange, Group::factors, Group::i, Group::inside, Group::j, Group::meet;
+    using Group::exchange, Group::factors, Group::i, Group::inside, Group::j, Group::sync;
     static constexpr int N = Group::N, P = Group::P, T = Group::T, S = Group::S;
 
     // Where a step finds the factors: rows i and j of its column, were it whole, and its pivot.
@@ -60,7 +60,7 @@ struct HermitianFactorization : HermitianGroup<Real, plan> {
                     for (int s = 0; s < S; ++s) row[T * s] = y[block][s];
                 }
             }
-            meet();
+            sync();
             Value l[P];
             column_of_l<block>(l, at, step);
 #pragma unroll

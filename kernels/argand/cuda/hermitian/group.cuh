@@ -29,7 +29,7 @@ struct HermitianGroup {
     Value* exchange;  // rows of right-hand sides
     int i, j;         // this thread's place in the group
 
-    static __device__ __forceinline__ void meet() {
+    static __device__ __forceinline__ void sync() {
         if constexpr (plan.group_threads() > kWarp) __syncthreads();
         else __syncwarp();
     }

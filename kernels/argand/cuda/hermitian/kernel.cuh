@@ -18,7 +18,7 @@ __device__ __forceinline__ int row_without_pivot(const Group& group) {
     return k + 1;
 }
 
-// Solves one system; where it is not `there`, the threads only meet the others of their warp.
+// Solves one system; where it is not `there`, the threads only synchronise with the others of their warp.
 template <typename Real, HermitianPlan plan>
 __device__ __forceinline__ void solve_system(const HermitianGroup<Real, plan>& group,
                                              const HermitianArguments<Real>& args, int64 system,
@@ -65,7 +65,7 @@ __device__ __forceinline__ void solve_hermitian(const HermitianArguments<Real>& 
          first += static_cast<int64>(gridDim.x) * plan.groups) {
         const int64 system = first + number;
         const bool there = system < args.systems;
-        group.meet();  // the factors of the system before may still be read
+        group.sync();  // the factors of the system before may still be read
         solve_system(group, args, there ? system : args.systems - 1, there);
     }
 }

@@ -7,7 +7,7 @@ template <typename Real, HermitianPlan plan>
 struct HermitianSubstitution : HermitianGroup<Real, plan> {
     using Group = HermitianGroup<Real, plan>;
     using typename Group::Value;
-    using Group::exchange, Group::factors, Group::i, Group::inside, Group::j, Group::meet;
+    using Group::exchange, Group::factors, Group::i, Group::inside, Group::j, Group::sync;
     static constexpr int N = Group::N, P = Group::P, T = Group::T, S = Group::S;
     static constexpr int kRows = plan.exchanged_rows();
     static constexpr int kWidth = plan.width();
@@ -86,7 +86,7 @@ struct HermitianSubstitution : HermitianGroup<Real, plan> {
     // Rows of a part, for this thread's right-hand sides; it has the one at its place.
     __device__ __forceinline__ void take_rows(Value (&x)[kRows][S], const Value (&y)[P][S],
                                               int part, int place) const {
-        meet();  // the rows before may still be read
+        sync();  // the rows before may still be read
         if (place >= 0 && place < kRows) {
 #pragma unroll
             for (int p = 0; p < P; ++p) {
@@ -95,7 +95,7 @@ struct HermitianSubstitution : HermitianGroup<Real, plan> {
                 for (int s = 0; s < S; ++s) exchange[place * kWidth + j + T * s] = y[p][s];
             }
         }
-        meet();
+        sync();
 #pragma unroll
         for (int m = 0; m < kRows; ++m) {
 #pragma unroll

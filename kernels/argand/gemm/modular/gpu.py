@@ -139,5 +139,5 @@ def _operand(x: Any, op: Op, side: Side, shape: tuple[int, ...]) -> _Operand:
         return _Operand(found.layout, found.planes, False, True, found is x, found)
     view = batched(x, shape)
     at = int(view.array.data.ptr)
-    turned = view.transposed if (op == "N") == (side == "b") else view
-    return _Operand(turned.layout, at, op == "C", False, at == x.data.ptr, view.array)
+    oriented = view.transposed if (op == "N") == (side == "b") else view
+    return _Operand(oriented.layout, at, op == "C", False, at == x.data.ptr, view.array)
