@@ -144,6 +144,8 @@ _TILE_EFFICIENCY = {
     (1, 32, 2): 0.376,
 }
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
+_WIDE_16_BITS = 0.89
+"""Factor of it of more than 128 columns at 16 bits, which leave few registers to round in."""
 _EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _SPLITTING = {4: 1.13, 2: 1.3}
@@ -251,6 +253,8 @@ def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> f
     Products, loads and rounding hide each other, but where two take equally long.
     """
     efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
+    if plan.block_n > 128 and precision.operand.bytes == 2:
+        efficiency *= _WIDE_16_BITS
     rate = _CLOCK * efficiency * OPERAND_BYTES / precision.operand.bytes
     products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
     row_bytes = float(plan.block_m * plan.x_element_bytes(precision))

@@ -17,8 +17,9 @@ _SINGLE = (
     WgmmaPlan(2, 32, 32, 4), WgmmaPlan(1, 96, 32, 4), WgmmaPlan(1, 64, 32, 5),
     WgmmaPlan(1, 32, 32, 6),
 )  # fmt: skip
-# Widths between those, for sides that would leave a third of a tile empty.
-_TF32_BETWEEN = (
+# Widths between those, for sides that would leave a third of a tile empty: at tf32, and of a row
+# operand that bf16 reads in place.
+_BETWEEN = (
     WgmmaPlan(2, 160, 32, 3), WgmmaPlan(2, 80, 32, 3), WgmmaPlan(2, 48, 32, 4),
     WgmmaPlan(1, 80, 32, 4), WgmmaPlan(1, 48, 32, 5),
 )  # fmt: skip
@@ -41,8 +42,8 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
     # A stage of narrower operands holds more k in the same bytes; fp32 pairs do not shrink.
     deeper = 1 if storage == "fp32" else 4 // precision.operand.bytes
     tiles = _SINGLE if precision.terms == 1 else _SPLIT
-    if precision.terms == 1 and precision.operand.name == "tf32":
-        tiles = (*tiles, *_TF32_BETWEEN)
+    if precision.terms == 1 and (precision.operand.name == "tf32" or storage == "fp32"):
+        tiles = (*tiles, *_BETWEEN)
     if precision.terms > 1 and storage == "planar":
         tiles = _SPLIT_IN_PLANES
     if precision.terms > 1 and storage == "fp32" and precision.scaled:
