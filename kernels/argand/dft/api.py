@@ -18,9 +18,10 @@ from argand.dft.heuristics import butterflies_for
 from argand.dft.problem import dft_problem, fitted
 from argand.dft.rules import RULES
 from argand.dft.three_kernel import ThreeKernelPlan
-from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import Precision
 from argand.runtime.checks import check_out
+from argand.runtime.repeats import Repeats
 
 
 def dft(
@@ -64,22 +65,16 @@ def dft(
         >>> argand.dft(np.ones((2, 3, 5), np.complex64), axis=1).shape
         (2, 3, 5)
     """
-    on_gpu = is_cupy_array(x)
-    key = None
-    options = (axis, n, inverse, norm, precision, rounding)
-    if on_gpu:
-        key, found = _cuda().CALLS.repeat((x,), out, options)
-        if found is not None:
-            return found
-    elif is_cuda_tensor(x):
-        found = _cuda().CALLS.repeat_on_tensors((x,), out, options)
-        if found is not None:
-            return found
+    repeat = _KNOWN.get(type(x)) or _REPEATS.of(x)
+    key, found = repeat((x,), out, (axis, n, inverse, norm, precision, rounding))
+    if found is not None:
+        return found
     if has_foreign(x, out):
         return call_on_foreign(
             dft, {"x": x, "out": out}, rules=RULES, axis=axis, n=n, inverse=inverse, norm=norm,
             precision=precision, rounding=rounding,
         )  # fmt: skip
+    on_gpu = is_cupy_array(x)
     if not on_gpu:
         x = np.asarray(x)
     if out is not None and is_cuda_array(out) != on_gpu:
@@ -119,3 +114,7 @@ def _cuda() -> ModuleType:
     from argand.dft import gpu
 
     return gpu
+
+
+_REPEATS = Repeats(lambda: _cuda().CALLS)
+_KNOWN = _REPEATS.known

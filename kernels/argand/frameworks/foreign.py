@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from argand.frameworks.framework import framework_of
+from argand.frameworks.framework import KNOWN, framework_of
 
 if TYPE_CHECKING:
     from argand.frameworks.rules import FrameworkRules
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def is_cuda_tensor(x: Any) -> bool:
     """Whether x is a tensor of torch on a GPU, which torch does not compile."""
-    if framework_of(x) != "torch" or not x.is_cuda:
+    kind = type(x)
+    if (KNOWN[kind] if kind in KNOWN else framework_of(x)) != "torch" or not x.is_cuda:
         return False
     if not _is_compiling:  # an import statement takes longer than this look
         import torch

@@ -11,18 +11,19 @@ Framework = Literal["torch", "jax", "exchange"]
 ``__cuda_array_interface__`` or DLPack's methods."""
 _OWN = ("numpy", "cupy", "builtins", "argand")
 """Libraries whose objects the calls take as they are."""
-_FRAMEWORKS: dict[type, Framework | None] = {}
+KNOWN: dict[type, Framework | None] = {}
+"""The framework of each type that was seen."""
 
 
 def framework_of(x: object) -> Framework | None:
     """Return the framework of an argument; None of NumPy's and CuPy's arrays, lists and ours."""
     kind = type(x)
     try:
-        return _FRAMEWORKS[kind]
+        return KNOWN[kind]
     except KeyError:
         found = _framework_of_type(kind)
         if not kind.__module__.startswith("torch._"):  # see `argand.device.is_cupy_array`
-            _FRAMEWORKS[kind] = found
+            KNOWN[kind] = found
         return found
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
-from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.api import modular_gemm
@@ -27,7 +26,8 @@ from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
 from argand.runtime.checks import check_out
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.repeats import Repeats
 
 _ON_HOST: NumpyCalls[GemmProblem] = NumpyCalls()
 
@@ -106,22 +106,11 @@ def gemm(
     """
     if type(precision) is not str and precision is not None:
         precision = _named(precision)
-    key = on_host = None
     options = (alpha, beta, op_a, op_b, precision, tolerance, check, rounding, output, kernels)
-    of_cupy = is_cupy_array(a)
-    if not of_cupy and is_cuda_tensor(a):
-        found = _cuda_calls().repeat_on_tensors((a, b, c), out, options)
-        if found is not None:
-            return found
-    elif of_cupy or _holds_cupy(a):
-        key, found = _cuda_calls().repeat((a, b, c), out, options)
-        if found is not None:
-            return found
-    else:
-        on_host = _ON_HOST.key((a, b, c, out), options)
-        repeated = _ON_HOST.known(on_host)
-        if repeated is not None:
-            return numpy_backend.gemm(repeated, a, b, c, out)
+    repeat = _KNOWN.get(type(a)) or _REPEATS.of(a)
+    key, found = repeat((a, b, c), out, options)
+    if found is not None:
+        return found
     if has_foreign(a, b, c, out):
         return call_on_foreign(
             gemm, {"a": a, "b": b, "c": c, "out": out}, rules=RULES, pairs=Pairs,
@@ -177,7 +166,7 @@ def gemm(
         return cuda_gemm.gemm(problem, a, b, c, out, key if same else None)
     if problem.output != "complex-half":
         if all(x is y for x, y in zip(given, (a, b, c), strict=True)):
-            _ON_HOST.keep(on_host, problem)
+            _ON_HOST.keep(key, problem)
         return numpy_backend.gemm(problem, a, b, c, out)
     half = to_pairs(numpy_backend.gemm(problem, a, b, c, None), row.operand.name)
     if out is None:
@@ -244,12 +233,23 @@ def _backend_of(arguments: Sequence[Any]) -> Backend:
     return found.pop()
 
 
-@cache
 def _cuda_calls() -> Any:
-    """Return the call cache, imported once: an import statement takes most of a microsecond."""
+    """Return the call cache, which needs CuPy."""
     from argand.gemm.calls import CALLS
 
     return CALLS
+
+
+def _repeat_on_host(
+    operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
+) -> tuple[Key | None, Any]:
+    """Repeat a call on NumPy's arrays."""
+    key = _ON_HOST.key((*operands, out), options)
+    problem = _ON_HOST.known(key)
+    if problem is None:
+        return key, None
+    a, b, c = operands
+    return key, numpy_backend.gemm(problem, a, b, c, out)
 
 
 def _holds_cupy(x: Any) -> bool:
@@ -257,3 +257,7 @@ def _holds_cupy(x: Any) -> bool:
     if isinstance(x, Packed):
         return x.device.backend == "cuda"
     return isinstance(x, Pairs) and is_cupy_array(x.array)
+
+
+_REPEATS = Repeats(_cuda_calls, _repeat_on_host, _holds_cupy)
+_KNOWN = _REPEATS.known

@@ -52,13 +52,13 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
     if output not in HALF_FORMATS and all(x is None or type(x) is _ndarray for x in operands):
         sequence = getattr(launch, "sequence", None)
         if sequence is not None:
-            device = _current_device()
+            device, start = _current_device(), sequence.__call__  # found once
 
             def of_sequence(a: int, b: int, c: int | None, out: int) -> None:
                 if kernel_trace.watching:
                     kernel_trace.note(launch.name)
                 addresses = a, b, out if c is None else c, out, 0, 0
-                sequence(addresses, _current_stream(device).ptr)
+                start(addresses, _current_stream(device).ptr)
 
             return of_sequence
         return lambda a, b, c, out: launch(a, b, out if c is None else c, out)

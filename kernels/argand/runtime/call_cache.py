@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from threading import get_ident
-from types import ModuleType
 from typing import Any
 
 import cupy
@@ -31,6 +29,10 @@ MOST_CALLS = 4096
 MOST_BYTES = 256 << 20
 """Most device memory that entries keep, tables and matrices; then all are dropped."""
 _ndarray = cupy.ndarray
+_new = _ndarray.__mro__[1].__new__
+_CAN_FILL = hasattr(_ndarray, "_init")
+"""Whether CuPy's arrays can be made empty and then filled, without a public name for it. That takes
+the host half as long as the constructor, which hands its arguments on."""
 _alloc = cupy.cuda.alloc
 current_device = cupy.cuda.runtime.getDevice
 
@@ -70,16 +72,19 @@ class CallCache:
         empty: Callable[[tuple[int, ...], str], Any] = _ndarray,
         in_place: tuple[int, ...] = (),
     ) -> None:
-        self._override: PlanOverride[Any] = PlanOverride() if override is None else override
+        #: Its plan override.
+        self.override: PlanOverride[Any] = PlanOverride() if override is None else override
         #: Its tuned plans.
         self.table = table
         self._form_of = _no_form if form_of is None else form_of
         #: Makes a result of a shape and a type.
         self.empty = empty
         self._in_place = in_place
+        #: Calls on tensors of torch, by what is looked at of those (`argand.runtime.tensor_calls`).
+        self.on_tensors: dict[Key, Any] = {}
         self._calls: dict[Key, KeptCall] = {}
         self._bytes = 0
-        self._planning: dict[int, list[tuple[Key, KeptCall]]] = {}  # by thread
+        self._planning: dict[int, list[tuple[list[Form | None], KeptCall]]] = {}  # by thread
 
     def look(self, operands: tuple[Any, ...]) -> tuple[list[Form | None], list[Any]]:
         """Return the forms of operands and their places; None where one is missing.
@@ -103,8 +108,11 @@ class CallCache:
         return forms, places
 
     @contextmanager
-    def planning(self) -> Iterator[list[tuple[Key, KeptCall]]]:
-        """Within it this thread's calls are planned anew; those that are kept go into the list."""
+    def planning(self) -> Iterator[list[tuple[list[Form | None], KeptCall]]]:
+        """Within it this thread's calls are planned anew; those that are kept go into the list.
+
+        Each has the forms of its operands and its ``out`` beside it.
+        """
         thread = get_ident()
         found = self._planning[thread] = []
         try:
@@ -122,54 +130,67 @@ class CallCache:
         these operands, or where ``out`` overlaps one of them; the caller then computes it and may
         `keep` the call.
         """
-        try:
-            forms, places = self.look((*operands, out))
-        except NoFormError:
-            return None, None
-        key, call = self.kept(forms, options)
+        # What `look` finds, in one list: a list within the key takes longer than to look itself.
+        key: list[Any] = [options]
+        places: list[Any] = []
+        for x in (*operands, out):
+            if type(x) is _ndarray:
+                at = x.data.ptr
+                key += x.dtype, x.shape, x._c_contiguous or x.strides, at & ALIGNMENT
+                if SEVERAL:
+                    key.append(x.data.device_id)
+                places.append(at)
+            elif x is None:
+                key.append(None)
+                places.append(None)
+            elif not self.describe(x, key, places):
+                return None, None
+        found, call = self.find(key)
         if call is None:
-            return key, None
+            return found, None
         if out is None:
             out, places[-1] = self.result_of(call)
         elif overlaps(call, places):
-            return key, None
-        return key, None if call.run(*places) is NotImplemented else out
+            return found, None
+        return found, None if call.run(*places) is NotImplemented else out
+
+    def describe(self, x: Any, key: list[Any], places: list[Any]) -> bool:
+        """Add the form of what is no array to a key, and its place; return False of no form."""
+        try:
+            key.append(self._form_of(x))
+        except NoFormError:
+            return False
+        places.append(x)
+        return True
+
+    def find(self, key: list[Any]) -> tuple[Key, KeptCall | None]:
+        """Return the whole key of a call, given that of its arguments, and the call.
+
+        The call is None where none was kept, or where this thread plans anew.
+        """
+        override, table = self.override, self.table
+        key += override.active, override.value, 0 if table is None else table.generation
+        if SEVERAL:
+            key.append(current_device())
+        found = tuple(key)
+        try:
+            call = self._calls.get(found)
+        except TypeError:  # an option that is given as a list
+            return found, None
+        return found, None if self._planning and get_ident() in self._planning else call
 
     def result_of(self, call: KeptCall) -> tuple[Any, Any]:
         """Return memory for a call's result, and its place."""
         if call.result_bytes:
             # CuPy takes longer to find the size itself, and the address.
             memory = _alloc(call.result_bytes)
-            return _ndarray(call.shape, call.output, memory), memory.ptr
+            if not _CAN_FILL:
+                return _ndarray(call.shape, call.output, memory), memory.ptr
+            out = _new(_ndarray)
+            out._init(call.shape, call.output, memory)
+            return out, memory.ptr
         out = self.empty(call.shape, call.output)
         return out, out.data.ptr if type(out) is _ndarray else out
-
-    def repeat_on_tensors(
-        self, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
-    ) -> Any:
-        """Repeat a call on CUDA tensors of torch, of which `repeat` knows no form.
-
-        Returns its result, None where it has to be made anew.
-        """
-        return _tensor_calls().repeat_on_tensors(self, operands, out, options)
-
-    def kept(
-        self, forms: Sequence[Form | None], options: tuple[Any, ...]
-    ) -> tuple[Key, KeptCall | None]:
-        """Return the key of a call, its operands and last its result given by forms, and the call.
-
-        The call is None where none was kept, or where this thread plans anew.
-        """
-        override, table = self._override, self.table
-        key = (
-            *forms, options, current_device() if SEVERAL else 0, override.active, override.value,
-            0 if table is None else table.generation,
-        )  # fmt: skip
-        try:
-            call = self._calls.get(key)
-        except TypeError:  # an option that is given as a list
-            return key, None
-        return key, None if self._planning and get_ident() in self._planning else call
 
     def keep(
         self,
@@ -194,15 +215,15 @@ class CallCache:
         """
         if key is None:
             return
-        *forms, result = key[: len(operands) + 1]
-        device = key[len(operands) + 2]
+        (*forms, result), _ = self.look((*operands, out))
+        device = current_device() if SEVERAL else 0
         # A form ends with its device. Launches go to the current one.
         if any(form is not None and form[-1] != device for form in (*forms, result)):
             return
         forbidden = self.forbidden(operands, forms, out, result)
-        call = KeptCall(run, shape, output, forbidden, chosen, bytes_of(shape, output), {})
+        call = KeptCall(run, shape, output, forbidden, chosen, bytes_of(shape, output))
         if self._planning and get_ident() in self._planning:
-            self._planning[get_ident()].append((key, call))
+            self._planning[get_ident()].append(([*forms, result], call))
         if len(self._calls) >= MOST_CALLS or self._bytes + nbytes > MOST_BYTES:
             self.clear()
         try:
@@ -228,15 +249,8 @@ class CallCache:
     def clear(self) -> None:
         """Drop all calls."""
         self._calls.clear()
+        self.on_tensors.clear()
         self._bytes = 0
-
-
-@cache
-def _tensor_calls() -> ModuleType:
-    """`argand.runtime.tensor_calls`, which imports torch: only calls that have a tensor need it."""
-    from argand.runtime import tensor_calls
-
-    return tensor_calls
 
 
 def _no_form(x: Any) -> Form:

@@ -14,7 +14,6 @@ from argand.runtime.call_cache import (
     SEVERAL,
     CallCache,
     Form,
-    Key,
     NoFormError,
     current_device,
 )
@@ -149,11 +148,13 @@ class DevicePlan:
         return {**table.measured_on(self.device.index), "name": entry, "choice": asdict(choice)}
 
 
-def _as_given(key: Key, call: KeptCall, forms: list[Form | None], result: Any) -> bool:
-    """Return whether a kept call read operands of these forms and wrote the whole result."""
+def _as_given(
+    kept: list[Form | None], call: KeptCall, forms: list[Form | None], result: Any
+) -> bool:
+    """Return whether a call, kept with its forms, read these and wrote the whole result."""
     array = getattr(result, "array", result)
     whole = tuple(result.shape) == tuple(call.shape) and array.flags.c_contiguous
-    return whole and list(key[: len(forms)]) == forms
+    return whole and kept == forms
 
 
 def adopt(table: TunedPlans[Any] | None, tuned: dict[str, Any]) -> None:

@@ -160,7 +160,7 @@ class LaunchSequence:
         """Launch on a stream. Raises CUDADriverError or CUDARuntimeError where CUDA refuses."""
         with self._lock:
             self._launched = monotonic()
-            graphs = self._graphs.get(stream) if self._graphable else None
+            graphs = self._graphs.get(stream)
             # Nobody can capture the legacy stream, which is 0.
             if graphs is not None and not (stream and _runtime.streamIsCapturing(stream)):
                 graph = graphs.pop(addresses, None)

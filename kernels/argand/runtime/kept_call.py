@@ -36,8 +36,7 @@ class KeptCall(NamedTuple):
     ``forbidden`` has the operands that the result must not overlap: the operand's index, between
     which two distances from the result it overlaps, and whether it may be the result. There are
     none where callers give no result. ``result_bytes`` are those of a result that is an array; 0 of
-    one that is none, or empty. ``models`` has by GPU a tensor of the result's form, where calls on
-    tensors made one.
+    one that is none, or empty.
     """
 
     run: Run
@@ -46,7 +45,6 @@ class KeptCall(NamedTuple):
     forbidden: tuple[tuple[int, int, int, bool], ...]
     chosen: Chosen
     result_bytes: int
-    models: dict[int, Any]
 
 
 def bytes_of(shape: tuple[int, ...], output: str) -> int:

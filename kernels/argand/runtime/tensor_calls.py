@@ -6,16 +6,15 @@ longer than a small product takes the card.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import torch
 
 from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import TYPES, on_stream_of
-from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, NoFormError
-from argand.runtime.kept_call import overlaps
+from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache
+from argand.runtime.kept_call import KeptCall, Run, overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
 _KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
@@ -23,6 +22,7 @@ _KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
 _RESULTS = {kind.name: dtype for dtype, kind in _KINDS.items()}
 _Tensor = torch.Tensor
 _empty_like = torch.empty_like
+_is_compiling = torch.compiler.is_compiling
 _is_grad_enabled = torch.is_grad_enabled
 _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
@@ -30,86 +30,107 @@ _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
 
 
+class _TensorCall(NamedTuple):
+    """A kept call: how it runs, a tensor like its result, and what the cache says of it."""
+
+    run: Run
+    model: Any
+    kept: KeptCall
+
+
 def repeat_on_tensors(
     cache: CallCache, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
-) -> Any:
-    """Repeat a call that was kept and return its result; None where it has to be made anew.
+) -> tuple[None, Any]:
+    """Repeat a call that was kept and return None, for its key, and its result.
 
-    Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays; torch compiles
-    none of them.
+    Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays. The result is None
+    where the call has to be made anew, which keeps it.
     """
-    if _are_followed(operands):
-        return None
-    forms: list[Form | None] = []
+    if _is_compiling() or _are_followed(operands):
+        return None, None
+    override, table = cache.override, cache.table
+    generation = 0 if table is None else table.generation
+    key: list[Any] = [options, override.active, override.value, generation]
     places: list[Any] = []
     at = -1  # the GPU of the tensors
     for x in (*operands, out):
-        if x is None:
-            forms.append(None)
-            places.append(None)
-        elif type(x) is _Tensor:
-            kind, place, index = _KINDS.get(x.dtype), x.data_ptr(), x.get_device()
-            if (
-                kind is None
-                or x.is_conj()
-                or x.is_neg()
-                or (x.requires_grad and _is_grad_enabled())
-            ):
-                return None
+        if type(x) is _Tensor:
+            if x.is_conj() or x.is_neg() or (x.requires_grad and _is_grad_enabled()):
+                return None, None
+            place, index = x.data_ptr(), x.get_device()
             if index != at:
                 if index < 0 or at >= 0:  # on the CPU, or on two GPUs
-                    return None
+                    return None, None
                 at = index
-            strides = None if x.is_contiguous() else _strides(x, kind.itemsize)
-            forms.append((kind, x.shape, strides, place & ALIGNMENT, index if SEVERAL else 0))
+            key += x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT
             places.append(place)
-        else:
-            try:
-                (form,), (place,) = cache.look((x,))
-            except NoFormError:
-                return None
-            forms.append(form)
-            places.append(place)
+        elif x is None:
+            key.append(None)
+            places.append(None)
+        elif not cache.describe(x, key, places):
+            return None, None
     stream = _raw_stream(at)
     # Nobody can capture the legacy stream, which is 0.
     if SEVERAL or _current_stream(at).ptr != stream or (stream and _is_capturing()):
+        if SEVERAL:
+            key.append(at)
         with on_stream_of(torch.device("cuda", at)):
-            return _repeated(cache, forms, places, out, options, at)
-    return _repeated(cache, forms, places, out, options, at)
+            return None, _repeated(cache, key, places, operands, out)
+    return None, _repeated(cache, key, places, operands, out)
 
 
 def _repeated(
-    cache: CallCache,
-    forms: list[Form | None],
-    places: list[Any],
-    out: Any,
-    options: tuple[Any, ...],
-    index: int,
+    cache: CallCache, key: list[Any], places: list[Any], operands: tuple[Any, ...], out: Any
 ) -> Any:
     """Repeat a call on CuPy's current stream, which is that of the tensors on a GPU."""
-    call = cache.kept(forms, options)[1]
-    if call is None:
+    try:
+        call = cache.on_tensors.get(tuple(key))
+    except TypeError:  # an option that is given as a list
         return None
+    if call is None:
+        call = _looked_up(cache, key, operands, out)
+        if call is None:
+            return None
     if out is None:
-        model = call.models.get(index)
-        if model is None:
-            if call.output not in _RESULTS:  # Pairs
-                return None
-            model = call.models[index] = _element(call.output, index).expand(call.shape)
-        # From a tensor with one element in memory: torch.empty, which reads a type and a device,
-        # takes the host twice as long.
-        out = _empty_like(model)
+        out = _empty_like(call.model)
         places[-1] = out.data_ptr()
-    elif overlaps(call, places):
+    elif overlaps(call.kept, places):
         return None
     return None if call.run(*places) is NotImplemented else out
 
 
-def _strides(x: Any, item: int) -> tuple[int, ...]:
-    """Return the strides of a tensor in bytes."""
-    return tuple([step * item for step in x.stride()])
+def _looked_up(
+    cache: CallCache, key: list[Any], operands: tuple[Any, ...], out: Any
+) -> _TensorCall | None:
+    """Return what the cache kept of this call on CuPy's arrays; it has the key from now on.
 
-
-@lru_cache(maxsize=64)
-def _element(output: str, index: int) -> Any:
-    return torch.empty((), dtype=_RESULTS[output], device=torch.device("cuda", index))
+    It is None where the cache kept none, and where results are pairs.
+    """
+    of_arrays: list[Any] = [key[0]]
+    for x in (*operands, out):
+        if type(x) is not _Tensor:
+            if x is None:
+                of_arrays.append(None)
+            else:
+                cache.describe(x, of_arrays, [])
+            continue
+        kind = _KINDS.get(x.dtype)
+        if kind is None:
+            return None
+        strides = tuple([step * kind.itemsize for step in x.stride()])
+        of_arrays += kind, x.shape, x.is_contiguous() or strides, x.data_ptr() & ALIGNMENT
+        if SEVERAL:
+            of_arrays.append(x.get_device())
+    kept = cache.find(of_arrays)[1]
+    if kept is None or (out is None and kept.output not in _RESULTS):  # results of Pairs
+        return None
+    model = None
+    if out is None:
+        # An array without memory: torch.empty, which reads a type and a device, takes the host
+        # twice as long as torch.empty_like.
+        model = torch.empty(kept.shape, dtype=_RESULTS[kept.output], device=operands[0].device)
+        model.untyped_storage().resize_(0)
+    if len(cache.on_tensors) >= MOST_CALLS:
+        cache.on_tensors.clear()
+    found = cache.on_tensors[tuple(key)] = _TensorCall(kept.run, model, kept)
+    return found

@@ -18,9 +18,10 @@ import numpy as np
 
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
-from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import get_precision
 from argand.runtime.checks import check_out
+from argand.runtime.repeats import Repeats
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
@@ -136,18 +137,13 @@ _Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str |
 def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
     if axis != -1:
         return _along(operation, x, axis, out, options)
-    on_gpu = is_cupy_array(x)
-    if on_gpu:
-        cuda_softmax = _cuda()
-        key, found = cuda_softmax.CALLS.repeat((x,), out, (operation, options))
-        if found is not None:
-            return found
-    elif is_cuda_tensor(x):
-        found = _cuda().CALLS.repeat_on_tensors((x,), out, (operation, options))
-        if found is not None:
-            return found
+    repeat = _KNOWN.get(type(x)) or _REPEATS.of(x)
+    key, found = repeat((x,), out, (operation, options))
+    if found is not None:
+        return found
     if has_foreign(x, out):
         return _on_foreign(operation, x, axis, out, options)
+    on_gpu = is_cupy_array(x)
     if out is not None and is_cuda_array(out) != on_gpu:
         raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
     if not on_gpu:
@@ -156,7 +152,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         return numpy_softmax.softmax(problem, x, out)
     with x.device:
         problem, read = _problem_of(operation, x, out, options)
-        return cuda_softmax.softmax(problem, read, out, key if read is x else None)
+        return _cuda().softmax(problem, read, out, key if read is x else None)
 
 
 def _on_foreign(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
@@ -196,6 +192,10 @@ def _cuda() -> ModuleType:
     from argand.softmax import gpu
 
     return gpu
+
+
+_REPEATS = Repeats(lambda: _cuda().CALLS)
+_KNOWN = _REPEATS.known
 
 
 def _problem_of(
