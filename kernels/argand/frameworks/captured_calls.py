@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import cupy
-from cuda.bindings import driver
 
-from argand.frameworks.graph_memory import memory_of_graph
+from argand.frameworks.graph_memory import memory_of_graph, relaxed_capture
 
 MOST_BYTES = 1 << 24
 """Most bytes of the arrays of a call that is tried: a longer one hides the host's time."""
@@ -41,7 +40,7 @@ def takes_no_memory(call: Callable[..., None], forms: list[tuple[tuple[int, ...]
         call(*arrays)
         memory = cupy.cuda.get_allocator()
         try:
-            with _relaxed():
+            with relaxed_capture():
                 stream.begin_capture()
                 try:
                     with memory_of_graph(allocate):
@@ -64,16 +63,5 @@ def captured() -> Iterator[None]:
         _kept.append(memory(nbytes))
         return _kept[-1]
 
-    with _relaxed(), memory_of_graph(allocate):
+    with relaxed_capture(), memory_of_graph(allocate):
         yield
-
-
-@contextmanager
-def _relaxed() -> Iterator[None]:
-    """Within it this thread may load kernels and take memory while it captures."""
-    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    _, before = driver.cuThreadExchangeStreamCaptureMode(mode)
-    try:
-        yield
-    finally:
-        driver.cuThreadExchangeStreamCaptureMode(before)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import cupy
+from cuda.bindings import driver
 
 
 class _ThreadsGraph(threading.local):
@@ -39,3 +40,14 @@ def memory_in_graph(nbytes: int) -> int:
     assert CAPTURE.taken is not None
     CAPTURE.taken.append(cupy.cuda.alloc(nbytes))
     return int(CAPTURE.taken[-1].ptr)
+
+
+@contextmanager
+def relaxed_capture() -> Iterator[None]:
+    """Within it this thread may load kernels and take memory while it captures."""
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    _, before = driver.cuThreadExchangeStreamCaptureMode(mode)
+    try:
+        yield
+    finally:
+        driver.cuThreadExchangeStreamCaptureMode(before)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import cupy
 
 from argand.runtime.call_cache import CallCache
+from argand.runtime.captured_memory import capture_of
 from argand.runtime.checks import check_out
 from argand.runtime.device_plan import DevicePlan
 
@@ -51,6 +52,7 @@ class StagedPlan:
         #: The operation may reduce the axis, of which the result has then none.
         result = self._plan((rows, None))
         self._keeps_axis = result.ndim == x.ndim
+        self._result_of_rows = result.shape, result.dtype
         self._streams = {_current_stream().ptr: _Memory(rows, result)}
         self._result = tuple(self._turned_back(result).shape), str(result.dtype)
 
@@ -69,15 +71,21 @@ class StagedPlan:
             return None
         x, out = every
         stream = _current_stream().ptr
-        memory = self._streams.get(stream)
-        if memory is None:
-            rows = self._rows_of(x)
-            memory = self._streams[stream] = _Memory(rows, self._plan((rows, None)))
+        capture = capture_of(stream)
+        if capture is not None:
+            memory = capture.kept((self, stream), lambda: self._memory_of(x))
+        else:
+            memory = self._streams.get(stream)
+            if memory is None:
+                memory = self._streams[stream] = self._memory_of(x)
         memory.rows[..., self._read] = cupy.moveaxis(x, self._axis, -1)[..., self._read]
         if out is None:
             return self._turned_back(self._plan((memory.rows, None)))
         out[...] = self._turned_back(self._plan((memory.rows, memory.result)))
         return out
+
+    def _memory_of(self, x: Any) -> _Memory:
+        return _Memory(self._rows_of(x), cupy.ndarray(*self._result_of_rows))
 
     def mismatch(self, names: tuple[str, ...], every: tuple[Any, ...]) -> str | None:
         """Return why a call is not this plan's; None where it is."""

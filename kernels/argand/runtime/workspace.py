@@ -2,8 +2,8 @@
 
 Counters are found zero, so that no call has to clear them. The memory of a call is freed after its
 launches and reused in the stream's order; that of a plan stays, so that a graph which captured the
-plan can be replayed as long as the plan lives. In a capture whose memory is the graph's own, calls
-have counters of their own too: graphs may run beside each other, in any order.
+plan can be replayed as long as the plan lives. In a capture all of it is the graph's own: graphs
+may run beside each other, in any order.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import cupy
 
 from argand.frameworks.graph_memory import CAPTURE, memory_in_graph
+from argand.runtime.captured_memory import capture_of
 
 _MIN_BYTES = 1 << 16
 _NOTHING = (0, 0, None)
@@ -40,6 +41,9 @@ def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None 
         address = memory_in_graph(nbytes)
         cupy.cuda.runtime.memsetAsync(address, 0, nbytes, stream)  # at each replay
         return address
+    capture = capture_of(stream)
+    if capture is not None:
+        return capture.counters(nbytes, stream)
     thread = threading.get_ident() if stream == PER_THREAD else 0
     key = (cupy.cuda.runtime.getDevice() if device is None else device, stream, thread)
     address, size, smaller = _kept.get(key, _NOTHING)
@@ -63,6 +67,9 @@ def library_workspace(nbytes: int, stream: int, device: int) -> int:
     """
     if CAPTURE.taken is not None:
         return memory_in_graph(nbytes)
+    capture = capture_of(stream)
+    if capture is not None:
+        return int(capture.memory(nbytes, stream).ptr)  # later calls of the stream get it too
     thread = threading.get_ident() if stream == PER_THREAD else 0
     key = (device, stream, thread, nbytes)
     if key not in _libraries:
@@ -84,6 +91,11 @@ def call_memory(nbytes: int) -> Any:
 
     The caller holds it until the last launch, and another call may have it then.
     """
+    if CAPTURE.taken is None:
+        stream = cupy.cuda.get_current_stream().ptr
+        capture = capture_of(stream)
+        if capture is not None:
+            return capture.memory(nbytes, stream)
     taking = _current.taking
     return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
 

@@ -1,0 +1,95 @@
+"""Graphs that a program captures on one stream: replayed in any order, at once, and given back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import DftPlan, GemmPlan, SoftmaxPlan, gemm
+
+pytestmark = pytest.mark.gpu
+
+
+def complexes(rng: np.random.Generator, *shape: int) -> Any:
+    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
+
+
+SHAPES = {"slices": (64, 8000), "planes": (300, 1000), "rows": (3, 300_000), "staged": (64, 96)}
+CALLS: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "slices": lambda x: GemmPlan(x, x, op_b="C", precision="3xtf32"),
+    "planes": lambda x: GemmPlan(x, x, op_b="C", precision="3xfp16"),
+    "rows": lambda x: SoftmaxPlan(x, power=True),
+    "staged": lambda x: DftPlan(x, 0, precision="tf32"),
+    "product": lambda x: lambda y, z, out: gemm(y, z, op_b="C", precision="3xtf32", out=out),
+    "library": lambda x: lambda y, z, out: gemm(y, z, op_b="C", precision="fp32", out=out),
+}
+"""Calls with counters, workspace or memory of their own, some as plans; two of one array."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_graphs_of_one_stream_run_at_once(cp: Any, rng: np.random.Generator, name: str) -> None:
+    """The stream is new: nothing of it was cleared before, and memory is not zero by chance."""
+    two = name in ("slices", "planes", "product", "library")
+    given = [cp.asarray(complexes(rng, *SHAPES.get(name, (64, 8000)))) for _ in range(2)]
+    call = CALLS[name](given[0])
+    every = [(x, x) if two else (x,) for x in given]
+    expected = [call(*x, out=None) for x in every]
+    expected = [x.copy() for x in expected]
+    found = [cp.full_like(x, np.nan) for x in expected]
+    captured, graphs = cp.cuda.Stream(non_blocking=True), []
+    with captured:
+        dirty = [cp.full(1 << size, 0xFF, cp.uint8) for size in range(12, 24)]
+        cp.cuda.Device().synchronize()
+        del dirty
+    for operands, out in zip(every, found, strict=True):
+        with captured:
+            captured.begin_capture()
+            call(*operands, out=out)
+            graphs.append(captured.end_capture())
+    others = [cp.full(1 << 18, 3, cp.uint8) for _ in range(64)]
+    streams = [cp.cuda.Stream(non_blocking=True) for _ in graphs]
+    for order in ((1,), (0, 1), (1, 0), (0, 1) * 4):
+        for out in found:
+            out.fill(np.nan)
+        cp.cuda.Device().synchronize()
+        for which in order:
+            graphs[which].launch(stream=streams[which])
+        for stream in streams:
+            stream.synchronize()
+        for which in set(order):
+            assert bool((found[which] == expected[which]).all()), (order, which)
+    assert all(bool((x == 3).all()) for x in others)
+
+
+def test_memory_of_graphs_that_are_gone_is_given_back(cp: Any, rng: np.random.Generator) -> None:
+    """The driver says it some time after the last launch."""
+    from argand.runtime import captured_memory
+
+    x = cp.asarray(complexes(rng, 64, 8000))
+    plan, out = GemmPlan(x, x, op_b="C", precision="3xtf32"), cp.empty((64, 64), cp.complex64)
+    stream = cp.cuda.Stream(non_blocking=True)
+
+    def capture() -> Any:
+        with stream:
+            stream.begin_capture()
+            for _ in range(3):
+                plan(x, x, out=out)
+            return stream.end_capture()
+
+    lives = capture()
+    before = set(captured_memory._captures)
+    for _ in range(20):
+        capture().launch(stream=stream)
+        stream.synchronize()
+    end = time.monotonic() + 10
+    while len(captured_memory._captures) > len(before) + 1 and time.monotonic() < end:
+        time.sleep(0.01)
+        capture()
+    assert len(captured_memory._captures) <= len(before) + 1
+    out.fill(0)
+    lives.launch(stream=stream)
+    stream.synchronize()
+    assert bool((out == plan(x, x)).all())
