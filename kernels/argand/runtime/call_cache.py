@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from threading import get_ident
 from typing import Any
 
 import cupy
+import numpy as np
 
 from argand.runtime.kept_call import UNKNOWN, Chosen, KeptCall, Run, bytes_of, extent, overlaps
 from argand.runtime.plan_override import PlanOverride
@@ -215,7 +217,7 @@ class CallCache:
         """
         if key is None:
             return
-        (*forms, result), _ = self.look((*operands, out))
+        *forms, result = _forms_in(key, len(operands) + 1)
         device = current_device() if SEVERAL else 0
         # A form ends with its device. Launches go to the current one.
         if any(form is not None and form[-1] != device for form in (*forms, result)):
@@ -251,6 +253,21 @@ class CallCache:
         self._calls.clear()
         self.on_tensors.clear()
         self._bytes = 0
+
+
+def _forms_in(key: Key, count: int) -> list[Form | None]:
+    """Return the forms, as `CallCache.look` has them, of which `CallCache.repeat` made a key."""
+    forms: list[Form | None] = []
+    parts = iter(key[1:])
+    for first in islice(parts, count):
+        if not isinstance(first, np.dtype):
+            forms.append(first)
+            continue
+        shape, strides, at = islice(parts, 3)
+        forms.append(
+            (first, shape, None if strides is True else strides, at, next(parts) if SEVERAL else 0)
+        )
+    return forms
 
 
 def _no_form(x: Any) -> Form:
