@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ class Repeats:
             return self._cache().repeat if self._on_gpu(x) else nothing
         if not is_cuda_tensor(x):
             return nothing
-        from argand.runtime.tensor_calls import repeat_on_tensors
+        from argand.runtime.tensor_calls import TensorCalls
 
-        self.known[type(x)] = partial(repeat_on_tensors, self._cache())
+        self.known[type(x)] = TensorCalls(self._cache()).repeat
         return self.known[type(x)]

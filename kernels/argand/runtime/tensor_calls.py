@@ -6,14 +6,15 @@ longer than a small product takes the card.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import cupy
 import torch
 
+from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import TYPES, on_stream_of
-from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache
+from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache, Key
 from argand.runtime.kept_call import KeptCall, Run, overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
@@ -28,109 +29,113 @@ _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
+_TensorCall = tuple[Run, Any, KeptCall]
+"""How a call runs, a tensor like its result, and what the cache keeps of it."""
 
 
-class _TensorCall(NamedTuple):
-    """A kept call: how it runs, a tensor like its result, and what the cache says of it."""
+class TensorCalls:
+    """Calls of a cache's operation on CUDA tensors.
 
-    run: Run
-    model: Any
-    kept: KeptCall
-
-
-def repeat_on_tensors(
-    cache: CallCache, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
-) -> tuple[None, Any]:
-    """Repeat a call that was kept and return None, for its key, and its result.
-
-    Arguments are those of `CallCache.repeat`, with CUDA tensors for some arrays. The result is None
-    where the call has to be made anew, which keeps it.
+    They have keys of their own, because types of torch as they are take the host less time.
     """
-    if _is_compiling() or _are_followed(operands):
-        return None, None
-    override, table = cache.override, cache.table
-    generation = 0 if table is None else table.generation
-    key: list[Any] = [options, override.active, override.value, generation]
-    places: list[Any] = []
-    at = -1  # the GPU of the tensors
-    for x in (*operands, out):
-        if type(x) is _Tensor:
-            if x.is_conj() or x.is_neg() or (x.requires_grad and _is_grad_enabled()):
-                return None, None
-            place, index = x.data_ptr(), x.get_device()
-            if index != at:
-                if index < 0 or at >= 0:  # on the CPU, or on two GPUs
-                    return None, None
-                at = index
-            key += x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT
-            places.append(place)
-        elif x is None:
-            key.append(None)
-            places.append(None)
-        elif not cache.describe(x, key, places):
+
+    def __init__(self, cache: CallCache) -> None:
+        self._cache = cache
+        self._calls: dict[Key, _TensorCall] = cache.on_tensors
+
+    def repeat(
+        self, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
+    ) -> tuple[None, Any]:
+        """Repeat a call that was kept; return None, in place of its key, and its result.
+
+        Arguments are those of `CallCache.repeat`. The result is None where the call has to be made
+        anew, which keeps it.
+        """
+        if _is_compiling() or _are_followed(operands):
             return None, None
-    stream = _raw_stream(at)
-    # Nobody can capture the legacy stream, which is 0.
-    if SEVERAL or _current_stream(at).ptr != stream or (stream and _is_capturing()):
-        if SEVERAL:
+        cache = self._cache
+        override, table = cache.override, cache.table
+        generation = 0 if table is None else table.generation
+        key: list[Any] = [options, override.active, override.value, generation]
+        places: list[Any] = []
+        at = -1  # the GPU of the tensors
+        for x in operands if out is None else (*operands, out):
+            if type(x) is _Tensor:
+                if x.is_conj() or x.is_neg() or (x.requires_grad and _is_grad_enabled()):
+                    return None, None
+                place, index = x.data_ptr(), x.get_device()
+                if index != at:
+                    if index < 0 or at >= 0:  # on the CPU, or on two GPUs
+                        return None, None
+                    at = index
+                key += x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT
+                places.append(place)
+            elif x is None:
+                key.append(None)
+                places.append(None)
+            elif not cache.describe(x, key, places):
+                return None, None
+        stream = _raw_stream(at)
+        # Nobody can capture the legacy stream, which is 0.
+        if SEVERAL or (stream and _is_capturing()):
             key.append(at)
-        with on_stream_of(torch.device("cuda", at)):
-            return None, _repeated(cache, key, places, operands, out)
-    return None, _repeated(cache, key, places, operands, out)
+            with on_stream_of(torch.device("cuda", at)):
+                return None, self._repeated(key, places, operands, out)
+        if _current_stream(at).ptr != stream:
+            with cupy_stream(stream):
+                return None, self._repeated(key, places, operands, out)
+        return None, self._repeated(key, places, operands, out)
 
-
-def _repeated(
-    cache: CallCache, key: list[Any], places: list[Any], operands: tuple[Any, ...], out: Any
-) -> Any:
-    """Repeat a call on CuPy's current stream, which is that of the tensors on a GPU."""
-    try:
-        call = cache.on_tensors.get(tuple(key))
-    except TypeError:  # an option that is given as a list
-        return None
-    if call is None:
-        call = _looked_up(cache, key, operands, out)
+    def _repeated(
+        self, key: list[Any], places: list[Any], operands: tuple[Any, ...], out: Any
+    ) -> Any:
+        """Repeat a call on CuPy's current stream, which is that of the tensors."""
+        try:
+            call = self._calls.get(tuple(key))
+        except TypeError:  # an option that is given as a list
+            return None
         if call is None:
+            call = self._looked_up(key, operands, out)
+            if call is None:
+                return None
+        run, model, kept = call
+        if out is None:
+            out = _empty_like(model)
+            places.append(out.data_ptr())
+        elif overlaps(kept, places):
             return None
-    if out is None:
-        out = _empty_like(call.model)
-        places[-1] = out.data_ptr()
-    elif overlaps(call.kept, places):
-        return None
-    return None if call.run(*places) is NotImplemented else out
+        return None if run(*places) is NotImplemented else out
 
+    def _looked_up(self, key: list[Any], operands: tuple[Any, ...], out: Any) -> _TensorCall | None:
+        """Return what the cache keeps of this call on CuPy's arrays; it has the key from now on.
 
-def _looked_up(
-    cache: CallCache, key: list[Any], operands: tuple[Any, ...], out: Any
-) -> _TensorCall | None:
-    """Return what the cache kept of this call on CuPy's arrays; it has the key from now on.
-
-    It is None where the cache kept none, and where results are pairs.
-    """
-    of_arrays: list[Any] = [key[0]]
-    for x in (*operands, out):
-        if type(x) is not _Tensor:
-            if x is None:
-                of_arrays.append(None)
-            else:
-                cache.describe(x, of_arrays, [])
-            continue
-        kind = _KINDS.get(x.dtype)
-        if kind is None:
+        It is None where the cache keeps none, and where results are pairs.
+        """
+        of_arrays: list[Any] = [key[0]]
+        for x in (*operands, out):
+            if type(x) is not _Tensor:
+                if x is None:
+                    of_arrays.append(None)
+                else:
+                    self._cache.describe(x, of_arrays, [])
+                continue
+            kind = _KINDS.get(x.dtype)
+            if kind is None:
+                return None
+            strides = tuple([step * kind.itemsize for step in x.stride()])
+            of_arrays += kind, x.shape, x.is_contiguous() or strides, x.data_ptr() & ALIGNMENT
+            if SEVERAL:
+                of_arrays.append(x.get_device())
+        kept = self._cache.find(of_arrays)[1]
+        if kept is None or (out is None and kept.output not in _RESULTS):
             return None
-        strides = tuple([step * kind.itemsize for step in x.stride()])
-        of_arrays += kind, x.shape, x.is_contiguous() or strides, x.data_ptr() & ALIGNMENT
-        if SEVERAL:
-            of_arrays.append(x.get_device())
-    kept = cache.find(of_arrays)[1]
-    if kept is None or (out is None and kept.output not in _RESULTS):  # results of Pairs
-        return None
-    model = None
-    if out is None:
-        # An array without memory: torch.empty, which reads a type and a device, takes the host
-        # twice as long as torch.empty_like.
-        model = torch.empty(kept.shape, dtype=_RESULTS[kept.output], device=operands[0].device)
-        model.untyped_storage().resize_(0)
-    if len(cache.on_tensors) >= MOST_CALLS:
-        cache.on_tensors.clear()
-    found = cache.on_tensors[tuple(key)] = _TensorCall(kept.run, model, kept)
-    return found
+        model = None
+        if out is None:
+            # Without memory: from a tensor torch makes another one in half the time that it takes
+            # to read a shape, a type and a device.
+            model = torch.empty(kept.shape, dtype=_RESULTS[kept.output], device=operands[0].device)
+            model.untyped_storage().resize_(0)
+        if len(self._calls) >= MOST_CALLS:
+            self._calls.clear()
+        found = self._calls[tuple(key)] = kept.run, model, kept
+        return found
