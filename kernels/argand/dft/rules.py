@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace, unsigned
 from argand.precision import get_precision
 
 _ADJOINT_NORM = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -45,4 +45,26 @@ def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
     return {"x": arrays.concatenate([found, cut], axis)}
 
 
-RULES = FrameworkRules(_result, _gradient)
+def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> Callable[[Any], None] | None:
+    """Read what lies in memory: the transform of a conjugate is the other sign's, conjugated."""
+    x = arrays["x"]
+    negative, conjugate = (getattr(x, name, bool)() for name in ("is_neg", "is_conj"))
+    if not (negative or conjugate):
+        return None
+    x = unsigned(x) if negative else x
+    if conjugate:
+        x, norm = x.conj(), options.get("norm", "backward")
+        options["inverse"] = not options.get("inverse", False)
+        options["norm"] = _ADJOINT_NORM.get(norm, norm)
+    arrays["x"] = x
+
+    def finish(result: Any) -> None:
+        if conjugate:
+            result.conj_physical_()
+        if negative:
+            result.neg_()
+
+    return finish
+
+
+RULES = FrameworkRules(_result, _gradient, _adapted)

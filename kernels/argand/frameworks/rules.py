@@ -45,7 +45,8 @@ class FrameworkRules(NamedTuple):
             result's spec.
         gradient: from a call and its result's gradient those of its arguments, by their names.
         adapted: from the arrays and the options of a call those that say the same in
-            types and views that kernels read without a copy; None changes nothing.
+            types and views that kernels read without a copy, and what is then left to do to the
+            result, in place; None changes nothing.
         leading_axes: whether a call takes any axes before those that it names, and broadcasts them.
         same_launches: from the options of a call whether it always launches the same kernels, which
             read its arrays alone, so that a program may capture them.
@@ -53,7 +54,7 @@ class FrameworkRules(NamedTuple):
 
     result: Callable[[Mapping[str, Spec | None], Mapping[str, Any], bool], Spec]
     gradient: Callable[[Differentiated, Any], dict[str, Any]]
-    adapted: Callable[[dict[str, Any], dict[str, Any]], None] | None = None
+    adapted: Callable[[dict[str, Any], dict[str, Any]], Callable[[Any], None] | None] | None = None
     leading_axes: bool = True
     same_launches: Callable[[Mapping[str, Any]], bool] = lambda _: False
 

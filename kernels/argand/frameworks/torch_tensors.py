@@ -50,7 +50,7 @@ def call_on_tensors(
     Raises:
         TypeError: tensors on different devices or on one that is neither a CPU nor a CUDA GPU, and
             tensors that require a gradient where there are no ``rules``, or that are ``out``.
-        ValueError: a ``written`` tensor that is a conjugate or negative view.
+        ValueError: an ``out`` that is a conjugate or negative view.
     """
     if _are_traced(arrays.values()):
         return _traced(function, arrays, options)
@@ -114,10 +114,12 @@ def _computed(
     device = _device_of([arrays[name] for name in names])
     given, options = dict(arrays), dict(options)
     out = given.get(written)
-    if out is not None and written in names and (out.is_conj() or out.is_neg()):
-        raise ValueError(f"{written} must not be a conjugate or negative view: resolve it first")
+    finish = None
     if rules is not None and rules.adapted is not None:
-        rules.adapted(given, options)
+        finish = rules.adapted(given, options)
+    goal = given.get(written)
+    if goal is not None and written in names and (goal.is_conj() or goal.is_neg()):
+        raise ValueError(f"{written} must not be a conjugate or negative view: resolve it first")
     with on_stream_of(device):
         for name in names:
             x = given[name]
@@ -129,10 +131,14 @@ def _computed(
                 given[name] = _view(x, pairs)
         found = function(**given, **options)
         if out is not None:
-            return out
-        if pairs is not None and isinstance(found, pairs):
-            return _half_tensor(found)
-        return _tensor(found, bf16=options.get("output") == "bf16")
+            result = out
+        elif pairs is not None and isinstance(found, pairs):
+            result = _half_tensor(found)
+        else:
+            result = _tensor(found, bf16=options.get("output") == "bf16")
+        if finish is not None:
+            finish(result)
+        return result
 
 
 def _device_of(tensors: Sequence[Any]) -> Any:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, copied, namespace
+import numpy as np
+
+from argand.frameworks.rules import (
+    Differentiated,
+    FrameworkRules,
+    Spec,
+    copied,
+    namespace,
+    unsigned,
+)
 from argand.gemm.api import gemm
 
 
@@ -39,4 +48,15 @@ def _of_gate(x: Any, targets: Any, controls: Any) -> Any:
     return turned.reshape((2 ** len(targets), -1))
 
 
-RULES = FrameworkRules(_result, _gradient, leading_axes=False)
+def _adapted(arrays: dict[str, Any], _options: dict[str, Any]) -> None:
+    """Change what lies in memory: the conjugate of a state takes that of the gate."""
+    state, matrix = arrays["state"], arrays["matrix"]
+    if getattr(state, "is_neg", bool)():
+        state = unsigned(state)
+    if getattr(state, "is_conj", bool)():
+        state = state.conj()
+        arrays["matrix"] = matrix.conj() if hasattr(matrix, "conj") else np.conj(matrix)
+    arrays["state"] = state
+
+
+RULES = FrameworkRules(_result, _gradient, _adapted, leading_axes=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,35 @@ def test_strides_conjugates_and_negatives_are_read_as_they_are(device: str) -> N
     negative = x.conj().imag
     assert negative.is_neg()
     close(gemm(negative, negative.T.contiguous()), (negative @ negative.T).to(x.dtype))
-    close(dft(x.conj().T), torch.fft.fft(x.conj().T))
+
+
+@pytest.mark.parametrize("how", [{}, {"inverse": True}, {"n": 7, "norm": "forward"}], ids=str)
+def test_transforms_of_conjugates_and_negatives(device: str, how: dict[str, Any]) -> None:
+    x = drawn(9, 11, device=device)
+    calls = {False: torch.fft.fft, True: torch.fft.ifft}
+    theirs = partial(calls[how.get("inverse", False)], n=how.get("n"), norm=how.get("norm"))
+    for view in (x.conj(), x.conj().T, x.conj().imag, torch._neg_view(x.conj())):
+        memory = view.data_ptr()
+        found = dft(view, **how)
+        close(found, theirs(view).to(found.dtype))
+        assert (view.data_ptr(), found.is_conj(), found.is_neg()) == (memory, False, False)
+    expected, goal = torch.fft.fft(x.conj()), torch.empty_like(x)
+    assert dft(x.conj(), out=goal) is goal
+    close(goal, expected)
+    close(dft(x.conj(), out=x), expected)  # over its own memory
+    close(x, expected)
+    with pytest.raises(ValueError, match="norm"):
+        dft(x.conj(), norm="middle")
+
+
+def test_gates_change_the_memory_of_conjugates_and_negatives(device: str) -> None:
+    gate, flip = drawn(2, 2, device="cpu"), [[0, 1j], [1, 0]]
+    for view in (torch.Tensor.conj, torch._neg_view, lambda x: torch._neg_view(x.conj())):
+        for matrix in (gate, gate.to(device).conj(), gate.numpy(), flip):
+            memory = drawn(8, device=device)
+            state, expected = view(memory), view(memory).resolve_conj().resolve_neg()
+            assert apply_gate(state, matrix, [1]) is state
+            close(state.resolve_conj().resolve_neg(), apply_gate(expected, matrix, [1]))
 
 
 def test_out_is_written_in_place(device: str) -> None:
