@@ -47,6 +47,7 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
     yield "gemm fp64", "argand", lambda: gemm(*wide)
     yield "gemm 3xfp16, out", "argand", lambda: gemm(a, b, precision="3xfp16", out=out)
     yield "gemm fp32", "cupy", lambda: cupy.matmul(a, b)
+    yield "an empty result", "cupy", lambda: cupy.empty((64, 64), np.complex64)
     # A plan's launches serve calls of its form too, so plans come after those.
     product = GemmPlan(a, b, precision="3xfp16")
     yield "gemm 3xfp16, plan", "argand", lambda: product(a, b)
@@ -92,6 +93,12 @@ def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], A
         return
     a, b = (torch.asarray(_complexes(rng, 64, 64)).cuda() for _ in range(2))
     yield "gemm fp32", "torch", lambda: torch.matmul(a, b)
+    yield "an empty result", "torch", lambda: torch.empty_like(a)
+    library = torch.library.Library("argand_benchmarks", "DEF")
+    library.define("nothing(Tensor a, Tensor b) -> Tensor")
+    library.impl("nothing", lambda a, b: torch.empty_like(a), "CUDA")
+    nothing = torch.ops.argand_benchmarks.nothing
+    yield "an empty result, operator of torch", "torch", lambda: nothing(a, b)
     x = torch.asarray(rng.normal(size=(64, 256)).astype(np.float32)).cuda()
     yield "softmax fp32", "torch", lambda: torch.softmax(x, -1)
     rows = torch.asarray(_complexes(rng, 64, 1000)).cuda()
