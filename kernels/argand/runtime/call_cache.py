@@ -78,7 +78,8 @@ class CallCache:
         self.override: PlanOverride[Any] = PlanOverride() if override is None else override
         #: Its tuned plans.
         self.table = table
-        self._form_of = _no_form if form_of is None else form_of
+        #: The form of an operand that is no array.
+        self.form_of = _no_form if form_of is None else form_of
         #: Makes a result of a shape and a type.
         self.empty = empty
         self._in_place = in_place
@@ -105,7 +106,7 @@ class CallCache:
                 forms.append((x.dtype, x.shape, strides, at & ALIGNMENT, device))
                 places.append(at)
             else:
-                forms.append(None if x is None else self._form_of(x))
+                forms.append(None if x is None else self.form_of(x))
                 places.append(x)
         return forms, places
 
@@ -145,8 +146,12 @@ class CallCache:
             elif x is None:
                 key.append(None)
                 places.append(None)
-            elif not self.describe(x, key, places):
-                return None, None
+            else:
+                try:
+                    key.append(self.form_of(x))
+                except NoFormError:
+                    return None, None
+                places.append(x)
         found, call = self.find(key)
         if call is None:
             return found, None
@@ -155,15 +160,6 @@ class CallCache:
         elif overlaps(call, places):
             return found, None
         return found, None if call.run(*places) is NotImplemented else out
-
-    def describe(self, x: Any, key: list[Any], places: list[Any]) -> bool:
-        """Add the form of what is no array to a key, and its place; return False of no form."""
-        try:
-            key.append(self._form_of(x))
-        except NoFormError:
-            return False
-        places.append(x)
-        return True
 
     def find(self, key: list[Any]) -> tuple[Key, KeptCall | None]:
         """Return the whole key of a call, given that of its arguments, and the call.

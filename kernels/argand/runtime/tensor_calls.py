@@ -14,7 +14,7 @@ import torch
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import TYPES, on_stream_of
-from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache, Key
+from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache, Key, NoFormError
 from argand.runtime.kept_call import KeptCall, Run, overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
@@ -73,8 +73,12 @@ class TensorCalls:
             elif x is None:
                 key.append(None)
                 places.append(None)
-            elif not cache.describe(x, key, places):
-                return None, None
+            else:
+                try:
+                    key.append(cache.form_of(x))
+                except NoFormError:
+                    return None, None
+                places.append(x)
         stream = _raw_stream(at)
         # Nobody can capture the legacy stream, which is 0.
         if SEVERAL or (stream and _is_capturing()):
@@ -114,10 +118,7 @@ class TensorCalls:
         of_arrays: list[Any] = [key[0]]
         for x in (*operands, out):
             if type(x) is not _Tensor:
-                if x is None:
-                    of_arrays.append(None)
-                else:
-                    self._cache.describe(x, of_arrays, [])
+                of_arrays.append(None if x is None else self._cache.form_of(x))
                 continue
             kind = _KINDS.get(x.dtype)
             if kind is None:
