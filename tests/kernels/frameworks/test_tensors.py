@@ -223,6 +223,22 @@ def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
 
 
 @pytest.mark.gpu
+def test_ten_thousand_calls_take_no_memory(gpu: Any) -> None:
+    x = drawn(64, 64, device="cuda")
+    real = x.real.contiguous()
+    calls = (lambda: gemm(x, x), lambda: dft(x), lambda: softmax(real))
+    for call in calls:
+        call()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        for number in range(10_000):
+            call()
+            if number % 1000 == 0:
+                torch.cuda.synchronize()
+        assert torch.cuda.memory_allocated() == before
+
+
+@pytest.mark.gpu
 def test_a_result_that_overlaps_an_operand(gpu: Any) -> None:
     for _ in range(3):
         x = drawn(64, 64, device="cuda")
