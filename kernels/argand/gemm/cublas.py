@@ -11,7 +11,6 @@ from typing import Any
 
 import cupy
 import numpy as np
-from cupy.cuda import cublas
 
 from argand.gemm.calls import CALLS, run_of
 from argand.gemm.problem import GemmProblem
@@ -191,6 +190,7 @@ class CublasLaunch:
             self._queue(self._workspace(stream), a, b, out)
             return
         handle = cupy.cuda.device.get_cublas_handle()
+        cublas = cupy.cuda.cublas  # loads the library, which other products do not need
         mode = cublas.getPointerMode(handle)
         cublas.setPointerMode(handle, cublas.CUBLAS_POINTER_MODE_HOST)
         first, of_b, of_a, of_out = self._arguments
