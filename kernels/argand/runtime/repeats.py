@@ -38,7 +38,7 @@ class Repeats:
         on_host: Repeat = nothing,
         on_gpu: Callable[[Any], bool] = lambda x: False,
     ) -> None:
-        self._cache, self._on_host, self._on_gpu = cache, on_host, on_gpu
+        self._cache, self._on_gpu = cache, on_gpu
         #: Those of types that alone decide it, which calls look at first.
         self.known: dict[type, Repeat] = {np.ndarray: on_host}
 
