@@ -103,9 +103,9 @@ def test_transforms_of_conjugates_and_negatives(device: str, how: dict[str, Any]
 
 
 def test_gates_change_the_memory_of_conjugates_and_negatives(device: str) -> None:
-    gate, flip = drawn(2, 2, device="cpu"), [[0, 1j], [1, 0]]
+    gate, flip = drawn(2, 2, device=device), [[0, 1j], [1, 0]]
     for view in (torch.Tensor.conj, torch._neg_view, lambda x: torch._neg_view(x.conj())):
-        for matrix in (gate, gate.to(device).conj(), gate.numpy(), flip):
+        for matrix in (gate, gate.conj(), gate.numpy(force=True), flip):
             memory = drawn(8, device=device)
             state, expected = view(memory), view(memory).resolve_conj().resolve_neg()
             assert apply_gate(state, matrix, [1]) is state
