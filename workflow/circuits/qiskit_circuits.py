@@ -118,7 +118,7 @@ def named_circuit(name: str, qubits: int, depth: int, rng: np.random.Generator) 
 
     ``qft`` is the Fourier transform of the basis states with its final swaps, ``ghz`` makes
     (|0..0> + |1..1>) / sqrt 2, ``random`` has ``depth`` layers of a random rotation of every qubit
-    and a controlled NOT on neighbouring pairs.
+    and a controlled NOT on neighbouring pairs. Raises CircuitError for another name.
     """
     circuit = QuantumCircuit(qubits)
     if name == "qft":

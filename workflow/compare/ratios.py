@@ -48,7 +48,8 @@ class Ratio:
 def time_ratio(before: Times, after: Times, key: Key) -> Ratio:
     """The median time after over that before; below 1 is faster.
 
-    The same times of the same row give the same interval, whatever the other rows are.
+    The same times of the same row give the same interval, whatever the other rows are. Raises
+    ValueError for medians whose ratio is 0 or not finite.
     """
     value = after.p50 / before.p50
     if not math.isfinite(value) or value == 0:

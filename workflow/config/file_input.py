@@ -128,7 +128,7 @@ class FileInput(Model):
 
     @property
     def path(self) -> Path:
-        """The file, which must be given: where an operand is a dataset it is."""
+        """The file of operands that are datasets; raises ValueError where none is named."""
         if self.file is None:
             raise ValueError("input.file: missing; operands are datasets of it")
         return self.file

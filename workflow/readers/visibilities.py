@@ -83,7 +83,10 @@ class Uvh5(Reader):
 
     @cached_property
     def rows(self) -> Array:
-        """(times, baselines), or turned, of the row in the file; the slower axis first."""
+        """Rows of the file, (times, baselines) or its transpose, the slower axis first.
+
+        Raises InputError where a baseline lacks a time, or has one twice.
+        """
         pairs, baseline = self._baselines
         times, time = np.unique(self.time, return_inverse=True)
         count = len(self.time)

@@ -199,7 +199,8 @@ def deliver(
     """Write the product file with the chosen result and its certificate.
 
     ``records`` are those of the whole workload, which decide the precision, ``own`` those of what
-    the product is of: the same, or those of one shard.
+    the product is of: the same, or those of one shard. Raises DeliveryError where the chosen
+    precision has no result.
     """
     precision = choose(workload, records).precision
     chosen = choose_at(own, precision)

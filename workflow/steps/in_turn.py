@@ -52,6 +52,8 @@ def times_in_turn(
         operands: as they were staged.
         device: where; its ``memory_bytes`` are what the operands may take a part of.
         log: names what is not timed in turn.
+
+    Raises MemoryError where the operands of one alone do not fit.
     """
     prepared = _shared(ready, operands)
     jobs = list(zip(ready, prepared, strict=True))

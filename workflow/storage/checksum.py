@@ -44,7 +44,10 @@ _SCRATCH = _Scratch()
 
 
 def fletcher32(data: npt.NDArray[np.uint8]) -> int:
-    """The checksum of contiguous bytes as HDF5 computes it (H5_checksum_fletcher32)."""
+    """The checksum of bytes as HDF5 computes it (H5_checksum_fletcher32).
+
+    Raises ValueError for bytes that are not contiguous.
+    """
     if data.size == 0:
         return 0
     if not data.flags.c_contiguous:

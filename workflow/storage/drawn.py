@@ -99,7 +99,10 @@ class Drawn:
         return chunk_shape(self.shape, self.dtype.itemsize)
 
     def piece(self, offset: tuple[int, ...]) -> Array:
-        """The piece that begins there."""
+        """The piece that begins at ``offset``.
+
+        Raises ValueError where ``make`` returns another shape or type.
+        """
         box = Box(offset, inside_of(self.shape, self.chunks, offset))
         made = self.make(box)
         if (made.shape, made.dtype) != (box.shape, self.dtype):

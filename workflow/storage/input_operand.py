@@ -136,7 +136,7 @@ class InputOperand:
         return OperandHeader(self.mapped(), f"{kind}{bits}", said, units)
 
     def mapped(self) -> AxisMap:
-        """How what is selected becomes the operand."""
+        """How the selected part becomes the operand; raises InputError for axes that do not fit."""
         shape, names = self.picked.shape, self.names
         kept = None
         if names is not None:

@@ -169,7 +169,10 @@ def source_checksum(path: Path) -> str:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[h5py.File]:
-    """The user's file, with the compression filters of hdf5plugin at hand."""
+    """The user's file, with the compression filters of hdf5plugin at hand.
+
+    Raises InputError for a file that is missing, damaged, or changed while it is read.
+    """
     import hdf5plugin  # noqa: F401
 
     if not is_file(path):

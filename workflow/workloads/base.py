@@ -98,7 +98,7 @@ class Workload(ABC):
 
     @classmethod
     def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
-        """As `drawn`, of one of the ``variants``."""
+        """As `drawn`, of one of the ``variants``; raises ValueError for another name."""
         raise ValueError(f"variant must be one of {list(cls.variants)}, got {variant!r}")
 
     @abstractmethod

@@ -150,7 +150,8 @@ def result_values(form: GateForm, tile: Sequence[int], plan: SequencePlan) -> di
 def places_of(form: GateForm, tile: Sequence[int]) -> tuple[int, ...]:
     """Four places of a gate in the tile, ascending.
 
-    Further places, on which it is the identity, are the highest that it does not have.
+    Further places, on which it is the identity, are the highest that it does not have. Raises
+    PlanError for a gate of more qubits.
     """
     places = {tile.index(qubit) for qubit in (*form.targets, *form.controls)}
     if len(places) > WIDTH:

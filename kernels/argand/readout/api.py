@@ -57,7 +57,10 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
 
 
 def basis_states(state: Any, shots: int, *, seed: int) -> Any:
-    """Return the basis state of each shot, int64, ascending; arguments as of `sample`."""
+    """Return the basis state of each shot, int64, ascending.
+
+    Arguments and errors are those of `sample`.
+    """
     state_qubits(state)
     number = index(shots)
     if not 1 <= number <= MOST_SHOTS:

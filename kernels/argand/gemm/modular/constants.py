@@ -51,7 +51,10 @@ class EncodeModulus:
 
 @cache
 def encode_modulus(p: int, digits: int) -> EncodeModulus:
-    """The constants by which integers of 4 or 8 digits become residues modulo p."""
+    """The constants by which integers of 4 or 8 digits become residues modulo p.
+
+    Raises ValueError where residues would leave their range.
+    """
     s = root_of_minus_one(p)
     real = tuple(balanced(256**j, p) for j in range(digits))
     turned = tuple(balanced(s * 256**j, p) for j in range(digits))
@@ -77,7 +80,10 @@ class ReduceModulus:
 
 @cache
 def reduce_modulus(p: int) -> ReduceModulus:
-    """The constants by which sums, which begin at `SUM_BIAS`, become residues modulo p."""
+    """The constants by which sums, which begin at `SUM_BIAS`, become residues modulo p.
+
+    Raises ValueError where sums would leave their range.
+    """
     weights = tuple(balanced(256**j, p) for j in range(4))
     below = 255 * sum(-x for x in weights if x < 0)
     shift = -SUM_BIAS % p + -(-below // p) * p
@@ -123,7 +129,10 @@ class FractionConstants:
 
 @cache
 def fraction_constants(count: int, limbs: int) -> FractionConstants:
-    """The constants of ``count`` moduli with 3 digits (complex64) or 4 (complex128)."""
+    """The constants of ``count`` moduli with 3 digits (complex64) or 4 (complex128).
+
+    Raises ValueError where digits would leave 32 bits.
+    """
     whole = moduli(count)
     widths = _LIMB_BITS[:limbs]
     # Two residues add up to p + 4 at most; each digit below the first is less than 2^19.

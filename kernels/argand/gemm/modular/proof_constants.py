@@ -41,7 +41,10 @@ class ProofConstants:
 
 @cache
 def proof_constants(count: int) -> ProofConstants:
-    """The constants of ``count`` moduli, each from 0 to PRIME - 1."""
+    """The constants of ``count`` moduli, each from 0 to PRIME - 1.
+
+    Raises ValueError where leading digits do not tell the multiple of P.
+    """
     whole, digits = moduli(count), fraction_constants(count, 3)
     if 2 * count * 2 * LARGEST_RESIDUE >> _LEADING_BITS - MARGIN_BITS - 1:
         raise ValueError(f"leading digits of {count} moduli do not tell the multiple")
