@@ -14,6 +14,9 @@ from argand.runtime.tensor_map import TensorMap, tensor_map
 
 _ELEMENT = 8
 """Bytes of a complex number of odd pitch."""
+_FETCHED = 128
+"""Bytes that L2 fetches for TMA. With 256, lines that do not begin at 32 bytes come from L2 at 0.86
+of the rate on an H200, others at 0.97, and products take up to 2% longer."""
 
 
 class WgmmaMaps:
@@ -105,7 +108,7 @@ class WgmmaMaps:
         return tensor_map(
             address, item, shape,
             (stride * item, (apart * self._x.batch_stride or stride) * item),
-            (self.plan.x_swizzle_elements(self._precision), box, 1), 128,
+            (self.plan.x_swizzle_elements(self._precision), box, 1), 128, _FETCHED,
         )  # fmt: skip
 
     def _out_map(self, address: int) -> TensorMap:
@@ -139,7 +142,7 @@ class WgmmaMaps:
             address, item, (pitch, rows, 2, batches),
             (row_bytes, rows * row_bytes, 2 * rows * row_bytes),
             (self.plan.box_depth(self._precision) * terms, block_rows, 2, 1),
-            self.plan.box_row_bytes(self._precision),
+            self.plan.box_row_bytes(self._precision), _FETCHED,
         )  # fmt: skip
 
 

@@ -99,6 +99,7 @@ def tensor_map(
     strides: Sequence[int],
     box: Sequence[int],
     swizzle_bytes: int,
+    fetched_bytes: int = 256,
 ) -> TensorMap:
     """Make the tensor map of an array.
 
@@ -109,6 +110,7 @@ def tensor_map(
         strides: bytes from one to the next along each further axis, multiples of 16.
         box: elements that one copy takes along each axis.
         swizzle_bytes: the width of the swizzle, 32, 64 or 128.
+        fetched_bytes: what L2 fetches at once, 64, 128 or 256.
 
     Raises TensorMapError where the driver refuses.
     """
@@ -131,7 +133,7 @@ def tensor_map(
         [driver.cuuint64_t(n) for n in shape], [driver.cuuint64_t(n) for n in strides],
         [driver.cuuint32_t(n) for n in box], [driver.cuuint32_t(1)] * len(shape),
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_L2_{fetched_bytes}B"),
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )  # fmt: skip
     if error != driver.CUresult.CUDA_SUCCESS:
