@@ -192,8 +192,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (not plan.tma_epilogue or (not (plan.half_output or plan.power)
                                    and plan.block_n % STORE_SIDE == 0),
          f"staged results are complex64 in boxes of {STORE_SIDE} columns"),
-        (not plan.tma_epilogue or precision.terms == 1 or plan.block_n < 128,
-         "128 columns of split operands leave no registers to stage results"),
+        (not plan.tma_epilogue or precision.terms == 1
+         or plan.block_n < (96 if precision.scaled and plan.storage == "fp32" else 128),
+         "128 columns of split operands, and 96 that are scaled in each stage, leave no registers "
+         "to stage results"),
         (precision.terms == 1 or plan.block_n % SPILL_COLUMNS == 0,
          f"accumulators of split operands spill by {SPILL_COLUMNS} columns"),
         (not plan.overlapped_stages or (plan.tma_epilogue and plan.overlapped_stages < plan.stages),

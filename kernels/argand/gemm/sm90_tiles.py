@@ -29,8 +29,8 @@ _SPLIT = (
 )  # fmt: skip
 # In 16 bits, of a row operand that is scaled in each stage.
 _SPLIT_SCALED = (
-    WgmmaPlan(2, 128, 16, 5), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 64, 32, 4),
-    WgmmaPlan(1, 64, 32, 5),
+    WgmmaPlan(2, 128, 16, 5), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 80, 32, 3),
+    WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 64, 32, 5),
 )  # fmt: skip
 # With both operands in planes. Accumulators are promoted after each stage and additions take power,
 # so stages of large tiles are as deep as shared memory allows with two of them.

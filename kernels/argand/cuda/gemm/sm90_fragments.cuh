@@ -13,7 +13,6 @@
 // the same order. The 16-bit formats keep the order of the instruction: k = 2 t, 2 t + 1, 2 t + 8
 // and 2 t + 9 for slots 0 to 3 of thread t.
 #pragma once
-#include "device/scaling.cuh"
 #include "sm90_odd_pitch.cuh"
 
 // A fragment of one MMA: by term, complex part, and the four registers that the instruction reads.
@@ -246,37 +245,4 @@ __device__ __forceinline__ void load_fragments(const XTileReader<plan>& reader, 
                 load_fragment<plan>(reader, tile, k + i * plan.mma_k(), fragments[i]);
         }
     }
-}
-
-// The same of rows that are scaled in each stage: `descale` are the factors of the lane's two rows
-// that undo it. Four lanes hold a row.
-template <WgmmaPlan plan, int Count>
-__device__ __forceinline__ void load_scaled_fragments(const XTileReader<plan>& reader, uint32 tile,
-                                                      XFragment<plan> (&fragments)[Count],
-                                                      float (&descale)[2]) {
-    XElements<plan> raw[Count];
-    float absmax[2] = {};
-#pragma unroll
-    for (int i = 0; i < Count; ++i) {
-        raw[i] = load_elements<plan>(reader, tile, i * plan.mma_k());
-#pragma unroll
-        for (int half = 0; half < 2; ++half)
-#pragma unroll
-            for (const float2& x : raw[i].x[half])
-                absmax[half] = fmaxf(absmax[half], fmaxf(fabsf(x.x), fabsf(x.y)));
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 1));
-        absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 2));
-        const int exponent = scale_exponent<plan.operand>(__float_as_uint(absmax[half]));
-        const float scale = power_of_two(exponent);
-        descale[half] = power_of_two(-exponent);
-#pragma unroll
-        for (int i = 0; i < Count; ++i)
-#pragma unroll
-            for (float2& x : raw[i].x[half]) x = {x.x * scale, x.y * scale};
-    }
-#pragma unroll
-    for (int i = 0; i < Count; ++i) convert_fragment<plan>(raw[i], fragments[i]);
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include "sm90_accumulator_spill.cuh"
 #include "sm90_mainloop.cuh"
+#include "sm90_scaled_stage.cuh"
 
 // The real and then the imaginary part of a k-tile is summed in the same MMA accumulator and
 // promoted, which takes three sets of registers in place of four, so that tiles can be wider. While
@@ -35,6 +36,10 @@ struct PromotedMainloop {
         clear(im);
         clear(mma_accumulator);
         const AccumulatorSpill<plan> spill(args, work_slot, num_k_tiles);
+        if constexpr (plan.scales_stages()) {
+            run_scaled(args, spill, mma_accumulator, ring, reader, num_k_tiles, lane, warpgroup);
+            return;
+        }
         const bool full =
             plan.boxes() == 1 || num_k_tiles == 0 || mmas_of_last_k_tile(args, work_slot) == kMmas;
         // Accumulators spill between the real and the imaginary part, where the other warpgroup's
@@ -62,6 +67,40 @@ struct PromotedMainloop {
         }
     }
 
+    // The same of stages that are scaled. The next one is loaded while the last MMAs of a stage run,
+    // so that its latency is not between them, where registers suffice.
+    __device__ __forceinline__ void run_scaled(const WgmmaArguments& args,
+                                               const AccumulatorSpill<plan>& spill,
+                                               float (&mma_accumulator)[plan.block_n / 2],
+                                               Ring<plan>& ring, const XTileReader<plan>& reader,
+                                               int num_k_tiles, int lane, int warpgroup) {
+        constexpr bool kAhead = plan.block_n < 128;
+        ScaledStage<plan> stage;
+        auto load = [&](const Ring<plan>& from) {
+            mbarrier_wait(from.full(), from.parity);
+            stage.load(reader, from.x_tile());
+        };
+        if (kAhead && num_k_tiles > 0) load(ring);
+        for (int left = num_k_tiles; left > 0;) {
+            const XDescriptors<plan> x_descriptors(0);  // none of X is read from shared memory
+            const YDescriptors<plan> y(ring.y_tile());
+            XFragment<plan> x[kMmas];
+            if constexpr (!kAhead) load(ring);
+            stage.convert(x, descale);
+            multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup);
+            promote(re, mma_accumulator);
+            spill.after_k_tile(args, --left, re, im);
+            multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup, [&] {
+                Ring<plan> next = ring;
+                next.advance();
+                if (kAhead && left > 0) load(next);
+            });
+            if (lane == 0) mbarrier_arrive(ring.empty());
+            promote(im, mma_accumulator);
+            ring.advance();
+        }
+    }
+
     // MMAs along k of the last k-tile of a work item that lie within k.
     static __device__ __forceinline__ int mmas_of_last_k_tile(const WgmmaArguments& args,
                                                               uint32 work_slot) {
@@ -85,11 +124,7 @@ struct PromotedMainloop {
         const XDescriptors<plan> x_descriptors(
             plan.register_terms() < plan.terms ? __shfl_sync(~0u, x_own, 0) : x_own);
         XFragment<plan> x[mmas];
-        if constexpr (plan.scales_stages()) {
-            load_scaled_fragments<plan>(reader, x_tile, x, descale);
-        } else {
-            load_fragments<plan>(reader, x_tile, 0, x);
-        }
+        load_fragments<plan>(reader, x_tile, 0, x);
         multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup);
         promote(re, mma_accumulator);
         spill();
@@ -113,13 +148,19 @@ struct PromotedMainloop {
         }
     }
 
+    struct Nothing {
+        __device__ __forceinline__ void operator()() const {}
+    };
+
     // Computes one complex part of the k-tile in the MMA accumulator. The products of small terms
-    // come first for all MMAs, because truncation then happens at a smaller magnitude.
-    template <int component, int mmas>
+    // come first for all MMAs, because truncation then happens at a smaller magnitude. `meanwhile`
+    // is called while they run.
+    template <int component, int mmas, typename Meanwhile = Nothing>
     static __device__ __forceinline__ void multiply(float (&mma_accumulator)[plan.block_n / 2],
                                                     const XFragment<plan> (&x)[mmas],
                                                     const XDescriptors<plan>& x_descriptors,
-                                                    const YDescriptors<plan>& y, int warpgroup) {
+                                                    const YDescriptors<plan>& y, int warpgroup,
+                                                    const Meanwhile& meanwhile = {}) {
         if constexpr (plan.consumer_warpgroups == 2) ping_pong_wait(warpgroup);
         wgmma_fence();
 #pragma unroll
@@ -143,6 +184,7 @@ struct PromotedMainloop {
             }
         wgmma_commit();
         if constexpr (plan.consumer_warpgroups == 2) ping_pong_arrive(warpgroup);
+        meanwhile();
         wgmma_wait<0>();
         wgmma_fence_operand(mma_accumulator);
     }

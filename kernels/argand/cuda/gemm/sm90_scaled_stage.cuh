@@ -1,0 +1,50 @@
+// Rows of an interleaved X that are scaled in each stage of the ring, by the power of two that brings
+// their absmax there into the range of the format. It is read once, where it lies: no pass before
+// finds the absmax of whole rows. Promotion undoes the scale of each stage.
+#pragma once
+#include "device/scaling.cuh"
+#include "sm90_fragments.cuh"
+
+// What a lane holds of a stage before it is converted, and the absmax of its two rows there.
+template <WgmmaPlan plan>
+struct ScaledStage {
+    static constexpr int kMmas = plan.mmas_per_stage();
+    XElements<plan> raw[kMmas];
+    float absmax[2];
+
+    // Loads the stage and finds the absmax. Four lanes hold a row.
+    __device__ __forceinline__ void load(const XTileReader<plan>& reader, uint32 tile) {
+        absmax[0] = absmax[1] = 0.0f;
+#pragma unroll
+        for (int i = 0; i < kMmas; ++i) {
+            raw[i] = load_elements<plan>(reader, tile, i * plan.mma_k());
+#pragma unroll
+            for (int half = 0; half < 2; ++half)
+#pragma unroll
+                for (const float2& x : raw[i].x[half])
+                    absmax[half] = fmaxf(absmax[half], fmaxf(fabsf(x.x), fabsf(x.y)));
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 1));
+            absmax[half] = fmaxf(absmax[half], __shfl_xor_sync(~0u, absmax[half], 2));
+        }
+    }
+
+    // Scales, rounds and splits what was loaded; `descale` are the factors that undo the scales.
+    __device__ __forceinline__ void convert(XFragment<plan> (&fragments)[kMmas],
+                                            float (&descale)[2]) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int exponent = scale_exponent<plan.operand>(__float_as_uint(absmax[half]));
+            const float scale = power_of_two(exponent);
+            descale[half] = power_of_two(-exponent);
+#pragma unroll
+            for (int i = 0; i < kMmas; ++i)
+#pragma unroll
+                for (float2& x : raw[i].x[half]) x = {x.x * scale, x.y * scale};
+        }
+#pragma unroll
+        for (int i = 0; i < kMmas; ++i) convert_fragment<plan>(raw[i], fragments[i]);
+    }
+};
