@@ -41,7 +41,7 @@ def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
     """List the tiles for a precision, the largest first; k_major follows from the operand."""
     # A stage of narrower operands holds more k in the same bytes; fp32 pairs do not shrink.
     deeper = 1 if storage == "fp32" else 4 // precision.operand.bytes
-    tiles = _SINGLE if precision.terms == 1 else _SPLIT
+    tiles: tuple[WgmmaPlan, ...] = _SINGLE if precision.terms == 1 else _SPLIT
     if precision.terms == 1 and (precision.operand.name == "tf32" or storage == "fp32"):
         tiles = (*tiles, *_BETWEEN)
     if precision.terms > 1 and storage == "planar":

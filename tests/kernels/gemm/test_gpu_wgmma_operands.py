@@ -133,6 +133,30 @@ def test_scaled_precisions_take_any_scale(
         assert_within(found, model, summation(64, precision) * size + 2.0**-126)
 
 
+def test_each_stage_of_a_row_in_place_has_a_scale_of_its_own(
+    cp: Any, rng: np.random.Generator
+) -> None:
+    """The largest of a row meet zeros, so results rest on what is 2^-120 of them."""
+    from argand.device import gpu
+
+    row, card = PRECISIONS["3xfp16"], gpu(cp.cuda.Device().id)
+    a, b = normal(rng, 150, 160), normal(rng, 160, 90)
+    a[:, :64] *= np.float32(2.0**-60)
+    a[:, 64:] *= np.float32(2.0**60)
+    b[64:] = 0
+    traits = OperandTraits(), OperandTraits(k_major=False)
+    sizes = GemmSizes(1, 150, 90, 160)
+    every = candidates(row, card.require_arch(), card.sm_count, sizes, *traits)
+    in_place = [x for x in every if x.plan and x.plan.storage == "fp32" and not x.swapped]
+    assert len(in_place) > 3
+    for choice in in_place:
+        with overridden(choice):
+            found = gemm(cp.asarray(a), cp.asarray(b), precision="3xfp16").get()
+        model = a[:, :64].astype(complex) @ b[:64]
+        size = magnitude(a[:, :64].astype(complex), b[:64].astype(complex), None)
+        assert_within(found, model, (summation(64, "3xfp16") + 4 * row.u) * size)
+
+
 @pytest.mark.parametrize("precision", SINGLE_HALF)
 @pytest.mark.parametrize("half_output", [False, True])
 @pytest.mark.parametrize("op", OPS)
