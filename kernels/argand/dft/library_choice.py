@@ -22,7 +22,7 @@ SLOW_LENGTHS = (32, 1860, 9425, 10_075, 11_904, 12_000, 14_104)
 """Lengths where ours is 1.14 to 1.49 times as fast although the rules below say cuFFT. No rule of
 their factors replaces the list: cuFFT takes slow kernels for 11904 = 2^7 3 31 and fast ones for
 11136 = 2^7 3 29, and 9000, 10080 and 14400 are fast beside 12000."""
-FAST_LENGTHS = (148, 740, 777, 999, 1645, 3552, 3700, 12_416, 21_627)
+FAST_LENGTHS = (148, 740, 777, 999, 1645, 2068, 2120, 3552, 3700, 12_416, 21_627)
 """Lengths where cuFFT is 1.07 to 1.6 times as fast although the rules below say ours. No rule of
 their factors replaces the list: 37 x 96 is cuFFT's and 37 x 48 ours, at 1.22 times its rate."""
 LIBRARY_PRIME = 127
