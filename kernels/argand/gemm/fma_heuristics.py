@@ -22,6 +22,14 @@ _ROUNDING = 0.2, 0.15, 40.0
 """Rounding adds these: to the first round of loads, to a further one, and cycles of one k."""
 _BYTES = 3.1e6
 """Bytes of a microsecond."""
+_SHARED_LAUNCH, _SHARED_ROUND = 4.15, 0.3
+"""Where lanes share results, the first round of loads and the additions in it, and each further
+round. These and the next are fitted to 15 shapes (to 8%)."""
+_SHARED_BLOCK = 250.0
+"""Cycles of a block of them beside those of its k."""
+_SHARED_PER_K, _STRIDED_PER_K = 0.35, 1.0
+"""Cycles of one k and row of a block: instructions, and of each operand whose k is not contiguous,
+because every lane then reads a line of its own."""
 
 
 def estimate(
@@ -30,13 +38,21 @@ def estimate(
     sm_count: int,
     sizes: tuple[int, int, int, int],
     memory: float = 1.0,
+    strided: int = 0,
 ) -> float:
     """Return the estimated microseconds of a product (batch, m, n, k), to rank plans by.
 
-    ``memory`` is the card's peak memory rate over an H200's.
+    ``memory`` is the card's peak memory rate over an H200's, ``strided`` how many of the operands
+    do not have k as their contiguous axis.
     """
     batch, m, n, k = sizes
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
+    if plan.k_lanes > 1:
+        rounds = -(-k // (plan.together * plan.k_lanes))
+        rounding = _ROUNDING[0] if precision.terms == 1 else 0.0
+        per_k = min(m, plan.block_m) * (_SHARED_PER_K + strided * _STRIDED_PER_K)
+        cycles = -(-blocks // sm_count) * (_SHARED_BLOCK + k * per_k)
+        return _SHARED_LAUNCH + rounding + _SHARED_ROUND * (rounds - 1) + cycles / _CLOCK
     results = plan.rows * plan.columns
     rounds = -(-k // plan.together)
     first, further, of_k = _ROUNDING if precision.terms == 1 else (0.0, 0.0, 0.0)

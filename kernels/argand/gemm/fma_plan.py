@@ -9,7 +9,9 @@ from argand.precision import Precision
 from argand.runtime.arguments import size_check
 
 MAX_K = 24
-"""Longest k of the family: tensor cores are faster from there on, whatever the other sizes."""
+"""Longest k of one lane: tensor cores are faster from there on, whatever the other sizes."""
+SHARED_K = range(9, 1025)
+"""The k of results that lanes share. The model of time chooses among the plans within it."""
 _WARPS, _LANES = 8, 32
 
 
@@ -17,13 +19,15 @@ _WARPS, _LANES = 8, 32
 class FmaPlan:
     """One kernel of the family: ``rows x columns`` of C a lane, of every 32nd column.
 
-    The loads of ``together`` k are in flight at once. ``long_strides`` takes strides that do not
-    fit 32 bits.
+    The loads of ``together`` k are in flight at once. ``k_lanes`` lanes share each result: every
+    lane takes one k of as many, and they add their sums in the end. ``long_strides`` takes strides
+    that do not fit 32 bits.
     """
 
     rows: int
     columns: int
     together: int
+    k_lanes: int = 1
     long_strides: bool = False
 
     @property
@@ -34,7 +38,7 @@ class FmaPlan:
     @property
     def block_n(self) -> int:
         """Columns of C that a block computes."""
-        return _LANES * self.columns
+        return _LANES // self.k_lanes * self.columns
 
     @property
     def threads(self) -> int:
@@ -44,12 +48,13 @@ class FmaPlan:
     @property
     def name(self) -> str:
         """The plan in words, for a record's algorithm column."""
-        return f"{self.block_m}x{self.block_n}"
+        shared = f", {self.k_lanes} lanes along k" if self.k_lanes > 1 else ""
+        return f"{self.block_m}x{self.block_n}{shared}"
 
 
-FMA_PLANS = (FmaPlan(1, 1, 2), FmaPlan(1, 1, 8), FmaPlan(4, 2, 4))
+FMA_PLANS = (FmaPlan(1, 1, 2), FmaPlan(1, 1, 8), FmaPlan(4, 2, 4), FmaPlan(1, 1, 8, k_lanes=32))
 """For small products, where latency counts, the first for a k of 1 and 2, since it computes no
-addresses of a longer one; and for large ones, where loads do."""
+addresses of a longer one; for large ones, where loads do; and for few results of a long k."""
 
 
 def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
@@ -59,15 +64,21 @@ def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
     toward zero.
     """
     truncates = precision.terms > 1 and precision.roundings[0] == "toward_zero"
-    if not 0 < k <= MAX_K or precision.scaled or truncates:
+    if precision.scaled or truncates:
         return ()
-    return tuple(plan for plan in FMA_PLANS if plan.rows > 1 or (plan.together == 2) == (k <= 2))
+    return tuple(plan for plan in FMA_PLANS if _takes(plan, k))
+
+
+def _takes(plan: FmaPlan, k: int) -> bool:
+    if plan.k_lanes > 1:
+        return k in SHARED_K
+    return 0 < k <= MAX_K and (plan.rows > 1 or (plan.together == 2) == (k <= 2))
 
 
 def fma_kernel_name(precision: Precision, plan: FmaPlan) -> str:
     """Return the kernel's symbol."""
     strides = "_long" if plan.long_strides else ""
-    shape = f"{plan.rows}x{plan.columns}x{plan.together}"
+    shape = f"{plan.rows}x{plan.columns}x{plan.together}x{plan.k_lanes}"
     return f"gemm_fma_{precision.symbol}_{shape}{strides}"
 
 
@@ -77,6 +88,7 @@ def fma_source(precision: Precision, plan: FmaPlan) -> str:
         "rows": plan.rows,
         "columns": plan.columns,
         "together": plan.together,
+        "k_lanes": plan.k_lanes,
         "long_strides": str(plan.long_strides).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

@@ -177,7 +177,10 @@ def estimate(
     plan, precision = choice.plan, choice.computed_at(precision)
     if choice.fma is not None:
         numbers = (batch, m, n, k)
-        return 1e-6 * fma_heuristics.estimate(choice.fma, precision, sm_count, numbers, memory)
+        strided = (not a.k_major and m > 1) + (not b.k_major and n > 1)
+        return 1e-6 * fma_heuristics.estimate(
+            choice.fma, precision, sm_count, numbers, memory, strided
+        )
     if plan is None:
         return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b, memory)
     memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES

@@ -32,6 +32,18 @@ def test_every_plan(
 
 
 @pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize(("m", "n", "k"), [(4, 1, 271), (1, 70, 33), (9, 3, 120), (33, 2, 100)])
+def test_lanes_share_results_of_a_long_k(
+    cp: Any, rng: np.random.Generator, precision: str, m: int, n: int, k: int
+) -> None:
+    a, b = normal(rng, 2, m, k), normal(rng, k, n)
+    with launched() as names:
+        check(cp, a, b, precision=precision)
+        check(cp, stored(a, "C"), stored(b, "T"), op_a="C", op_b="T", precision=precision)
+    assert any("lanes along k" in name for name in names)
+
+
+@pytest.mark.parametrize("precision", UNSCALED)
 @pytest.mark.parametrize("op_a", OPS)
 @pytest.mark.parametrize("op_b", OPS)
 def test_ops_and_batches(

@@ -3,7 +3,8 @@
 // memory and barriers would only add to it.
 //
 // A warp computes `rows` rows by 32 times `columns` columns, a lane every 32nd column of them: the
-// lanes read one element of A together, and neighbours in B and C. Operands of one term are rounded
+// lanes read one element of A together, and neighbours in B and C. Of few results with a long k the
+// lanes share each: they read neighbours along k, and add their sums. Operands of one term are rounded
 // as the precision says; split operands, which hold fp32 but for its last bits, stay fp32.
 #pragma once
 #include "device/complex.cuh"
@@ -16,11 +17,13 @@ struct FmaPlan {
     Rounding roundings[2];
     int rows, columns;  // of a lane
     int together;       // k whose loads are in flight at once
+    int k_lanes;        // lanes that share a result, each with one k of as many
     bool long_strides;  // strides do not fit 32 bits
 
     static constexpr int kWarps = 8;  // of a block, one below the other
     constexpr int block_m() const { return kWarps * rows; }
-    constexpr int block_n() const { return kWarp * columns; }
+    constexpr int lanes_n() const { return kWarp / k_lanes; }
+    constexpr int block_n() const { return lanes_n() * columns; }
 };
 
 template <FmaPlan plan>
@@ -41,6 +44,20 @@ __device__ __forceinline__ float2 fma_element(const float2* at, bool inside) {
     return {fma_operand<plan>(x.x), fma_operand<plan>(x.y)};
 }
 
+// Adds the sums of the lanes that share results.
+template <FmaPlan plan>
+__device__ __forceinline__ void add_lanes_along_k(float2 (&sum)[plan.rows][plan.columns]) {
+#pragma unroll
+    for (int distance = plan.k_lanes / 2; distance > 0; distance /= 2)
+#pragma unroll
+        for (int i = 0; i < plan.rows; ++i)
+#pragma unroll
+            for (int j = 0; j < plan.columns; ++j) {
+                sum[i][j].x += __shfl_xor_sync(~0u, sum[i][j].x, distance);
+                sum[i][j].y += __shfl_xor_sync(~0u, sum[i][j].y, distance);
+            }
+}
+
 template <FmaPlan plan>
 __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     constexpr int kRows = plan.rows, kColumns = plan.columns;
@@ -52,37 +69,45 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     const int64 batch = args.first_batch + product;
     const int64 row0 = int64(row_of_tiles - product * tiles_m) * plan.block_m() +
                        threadIdx.x / kWarp * kRows;
+    const int lane = threadIdx.x % kWarp;
     const int64 column0 = int64(blockIdx.x - row_of_tiles * tiles_n) * plan.block_n() +
-                          threadIdx.x % kWarp;
+                          lane / plan.k_lanes;
+    const int k_lane = lane % plan.k_lanes;
+    if (plan.k_lanes > 1 && row0 >= args.m) return;  // strided loads take one cycle a lane
     const auto a_step = static_cast<Stride<plan>>(args.a_stride_k);
     const auto b_step = static_cast<Stride<plan>>(args.b_stride_k);
     const float2 *a[kRows], *b[kColumns];
     // Lines outside the matrix read its last one and store nothing.
 #pragma unroll
     for (int i = 0; i < kRows; ++i)
-        a[i] = args.a + batch * args.a_stride_batch + min(row0 + i, args.m - 1) * args.a_stride_m;
+        a[i] = args.a + batch * args.a_stride_batch + min(row0 + i, args.m - 1) * args.a_stride_m +
+               int64(k_lane) * a_step;
 #pragma unroll
     for (int j = 0; j < kColumns; ++j)
         b[j] = args.b + batch * args.b_stride_batch +
-               min(column0 + kWarp * j, args.n - 1) * args.b_stride_n;
+               min(column0 + plan.lanes_n() * j, args.n - 1) * args.b_stride_n +
+               int64(k_lane) * b_step;
     const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
     float2 sum[kRows][kColumns] = {};
 #pragma unroll 1
-    for (int k_left = static_cast<int>(args.k); k_left > 0; k_left -= kTogether) {
+    for (int k_left = static_cast<int>(args.k) - k_lane; k_left + k_lane > 0;
+         k_left -= kTogether * plan.k_lanes) {
         float2 left[kRows][kTogether], right[kColumns][kTogether];
 #pragma unroll
         for (int k = 0; k < kTogether; ++k) {
 #pragma unroll
             for (int i = 0; i < kRows; ++i)
-                left[i][k] = fma_element<plan>(a[i] + int64(k) * a_step, k < k_left);
+                left[i][k] = fma_element<plan>(a[i] + int64(k * plan.k_lanes) * a_step,
+                                               k * plan.k_lanes < k_left);
 #pragma unroll
             for (int j = 0; j < kColumns; ++j)
-                right[j][k] = fma_element<plan>(b[j] + int64(k) * b_step, k < k_left);
+                right[j][k] = fma_element<plan>(b[j] + int64(k * plan.k_lanes) * b_step,
+                                                k * plan.k_lanes < k_left);
         }
 #pragma unroll
-        for (int i = 0; i < kRows; ++i) a[i] += int64(kTogether) * a_step;
+        for (int i = 0; i < kRows; ++i) a[i] += int64(kTogether * plan.k_lanes) * a_step;
 #pragma unroll
-        for (int j = 0; j < kColumns; ++j) b[j] += int64(kTogether) * b_step;
+        for (int j = 0; j < kColumns; ++j) b[j] += int64(kTogether * plan.k_lanes) * b_step;
 #pragma unroll
         for (int k = 0; k < kTogether; ++k)
 #pragma unroll
@@ -96,6 +121,7 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
                 }
             }
     }
+    add_lanes_along_k<plan>(sum);
     // One address for all results of a lane, because products of 64 bits take longer than sums.
     const auto out_step = static_cast<Stride<plan>>(args.out_stride_m);
     const auto c_step = static_cast<Stride<plan>>(args.c_stride_m);
@@ -107,7 +133,9 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
     for (int i = 0; i < kRows; ++i)
 #pragma unroll
         for (int j = 0; j < kColumns; ++j)
-            if (row0 + i < args.m && column0 + kWarp * j < args.n)
-                out[int64(i) * out_step + kWarp * j * args.out_stride_n] = conjugate_and_combine(
-                    args, sum[i][j], c + int64(i) * c_step + kWarp * j * args.c_stride_n);
+            if (k_lane == 0 && row0 + i < args.m && column0 + plan.lanes_n() * j < args.n)
+                out[int64(i) * out_step + plan.lanes_n() * j * args.out_stride_n] =
+                    conjugate_and_combine(
+                        args, sum[i][j],
+                        c + int64(i) * c_step + plan.lanes_n() * j * args.c_stride_n);
 }
