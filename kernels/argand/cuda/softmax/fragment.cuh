@@ -8,6 +8,22 @@ struct alignas(sizeof(T) * Count > 16 ? 16 : sizeof(T) * Count) AlignedVector {
     T data[Count];
 };
 
+// x rounded to the sum of two terms of tf32: x but for its last bit. Which way a tie of the first
+// term goes does not change the sum. From 2^115 on, where the products of the first are infinite, x
+// stays, as infinities and NaN do.
+template <SoftmaxPlan plan>
+__device__ __forceinline__ float round_to_two_terms_of_tf32(float x) {
+    const float big = round_moderate_to_tf32(x), rest = x - big;
+    float small;
+    if constexpr (plan.roundings[1] == Rounding::nearest_even) {
+        small = round_moderate_to_tf32(rest);
+    } else {
+        small = __uint_as_float(add_tf32_increment_to_number<plan.roundings[1]>(rest) &
+                                kTf32KeptMask);
+    }
+    return fabsf(x) < 0x1p115f ? big + small : x;
+}
+
 // A value rounded to the precision's format, or the sum of its terms in that format.
 template <SoftmaxPlan plan>
 __device__ __forceinline__ float round_input(float x) {
@@ -16,6 +32,8 @@ __device__ __forceinline__ float round_input(float x) {
     if constexpr (kOperand == Operand::exact) {
         return x;
     } else if constexpr (kOperand == Operand::tf32) {
+        if constexpr (plan.terms == 2 && plan.roundings[0] != Rounding::toward_zero)
+            return round_to_two_terms_of_tf32<plan>(x);
         const float big = round_to_tf32<plan.roundings[0]>(x);
         if constexpr (plan.terms == 1) return big;
         return round_to_tf32<plan.roundings[1]>(remainder_after(big, x)) + big;
