@@ -115,6 +115,9 @@ _SLAB_FP32_BYTES = 8192
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
 microsecond longer than rows that go to registers at once."""
+_PAIR_BYTES = 128
+"""Longest row of two lanes, which read 32 bytes of a line at a time: longer ones had 0.55 to 0.61
+of a copy's rate (30 columns of complex64, 72 of fp16), and four lanes had 0.9 (72 of fp16)."""
 _LEAST_PART = 2048
 """Columns that are worth another block where multiprocessors are idle."""
 
@@ -198,8 +201,9 @@ def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) ->
         return columns / (count * cluster * values_of(form, count, cluster, columns))
 
     legal = (*range(512, WARP, -WARP), 32, 16, 8, 4, 2)
-    least = threads
-    while full(threads) < _FULL and least > 2:
+    narrowest = 2 if columns * form.element_bytes <= _PAIR_BYTES else 4
+    least = threads = max(threads, narrowest)
+    while full(threads) < _FULL and least > narrowest:
         least //= 2
         threads = max((count for count in legal if least <= count <= threads), key=full)
     return threads
