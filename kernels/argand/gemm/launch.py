@@ -124,12 +124,10 @@ class GemmLaunch:
         return 0 if made is None else made.nbytes
 
     @property
-    def mirrored_tile(self) -> int:
-        """Side of the tiles of which those off the diagonal are mirrored; 0 where none are."""
+    def mirrors(self) -> bool:
+        """Whether a Hermitian result is stored whole, with a real diagonal."""
         made = self._wgmma or self._in_place
-        if made is None or isinstance(made, FmaLaunch):
-            return 0
-        return made.plan.block_m if made.plan.mirror else 0
+        return made is not None and not isinstance(made, FmaLaunch) and made.plan.mirror
 
     @property
     def sequence(self) -> LaunchSequence | None:

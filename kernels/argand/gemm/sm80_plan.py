@@ -39,7 +39,8 @@ class GemmPlan:
     does. Each of ``split_k_slices`` blocks of a cluster computes a slice of k, and stores a part of
     the sum; ``grid_slices`` clusters share the k of a tile, and the last one adds what they leave
     in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
-    ``mirror`` stores those off the diagonal above it, too, where columns are contiguous.
+    ``mirror`` stores what is below the diagonal above it, too, and a real diagonal, where columns
+    are contiguous.
     ``long_strides`` takes strides that do not fit 32 bits. ``fma`` takes fused multiply-adds in
     fp32 in place of MMAs; the lanes of a warp are then four by eight.
     """

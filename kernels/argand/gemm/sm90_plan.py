@@ -56,9 +56,9 @@ class WgmmaPlan:
     of the column operand, whose planes are those of the row operand. ``power`` stores squared
     magnitudes. ``odd_pitch`` says that lines
     of fp32 pairs are an odd number of elements apart, ``odd_batches`` that products are too. A
-    launch chooses ``epilogue`` and ``mirror``: tiles off a triangle's diagonal are stored above it,
-    too. Neighbouring tiles have ``shared_columns``, so that each stores whole sectors where rows of
-    results begin anywhere.
+    launch chooses ``epilogue`` and ``mirror``: what is below a triangle's diagonal is stored above
+    it, too, and the diagonal is real. Neighbouring tiles have ``shared_columns``, so that each
+    stores whole sectors where rows of results begin anywhere.
     """
 
     consumer_warpgroups: int
@@ -226,6 +226,9 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "tiles of a triangle are square, and its operands packed beforehand"),
         (not plan.mirror or (plan.triangle and not (plan.out_m_major or plan.overlapped_stages)),
          "mirrored tiles are of a triangle with contiguous columns, and overlap no mainloop"),
+        (not plan.mirror or plan.tma_epilogue
+         or plan.epilogue in ("descale_rows", "descale_shifted_rows"),
+         "mirrored tiles are stored by TMA or in rows"),
         (not plan.conjugate_y or plan.storage == "planar",
          "planes that are those of the row operand need one in planes"),
         (not plan.overlapped_stages or plan.epilogue == "descale",

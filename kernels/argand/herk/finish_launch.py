@@ -22,23 +22,16 @@ from argand.runtime.loading import PendingKernel
 
 _NONE = {
     "matrix": 0, "triangle": 0, "c": 0, "triangle_stride": 0, "triangle_stride_batch": 0,
-    "c_stride": 0, "c_stride_batch": 0, "beta": 0.0, "side": 0,
+    "c_stride": 0, "c_stride_batch": 0, "beta": 0.0,
 }  # fmt: skip
 
 
 @lru_cache(maxsize=256)
-def mirror_launch(
-    matrix: Layout, batch: int, dtype: str, device: Device, mirrored_tile: int = 0
-) -> BoundKernel:
-    """Return the launch that writes the upper triangles of ``matrix`` and makes diagonals real.
-
-    Where tiles of a side are mirrored already, it does so of those on the diagonal.
-    """
+def mirror_launch(matrix: Layout, batch: int, dtype: str, device: Device) -> BoundKernel:
+    """Return the launch that writes the upper triangles of ``matrix`` and makes diagonals real."""
     rows = -(-matrix.rows // SIDE)
-    side = mirrored_tile // SIDE or rows
-    blocks = batch * -(-rows // side) * (side * (side + 1) // 2)
-    values = _of(matrix) | {"side": side}
-    return _bound("mirror_tile", dtype, blocks, MIRROR_THREADS, device, values)
+    blocks = batch * (rows * (rows + 1) // 2)
+    return _bound("mirror_tile", dtype, blocks, MIRROR_THREADS, device, _of(matrix))
 
 
 @lru_cache(maxsize=256)

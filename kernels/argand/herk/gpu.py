@@ -87,8 +87,8 @@ def _solve(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) ->
     elif _takes_int8(problem, a, device):
         _int8(problem, a, c, target, device)
     elif problem.form == "full":
-        mirrored = _lower(problem, a, c, target)
-        _mirror(problem, target, device, mirrored)
+        if not _lower(problem, a, c, target):
+            _mirror(problem, target, device)
     else:
         _gathered(problem, a, c, target, device)
 
@@ -108,10 +108,10 @@ def _only_addend(problem: HerkProblem, c: Any, target: Any, device: Device) -> N
         target.imag[..., rows * (rows + 3) // 2] = 0
 
 
-def _mirror(problem: HerkProblem, target: Any, device: Device, mirrored_tile: int = 0) -> None:
-    """Write what is above the diagonal; ``mirrored_tile`` is as `_lower` returns it."""
+def _mirror(problem: HerkProblem, target: Any, device: Device) -> None:
+    """Write what is above the diagonal, and make the diagonal real."""
     view = batched(target, problem.batch_shape)
-    launch = mirror_launch(view.layout, problem.batch, problem.dtype, device, mirrored_tile)
+    launch = mirror_launch(view.layout, problem.batch, problem.dtype, device)
     launch({"matrix": view.array.data.ptr})
 
 
@@ -144,11 +144,10 @@ def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device)
         })  # fmt: skip
 
 
-def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> int:
-    """Compute the lower triangles of full matrices, and return the side of mirrored tiles.
+def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> bool:
+    """Compute the lower triangles of full matrices, and return whether they are mirrored.
 
-    Tiles of that side are mirrored where they are off the diagonal; 0 says that what is above the
-    diagonal is left to chance.
+    Where they are not, what is above the diagonal is left to chance.
     """
     precision = problem.precision
     if precision is None or precision.moduli:
@@ -159,12 +158,12 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> int:
             op_b=problem.other_op, precision=EXACT if precision is None else precision.name,
             tolerance=None, check=False, out=target, kernels=problem.kernels,
         )  # fmt: skip
-        return 0
+        return False
     a = a.to_complex64() if isinstance(a, Pairs) else a
     a = a.astype(problem.dtype, copy=False)
     if precision.exact_operands:
         _by_cublas(problem, a, c, target)
-        return 0
+        return False
     shape = problem.batch_shape
     view, result = batched(a, shape), batched(target, shape)
     addend = None if c is None else batched(c, shape)
@@ -179,7 +178,7 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> int:
     )  # fmt: skip
     at = view.array.data.ptr
     launch(at, at, (addend or result).array.data.ptr, result.array.data.ptr)
-    return launch.mirrored_tile
+    return launch.mirrors
 
 
 def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:

@@ -28,7 +28,7 @@ FINISH_ARGUMENTS = (
         "stride_m", "stride_n", "stride_batch", "triangle_stride", "triangle_stride_batch",
         "c_stride", "c_stride_batch",
     )),
-    ("double", "beta"), ("int", "n"), ("int", "side"),
+    ("double", "beta"), ("int", "n"),
 )  # fmt: skip
 PLANE_ARGUMENTS = (
     ("const uint16*", "x"), ("int8*", "planes"),

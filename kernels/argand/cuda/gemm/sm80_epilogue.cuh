@@ -81,11 +81,12 @@ __device__ __forceinline__ void descale_accumulators(Accumulators<plan>& accumul
 // Stores results, in whole 16 bytes where columns are contiguous. A row that begins in the middle of
 // such a pair is moved by one column: a lane stores the second column of the lane before with its
 // own first one, so that four lanes write 64 bytes of a row at once. `out` is that of the lane's
-// first element. All lanes of a warp call it.
+// first element, whose row is `below` columns below the diagonal; what is mirrored is stored up to
+// the diagonal. All lanes of a warp call it.
 template <GemmPlan plan>
 __device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m,
                                               Stride<plan> stride_n, int rows_left,
-                                              int columns_left,
+                                              int columns_left, int below,
                                               const Accumulators<plan>& accumulators) {
     constexpr int kEights = plan.warp_n() / 8;
     const int t = threadIdx.x % 4, source = threadIdx.x % kWarp / 4 * 4 + (t + 3) % 4;
@@ -97,6 +98,7 @@ __device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m
 #pragma unroll
     for (int i = 0; i < plan.warp_m() / 8; ++i, row += int64(8) * stride_m) {
         const bool inside = 8 * i < rows_left;
+        const int end = plan.mirror ? min(columns_left, below + 8 * i + 1) : columns_left;
         float2 before = {};
 #pragma unroll
         for (int j = 0; j < kEights; ++j) {
@@ -119,7 +121,7 @@ __device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m
             if (!inside) continue;
             // Columns from that of x on which are inside the matrix; the warp before has x itself
             // where it is moved across the warp's edge.
-            const int left_inside = columns_left - 8 * j + (moved ? 1 : 0);
+            const int left_inside = end - 8 * j + (moved ? 1 : 0);
             const bool mine = (!moved || j > 0 || t > 0) && left_inside >= 1;
             float2* at = row + int64(8 * j) * stride_n;
             if (contiguous && mine && left_inside >= 2) {
@@ -133,29 +135,37 @@ __device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m
     }
 }
 
-// Stores the mirror image of a result in the upper triangle, but of tiles on the diagonal, which hold
-// both (herk/finish.cuh). `out` is that of the batch.
-template <GemmPlan plan>
+// Stores the mirror image of a result below the diagonal. `out` is that of the batch.
 __device__ __forceinline__ void store_mirrored(const GemmArguments& args, float2* out, int64 row,
                                                int64 column, float2 x) {
-    if (row < args.m && column < args.n && row / plan.block_m != column / plan.block_n)
-        out[column * args.out_stride_m + row] = {x.x, -x.y};
+    if (row < args.m && column < row) out[column * args.out_stride_m + row] = {x.x, -x.y};
 }
 
+// Stores a result up to the diagonal, which is real, and its mirror image.
+__device__ __forceinline__ void store_hermitian(const GemmArguments& args, float2* out, int64 row,
+                                                int64 column, float2 x) {
+    if (column > row) return;
+    out[row * args.out_stride_m + column * args.out_stride_n] = {x.x, column < row ? x.y : 0.0f};
+    store_mirrored(args, out, row, column, x);
+}
+
+// Stores the mirror images of results, and makes those on the diagonal real. `row0` and `column0` are
+// the first of the lane, `out` is that of the batch.
 template <GemmPlan plan>
 __device__ __forceinline__ void mirror_accumulators(const GemmArguments& args, float2* out,
                                                     int64 row0, int64 column0,
-                                                    const Accumulators<plan>& accumulators) {
+                                                    Accumulators<plan>& accumulators) {
 #pragma unroll
     for (int i = 0; i < plan.warp_m() / 8; ++i)
 #pragma unroll
         for (int j = 0; j < plan.warp_n() / 8; ++j)
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
+                const int64 row = row0 + 8 * i, column = column0 + 8 * j + e;
                 const int at = 2 * (i % 2) + e;
-                store_mirrored<plan>(args, out, row0 + 8 * i, column0 + 8 * j + e,
-                                     {accumulators.re[i / 2][j][at],
-                                      accumulators.im[i / 2][j][at]});
+                float& im = accumulators.im[i / 2][j][at];
+                if (row == column) im = 0.0f;
+                store_mirrored(args, out, row, column, {accumulators.re[i / 2][j][at], im});
             }
 }
 
@@ -179,8 +189,9 @@ __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
                   column0 * args.out_stride_n;
     const auto stride_m = static_cast<Stride<plan>>(args.out_stride_m);
     const auto stride_n = static_cast<Stride<plan>>(args.out_stride_n);
-    store_results<plan>(out, stride_m, stride_n, rows_left, columns_left, accumulators);
     if constexpr (plan.mirror)
         mirror_accumulators<plan>(args, args.out + batch * args.out_stride_batch, row0, column0,
                                   accumulators);
+    store_results<plan>(out, stride_m, stride_n, rows_left, columns_left,
+                        static_cast<int>(row0 - column0), accumulators);
 }

@@ -29,7 +29,7 @@ struct GemmPlan {
     int vector;                 // complex numbers of one cp.async
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
     bool long_strides = false;  // strides do not fit 32 bits
-    bool mirror = false;        // tiles off a triangle's diagonal are stored above it, too
+    bool mirror = false;        // what is below a triangle's diagonal is stored above it, too
     bool fma = false;           // fused multiply-adds in fp32 in place of MMAs (sm80_fma.cuh)
     bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 

@@ -160,10 +160,13 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
     auto store = [&](const float4& x, int2 place) {
         if (place.x >= rows || place.y >= columns) return;
         float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
-        store_pair(args, c, out, m0 + place.x, n0 + place.y, results);
+        const int64 row = m0 + place.x, column = n0 + place.y;
         if constexpr (plan.mirror) {
-            store_mirrored<plan>(args, out, m0 + place.x, n0 + place.y, results[0]);
-            store_mirrored<plan>(args, out, m0 + place.x, n0 + place.y + 1, results[1]);
+            combine_pair(args, c, row, column, results);
+            store_hermitian(args, out, row, column, results[0]);
+            store_hermitian(args, out, row, column + 1, results[1]);
+        } else {
+            store_pair(args, c, out, row, column, results);
         }
     };
     const GridReduction<plan> grid(args, tile);

@@ -84,8 +84,7 @@ struct Output {
     }
 };
 
-// Stores the mirror image of a result in the upper triangle. Tiles on the diagonal, which hold both,
-// are left to herk/finish.cuh.
+// Stores the mirror image of a result below the diagonal in the upper triangle.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_mirrored(const WgmmaArguments& args, const WgmmaTile& tile,
                                                int row, int column, float2 x) {
@@ -93,8 +92,15 @@ __device__ __forceinline__ void store_mirrored(const WgmmaArguments& args, const
         static_assert(!plan.half_output, "Hermitian results are complex64");
         float2* const to = static_cast<float2*>(args.out) + tile.batch * args.out_stride_batch +
                            column * args.out_stride_m + row;
-        if (tile.m0 != tile.n0) *to = {x.x, -x.y};
+        if (column < row) *to = {x.x, -x.y};
     }
+}
+
+// The columns of a tile that are stored of a row: all of those that lie inside, or of a result that is
+// mirrored those up to the diagonal.
+template <WgmmaPlan plan>
+__device__ __forceinline__ int stored_columns(const WgmmaTile& tile, int row, int columns) {
+    return plan.mirror ? min(columns, row - tile.n0 + 1) : columns;
 }
 
 // Descales a result by the factors of its row and of its column.

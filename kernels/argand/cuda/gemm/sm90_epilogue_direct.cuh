@@ -27,7 +27,7 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
     float2 x_descale[2] = {};
     Value* to[2];  // of the lane's first pair of columns
     bool inside[2];
-    int shift[2] = {}, left[2];  // columns to store from the lane's first on
+    int shift[2] = {}, own[2], left[2];  // columns to store of a row, and from the lane's first on
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         const int row = row0 + fragment_row<plan>(lane, h);
@@ -38,12 +38,13 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
         }
         to[h] = Out::at(args.out, product * args.out_stride_batch + row * args.out_stride_m +
                                       tile.n0 + 2 * t);
-        int end = columns;
+        own[h] = stored_columns<plan>(tile, row, columns);
+        int end = own[h];
         if constexpr (kShifts) {
             const uint32 at = static_cast<uint32>(reinterpret_cast<uint64>(to[h])) / sizeof(Value);
             shift[h] = (2 * t - at) % kSector;
             if constexpr (plan.shared_columns > 0)
-                end = min(columns, plan.columns_apart() + shift[h]);
+                end = min(end, plan.columns_apart() + shift[h]);
         }
         left[h] = inside[h] ? end - 2 * t - shift[h] : 0;
     }
@@ -53,12 +54,14 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const float2 x = {re[4 * j + i], im[4 * j + i]};
-            const float2 z = descale<plan>(x, x_descale[i / 2], y_descale[i % 2]);
+            float2 z = descale<plan>(x, x_descale[i / 2], y_descale[i % 2]);
+            if constexpr (plan.mirror) {
+                const int column = tile.n0 + 8 * j + 2 * t + i % 2;
+                const int row = row0 + fragment_row<plan>(lane, i / 2);
+                if (row == column) z.y = 0.0f;
+                if (inside[i / 2]) store_mirrored<plan>(args, tile, row, column, z);
+            }
             found[i / 2][i % 2] = Out::value_of(z);
-            const int column = 8 * j + 2 * t + i % 2;
-            if (plan.mirror && inside[i / 2] && column < columns)
-                store_mirrored<plan>(args, tile, row0 + fragment_row<plan>(lane, i / 2),
-                                     tile.n0 + column, z);
         }
     };
     find(0, next);
@@ -81,8 +84,8 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
                     further[i] = Out::from_lane(given, lane / 4 * 4 + (t + lanes) % 4);
                 }
                 if (j == 0 && inside[h] && (plan.shared_columns == 0 || tile.n0 == 0)) {
-                    if (2 * t < shift[h] && 2 * t < columns) *at = first;
-                    if (2 * t + 1 < shift[h] && 2 * t + 1 < columns) at[1] = second;
+                    if (2 * t < shift[h] && 2 * t < own[h]) *at = first;
+                    if (2 * t + 1 < shift[h] && 2 * t + 1 < own[h]) at[1] = second;
                 }
                 if (shift[h] == 1) {
                     first = second;
@@ -147,6 +150,7 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                                                    const WgmmaTile& tile, int row0, int lane,
                                                    const float (&re)[plan.block_n / 2],
                                                    const float (&im)[plan.block_n / 2]) {
+    static_assert(!plan.mirror, "results with contiguous columns are mirrored, by whole rows");
     const int64 product = int64(tile.batch) + int64(tile.slice) * args.batches;
     const int rows[2] = {row0 + fragment_row<plan>(lane, 0), row0 + fragment_row<plan>(lane, 1)};
     const bool first_row = rows[0] < args.m;  // the second row is never above the first
@@ -188,7 +192,6 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                     z[h][e] = conjugate_and_combine(
                         args, x, args.c + c_at[h] + (column + e) * args.c_stride_n);
                 }
-                store_mirrored<plan>(args, tile, rows[h], column + e, z[h][e]);
             }
         }
         if (args.store_pairs_m && second_row) {

@@ -15,6 +15,24 @@ __device__ __forceinline__ void store_transposed(uint32 box, int row, int column
                  : "memory");
 }
 
+// Makes a box on the diagonal Hermitian: what is above it comes from the mirror image of the box, and
+// the diagonal is real. Both are swizzled alike.
+__device__ __forceinline__ void mirror_within(uint32 box, uint32 image, int lane) {
+    constexpr int kElements = kStoreBoxSide * kStoreBoxSide;
+    __syncwarp();
+#pragma unroll
+    for (int i = lane; i < kElements; i += kWarp) {
+        const int row = i / kStoreBoxSide, column = i % kStoreBoxSide;
+        const uint32 at = row * kSwizzleBytes + ((column / 2 ^ (row & 7)) << 4) + column % 2 * 8;
+        if (column < row) continue;
+        float2 x;
+        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(image + at));
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(box + at), "f"(x.x),
+                     "f"(column == row ? 0.0f : x.y)
+                     : "memory");
+    }
+}
+
 // Stores boxes `first_box` to `end_box` of a tile, for the 16 rows of a warp; the accumulators
 // given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory.
 template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
@@ -40,6 +58,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
 #pragma unroll
     for (int box = first_box; box < end_box; ++box) {
         const int column0 = tile.n0 + box * kStoreBoxSide;
+        if (plan.mirror && column0 > row0) break;  // above the diagonal
         const uint32 target = plan.mirror ? boxes : boxes + box % 2 * kStoreBoxBytes;
         // TMA has read the box before the last, whose place this one takes; beside a mirror image
         // there is one place.
@@ -96,6 +115,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                              : "memory");
             }
         }
+        if (plan.mirror && column0 == row0) mirror_within(target, boxes + kStoreBoxBytes, lane);
         fence_proxy_async_shared();
         __syncwarp();
         tma_store(out_map, target, plan.out_m_major ? row0 : column0,
@@ -103,7 +123,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                   lane == 0 && row0 < args.m && column0 < args.n);
         if constexpr (plan.mirror)
             tma_store(out_map, boxes + kStoreBoxBytes, row0, column0, product,
-                      lane == 0 && row0 < args.m && column0 < args.n && tile.m0 != tile.n0);
+                      lane == 0 && row0 < args.m && column0 < row0);
         tma_store_commit();
     }
 }

@@ -77,7 +77,8 @@ struct WgmmaPlan {
     // lines that begin within 16 bytes. Odd and even change places there, in the tile's lines, and
     // with them rows (k-major) or k (else; packing exchanges the k of Y alike).
     bool odd_batches = false;
-    // For a triangle: tiles off the diagonal are stored conjugated in the upper triangle, too.
+    // For a triangle: what is below the diagonal is stored conjugated above it, too, and the diagonal
+    // is real.
     bool mirror = false;
     // Columns that a tile has in common with the next, so that each stores whole sectors of L2 only,
     // where rows begin anywhere in one (sm90_epilogue_direct.cuh).

@@ -1,5 +1,5 @@
-// The last kernels of a Hermitian product, after the tiles of its lower triangle: they write the
-// upper triangle of a full result, or gather the lower one row by row, and make the diagonal real.
+// The last kernels of a Hermitian product whose epilogue does not mirror its lower triangle: they write
+// the upper triangle of a full result, or gather the lower one row by row, and make the diagonal real.
 #pragma once
 #include "device/triangle.cuh"
 
@@ -13,24 +13,20 @@ struct FinishArguments {
     int64 c_stride, c_stride_batch;
     double beta;
     int n;
-    int side;  // tiles of kSide in a row of a square on the diagonal, of which all are mirrored
 };
 
 constexpr int kSide = 32, kMirrorThreads = 256, kGatherThreads = 128;
 
 // Writes the conjugate of a tile of the lower triangle where it belongs in the upper one, and makes
-// the diagonal real. A block mirrors one tile of one square along the diagonal: the product's
-// epilogue has mirrored all tiles outside these squares, or one square is the whole matrix.
+// the diagonal real. A block mirrors one tile.
 template <typename Complex>
 __device__ __forceinline__ void mirror_tile(const FinishArguments& args) {
     __shared__ Complex tile[kSide][kSide + 1];
-    const uint32 rows = (args.n + kSide - 1) / kSide, side = args.side;
-    const uint32 squares = (rows + side - 1) / side, each = side * (side + 1) / 2;
-    const uint32 square = blockIdx.x / each, index = blockIdx.x - square * each;
-    const uint32 batch = square / squares, first = (square - batch * squares) * side;
+    const uint32 rows = (args.n + kSide - 1) / kSide, each = rows * (rows + 1) / 2;
+    const uint32 batch = blockIdx.x / each, index = blockIdx.x - batch * each;
     const uint32 tile_row = triangle_row(index);
-    const int row0 = (first + tile_row) * kSide;
-    const int column0 = (first + index - tile_row * (tile_row + 1) / 2) * kSide;
+    const int row0 = tile_row * kSide;
+    const int column0 = (index - tile_row * (tile_row + 1) / 2) * kSide;
     Complex* x = static_cast<Complex*>(args.matrix) + batch * args.stride_batch;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
 #pragma unroll
