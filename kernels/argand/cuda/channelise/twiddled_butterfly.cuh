@@ -11,7 +11,7 @@
 // products by a twiddle and the two sums of a level apart may be off by as much
 // (`transform_bound` in workflow/accuracy/bounds.py).
 #pragma once
-#include "device/types.cuh"
+#include "dft/radix.cuh"
 
 // The first of a level's twiddles, of halves of 2^level numbers, among the N / 2.
 constexpr int first_twiddle(int level) { return level ? 1 << (level - 1) : 0; }
@@ -22,9 +22,28 @@ constexpr int reversed_bits(int n, int bits) {
     return bits ? (n & 1) << (bits - 1) | reversed_bits(n >> 1, bits - 1) : 0;
 }
 
+// Twiddles in registers, and those of a plain transform, t = 1, at compile time.
 template <int N>
-__device__ __forceinline__ void twiddled_butterfly(float2 (&x)[N],
-                                                   const float2 (&twiddles)[N / 2]) {
+struct KeptTwiddles {
+    const float2 (&kept)[N / 2];
+    static constexpr bool is_one(int) { return false; }
+    __device__ __forceinline__ float2 operator()(int level, int k) const {
+        return kept[first_twiddle(level) + k];
+    }
+};
+
+template <int N>
+struct PlainTwiddles {
+    static constexpr bool is_one(int k) { return k == 0; }
+    __device__ __forceinline__ float2 operator()(int level, int k) const {
+        constexpr Roots<N> kRoots{};
+        const int m = k * (N >> (level + 1));
+        return {kRoots.re[m], kRoots.im[m]};
+    }
+};
+
+template <int N, typename Twiddles>
+__device__ __forceinline__ void twiddled_butterfly(float2 (&x)[N], const Twiddles& twiddles) {
     constexpr int kLevels = log2_of(N);
     static_assert(1 << kLevels == N, "a power of two");
     float2 z[N];
@@ -37,9 +56,15 @@ __device__ __forceinline__ void twiddled_butterfly(float2 (&x)[N],
         for (int i = 0; i < N / 2; ++i) {
             const int k = i % half, at = i / half * 2 * half + k;
             const bool turned = 2 * k >= half && half > 1;  // by -i
-            const float2 w = twiddles[first_twiddle(level) + (turned ? k - half / 2 : k)];
+            const int kept = turned ? k - half / 2 : k;
             const float2 e = z[at], o = z[at + half];
             const float2 b = turned ? float2{o.y, -o.x} : o;
+            if (Twiddles::is_one(kept)) {
+                z[at] = {e.x + b.x, e.y + b.y};
+                z[at + half] = {e.x - b.x, e.y - b.y};
+                continue;
+            }
+            const float2 w = twiddles(level, kept);
             const float2 p = {fmaf(w.x, b.x, fmaf(-w.y, b.y, e.x)),
                               fmaf(w.x, b.y, fmaf(w.y, b.x, e.y))};
             z[at] = p;
