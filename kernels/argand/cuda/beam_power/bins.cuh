@@ -8,6 +8,17 @@ template <int Outputs, int Beams, int RowSums, int GroupSamples, int Threads, ty
 __device__ __forceinline__ void store_bins(const BeamPowerArguments& args, const float* sums,
                                            const TimeTile& tile, int result, int first_beam,
                                            int thread, const Descale& descale) {
+    if (args.slices <= 1 && args.integrate == GroupSamples) {  // a sum is a bin: nothing to divide by
+        constexpr int kSums = Outputs * Beams * RowSums;
+#pragma unroll 2
+        for (int i = thread; i < kSums; i += Threads) {
+            const int bin = i % RowSums, row = i / RowSums, beam = first_beam + row % Beams;
+            if (bin >= tile.bins || beam >= args.beams) continue;
+            const int64 line = (int64(result) * Outputs + row / Beams) * args.beams + beam;
+            args.power[line * args.columns + tile.column + bin] = descale(sums[i], beam);
+        }
+        return;
+    }
     const int groups = args.slices > 1 ? RowSums : args.integrate / GroupSamples;
     for (int i = thread; i < Outputs * Beams * tile.bins; i += Threads) {
         const int bin = i % tile.bins, row = i / tile.bins;  // row: output, beam

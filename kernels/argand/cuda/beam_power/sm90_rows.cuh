@@ -153,13 +153,17 @@ struct WarpgroupBeams {
         float powers[kValues];
 #pragma unroll
         for (int i = 0; i < kValues; ++i) {
-            const float first = value<output>(place(i)), second = value<output>(place(i) + 2);
+            const int at = place(i);
             if constexpr (Group == 1) {
                 float* to = sums + beam_of(i, lane) * RowSums + own;
-                to[0] = first;
-                to[1] = second;
+                to[0] = value<output>(at);
+                to[1] = value<output>(at + 2);
+            } else if constexpr (Polarizations == 1) {
+                const float first = fmaf(im[0][at], im[0][at], re[0][at] * re[0][at]);
+                powers[i] = fmaf(im[0][at + 2], im[0][at + 2],
+                                 fmaf(re[0][at + 2], re[0][at + 2], first));
             } else {
-                powers[i] = first + second;
+                powers[i] = value<output>(at) + value<output>(at + 2);
             }
         }
         if constexpr (Group > 1) {
