@@ -186,7 +186,8 @@ def estimate(
     memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
-    items = rows * plan.x_element_bytes(precision) + columns * precision.planar_bytes
+    shared = sizes.triangle and plan.storage == "planar"  # both operands have the same planes
+    items = rows * plan.x_element_bytes(precision) + (not shared) * columns * precision.planar_bytes
     result = batch * (4 if sizes.narrow else 8) * m * n / memory_bytes
     whole_rows = choice.swapped or sizes.triangle or choice.split_k_slices > 1 or n % 2 == 0
     plan = plan if whole_rows else plan.with_shared_columns(columns, k)
@@ -212,8 +213,7 @@ def estimate(
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     total += _ABSMAX_EXCHANGE if scaled else 0.0
-    total += _FUSED_PACK_FILL if plan.fused_pack else 0.0
-    total += _ODD_PITCH if plan.odd_pitch else 0.0
+    total += _FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch
     turned = replace(sizes, m=rows, n=columns)
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
@@ -227,7 +227,8 @@ def estimate(
         store *= shifted if n % 2 and not plan.shared_columns else _DIRECT_STORE
         if row_traits.conjugated and plan.storage != "planar":
             store *= _CONJUGATED_STORE
-    overlapped = tiles > sm_count and not direct and plan.can_overlap_epilogue(precision)
+    overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
+    overlapped = overlaps and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)
         total += _REDUCE_LAUNCH + partials / pack_bytes
