@@ -83,8 +83,8 @@ _ROUNDED_ROWS = {1: 3.6, 2: 2.0}
 _FITTED_RATE = 4.917e12
 """Peak bytes a second of an H200's memory, at which the two constants of its traffic are fitted."""
 _MEMORY_BYTES = 3.38e12
-_FEW_IN_FLIGHT = 1.03
-"""Factor of the traffic of tiles of one warpgroup."""
+_FEW_IN_FLIGHT = (1.03, 1.35)
+"""Factor of the traffic of tiles of one warpgroup, and of those that store mirror images, too."""
 _UNALIGNED_RESULT = 1.5
 """Factor of the traffic of a result whose rows begin in the middle of 16 bytes: 64 bytes at once
 touch three sectors of L2 and fill two. Derived, not fitted."""
@@ -150,6 +150,8 @@ _WIDE_16_BITS = 0.89
 """Factor of it of more than 128 columns at 16 bits, which leave few registers to round in."""
 _EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
+_FEW_ROWS = 0.67
+"""Factor of mma.sync of up to 128 rows and their conjugates, which are read once, k up to 256."""
 _SPLITTING = {4: 1.13, 2: 1.3}
 """Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
 of an operand: 16 bits are scaled too, and leave half as long for it (26 drawn products)."""
@@ -176,10 +178,9 @@ def estimate(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     plan, precision = choice.plan, choice.computed_at(precision)
     if choice.fma is not None:
-        numbers = (batch, m, n, k)
         strided = (not a.k_major and m > 1) + (not b.k_major and n > 1)
         return 1e-6 * fma_heuristics.estimate(
-            choice.fma, precision, sm_count, numbers, memory, strided
+            choice.fma, precision, sm_count, (batch, m, n, k), memory, strided
         )
     if plan is None:
         return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b, memory)
@@ -194,7 +195,7 @@ def estimate(
     if not sizes.narrow and n % 2 and not plan.shared_columns:
         result *= _UNALIGNED_RESULT
     moved = batch * items * k / memory_bytes + result
-    moved *= _FEW_IN_FLIGHT if plan.consumer_warpgroups == 1 else 1.0
+    moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumer_warpgroups == 1 else 1.0
     packing, scaled = 0.0, False
     if plan.fused_pack:  # packing then shares the memory with the product
         copies = batch if column_traits.batched else 1
@@ -292,10 +293,8 @@ def _mma_sync_estimate(
     )  # fmt: skip
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
     seconds = 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)
-    if not sizes.triangle:
-        return seconds
-    return (
-        seconds
-        * sizes.tiles(plan.block_m, plan.block_n)
-        / replace(sizes, triangle=False).tiles(plan.block_m, plan.block_n)
-    )
+    if sizes.triangle:
+        whole = replace(sizes, triangle=False)
+        seconds *= sizes.tiles(plan.block_m, plan.block_n) / whole.tiles(plan.block_m, plan.block_n)
+        seconds *= _FEW_ROWS if max(2 * sizes.n, sizes.k) <= 256 else 1.0
+    return seconds
