@@ -137,7 +137,7 @@ def sum_error(precision: Precision, k: int, backend: str) -> float:
 
 
 def truncations(k: int) -> int:
-    """Most truncations that one part of a complex dot product of length k meets; see above."""
+    """Most truncations that one part of a complex dot product of length k meets (`sum_error`)."""
     instructions = 2 * math.ceil(k / MMA_DEPTH)
     return 2 * k + 2 * instructions
 

@@ -27,7 +27,7 @@ struct WgmmaWork {
     int first_peer, end_peer;  // blocks whose partial tiles are reduced
 };
 
-// threadIdx.x and blockIdx.x, read again at each call for the same reason.
+// threadIdx.x and blockIdx.x, read again at each call: no registers are left to keep them in.
 __device__ __forceinline__ int thread_index() {
     int thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
@@ -40,8 +40,8 @@ __device__ __forceinline__ uint32 block_index() {
     return block;
 }
 
-template <WgmmaPlan plan>
 // Tile number `index` of the launch, in raster order; consecutive products, each with its slices.
+template <WgmmaPlan plan>
 __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, uint32 index) {
     const uint32 tiles_m = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
     if constexpr (plan.triangle) {
@@ -116,10 +116,10 @@ __device__ __forceinline__ bool schedule_work(const WgmmaArguments& args, uint32
     return true;
 }
 
-// Scheduling takes many dependent divisions, so the producer does it once, ahead of the consumers.
 constexpr uint32 kWorkFull = 48, kWorkEmpty = 56;  // mbarriers, in bytes from the slot
 
-// Writes a work item, or that there is none (`more` is false), into its slot. Producer thread.
+// Writes a work item, or that there is none (`more` is false), into its slot. The producer thread
+// calls it: scheduling takes many dependent divisions, so it is done once, ahead of the consumers.
 __device__ __forceinline__ void publish_work(uint32 slot, uint32 work_index, const WgmmaWork& work,
                                              bool more) {
     mbarrier_wait(slot + kWorkEmpty, work_index / kWorkSlots % 2 ^ 1);
