@@ -26,7 +26,8 @@ def empty(shape: tuple[int, ...], output: str) -> Any:
     return Pairs(_ndarray((*shape, 2), PAIR_FORMATS[output]), output)
 
 
-def _form_of(x: Any) -> Form:
+def form_of(x: Any) -> Form:
+    """Return the form of pairs or of a packed operand; raises NoFormError for anything else."""
     if type(x) is Pairs and type(x.array) is _ndarray:
         array = x.array
         memory = array.data
@@ -77,4 +78,4 @@ def _argument(x: Any) -> Any:
     return x.array.data.ptr if type(x) is Pairs else x
 
 
-CALLS = CallCache(PLAN_OVERRIDE, tuning.TABLE, form_of=_form_of, empty=empty, in_place=(2,))
+CALLS = CallCache(PLAN_OVERRIDE, tuning.TABLE, form_of=form_of, empty=empty, in_place=(2,))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.device import cpu
+from argand.device import cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.families import Family, require_family
 from argand.gemm.modular.exact import exact_moduli
@@ -80,6 +80,14 @@ def herk(
     repeated = _ON_HOST.known(key)
     if repeated is not None:
         return numpy_backend.herk(repeated, a, c if repeated.beta else None, out)
+    kept, arguments = None, (a, c)
+    if is_cupy_array(a.array if isinstance(a, Pairs) else a):
+        from argand.herk.gpu import CALLS
+
+        options = (alpha, beta, op, precision, rounding, form, kernels)
+        kept, found = CALLS.repeat(arguments, out, options)
+        if found is not None:
+            return found
     if has_foreign(a, c, out):
         return call_on_foreign(
             herk, {"a": a, "c": c, "out": out}, pairs=Pairs, alpha=alpha, beta=beta, op=op,
@@ -107,7 +115,7 @@ def herk(
         return numpy_backend.herk(problem, a, c, out)
     from argand.herk import gpu
 
-    return gpu.herk(problem, a, c, out)
+    return gpu.herk(problem, a, c, out, kept, arguments)
 
 
 def _transposed(a: Any) -> Any:

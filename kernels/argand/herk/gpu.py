@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from argand.device import Device, gpu
+from argand.gemm.calls import form_of
 from argand.gemm.families import require_family
-from argand.gemm.launch import prepare
+from argand.gemm.launch import PLAN_OVERRIDE, GemmLaunch, prepare
 from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.moduli import EXACT, EXACT_ALGORITHM
 from argand.gemm.operand_form import OperandForm
@@ -23,11 +24,15 @@ from argand.herk.kernel_sources import INT8_LARGEST_K
 from argand.herk.problem import HerkProblem
 from argand.precision import Precision
 from argand.runtime import kernel_trace as launches
+from argand.runtime.call_cache import CallCache, Key
+from argand.runtime.kept_call import Run
+from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Batched, batched, device_of, may_overlap, writable
 from argand.runtime.plan import TARGET
 
 _WORKSPACE = 1 << 28
 """Bytes of matrices whose triangles are gathered at a time, at least one of them."""
+CALLS = CallCache(PLAN_OVERRIDE, form_of=form_of, in_place=(1,))
 FULL_PRODUCT = "full product by gemm, mirrored"
 """The name in records of products without a kernel for triangles."""
 
@@ -42,7 +47,10 @@ def herk_algorithm(precision: Precision) -> str:
     return f"{precision.operand.name} 4M{products}, lower triangle"
 
 
-def herk(problem: HerkProblem, a: Any, c: Any, out: Any) -> Any:
+def herk(
+    problem: HerkProblem, a: Any, c: Any, out: Any, key: Key | None = None,
+    operands: tuple[Any, Any] = (None, None),
+) -> Any:  # fmt: skip
     """Solve a HerkProblem on the GPU that holds its arrays; shapes and ``out`` are checked.
 
     Args:
@@ -50,6 +58,8 @@ def herk(problem: HerkProblem, a: Any, c: Any, out: Any) -> Any:
         a: an array or `Pairs`.
         c: an array, None where beta is 0.
         out: an array or None.
+        key: under which the call cache is to keep calls of this form, whose arguments a and c were
+            ``operands``.
 
     Raises PlanError where the architecture has no legal tile, CompileError where NVRTC fails,
     DeviceError where it has not the problem's family of kernels.
@@ -64,8 +74,9 @@ def herk(problem: HerkProblem, a: Any, c: Any, out: Any) -> Any:
         target = out if _may_write(problem, out, inputs) else None
         if target is None:
             target = cupy.empty(problem.shape, problem.dtype)
-        if target.size:
-            _solve(problem, a, addend, target, device)
+        run = _solve(problem, a, addend, target, device) if target.size else None
+        if run is not None and addend is c and (out is None or target is out):
+            CALLS.keep(key, run, operands, out, problem.shape, problem.dtype)
         if out is not None and target is not out:
             out[...] = target
             return out
@@ -81,16 +92,32 @@ def _may_write(problem: HerkProblem, out: Any, inputs: list[Any]) -> bool:
     return bool(out.flags.c_contiguous) and not overlaps
 
 
-def _solve(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) -> None:
+def _solve(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) -> Run | None:
+    """Compute a result; return what does so again for a, c and results of the same form, if any."""
     if problem.k == 0 or problem.alpha == 0:
         _only_addend(problem, c, target, device)
     elif _takes_int8(problem, a, device):
-        _int8(problem, a, c, target, device)
+        return _int8(problem, a, c, target, device)
     elif problem.form == "full":
-        if not _lower(problem, a, c, target):
-            _mirror(problem, target, device)
+        product = _lower(problem, a, c, target)
+        mirrors = product is not None and product.launch.mirrors
+        mirror = None if mirrors else _mirror(problem, target, device)
+        if product is not None and product.in_place:
+            return _run_of(product.launch, mirror)
     else:
         _gathered(problem, a, c, target, device)
+    return None
+
+
+def _run_of(launch: GemmLaunch, mirror: BoundKernel | None) -> Run:
+    """Return what computes a full result from the addresses of a, c or None, and the result."""
+
+    def run(a: int, c: int | None, out: int) -> None:
+        launch(a, a, out if c is None else c, out)
+        if mirror is not None:
+            mirror({"matrix": out})
+
+    return run
 
 
 def _only_addend(problem: HerkProblem, c: Any, target: Any, device: Device) -> None:
@@ -108,11 +135,12 @@ def _only_addend(problem: HerkProblem, c: Any, target: Any, device: Device) -> N
         target.imag[..., rows * (rows + 3) // 2] = 0
 
 
-def _mirror(problem: HerkProblem, target: Any, device: Device) -> None:
-    """Write what is above the diagonal, and make the diagonal real."""
+def _mirror(problem: HerkProblem, target: Any, device: Device) -> BoundKernel:
+    """Write what is above the diagonal, make the diagonal real, and return the launch."""
     view = batched(target, problem.batch_shape)
     launch = mirror_launch(view.layout, problem.batch, problem.dtype, device)
     launch({"matrix": view.array.data.ptr})
+    return launch
 
 
 def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) -> None:
@@ -144,10 +172,17 @@ def _gathered(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device)
         })  # fmt: skip
 
 
-def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> bool:
-    """Compute the lower triangles of full matrices, and return whether they are mirrored.
+class _Product(NamedTuple):
+    """The launch of a product, and whether it takes the addresses of a and c as they are."""
 
-    Where they are not, what is above the diagonal is left to chance.
+    launch: GemmLaunch
+    in_place: bool
+
+
+def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> _Product | None:
+    """Compute the lower triangles of full matrices; return the product by our own kernels, if any.
+
+    Unless its launch mirrors them, what is above the diagonal is left to chance.
     """
     precision = problem.precision
     if precision is None or precision.moduli:
@@ -158,12 +193,13 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> bool:
             op_b=problem.other_op, precision=EXACT if precision is None else precision.name,
             tolerance=None, check=False, out=target, kernels=problem.kernels,
         )  # fmt: skip
-        return False
+        return None
+    given = a
     a = a.to_complex64() if isinstance(a, Pairs) else a
     a = a.astype(problem.dtype, copy=False)
     if precision.exact_operands:
         _by_cublas(problem, a, c, target)
-        return False
+        return None
     shape = problem.batch_shape
     view, result = batched(a, shape), batched(target, shape)
     addend = None if c is None else batched(c, shape)
@@ -178,7 +214,9 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> bool:
     )  # fmt: skip
     at = view.array.data.ptr
     launch(at, at, (addend or result).array.data.ptr, result.array.data.ptr)
-    return launch.mirrors
+    as_given = not isinstance(given, Pairs) and at == given.data.ptr
+    in_place = as_given and (addend is None or addend.array.data.ptr == c.data.ptr)
+    return _Product(launch, in_place)
 
 
 def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
@@ -206,7 +244,7 @@ def _takes_int8(problem: HerkProblem, a: Any, device: Device) -> bool:
     )  # fmt: skip
 
 
-def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -> None:
+def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -> Run | None:
     shape = problem.batch_shape
     # The kernel reads both parts of a number as one of 16 bits, so parts that begin at an odd
     # address are copied even where they are contiguous.
@@ -223,6 +261,10 @@ def _int8(problem: HerkProblem, a: Pairs, c: Any, target: Any, device: Device) -
         device,
     )  # fmt: skip
     launch(view.array.data.ptr, (addend or result).array.data.ptr, result.array.data.ptr)
+    as_given = view.array.data.ptr == a.array.data.ptr
+    if as_given and (addend is None or addend.array.data.ptr == c.data.ptr):
+        return lambda a, c, out: launch(a.array.data.ptr, out if c is None else c, out)
+    return None
 
 
 def _in_words(parts: Any) -> bool:

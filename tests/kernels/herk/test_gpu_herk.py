@@ -212,6 +212,38 @@ def test_what_is_not_finite_stays_in_its_row_and_column(cp: Any, rng: np.random.
         assert not np.diagonal(found).imag.any()
 
 
+@pytest.mark.parametrize("family", ["wgmma", "mma.sync"])
+@pytest.mark.parametrize("op", OPS)
+def test_calls_of_one_form_are_repeated(
+    cp: Any, rng: np.random.Generator, op: Any, family: Any
+) -> None:
+    """Other operands, results made by the call and given, and a C that is the result."""
+    skip_without(cp, family)
+    for n, k in ((70, 41), (200, 64)):
+        for _ in range(3):
+            a, c = normal(rng, 2, n, k), normal(rng, 2, *[n if op == "N" else k] * 2)
+            value, size = expected(a, op)
+            limit = 2**0.5 * tolerance("tf32", oriented(a, op).shape[-1], "cuda")
+            options = {"op": op, "precision": "tf32", "kernels": family}
+            given, addend = cp.asarray(a), cp.asarray(c + c.conj().swapaxes(-1, -2))
+            out, whole = poisoned(cp, value.shape), addend.get()
+            assert herk(given, **options, out=out) is out
+            for found in (herk(given, **options).get(), out.get()):
+                assert_hermitian(found)
+                assert (abs(found - value) <= limit * size).all()
+            assert herk(given, addend, beta=1, **options, out=addend) is addend
+            error = abs(addend.get() - value - whole)
+            assert (error <= limit * (size + 2 * abs(whole))).all()
+
+
+def test_repeated_calls_of_integers(cp: Any, rng: np.random.Generator) -> None:
+    for _ in range(3):
+        parts = rng.integers(-128, 128, (3, 40, 90, 2)).astype(np.int8)
+        value, _ = expected(parts.astype(np.float32).view(np.complex64)[..., 0])
+        found = herk(pairs(cp.asarray(parts)), precision="exact")
+        np.testing.assert_array_equal(found.get(), value.astype(np.complex64))
+
+
 def test_empty_and_no_product(cp: Any, rng: np.random.Generator) -> None:
     for shape in ((0, 3, 4), (2, 0, 4), (2, 3, 0)):
         found = herk(cp.zeros(shape, np.complex64), precision="tf32")
