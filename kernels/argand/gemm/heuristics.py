@@ -119,32 +119,22 @@ _FILL = 1.52e-6
 """Seconds until a kernel's first k-tile is loaded."""
 _FUSED_PACK_FILL = 11e-6
 """Seconds until fused packing has written the first planes."""
+_FUSED_PACKING = 0.52e9
+"""Complex numbers that the idle warps of a multiprocessor pack in a second: where they pack the
+larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the longest."""
 _STREAM_K = 3.23e-6
 """Seconds in which blocks wait for the partial tiles of others."""
 _PARTIAL_BYTES = 45.9e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
-    (2, 128, 1): 0.784,
-    (2, 96, 1): 0.777,
-    (2, 64, 1): 0.74,
-    (2, 32, 1): 0.413,
-    (1, 96, 1): 0.683,
-    (1, 64, 1): 0.643,
-    (1, 32, 1): 0.416,
-    (2, 160, 1): 0.784,
-    (2, 80, 1): 0.777,
-    (2, 48, 1): 0.532,
-    (1, 80, 1): 0.61,
+    (2, 128, 1): 0.784, (2, 96, 1): 0.777, (2, 64, 1): 0.74, (2, 32, 1): 0.413,
+    (2, 160, 1): 0.784, (2, 80, 1): 0.777, (2, 48, 1): 0.532,
+    (1, 96, 1): 0.683, (1, 64, 1): 0.643, (1, 32, 1): 0.416, (1, 80, 1): 0.61,
     (1, 48, 1): 0.575,
-    (2, 128, 2): 0.895,
-    (2, 96, 2): 0.888,
-    (2, 80, 2): 0.84,
-    (2, 64, 2): 0.781,
-    (2, 48, 2): 0.65,
-    (2, 32, 2): 0.475,
-    (1, 64, 2): 0.559,
-    (1, 32, 2): 0.376,
-}
+    (2, 128, 2): 0.895, (2, 96, 2): 0.888, (2, 80, 2): 0.84, (2, 64, 2): 0.781,
+    (2, 48, 2): 0.65, (2, 32, 2): 0.475,
+    (1, 64, 2): 0.559, (1, 32, 2): 0.376,
+}  # fmt: skip
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
 _WIDE_16_BITS = 0.89
 """Factor of it of more than 128 columns at 16 bits, which leave few registers to round in."""
@@ -198,8 +188,8 @@ def estimate(
     moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumer_warpgroups == 1 else 1.0
     packing, scaled = 0.0, False
     if plan.fused_pack:  # packing then shares the memory with the product
-        copies = batch if column_traits.batched else 1
-        moved += copies * columns * k * (8 + precision.planar_bytes) / memory_bytes
+        copied = (batch if column_traits.batched else 1) * columns * k
+        moved += copied * (8 + precision.planar_bytes) / memory_bytes
     for operand_rows, traits, packs in (
         (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
     ):  # fmt: skip
@@ -251,6 +241,9 @@ def estimate(
         share = division.k_tiles_per_block / num_k_tiles
         partial_bytes = 8 * plan.block_m * plan.block_n / share
         spent += share * mainloop + store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
+    if plan.fused_pack:  # slices and split tiles begin anywhere in k, so they wait for all of it
+        fused = copied / (_FUSED_PACKING * sm_count)
+        spent = max(spent, fused) if whole and choice.split_k_slices == 1 else spent + fused
     return total + max(spent, moved) + _EXPOSED * min(spent, moved)
 
 

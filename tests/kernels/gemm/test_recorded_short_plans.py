@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,7 @@ def operand(k_major: bool, pitch: int, lines: int, batched: bool, op: str) -> Op
     )  # fmt: skip
 
 
+@cache
 def estimates(case: Case) -> dict[str, float]:
     """Estimated microseconds of each plan."""
     shape, kind, _ = case
@@ -82,3 +84,16 @@ def test_the_choice_loses_little_to_the_fastest() -> None:
     assert np.quantile(regrets, 0.9) < 1.09
     assert max(regrets) < 1.3
     assert np.exp(np.mean(np.log(ratios))) > 1.25
+
+
+def test_fused_packing_takes_as_long_as_its_warps_pack() -> None:
+    """Up to three times as long as the product itself, where they pack the larger operand."""
+    ratios = [
+        time / estimates(case)[name]
+        for case, times in recorded().items()
+        for name, time in times.items()
+        if "fused packing" in name and name in estimates(case)
+    ]
+    assert len(ratios) > 15
+    assert min(ratios) > 0.75
+    assert max(ratios) < 1.15
