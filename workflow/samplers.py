@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from argand import Device
-from argand.runtime.timing import back_to_back_seconds, call_for, queued, queued_seconds
+from argand.runtime.timing import Queued, back_to_back_seconds, call_for, queued, queued_seconds
 
 from workflow.nvml import energy
 from workflow.spread import spread_of
@@ -145,7 +145,7 @@ class GpuSampler(Sampler):
         self._sustained = sustain >= _ENERGY_SECONDS
         measured = self._sustained and sustained and done <= _MOST_CALLS_FOR_ENERGY
         self._energy_j = sustained[0] / done if measured else None
-        single = queued(calls[-1:], 1, held=held)
+        single = queued_times(calls[-1:], held)
         if held and single.seconds[0] < _SHORT_SECONDS:
             for _ in range(_CALLS_TO_SETTLE):
                 self._next()()
@@ -157,7 +157,7 @@ class GpuSampler(Sampler):
 
     def sample(self) -> None:
         """As many calls as are queued at once, each a batch of its own."""
-        found = queued([self._next() for _ in range(self._count)], self._count, held=self._held)
+        found = queued_times([self._next() for _ in range(self._count)], self._held)
         self.seconds += found.seconds
         self._host += found.host_seconds
         self._held = found.held
@@ -184,6 +184,16 @@ class GpuSampler(Sampler):
         with energy(self._cupy, self._device) as joules:
             queued_seconds(self._calls, count)
         return joules[0] / count if joules else None
+
+
+def queued_times(calls: Sequence[Call], held: bool) -> Queued:
+    """Return the times of each call, queued behind a held stream if ``held``.
+
+    Where one of them waited for the device they are timed once more: it may have allocated memory
+    or made a graph, which it does not do again. Without the hold, times are the host's.
+    """
+    found = queued(calls, len(calls), held=held)
+    return queued(calls, len(calls), held=True) if held and not found.held else found
 
 
 def _timing(seconds: Sequence[float]) -> Timing:
