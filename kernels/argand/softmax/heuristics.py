@@ -59,8 +59,8 @@ _LADDERS: dict[int, tuple[_Entry, ...]] = {
         (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
         (1024, 64, 1, False), (2048, 128, 1, False), (4096, 256, 1, False), (8192, 512, 1, False),
         (13312, 384, 1, False), (16384, 128, 1, False), (32768, 256, 1, False),
-        (65536, 512, 1, False), (131072, 512, 2, True), (262144, 512, 4, True),
-        (524288, 512, 8, True), (1048576, 512, 16, True),
+        (65536, 512, 1, False), (81920, 512, 2, False), (131072, 512, 2, True),
+        (262144, 512, 4, True), (524288, 512, 8, True), (1048576, 512, 16, True),
     ),
 }  # fmt: skip
 """By bytes of a value, entries of (largest columns, threads, blocks that share a row, staged).
