@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import cpu
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 
 from benchmarks.gemm import __main__ as gemm
 from benchmarks.gemm import ours as gemm_ours
@@ -88,7 +88,7 @@ def test_rows_name_the_kernels_that_ran(monkeypatch: pytest.MonkeyPatch, tmp_pat
     original = gemm_ours.gemm
 
     def named(a: Any, b: Any, **how: Any) -> Any:
-        launches.note(f"kernel for {type(b).__name__}")
+        kernel_trace.note(f"kernel for {type(b).__name__}")
         return original(a, b, **how)
 
     monkeypatch.setattr(gemm_ours, "gemm", named)

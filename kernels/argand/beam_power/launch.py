@@ -51,7 +51,7 @@ from argand.beam_power.sm90_plan import (
 )
 from argand.device import Arch, Device
 from argand.precision import Precision
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
@@ -176,8 +176,8 @@ class BeamPowerLaunch:
 
     def __call__(self, weights: int, samples: int, out: int) -> None:
         """Launch on these addresses."""
-        if launches.watching:
-            launches.note(self._name)
+        if kernel_trace.watching:
+            kernel_trace.note(self._name)
         # Freed after the launches, it is reused in the stream's order.
         memory = cupy.cuda.alloc(self._nbytes)
         stream = cupy.cuda.get_current_stream().ptr

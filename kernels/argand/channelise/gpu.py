@@ -42,7 +42,7 @@ from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel, max_active_clusters
 from argand.runtime.layout import device_of
@@ -136,8 +136,8 @@ def _in_one_kernel(
         "spectra": problem.spectra, "items": items,
         "chunks": chunks, "batches": batches, "hop": problem.hop // unit,
     })  # fmt: skip
-    if launches.watching:
-        launches.note(_kernel_of(plan, component)[1])
+    if kernel_trace.watching:
+        kernel_trace.note(_kernel_of(plan, component)[1])
 
 
 def _in_vectors(problem: ChanneliseProblem, given: Any) -> bool:

@@ -17,7 +17,7 @@ from argand.channelise.single_thread_plan import (
     single_thread_source,
 )
 from argand.device import Device
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
@@ -39,8 +39,8 @@ def by_single_threads(
         "x": given.data.ptr, "out": target.data.ptr, "coefficients": taps.data.ptr,
         "samples": problem.samples, "spectra": problem.spectra, "chunks": chunks,
     })  # fmt: skip
-    if launches.watching:
-        launches.note(single_thread_name(plan, component))
+    if kernel_trace.watching:
+        kernel_trace.note(single_thread_name(plan, component))
 
 
 @lru_cache(maxsize=64)

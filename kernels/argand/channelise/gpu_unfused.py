@@ -25,7 +25,7 @@ from argand.device import Device
 from argand.dft.api import dft
 from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
@@ -99,8 +99,8 @@ def _filter(
         "samples": problem.samples, "first": first, "count": count, "items": chunks.items,
         "chunks": chunks.chunks, "chunk": chunks.chunk,
     })  # fmt: skip
-    if launches.watching:
-        launches.note(filter_name(component, real=problem.real, form=form))
+    if kernel_trace.watching:
+        kernel_trace.note(filter_name(component, real=problem.real, form=form))
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_call import WgmmaCall
 from argand.precision import Precision
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.layout import Layout
 from argand.runtime.plan import PlanError
@@ -136,8 +136,8 @@ class GemmLaunch:
 
     def __call__(self, a: int | Planes, b: int | Planes, c: int, out: int) -> None:
         """Launch on these addresses or planes; c is not read where beta is 0."""
-        if launches.watching:
-            launches.note(self.name)
+        if kernel_trace.watching:
+            kernel_trace.note(self.name)
         if self._wgmma is not None:
             self._wgmma(a, b, c, out)
         elif self._in_place is not None:

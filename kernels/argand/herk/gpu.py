@@ -23,7 +23,7 @@ from argand.herk.int8_launch import Int8Problem, prepared
 from argand.herk.kernel_sources import INT8_LARGEST_K
 from argand.herk.problem import HerkProblem
 from argand.precision import Precision
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
@@ -186,8 +186,8 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> _Product | None
     """
     precision = problem.precision
     if precision is None or precision.moduli:
-        if launches.watching:
-            launches.note(FULL_PRODUCT)
+        if kernel_trace.watching:
+            kernel_trace.note(FULL_PRODUCT)
         modular_gemm(
             a, a, c, alpha=problem.alpha, beta=problem.beta, op_a=problem.op,
             op_b=problem.other_op, precision=EXACT if precision is None else precision.name,
@@ -221,8 +221,8 @@ def _lower(problem: HerkProblem, a: Any, c: Any, target: Any) -> _Product | None
 
 def _by_cublas(problem: HerkProblem, a: Any, c: Any, target: Any) -> None:
     """Compute lower triangles by cuBLAS, in a matrix of contiguous rows."""
-    if launches.watching:
-        launches.note(cublas.algorithm("fp32" if problem.dtype == "complex64" else "fp64"))
+    if kernel_trace.watching:
+        kernel_trace.note(cublas.algorithm("fp32" if problem.dtype == "complex64" else "fp64"))
     whole = target
     if target.strides[-1] != target.itemsize or target.strides[-2] < (
         target.shape[-1] * target.itemsize

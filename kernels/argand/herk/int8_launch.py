@@ -27,7 +27,7 @@ from argand.herk.kernel_sources import (
     planes_source,
 )
 from argand.herk.problem import Form
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel
@@ -86,8 +86,8 @@ class Int8Launch:
 
     def __call__(self, x: int, c: int, out: int) -> None:
         """Launch on these addresses; c is not read where beta is 0."""
-        if launches.watching:
-            launches.note(NAME)
+        if kernel_trace.watching:
+            kernel_trace.note(NAME)
         # Freed after the launches, it is reused in the stream's order.
         memory = cupy.cuda.alloc(self.nbytes)
         stream = cupy.cuda.get_current_stream().ptr

@@ -17,7 +17,7 @@ from argand.hermitian.plan import (
     kernel_name,
     kernel_source,
 )
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kernel import BoundKernel
@@ -99,8 +99,8 @@ class _Run:
             "r": r, "b": b, "x": x, "info": info or 0,
             "factors": 0 if factors is None else factors.data.ptr, **self._values,
         })  # fmt: skip
-        if launches.watching:
-            launches.note(self._name)
+        if kernel_trace.watching:
+            kernel_trace.note(self._name)
 
 
 def _plan(n: int, columns: int, dtype: str, device: Device) -> HermitianPlan:

@@ -30,7 +30,7 @@ from argand.image.plan import (
     shared_bytes,
 )
 from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, TURN, ImageProblem
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
@@ -104,8 +104,8 @@ def _computed(
         "positions": positions.data.ptr, "scales": scales.data.ptr,
         "directions": directions.data.ptr, "power": parts.data.ptr,
     })  # fmt: skip
-    if launches.watching:
-        launches.note(f"{kernel_name(plan, precision)}, {splits} splits of channels")
+    if kernel_trace.watching:
+        kernel_trace.note(f"{kernel_name(plan, precision)}, {splits} splits of channels")
     if parts is not target:
         cupy.sum(parts, axis=0, out=target)
     _require_hermitian(scans, problem.channels)

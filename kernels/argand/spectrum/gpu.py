@@ -16,7 +16,7 @@ from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
@@ -119,8 +119,8 @@ def _in_one_kernel(
         "hop": problem.hop, "groups": problem.groups, "average": problem.average,
         "items": items, "chunks": chunks, "batches": batches,
     })  # fmt: skip
-    if launches.watching:
-        launches.note(kernel_name(plan, component, aligned=aligned))
+    if kernel_trace.watching:
+        kernel_trace.note(kernel_name(plan, component, aligned=aligned))
     if partial is not None:
         add_terms(problem, partial, target.reshape(each, problem.bins), device)
 

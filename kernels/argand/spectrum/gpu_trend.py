@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from argand.device import Device
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
@@ -32,8 +32,8 @@ def trends_of(problem: SpectrumProblem, x: Any, device: Device) -> Any:
     found = cupy.empty((count, 4), np.float64)
     launch = _launch(problem, part, min(count, _BLOCKS * device.sm_count), device)
     launch({"x": x.data.ptr, "trends": found.data.ptr})
-    if launches.watching:
-        launches.note(trend_name(part, real=problem.real))
+    if kernel_trace.watching:
+        kernel_trace.note(trend_name(part, real=problem.real))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from argand.device import Device
 from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
@@ -90,8 +90,8 @@ def add_terms(
     launch({
         "from": terms.data.ptr, "out": out.data.ptr, "rows": rows, "terms": count, "stride": stride,
     })  # fmt: skip
-    if launches.watching:
-        launches.note(sum_name(str(terms.dtype), problem.dtype))
+    if kernel_trace.watching:
+        kernel_trace.note(sum_name(str(terms.dtype), problem.dtype))
 
 
 def _window(
@@ -104,8 +104,8 @@ def _window(
         "x": x.data.ptr, "out": out.data.ptr, "window": window.data.ptr,
         "trends": 0 if trends is None else trends.data.ptr, "first": first, "count": len(out),
     })  # fmt: skip
-    if launches.watching:
-        launches.note(window_name(problem.precision.output, real=problem.real))
+    if kernel_trace.watching:
+        kernel_trace.note(window_name(problem.precision.output, real=problem.real))
 
 
 @lru_cache(maxsize=64)

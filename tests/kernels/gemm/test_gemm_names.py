@@ -18,7 +18,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision, divide
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.plan import TARGET, PlanError
 
 from tests.kernels.precisions import TENSOR
@@ -85,14 +85,14 @@ def test_a_name_of_mma_sync_says_its_tile_and_how_it_scales(precision: str) -> N
 
 def test_contexts_list_each_launch_once_and_may_be_nested() -> None:
     with launched() as outer:
-        launches.note("one")
+        kernel_trace.note("one")
         with launched() as inner:
-            launches.note("two")
-            launches.note("two")
-        launches.note("one")
-    launches.note("three")
+            kernel_trace.note("two")
+            kernel_trace.note("two")
+        kernel_trace.note("one")
+    kernel_trace.note("three")
     assert (outer, inner) == (["one", "two"], ["two"])
-    assert not launches.watching
+    assert not kernel_trace.watching
 
 
 def test_the_cpu_leaves_no_name() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError
 from argand.device import cpu
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from streamed_runs import (
     CASES,
     NAMES,
@@ -182,7 +182,7 @@ def test_the_record_names_the_kernels_of_every_chunk(
     original = matrix_product.gemm
 
     def named(a: Any, b: Any, **how: Any) -> Any:
-        launches.note(f"kernel of {a.shape[-1]} rows")
+        kernel_trace.note(f"kernel of {a.shape[-1]} rows")
         return original(a, b, **how)
 
     monkeypatch.setattr(matrix_product, "gemm", named)

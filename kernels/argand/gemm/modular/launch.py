@@ -31,7 +31,7 @@ from argand.gemm.modular.product_plan import (
     decode_bytes,
 )
 from argand.gemm.modular.proof_launch import ProofLaunch
-from argand.runtime import kernel_trace as launches
+from argand.runtime import kernel_trace
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate
@@ -86,8 +86,8 @@ class ModularLaunch:
 
         Raises WrongProductError where a proof of the problem failed, for which it waits.
         """
-        if launches.watching:
-            launches.note(self.name)
+        if kernel_trace.watching:
+            kernel_trace.note(self.name)
         stream = cupy.cuda.get_current_stream().ptr
         # Freed after the launches, it is reused in the stream's order.
         memory = call_memory(self.nbytes)
