@@ -235,7 +235,7 @@ def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits)
     return ["planar"] if precision.scaled and precision.terms == 1 else ["fp32", "planar"]
 
 
-_MIN_SLICE_K = {1: 256, 2: 512}
+_MIN_SLICE_K = {1: 256, 2: 320}
 """Shortest split-K slice by terms, in elements of k: prologue and reduction outweigh less."""
 _SLICED_WAVES = 2
 
@@ -248,7 +248,7 @@ def most_slices(sm_count: int) -> int:
 def _slice_counts(plan: WgmmaPlan, sm_count: int, sizes: GemmSizes, terms: int) -> Sequence[int]:
     """Return 1, and numbers of slices that cut a long k of few tiles.
 
-    They are powers of two and, of one term, as many as leave one block for each multiprocessor.
+    They are powers of two, and as many as leave one block for each multiprocessor.
     Results of 4 bytes are rounded or squared once, from the sum over all of k, which is not cut.
     """
     tiles = sizes.tiles(plan.block_m, plan.block_n)
@@ -258,8 +258,6 @@ def _slice_counts(plan: WgmmaPlan, sm_count: int, sizes: GemmSizes, terms: int) 
     found = {1}
     while (power := 2 * max(found)) <= most and power * tiles <= most_slices(sm_count):
         found.add(power)
-    if terms > 1:
-        return sorted(found)
     found.add(max(1, min(sm_count // tiles, most)))
     num_k_tiles = -(-sizes.k // plan.depth)  # as many slices as are not empty
     return sorted({-(-num_k_tiles // -(-num_k_tiles // slices)) for slices in found})
