@@ -139,8 +139,9 @@ _TILE_EFFICIENCY = {
     (1, 64, 2): 0.559, (1, 32, 2): 0.376,
 }  # fmt: skip
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
-_WIDE_16_BITS = 0.89
-"""Factor of it of more than 128 columns at 16 bits, which leave few registers to round in."""
+_ROUNDED_BESIDE = {(2, 160): 0.89, (1, 96): 0.8}
+"""Factor of it where rounding to 16 bits has few registers, by warpgroups and columns (31 products
+at bf16)."""
 _EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _FEW_ROWS = 0.67
@@ -257,8 +258,8 @@ def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> f
     Products, loads and rounding hide each other, but where two take equally long.
     """
     efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
-    if plan.block_n > 128 and precision.operand.bytes == 2:
-        efficiency *= _WIDE_16_BITS
+    if plan.storage == "fp32" and precision.operand.bytes == 2:
+        efficiency *= _ROUNDED_BESIDE.get((plan.consumer_warpgroups, plan.block_n), 1.0)
     rate = _CLOCK * efficiency * OPERAND_BYTES / precision.operand.bytes
     products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
     row_bytes = float(plan.block_m * plan.x_element_bytes(precision))
