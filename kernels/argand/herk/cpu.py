@@ -18,7 +18,7 @@ from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem, triangle_length
-from argand.herk.small import by_matmul, is_plain, is_small
+from argand.herk.small import by_matmul, is_plain, is_shared, is_small
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.threads import on_all_cores
@@ -30,10 +30,6 @@ _MIRRORED = 64
 """Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
 _PART_VALUES = 1 << 16
 """Values of operands and products that a core's cache holds."""
-_SHARED_PRODUCTS = 1 << 19
-"""Products of numbers from which threads pay: some 100 us on one core."""
-_FINISHING = 16
-"""Products of numbers that take as long as to make an element of the result Hermitian."""
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -55,7 +51,7 @@ def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | N
     Shapes are checked, op is N or C, c is None where it is not added.
     """
     plain = is_plain(problem, a, c)
-    if plain and problem.batch <= _together(problem) and not _is_shared(problem):
+    if plain and problem.batch <= _together(problem) and not is_shared(problem):
         square: Array = by_matmul(problem, _array(a))
         if out is None:
             return square
@@ -88,7 +84,7 @@ def _in_parts(
     Those that BLAS computes on one core are shared out to all.
     """
     batch = problem.batch
-    step, shared = _together(problem), _is_shared(problem)
+    step, shared = _together(problem), is_shared(problem)
     if shared:
         step = min(step, -(-batch // available_cores()))
     if batch <= step:
@@ -124,12 +120,6 @@ def _part(
         else:
             _lower(problem, a, found)
         _finish(problem, found, c, lowest)
-
-
-def _is_shared(problem: HerkProblem) -> bool:
-    """Return whether products that BLAS computes on one core are worth all of them."""
-    made = problem.batch * problem.n**2 * (problem.k + _FINISHING)
-    return is_small(problem) and made >= _SHARED_PRODUCTS
 
 
 def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:

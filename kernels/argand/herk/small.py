@@ -13,13 +13,32 @@ from argand.herk.problem import HerkProblem
 
 Array = npt.NDArray[Any]
 _SMALL_PRODUCT = 1 << 15
-"""Products of numbers up to which matmul, of all at once, takes less time than herk of each, and
-BLAS computes a complex product on one core (OpenBLAS)."""
+"""Products of numbers up to which matmul, of all at once, takes less time than herk of each."""
+_ONE_CORE = 1 << 18
+"""Products of numbers up to which BLAS computes a complex product on one core (OpenBLAS)."""
+_LONG_K = 4
+"""k over n from which herk of larger products, half of them, gains as much as a second core."""
+_SHARED_PRODUCTS = 1 << 19
+"""Products of numbers from which threads pay: some 100 us on one core."""
+_FINISHING = 16
+"""Products of numbers that take as long as to make an element of the result Hermitian."""
+
+
+def is_shared(problem: HerkProblem) -> bool:
+    """Return whether products that BLAS computes on one core are worth all of them.
+
+    matmul leaves the interpreter to other threads, SciPy's herk does not.
+    """
+    square = problem.n * problem.n
+    each = square * problem.k
+    one_core = each <= _ONE_CORE and problem.k < _LONG_K * problem.n
+    made = problem.batch * square * (problem.k + _FINISHING)
+    return made >= _SHARED_PRODUCTS and problem.batch > 1 and (one_core or each <= _SMALL_PRODUCT)
 
 
 def is_small(problem: HerkProblem) -> bool:
     """Return whether matmul takes less time than herk of each product."""
-    return problem.n * problem.n * problem.k <= _SMALL_PRODUCT
+    return problem.n * problem.n * problem.k <= _SMALL_PRODUCT or is_shared(problem)
 
 
 def is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:

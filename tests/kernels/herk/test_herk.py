@@ -26,10 +26,11 @@ from tests.kernels.herk.herk_cases import (
 @pytest.fixture(autouse=True)
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
-    monkeypatch.setattr(small, "_SMALL_PRODUCT", 400)
-    values = {"_PANEL": 9, "_MIRRORED": 3, "_PART_VALUES": 150, "_SHARED_PRODUCTS": 5000}
-    for name, value in values.items():
+    for name, value in {"_PANEL": 9, "_MIRRORED": 3, "_PART_VALUES": 150}.items():
         monkeypatch.setattr(cpu, name, value)
+    values = {"_SMALL_PRODUCT": 400, "_ONE_CORE": 1000, "_SHARED_PRODUCTS": 5000}
+    for name, value in values.items():
+        monkeypatch.setattr(small, name, value)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
