@@ -206,6 +206,8 @@ def other_registers(precision: Precision, plan: Plan) -> int:
     base, have = 32 + 40 * precision.terms, registers(plan.threads)
     found = base + 8 * (not plan.wide_copies) - 16 * (plan.data_registers <= 48)
     if isinstance(plan, TwoFactorPlan):
+        if plan.m_tiles == 1 and precision.terms == 2 and plan.n2 > 24:
+            found += 8 * (plan.buffers > 2)
         if plan.m_tiles == 1 and have == LARGEST_REGISTERS:
             return min(found + 40 * (plan.data_registers > 96), LARGEST_REGISTERS - 8 - 128)
         return found + 24 * (plan.m_tiles > 1) + 40 * (plan.data_registers > 96)

@@ -78,20 +78,24 @@ def _takes_fma(precision: Precision, arch: Arch) -> bool:
 
 
 def within_registers(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
-    """Return the tile with half of C a warp where all of it spills.
+    """Return the tile with half of C a warp, or with half of its k-tile, where all of it spills.
 
     A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Full warps spill on
-    architectures after Hopper, and on Hopper at two 16-bit terms in triangles whose operands both
-    have k as their slow axis.
+    architectures after Hopper, and on Hopper at two 16-bit terms: in triangles whose operands both
+    have k as their slow axis, and by long k-tiles where a cluster cuts a k along which B lies.
     """
     elements = plan.block_m // plan.warps_m * (plan.block_n // plan.warps_n)
     if elements * precision.terms < _FULL_WARP:
         return plan
     if precision.terms == 1:
         return replace(plan, block_n=64, warps_m=4, warps_n=2) if arch.sm > HOPPER else plan
+    on_hopper = arch.sm == HOPPER and precision.operand.name != "tf32"
     by_columns = plan.triangle and not (plan.a_k_major or plan.b_k_major)
-    on_hopper = arch.sm == HOPPER and by_columns and precision.operand.name != "tf32"
-    return replace(plan, block_m=64, warps_m=4) if arch.sm > HOPPER or on_hopper else plan
+    if arch.sm > HOPPER or (on_hopper and by_columns):
+        return replace(plan, block_m=64, warps_m=4)
+    if on_hopper and plan.split_k_slices > 1 and plan.b_k_major:
+        return replace(plan, block_k=16, stages=4)
+    return plan
 
 
 _FULL_WARP = 2048

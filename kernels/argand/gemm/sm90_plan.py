@@ -229,6 +229,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
         (not plan.mirror or plan.tma_epilogue
          or plan.epilogue in ("descale_rows", "descale_shifted_rows"),
          "mirrored tiles are stored by TMA or in rows"),
+        (not plan.mirror or plan.epilogue != "combine",
+         "mirrored tiles are added to no C: both take the registers"),
         (not plan.conjugate_y or plan.storage == "planar",
          "planes that are those of the row operand need one in planes"),
         (not plan.overlapped_stages or plan.epilogue == "descale",

@@ -72,11 +72,19 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         f"{size_check('SoftmaxArguments', ARGUMENTS)}"
         f"constexpr SoftmaxPlan kPlan{{{members}}};\n"
         f'extern "C" __global__ void {cluster}'
-        f"__launch_bounds__({plan.block_threads}, {plan.blocks})\n"
+        f"__launch_bounds__({plan.block_threads}, {_blocks(form, plan)})\n"
         f"{kernel_name(form, plan)}(const __grid_constant__ SoftmaxArguments args) {{\n"
         "    softmax_rows<kPlan>(args);\n"
         "}\n"
     )
+
+
+def _blocks(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
+    """The blocks a multiprocessor that limit registers: after Hopper slabs in fp64 would spill."""
+    fewer = max(1, plan.blocks - 1)
+    if not (form.wide and plan.slab) or plan.blocks == fewer:
+        return str(plan.blocks)
+    return f"__CUDA_ARCH__ < 1000 ? {plan.blocks} : {fewer}"
 
 
 def scale_arguments(scale: float) -> dict[str, float]:

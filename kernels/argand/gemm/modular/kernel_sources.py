@@ -154,8 +154,9 @@ def encode_kernel_source(
     scaled = "float" if narrow else "double"
     most = encode_threads(dtype, reading, wide=not narrow, proved=proved)
     resident = resident or most // threads
-    # After Hopper the same 64-bit integers would spill.
-    wide = f"__CUDA_ARCH__ < 1000 ? {resident} : {min(resident, FEW_THREADS // threads)}"
+    # After Hopper the same 64-bit integers would spill, and across lines on Ampere too.
+    hold = "__CUDA_ARCH__ == 900" if reading == "across lines" else "__CUDA_ARCH__ < 1000"
+    wide = f"{hold} ? {resident} : {min(resident, FEW_THREADS // threads)}"
     function = f"encode_{reading.replace(' ', '_')}"
     clusters = reading == "clustered lines"
     held = {"whole lines": f", {buffers}", "clustered lines": f", {cluster[0]}, {cluster[1]}"}
