@@ -17,7 +17,7 @@ def product_in_tf32(precision: Precision) -> Precision | None:
     zero, no further than to even, and a second one is cut, which `Precision.term_roundoffs` allows.
     So the same bounds hold. bf16 keeps its bits.
     """
-    if precision.operand == BF16:
+    if precision.operand == BF16 and precision.terms == 1:
         return replace(precision, name="tf32", operand=BF16_IN_TF32)
     row = precision.counterpart
     return row.with_rounding(("nearest_even", "toward_zero")) if row and row.terms > 1 else row
