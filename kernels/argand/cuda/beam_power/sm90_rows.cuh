@@ -65,7 +65,7 @@ struct RowFragments {
 };
 
 // Adds the first `Count` of x over lanes whose numbers differ in `Levels` bits from `Mask` on. Each
-// lane keeps the sums of Count >> Levels of them, and the result is which is its first.
+// lane keeps the sums of Count >> Levels of them; returns the number of the first that it keeps.
 template <int Count, int Levels, int Mask, int Size>
 __device__ __forceinline__ int add_lanes(float (&x)[Size], int lane) {
     if constexpr (Levels == 0) {
@@ -83,12 +83,12 @@ __device__ __forceinline__ int add_lanes(float (&x)[Size], int lane) {
     }
 }
 
-// The beam, of those of a block, that value i of a lane is of.
+// The beam of value i of a lane, from the first beam of the block on.
 __device__ __forceinline__ int beam_of(int i, int lane) {
     return 8 * (i / 2) + 2 * (lane % 4) + i % 2;
 }
 
-// A lane's accumulators: of value i at 4 (i / 2) + i % 2, and of the next sample two further on.
+// A lane's accumulators. Value i stands at 4 (i / 2) + i % 2, and that of the next sample two further.
 template <int Polarizations, int Beams>
 struct WarpgroupBeams {
     static constexpr int kValues = Beams / 4;
