@@ -27,17 +27,9 @@ def direct_values(
     near = near_targets(targets)
     far = [qubit for qubit in targets if qubit != 0 and qubit not in near]
     taken = [0, *far, *controls]
-    segments = segments_of(qubits, taken)
-    shift = _ITEM.bit_length() - 1
-    return {
-        "control_offset": sum(_ITEM << qubit for qubit in controls if qubit != 0),
-        "tiles": 1 << sum(mask.bit_count() for mask, _ in segments),
-        "segments": len(segments),
-        "segment_mask": [mask for mask, _ in segments],
-        "segment_shift": [up + shift for _, up in segments],
+    return _tile_values(qubits, taken, controls) | {
         "chunk_offset": xor_sums([_ITEM << qubit for qubit in far]),
         "row_mask": [1 << sum(q not in taken for q in range(qubit)) for qubit in near],
-        "controls_qubit0": int(0 in controls),
     }
 
 
@@ -54,7 +46,17 @@ def direct_mma_values(
     lane_columns, pair = columns[:3], columns[3:4] if inside else []
     lane_rows, far = (targets[1:3], targets[3:]) if inside else (targets[:2], targets[2:])
     chunks = xor_sums([_ITEM << qubit for qubit in (*pair, *far)])
-    segments = segments_of(qubits, [0, *targets, *controls, *lane_columns, *pair])
+    taken = [0, *targets, *controls, *lane_columns, *pair]
+    return _tile_values(qubits, taken, controls) | {
+        "thread_offset": [_ITEM << qubit for qubit in (*lane_rows, *lane_columns)],
+        "chunk_offset": chunks[:MOST_CHUNKS],
+        "register_offset": chunks[MOST_CHUNKS : MOST_CHUNKS + 1],
+    }
+
+
+def _tile_values(qubits: int, taken: Sequence[int], controls: Sequence[int]) -> dict[str, object]:
+    """Return the members that place a tile, which all qubits but the ``taken`` ones number."""
+    segments = segments_of(qubits, taken)
     shift = _ITEM.bit_length() - 1
     return {
         "control_offset": sum(_ITEM << qubit for qubit in controls if qubit != 0),
@@ -62,8 +64,5 @@ def direct_mma_values(
         "segments": len(segments),
         "segment_mask": [mask for mask, _ in segments],
         "segment_shift": [up + shift for _, up in segments],
-        "thread_offset": [_ITEM << qubit for qubit in (*lane_rows, *lane_columns)],
-        "chunk_offset": chunks[:MOST_CHUNKS],
-        "register_offset": chunks[MOST_CHUNKS : MOST_CHUNKS + 1],
         "controls_qubit0": int(0 in controls),
     }
