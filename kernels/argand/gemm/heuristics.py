@@ -125,8 +125,9 @@ larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the l
 _STREAM_K = 3.23e-6
 """Seconds in which blocks wait for the partial tiles of others."""
 _ALL_SPLIT = 1.08
-"""Factor of the mainloop where all tiles are split: blocks at different k share less in L2. Without
-it 59 candidates of drawn products took 1.04 of their estimates, 180 of slices 0.95."""
+"""Factor of the mainloop of one term where all tiles are split: blocks at different k share less in
+L2. Without it 59 candidates of drawn products at tf32 took 1.04 of their estimates, 180 of slices
+0.95; at 3xfp16 45 and 87 took 0.99 and 1.01."""
 _PARTIAL_BYTES = 45.9e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
@@ -244,8 +245,8 @@ def estimate(
     if division.stream_k_tiles:
         share = division.k_tiles_per_block / num_k_tiles
         partial_bytes = 8 * plan.block_m * plan.block_n / share
-        split = share * mainloop * (1.0 if whole else _ALL_SPLIT)
-        spent += split + store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
+        factor = _ALL_SPLIT if precision.terms == 1 and not whole else 1.0
+        spent += factor * share * mainloop + store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
     if plan.fused_pack:  # slices and split tiles begin anywhere in k, so they wait for all of it
         fused = copied / (_FUSED_PACKING * sm_count)
         spent = max(spent, fused) if whole and choice.split_k_slices == 1 else spent + fused
