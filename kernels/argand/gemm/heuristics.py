@@ -127,7 +127,7 @@ _STREAM_K = 3.23e-6
 _ALL_SPLIT = 1.08
 """Factor of the mainloop of one term where all tiles are split: blocks at different k share less in
 L2. Without it 59 candidates of drawn products at tf32 took 1.04 of their estimates, 180 of slices
-0.95; at 3xfp16 45 and 87 took 0.99 and 1.01."""
+0.95; at 3xfp16 45 and 87 took 0.98 and 1.01."""
 _PARTIAL_BYTES = 45.9e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
