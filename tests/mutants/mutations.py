@@ -155,7 +155,7 @@ WORKFLOW = _in(
      ("slabs", "blame", "streaming_faults")),
     ("staged: a broadcast axis is cut too", "storage/staged.py",
      "if axis in self._ranges and length == self._lengths[axis]", "if axis in self._ranges",
-     ("shards", "selections")),
+     ("shard_stretches", "selections")),
     ("shards: a stretch begins one entry early", "shards.py",
      "slice(self.index * length // self.count,",
      "slice(max(0, self.index * length // self.count - 1),",
