@@ -147,9 +147,9 @@ _EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _FEW_ROWS = 0.67
 """Factor of mma.sync of up to 128 rows and their conjugates, which are read once, k up to 256."""
-_SPLITTING = {4: 1.13, 2: 1.3}
+_SPLITTING = {4: 1.13, 2: 1.25}
 """Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
-of an operand: 16 bits are scaled too, and leave half as long for it (26 drawn products)."""
+of an operand: 16 bits are scaled too, and leave half as long for it (34 drawn products)."""
 
 
 def relative_memory(rate: float) -> float:
