@@ -140,6 +140,16 @@ def test_a_long_k_is_split(cp: Any, rng: np.random.Generator) -> None:
     same_bits(cp, a, b, alpha=2 - 1j, precision="16xint8", check=True)
 
 
+def test_calls_in_a_row_whose_lines_fill_no_cluster(cp: Any, rng: np.random.Generator) -> None:
+    """A CTA of a cluster that encodes ends when the others have read its norms, and not before."""
+    a, b = (cp.asarray(numbers(rng, *s, dtype="complex64")) for s in ((700, 800), (40, 800, 900)))
+    expected = gemm(a, b, precision="7xint8", kernels="mma.sync")
+    out = cp.empty_like(expected)
+    for _ in range(200):
+        gemm(a, b, precision="7xint8", out=out)
+    assert (out.view(np.uint64) == expected.view(np.uint64)).all()
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_pieces_of_columns_and_of_batches(
     cp: Any, rng: np.random.Generator, dtype: Any, modular_launch: Any,

@@ -12,8 +12,8 @@ __device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
     return found;
 }
 
-// As cluster_arrive, after what this thread has read: what it has stored is not ordered, and it does
-// not wait until that has left.
+// As cluster_arrive, where the thread has used all that it has read from other CTAs: it waits neither
+// for loads in flight, which must not reach a CTA that has ended, nor for stores.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -66,14 +66,15 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
 #pragma unroll
     for (int i = 0; i < kWarpLines; ++i) {
         const int line = warp + i * kWarps;
-        uint64 own = 0;
-        if (lane < args.k_blocks) {
-            own = load_cluster_shared(
-                map_shared_rank(norms + line * blocks + lane % blocks, lane / blocks));
+        exponents[i] = kNotFinite;
+        if (first_line + line < args.lines) {  // else nobody would wait for the load
+            uint64 own = 0;
+            if (lane < args.k_blocks) {
+                own = load_cluster_shared(
+                    map_shared_rank(norms + line * blocks + lane % blocks, lane / blocks));
+            }
+            exponents[i] = exponent_of_norms(own, args.limit, args.limit_shift);
         }
-        exponents[i] = first_line + line < args.lines
-                           ? exponent_of_norms(own, args.limit, args.limit_shift)
-                           : kNotFinite;
         if constexpr (proved && permuted) {
             if (lane == 0) {
                 factors[line] = line_factor<T>(args.proof, args.first_line + first_line + line,
@@ -85,7 +86,7 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
                            line] = exponents[i];
         }
     }
-    cluster_arrive_relaxed();  // the norms of other CTAs have been read
+    cluster_arrive_relaxed();  // every norm that was loaded is part of an exponent
     const int first_block = rank * blocks;
 #pragma unroll 1
     for (int i = warp; i < kLines * blocks; i += kWarps) {
