@@ -86,7 +86,9 @@ def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue
     if out.column_stride == 1:
         whole = out.in_pairs(along_columns=True)
         return "descale_rows" if whole else "descale_shifted_rows"
-    return "descale_columns" if out.row_stride == 1 and plan.adjacent_rows else "descale"
+    if out.row_stride == 1 and plan.adjacent_rows:
+        return "descale_columns"
+    return "combine" if plan.power else "descale"
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,8 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          "16-bit results need a 16-bit operand format"),
         (not plan.power or not (plan.half_output or plan.triangle),
          "squared magnitudes are fp32, of all of a product"),
+        (not plan.power or plan.epilogue != "descale",
+         "squared magnitudes at any strides are combined: to descale alone would spill"),
         (not plan.triangle or (plan.block_m == plan.block_n and not plan.fused_pack),
          "tiles of a triangle are square, and its operands packed beforehand"),
         (not plan.mirror or (plan.triangle and not (plan.out_m_major or plan.overlapped_stages)),
