@@ -18,8 +18,9 @@ _ONE_CORE = 1 << 18
 """Products of numbers up to which BLAS computes a complex product on one core (OpenBLAS)."""
 _LONG_K = 4
 """k over n from which herk of larger products, half of them, gains as much as a second core."""
-_SHARED_PRODUCTS = 1 << 19
-"""Products of numbers from which threads pay: some 100 us on one core."""
+_SHARED_PRODUCTS, _SHARED_LARGER = 1 << 19, 1 << 21
+"""Products of numbers from which threads pay: some 100 us on one core, and of larger products,
+which herk computes in less time on one, some 300 us."""
 _FINISHING = 16
 """Products of numbers that take as long as to make an element of the result Hermitian."""
 
@@ -31,9 +32,11 @@ def is_shared(problem: HerkProblem) -> bool:
     """
     square = problem.n * problem.n
     each = square * problem.k
-    one_core = each <= _ONE_CORE and problem.k < _LONG_K * problem.n
     made = problem.batch * square * (problem.k + _FINISHING)
-    return made >= _SHARED_PRODUCTS and problem.batch > 1 and (one_core or each <= _SMALL_PRODUCT)
+    if each <= _SMALL_PRODUCT:
+        return problem.batch > 1 and made >= _SHARED_PRODUCTS
+    one_core = each <= _ONE_CORE and problem.k < _LONG_K * problem.n
+    return problem.batch > 1 and one_core and made >= _SHARED_LARGER
 
 
 def is_small(problem: HerkProblem) -> bool:

@@ -28,7 +28,12 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     for name, value in {"_PANEL": 9, "_MIRRORED": 3, "_PART_VALUES": 150}.items():
         monkeypatch.setattr(cpu, name, value)
-    values = {"_SMALL_PRODUCT": 400, "_ONE_CORE": 1000, "_SHARED_PRODUCTS": 5000}
+    values = {
+        "_SMALL_PRODUCT": 400,
+        "_ONE_CORE": 1000,
+        "_SHARED_PRODUCTS": 5000,
+        "_SHARED_LARGER": 7000,
+    }
     for name, value in values.items():
         monkeypatch.setattr(small, name, value)
 
