@@ -40,14 +40,12 @@ def _launched_on_few(problem: Any, device: Any, *others: Any) -> Any:
 
 OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
     *((plan.name(), {"choose_plan": lambda *_, plan=plan: plan,
-                     **({"product_launch": _launched_on_few} if plan.resident_tiles else {})})
+                     **({"product_launch": _launched_on_few} if plan.family == "wgmma" else {})})
       for plan in (*WGMMA_PLANS, *MMA_PLANS)),
     ("2 slices", {"choose_slices": lambda *_: 2}),
     ("pieces", {"workspace_limit": lambda _: 0}),
 )  # fmt: skip
-"""Names of `argand.gemm.modular.launch` in place of which a call takes something else. Plans
-of rings hand a tile over with a stage, which one lane releases for all that have read it: racecheck
-would report each tile after a CTA's first one, so that they have one."""
+"""Names of `argand.gemm.modular.launch` in place of which a call takes something else."""
 _COUNT = 7
 _SEED = 1
 

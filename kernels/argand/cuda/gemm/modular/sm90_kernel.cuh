@@ -51,17 +51,23 @@ __device__ __forceinline__ void store_slot(uint32 address, const TileSlot& x) {
                  : "memory");
 }
 
-__device__ __forceinline__ TileSlot load_slot(uint32 address) {
-    TileSlot x;
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.tile.batch), "=r"(x.tile.plane), "=r"(x.tile.slice), "=r"(x.tile.m0)
-                 : "r"(address)
-                 : "memory");
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
-                 : "=r"(x.tile.n0), "=r"(x.k_tiles)
-                 : "r"(address + 16)
-                 : "memory");
-    return x;
+// The slot as the warp's first lane reads it, which is the lane that releases the stage.
+__device__ __forceinline__ TileSlot load_slot(uint32 address, int lane) {
+    TileSlot x{};
+    if (lane == 0) {
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x.tile.batch), "=r"(x.tile.plane), "=r"(x.tile.slice), "=r"(x.tile.m0)
+                     : "r"(address)
+                     : "memory");
+        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                     : "=r"(x.tile.n0), "=r"(x.k_tiles)
+                     : "r"(address + 16)
+                     : "memory");
+    }
+    const auto first = [](int value) { return __shfl_sync(0xffffffffu, value, 0); };
+    return {{first(x.tile.batch), first(x.tile.plane), first(x.tile.slice), first(x.tile.m0),
+             first(x.tile.n0)},
+            first(x.k_tiles)};
 }
 
 template <ResiduePlan plan>
@@ -147,7 +153,7 @@ __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uin
     for (uint32 index = blockIdx.x; index < args.tiles; index += gridDim.x) {
         accumulators.each([](auto& slab, int) { set_bias(slab); });
         mbarrier_wait(ring.full(), ring.parity);
-        const TileSlot slot = load_slot(ring.tile_slot());
+        const TileSlot slot = load_slot(ring.tile_slot(), lane);
         const ResidueTile& tile = slot.tile;
         const ReduceModulus modulus = modulus_of(tile.plane);
         for (int rest = slot.k_tiles;;) {
