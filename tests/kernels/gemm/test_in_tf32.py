@@ -1,4 +1,4 @@
-"""Products at a scaled precision that are computed without scales, without a GPU."""
+"""Products at 16 bits that kernels of tf32 compute, without a GPU."""
 
 from __future__ import annotations
 
