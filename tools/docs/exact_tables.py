@@ -9,9 +9,10 @@ from benchmarks.harness.recorded import plain_rows
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN, BESIDE = "h200-exact.csv", "h200-exact-drawn.csv", "h200-exact-gemmul8.csv"
-LARGE = "h100-exact-large.csv"
+LARGE, LARGE_H100 = "h200-exact-large.csv", "h100-exact-large.csv"
+SOLVE = "h200-solve.csv"
 """Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, of the suite where
-GEMMul8's library was there, and of large shapes with a proof."""
+GEMMul8's library was there, and of large shapes with a proof; `benchmarks.solve`'s."""
 _SIZES = ("batch", "m", "n", "k")
 
 
@@ -101,11 +102,36 @@ def gemmul8_table(data: Path) -> str:
     return markdown_table(_BESIDE, lines)
 
 
+_SYSTEMS = (
+    Column("n", "n", numeric=True),
+    Column("ms", "ours (ms)", _number, numeric=True),
+    Column("peer_ms", "cuSOLVER (ms)", _number, numeric=True),
+    Column("speedup", "×", numeric=True),
+    Column("backward_error", "backward error", _number, numeric=True),
+    Column("peer_error", "cuSOLVER's", _number, numeric=True),
+)
+
+
+def solve_table(data: Path) -> str:
+    """A line for each system that ours and cuSOLVER solved in one run."""
+    lines: dict[str, dict[str, str]] = {}
+    for row in plain_rows(data / SOLVE):
+        line, ms = lines.setdefault(row["n"], {"n": row["n"]}), f"{float(row['time_us_p50']) / 1e3}"
+        if row["implementation"] == "argand":
+            line |= {"ms": ms, "backward_error": row["backward_error"]}
+            line["speedup"] = f"{float(row['speedup']):.2f}"
+        else:
+            line |= {"peer_ms": ms, "peer_error": row["backward_error"]}
+    return markdown_table(_SYSTEMS, list(lines.values()))
+
+
 EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-exact": exact_summary,
     "h200-exact-rows": exact_table(SUITE),
     "h200-exact-drawn": exact_table(DRAWN),
-    "h100-exact-large": exact_table(LARGE),
+    "h200-exact-large": exact_table(LARGE),
+    "h100-exact-large": exact_table(LARGE_H100),
+    "h200-solve": solve_table,
     "h200-exact-gemmul8": gemmul8_table,
 }
 """Tables by the names that pages call them."""
