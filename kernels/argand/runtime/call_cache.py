@@ -133,7 +133,7 @@ class CallCache:
         these operands, or where ``out`` overlaps one of them; the caller then computes it and may
         `keep` the call.
         """
-        # What `look` finds, in one list: a list within the key takes longer than to look itself.
+        # Findings of `look` in one list: a list within the key takes longer than to look itself.
         key: list[Any] = [options]
         places: list[Any] = []
         for x in (*operands, out):

@@ -109,7 +109,10 @@ class Capture:
 
 
 def capture_of(stream: int) -> Capture | None:
-    """Return the capture that a stream of the current device is in; None where it is in none."""
+    """Return the capture that a stream of the current device is in; None where it is in none.
+
+    Raises CUDADriverError where the driver refuses to tell.
+    """
     # Nobody can capture the legacy stream, which is 0.
     if not stream or not _runtime.streamIsCapturing(stream):
         return None

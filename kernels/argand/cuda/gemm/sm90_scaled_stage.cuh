@@ -5,7 +5,7 @@
 #include "device/scaling.cuh"
 #include "sm90_fragments.cuh"
 
-// What a lane holds of a stage before it is converted, and the absmax of its two rows there.
+// A lane's part of a stage before it is converted, and the absmax of its two rows there.
 template <WgmmaPlan plan>
 struct ScaledStage {
     static constexpr int kMmas = plan.mmas_per_stage();
