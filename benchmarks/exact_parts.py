@@ -19,7 +19,6 @@ from argand.gemm.modular.pieces import (
     workspace_limit,
 )
 from argand.gemm.modular.product_launch import Planes, product_launch
-from argand.gemm.modular.product_plan import ResiduePlan
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.layout import batched
@@ -125,14 +124,14 @@ class Product:
         for name, kernel in zip(KERNELS, launch.kernels[: len(KERNELS)], strict=True):
             yield name, partial(_start, self.cupy, kernel)
 
-    def of_residues(self, kinds: tuple[str, str], plan: ResiduePlan | None = None) -> Call:
-        """The product of a piece's planes of residues of two kinds, by a call's plan or another."""
+    def of_residues(self, kinds: tuple[str, str]) -> Call:
+        """The product of a piece's planes of residues of two kinds, by a call's plan."""
         problem, piece, cupy = self.problem, self.piece, self.cupy
         planes = 2 * problem.count
         a, b = self._planes(kinds[0], piece.rows, 1), self._planes(kinds[1], piece.padded, 2)
         residues = cupy.empty(planes * piece.products * piece.rows * piece.padded, "int8")
         found = product_launch(
-            problem, self.device, plan or choose_plan(problem, piece, self.device), piece, 1,
+            problem, self.device, choose_plan(problem, piece, self.device), piece, 1,
             Planes(Address(BaseAddress.ROWS), piece.rows, piece.rows, True, ()),
             Planes(Address(BaseAddress.COLUMNS), piece.padded, piece.padded, True, ()),
             Address(BaseAddress.OUT),
