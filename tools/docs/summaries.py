@@ -21,7 +21,7 @@ from tools.docs.gate_tables import GATES, circuit_rows
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
 from tools.docs.shown import text_table
 from tools.docs.softmax_tables import SOFTMAX
-from tools.docs.study_tables import H200
+from tools.docs.study_tables import H200, H200_DEFAULT
 from tools.docs.transform_tables import plan_kind, transform_rows
 from workflow.tables.readable import number
 
@@ -167,27 +167,31 @@ def circuits_summary(data: Path) -> str:
     return text_table(found, "circuit", "passes", "fused")
 
 
-def study_summary(data: Path) -> str:
-    """A line for each workload: our times in µs, times the fastest peer's, and what failed.
+def study_summary(name: str) -> Callable[[Path], str]:
+    """A line for each workload of a study: our times in µs, times the fastest peer's, what failed.
 
     A result of ours that is not verified has its verdict in place of its time.
     """
-    rows = read_rows(data / H200)
-    lines: dict[str, dict[str, str]] = {}
-    for row in rows:
-        if row["implementation"] == OURS:
-            line = lines.setdefault(
-                row["workload"], {"workload": row["workload"]} | dict.fromkeys(PRECISIONS, "")
-            )
-            verdict = row["verdict"]
-            line[row["precision"]] = verdict or _cell(row["time_us_p50"], row["speedup"])
-    failed = [
-        f"- {row['workload']}, {row['implementation']} at {row['precision']}: {row['verdict']}; "
-        f"{row['reason'] or 'no reason given'}"
-        for row in rows if row["verdict"]
-    ]  # fmt: skip
-    said = "Not verified:\n\n" + "\n".join(failed) if failed else "Every result is verified."
-    return f"{text_table(list(lines.values()), 'workload')}\n{said}\n"
+
+    def table(data: Path) -> str:
+        rows = read_rows(data / name)
+        lines: dict[str, dict[str, str]] = {}
+        for row in rows:
+            if row["implementation"] == OURS:
+                line = lines.setdefault(
+                    row["workload"], {"workload": row["workload"]} | dict.fromkeys(PRECISIONS, "")
+                )
+                verdict = row["verdict"]
+                line[row["precision"]] = verdict or _cell(row["time_us_p50"], row["speedup"])
+        failed = [
+            f"- {row['workload']}, {row['implementation']} at {row['precision']}: "
+            f"{row['verdict']}; {row['reason'] or 'no reason given'}"
+            for row in rows if row["verdict"]
+        ]  # fmt: skip
+        said = "Not verified:\n\n" + "\n".join(failed) if failed else "Every result is verified."
+        return f"{text_table(list(lines.values()), 'workload')}\n{said}\n"
+
+    return table
 
 
 def ceilings_table(data: Path) -> str:
@@ -205,5 +209,6 @@ SUMMARIES: dict[str, Callable[[Path], str]] = {
     "h200-transforms": transforms_summary,
     "h200-gates": gates_summary,
     "h200-circuits": circuits_summary,
-    "h200-study": study_summary,
+    "h200-study": study_summary(H200),
+    "h200-default-study": study_summary(H200_DEFAULT),
 }
