@@ -197,8 +197,8 @@ def main() -> None:
             for row in mine
         )
         print(f"{call.name:32} {states}", flush=True)
-    if given.csv is not None:
-        write_rows(given.csv, found)
+        if given.csv is not None:
+            write_rows(given.csv, found)  # each time, so that a run that is cut leaves its rows
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def _complexes(rng: np.random.Generator, *shape: int) -> Any:
 
 
 def main() -> None:
-    """Measure all and write the rows."""
+    """Measure all and write the rows as they come."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--calls", type=int, default=200, help="in a row")
     parser.add_argument("--rows", type=int, default=9)
@@ -196,8 +196,8 @@ def main() -> None:
             "calls": given.calls, "host_us": statistics.median(times), "host_us_least": min(times),
         })  # fmt: skip
         print(f"{operation:42} {implementation:7} {found[-1]['host_us']:8.2f} us a call")
-    if given.out is not None:
-        write_rows(given.out, found)
+        if given.out is not None:
+            write_rows(given.out, found)  # each time, so that a run that is cut leaves its rows
 
 
 if __name__ == "__main__":
