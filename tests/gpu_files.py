@@ -12,8 +12,8 @@ _MARK = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.gpu\b", re.MULTILINE)
 
 
 def needs_a_gpu(path: Path) -> bool:
-    """Whether every test of a file needs one, as its first mark says."""
-    return path.name.startswith("test_gpu_") and bool(_MARK.search(path.read_text()))
+    """Whether a path is a file of tests that all need one, as its first mark says."""
+    return path.match("test_gpu_*.py") and bool(_MARK.search(path.read_text()))
 
 
 def gpu_files(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu_files import HAS_GPU, gpu_files
+from tests.gpu_files import HAS_GPU, gpu_files, needs_a_gpu
 
 pytestmark = pytest.mark.skipif(HAS_GPU, reason="they are collected with all others")
 
@@ -40,3 +40,9 @@ def test_a_folder_leaves_them_out(root: Path) -> None:
     said = collected(root, "tests/kernels/runtime")
     assert "test_timing.py::" in said
     assert "test_gpu_workspace.py" not in said
+
+
+def test_a_folder_of_such_a_name_is_none(tmp_path: Path) -> None:
+    """Pytest names the folder of a test after it."""
+    (tmp_path / "test_gpu_jobs0").mkdir()
+    assert not needs_a_gpu(tmp_path / "test_gpu_jobs0")
