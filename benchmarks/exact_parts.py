@@ -99,7 +99,7 @@ class Product:
         return piece.products * each[kernel]
 
     def call_in_pieces(self, products: int) -> Call:
-        """The same in pieces of so many products."""
+        """The call in pieces of a number of products."""
         planes = 2 * self.problem.count
         rows, columns = self.problem.a.rows, self.problem.b.rows
         each = planes * (self.problem.pitch * (rows + columns) + rows * columns)

@@ -176,8 +176,8 @@ def separate_small_products(precision: Precision, width: int) -> bool:
 _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
     (28, (4, 3)), (40, (5, 2)), (76, (6, 2)), (1 << 30, (8, 1)),
 )  # fmt: skip
-"""Stages and blocks a multiprocessor up to so many registers of a thread: its part of the matrix,
-and one and a half for each number of the state that it rounds at a time."""
+"""Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
+matrix, and one and a half for each number of the state that it rounds at a time."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
 _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
@@ -192,8 +192,8 @@ _DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {
 """Blocks a multiprocessor at least, by the width and by the bytes of an operand and its terms."""
 _DIRECT_MMA_THREADS = 128
 _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
-"""Of these the kernel with tiles is bound by instructions at any size: it splits a column into
-terms once for every 16 rows, and the one without tiles once in all."""
+"""Bytes and terms, by the width, at which instructions bound the kernel with tiles at any size: it
+splits a column into terms once for every 16 rows, and the one without tiles once in all."""
 _DIRECT_MMA_SHARE = 1 << 20
 """Bytes of the state a multiprocessor, up to which the others are faster without tiles and their
 barriers. Beyond, tiles are faster, because they copy longer pieces (H200, 4 and 5 qubits)."""

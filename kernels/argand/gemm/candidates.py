@@ -249,7 +249,7 @@ _SLICED_WAVES = 2
 
 
 def most_slices(sm_count: int) -> int:
-    """Return the most split-K slices of a product: so many blocks are two waves."""
+    """Return the most split-K slices of a product: blocks of two waves."""
     return _SLICED_WAVES * sm_count
 
 

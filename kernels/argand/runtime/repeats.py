@@ -1,4 +1,4 @@
-"""Who repeats an operation's calls: one look at the type of their first operand says it."""
+"""The function that repeats an operation's calls, chosen by the type of their first operand."""
 
 from __future__ import annotations
 
