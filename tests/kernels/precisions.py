@@ -7,7 +7,7 @@ from argand.gemm.in_tf32 import product_in_tf32
 from argand.softmax.problem import SOFTMAX_PRECISIONS
 
 SCALED = [name for name, row in PRECISIONS.items() if row.scaled]
-UNSCALED = [name for name in SCALED if PRECISIONS[name].counterpart]
+WITH_COUNTERPART = [name for name in SCALED if PRECISIONS[name].counterpart]
 """Scaled ones that have a counterpart without scales."""
 SOFTMAX = list(SOFTMAX_PRECISIONS)
 SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]

@@ -43,10 +43,10 @@ class Capture:
         libc.sem_init(self._gone, 0, 0)
         post = driver.CUhostFn(ctypes.cast(libc.sem_post, ctypes.c_void_p).value)
         flags = driver.CUuserObject_flags.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
-        error, told = driver.cuUserObjectCreate(self._gone, post, 1, int(flags))
+        error, user_object = driver.cuUserObjectCreate(self._gone, post, 1, int(flags))
         if not error:
             move = driver.CUuserObjectRetain_flags.CU_GRAPH_USER_OBJECT_MOVE
-            (error,) = driver.cuGraphRetainUserObject(graph, told, 1, int(move))
+            (error,) = driver.cuGraphRetainUserObject(graph, user_object, 1, int(move))
         if error:
             raise cupy.cuda.driver.CUDADriverError(int(error))
         self._held: list[Any] = []

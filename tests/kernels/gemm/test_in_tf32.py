@@ -25,7 +25,7 @@ from argand.runtime.plan import TARGET, PlanError
 
 from tests.covers import examples
 from tests.kernels.gemm.product_cases import normal
-from tests.kernels.precisions import IN_TF32, TENSOR, UNSCALED
+from tests.kernels.precisions import IN_TF32, TENSOR, WITH_COUNTERPART
 from workflow.accuracy import bounds
 from workflow.accuracy.probabilistic import accumulation_errors
 from workflow.accuracy.product_accuracy import assess_product
@@ -103,7 +103,7 @@ def test_bf16_in_tf32_has_its_bits() -> None:
     assert plain.operand.mma_k == PRECISIONS["tf32"].operand.mma_k
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", WITH_COUNTERPART)
 def test_operands_have_the_same_bits_where_scales_keep_them_all(precision: str) -> None:
     """Elsewhere they are as close: with ties, and lines that spread beyond the full range.
 
@@ -161,7 +161,7 @@ def operands(rng: np.random.Generator, what: str) -> tuple[Any, Any]:
     return a, b
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", WITH_COUNTERPART)
 @pytest.mark.parametrize("what", ["all of them", "results of what scales flush"])
 def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
     precision: str, what: str
@@ -175,7 +175,7 @@ def test_rows_of_a_huge_spread_are_verified_at_the_precision_that_was_asked(
     assert found.lines_out_of_range == (70 if what == "all of them" else 40)
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", WITH_COUNTERPART)
 def test_slices_that_scale_themselves_are_verified(precision: str) -> None:
     """Numbers that are small in their line, but not in their slice, stay."""
     row, rng = PRECISIONS[precision], np.random.default_rng(8)

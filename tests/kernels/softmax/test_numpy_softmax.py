@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from tests.covers import examples
-from tests.kernels.precisions import SOFTMAX, UNSCALED
+from tests.kernels.precisions import SOFTMAX, WITH_COUNTERPART
 from workflow.accuracy.assessment import PROVABLE
 from workflow.accuracy.references import softmax_reference
 from workflow.accuracy.softmax_accuracy import assess_softmax
@@ -122,7 +122,7 @@ def test_huge_values_neither_overflow_nor_mix(precision):
     np.testing.assert_allclose(got[2], 1 / 3, rtol=1e-6)
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", WITH_COUNTERPART)
 def test_each_row_is_scaled(precision):
     x = np.array([[1e8, 1e8, -1e8], [1e-8, 2e-8, 0]], np.float32)
     got = softmax(x, precision=precision)
@@ -147,7 +147,7 @@ def test_3xfp16_holds_each_value_as_two_terms_of_its_scaled_row(power, columns):
     np.testing.assert_array_equal(log_softmax(x, precision="3xfp16"), log_softmax(held))
 
 
-@pytest.mark.parametrize("precision", UNSCALED)
+@pytest.mark.parametrize("precision", WITH_COUNTERPART)
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_scaled_rows_of_any_amplitude(precision, scale):
     x = np.random.default_rng(8).normal(0, 1, (4, 300)).astype(np.float32) * np.float32(scale)
@@ -167,7 +167,7 @@ def test_log_softmax_is_the_logarithm(precision, columns):
     assert (logs <= 0).all()
     # A logarithm near -50 has an ulp of 2^-18; the two share the error of rounding x.
     np.testing.assert_allclose(np.exp(logs.astype(float)), direct, rtol=2e-5, atol=1e-37)
-    rounded = round_operand(x, PRECISIONS[precision]) if precision not in UNSCALED else None
+    rounded = round_operand(x, PRECISIONS[precision]) if precision not in WITH_COUNTERPART else None
     if rounded is not None:
         expected = special.log_softmax(rounded.astype(float), axis=-1)
         unit = 2.0 ** (-53 if precision == "fp64" else -24)
