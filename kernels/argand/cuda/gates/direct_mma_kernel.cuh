@@ -130,22 +130,12 @@ struct DirectMmaGate {
 #pragma unroll
             for (int part = 0; part < 2; ++part)
                 load_fragment(fragments + (k_tile * 2 + part) * kWarp * kPartBytes, matrix[part]);
-            // Smallest products first; the last is that of both high-order terms.
-#pragma unroll
-            for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-                const int matrix_term = Terms == 2 && product == 1 ? 1 : 0;
-                const int state_term = Terms == 2 && product == 0 ? 1 : 0;
-                const int small = kSeparateSmallProducts && product < 2 ? 1 : 0;
-#pragma unroll
-                for (int which = 0; which < 4; ++which) {
-                    // (matrix, state): re re, im im, re im, im re
-                    const int matrix_part = which & 1, state_part = which == 1 || which == 2;
-                    mma<operand>(accumulators[small][which < 2 ? which : 2],
-                                 state[0][k_tile][state_part][state_term],
-                                 state[1][k_tile][state_part][state_term],
-                                 matrix[matrix_part][matrix_term]);
-                }
-            }
+            for_each_term_product<Terms>([&](const TermProduct& x) {
+                mma<operand>(accumulators[kSeparateSmallProducts && x.low_order][x.accumulator],
+                             state[0][k_tile][x.state_part][x.state_term],
+                             state[1][k_tile][x.state_part][x.state_term],
+                             matrix[x.matrix_part][x.matrix_term]);
+            });
         }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {

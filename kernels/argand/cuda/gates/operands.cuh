@@ -75,6 +75,28 @@ __device__ __forceinline__ void load_matrix_fragments(const Arguments& args, uin
     }
 }
 
+// One of the real products of two complex numbers in terms.
+struct TermProduct {
+    int matrix_part, matrix_term, state_part, state_term;
+    int accumulator;  // re re, im im, or the imaginary part
+    bool low_order;   // of a low-order term
+};
+
+// Visits the products of terms, the smallest first; the last are those of both high-order terms.
+template <int Terms, typename Visit>
+__device__ __forceinline__ void for_each_term_product(const Visit& visit) {
+#pragma unroll
+    for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
+#pragma unroll
+        for (int which = 0; which < 4; ++which) {
+            // (matrix, state): re re, im im, re im, im re
+            visit(TermProduct{which & 1, Terms == 2 && product == 1 ? 1 : 0,
+                              which == 1 || which == 2, Terms == 2 && product == 0 ? 1 : 0,
+                              which < 2 ? which : 2, Terms == 2 && product < 2});
+        }
+    }
+}
+
 __device__ __forceinline__ float absmax_with(float absmax, float4 x) {
     return fmaxf(fmaxf(fmaxf(absmax, fabsf(x.x)), fmaxf(fabsf(x.y), fabsf(x.z))), fabsf(x.w));
 }

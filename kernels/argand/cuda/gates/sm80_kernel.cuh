@@ -109,26 +109,16 @@ struct MmaGate {
                     }
                 }
             }
-            // Smallest products first; the last is that of both high-order terms.
+            for_each_term_product<Terms>([&](const TermProduct& x) {
+                const uint32(&rows)[4] = matrix[k_tile][x.matrix_part][x.matrix_term];
+                const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};
 #pragma unroll
-            for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-                const int matrix_term = Terms == 2 && product == 1 ? 1 : 0;
-                const int state_term = Terms == 2 && product == 0 ? 1 : 0;
-                const int small = kSeparateSmallProducts && product < 2 ? 1 : 0;
-#pragma unroll
-                for (int which = 0; which < 4; ++which) {
-                    // (matrix, state): re re, im im, re im, im re
-                    const int matrix_part = which & 1, state_part = which == 1 || which == 2;
-                    const int accumulator = which < 2 ? which : 2;
-#pragma unroll
-                    for (int column = 0; column < 2; ++column) {
-                        const uint32(&rows)[4] = matrix[k_tile][matrix_part][matrix_term];
-                        const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};
-                        mma<operand>(accumulators[small][accumulator][column], upper, lower,
-                                     columns[state_part][column][state_term]);
-                    }
+                for (int column = 0; column < 2; ++column) {
+                    mma<operand>(
+                        accumulators[kSeparateSmallProducts && x.low_order][x.accumulator][column],
+                        upper, lower, columns[x.state_part][column][x.state_term]);
                 }
-            }
+            });
         }
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
