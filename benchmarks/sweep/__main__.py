@@ -12,9 +12,10 @@ products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28 qubits.
 
 Ours, through the public functions, and every installed library run in one process on the same
 operands, calls in a row behind a held stream, the host's time beside. Results are checked against
-SciPy in fp64, large ones on a sample. Of every ``--plans``-th case every candidate plan of one
-precision is timed too: its regret is the time of a call over the fastest plan's. Kernels are
-compiled before anything is timed, by several processes.
+SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the candidate plans of one
+precision are timed too, but those whose estimate is 1.5 times the least one or more: its regret is
+the time of the chosen plan over the fastest one's. Kernels are compiled before anything is timed,
+by several processes.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ from argand import Device
 
 from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.rows import write_rows
-from benchmarks.sweep.case import Case, Measured, Row
+from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import DeferredCheck
-from benchmarks.sweep.compiling import compile_all, with_plans
+from benchmarks.sweep.compiling import compile_calls, compile_plans, with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.measuring import (
     Copies,
+    PlanTimes,
     plan_rows,
     plan_times,
     row_of,
@@ -60,8 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     device = chosen_device(arguments.device)
     started = time.perf_counter()
     if device.backend == "cuda":
-        compile_all(arguments.what, arguments.cases, arguments.seed, arguments.plans)
+        given = arguments.what, arguments.cases, arguments.seed
+        if not arguments.only_plans:
+            compile_calls(*given)
         print(f"{device}; kernels compiled in {time.perf_counter() - started:.0f} s", flush=True)
+        if arguments.plans:
+            print(f"candidate plans: {compile_plans(*given, arguments.plans)}", flush=True)
     rows: list[Row] = []
     for number, some in enumerate(_measured(arguments, device)):
         rows += some
@@ -81,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--seed", type=int, required=True, help="such as the day's date")
     found.add_argument(
         "--plans", type=int, default=10, help="every case of this number has all plans; 0: none"
+    )
+    found.add_argument(
+        "--only-plans",
+        action="store_true",
+        help="no libraries, and of a case with all plans no other precision",
     )
     found.add_argument("--seconds", type=float, help="no case begins after this many")
     found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
@@ -108,18 +119,21 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
     started, on_gpu = time.perf_counter(), device.backend == "cuda"
     checked: deque[Callable[[], list[Row]]] = deque()
     for number, case in enumerate(cases):
+        ours, peers = case.ours(device), case.peers(device)
+        taken = with_plans(number, len(ours), arguments.plans) if on_gpu else None
+        if arguments.only_plans:
+            if taken is None:
+                continue
+            ours, peers, taken = [ours[taken]], [], 0
         if arguments.seconds and time.perf_counter() - started > arguments.seconds:
             print(f"stopped after {number} of {len(cases)} cases: {arguments.seconds:.0f} s")
             break
         operands = case.operands(device, seed + number)
         assess = case.assessment(operands, device)
-        ours = case.ours(device)
         measured = [
-            row_of(case, one, operands, assess, copies, device, seed)
-            for one in (*case.peers(device), *ours)
+            row_of(case, one, operands, assess, copies, device, seed) for one in (*peers, *ours)
         ]
-        taken = with_plans(number, len(ours), arguments.plans) if on_gpu else None
-        plans = [] if taken is None else plan_times(case, ours[taken])
+        plans = None if taken is None else plan_times(case, ours[taken], operands, device)
         later = assess.submit() if isinstance(assess, DeferredCheck) else None
         checked.append(partial(_rows, number, case, measured, later, taken, plans))
         del operands, assess
@@ -132,7 +146,7 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
 
 def _rows(
     number: int, case: Case, measured: Sequence[Any], later: Future[Sequence[Accuracy]] | None,
-    taken: int | None, plans: Measured,
+    taken: int | None, plans: PlanTimes | None,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of a case, when its results are checked."""
     found = with_ratios(with_accuracy(measured, () if later is None else later.result()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from workflow.accuracy import Accuracy
 
 Assess = Callable[[Any, Candidate], Accuracy | int]
 """Compares a result with fp64: its accuracy, or its place among those that are assessed later."""
+
 Measured = Sequence[tuple[Any, float]]
 """Candidate plans with their microseconds, the fastest first."""
 
@@ -48,8 +50,19 @@ class Case(ABC):
         """Return what compares a result with fp64, on a sample where it is large."""
 
     def plan_times(self, precision: Precision) -> Measured:
-        """Time every candidate plan on the current GPU. Raises ValueError where there is none."""
-        raise ValueError(f"{self.operation} at {precision.name} has no candidate plans")
+        """Time candidate plans as tuning does, where `plans` has none; empty where there is none.
+
+        Raises ValueError for a precision without a choice.
+        """
+        return ()
+
+    def plans(self, call: Callable[[], object]) -> Sequence[Any]:
+        """Return candidate plans of a call on the current GPU, but those estimated far behind."""
+        return ()
+
+    def with_plan(self, plan: Any) -> AbstractContextManager[object]:
+        """Return a context in which calls take this plan."""
+        raise ValueError(f"{self.operation} has no candidate plans")
 
     def peer_class(self, precision: Precision) -> str:
         """The class of precisions that are compared with each other."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import partial
 from multiprocessing import get_context
 
 from argand.device import available_cores
+from argand.runtime.loading import Compilation, NotLaunchedError, compiling_only
+from argand.runtime.plan import PlanError
 
 from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.sweep.draws import drawn
@@ -23,25 +26,41 @@ def with_plans(number: int, precisions: int, every: int) -> int | None:
     return None if not every or number % every else number // every % precisions
 
 
-def compile_all(what: str, cases: int, seed: int, plans: int) -> None:
+def compile_calls(what: str, cases: int, seed: int) -> None:
     """Call everything of ours once, so that its kernels are in the cache."""
     count = min(_COMPILERS, available_cores(), cases)
     # A fork of a process that has a context cannot use the device.
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        shares = [(what, cases, seed, plans, first, count) for first in range(count)]
-        list(pool.map(_compile, *zip(*shares, strict=True)))
+        shares = [(what, cases, seed, first, count) for first in range(count)]
+        list(pool.map(_call, *zip(*shares, strict=True)))
 
 
-def _compile(what: str, cases: int, seed: int, plans: int, first: int, step: int) -> None:
+def _call(what: str, cases: int, seed: int, first: int, step: int) -> None:
     device = chosen_device("cuda")
-    for number, case in list(enumerate(drawn(what, cases, seed)))[first::step]:
+    for _, case in list(enumerate(drawn(what, cases, seed)))[first::step]:
         operands, ours = case.operands(device, 0), case.ours(device)
         for one in ours:
             with suppress(Exception):  # what fails says why where it is measured
                 one.compute(*one.prepare(*operands))
-        taken = with_plans(number, len(ours), plans)
-        if taken is not None:
-            with suppress(Exception):
-                case.plan_times(ours[taken].precision)
         del operands
         release(device)
+
+
+def compile_plans(what: str, cases: int, seed: int, every: int) -> Compilation:
+    """Compile the candidate plans of every case that has them, each kernel once, on all cores."""
+    device = chosen_device("cuda")
+    with compiling_only() as found:
+        for number, case in enumerate(drawn(what, cases, seed)):
+            ours = case.ours(device)
+            taken = with_plans(number, len(ours), every)
+            if taken is None:
+                continue
+            inputs = ours[taken].prepare(*case.operands(device, 0))
+            call = partial(ours[taken].compute, *inputs)
+            for plan in (None, *case.plans(call)):
+                taking = nullcontext() if plan is None else case.with_plan(plan)
+                with taking, suppress(NotLaunchedError, PlanError):
+                    call()
+            del inputs, call
+            release(device)
+    return found

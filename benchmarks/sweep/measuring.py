@@ -5,16 +5,19 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from argand import Device
 from argand.runtime.kernel_digest import kernel_digest
+from argand.runtime.plan import PlanError
 from argand.runtime.timing import queued
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate
-from benchmarks.sweep.case import Assess, Case, Measured, Row
+from benchmarks.sweep.case import Assess, Case, Row
 from workflow.accuracy import Accuracy
 from workflow.versions import timestamp, versions
 
@@ -27,6 +30,17 @@ for which the driver may wait for the device."""
 _COPIES = 4
 """Sets of operands that are used in turn, where several fit in `_COPIED_BYTES`."""
 _COPIED_BYTES = 1 << 28
+_RIVALS, _REPEATS = 3, 3
+"""Plans that are timed again beside the chosen one, and how often."""
+
+
+@dataclass(frozen=True)
+class PlanTimes:
+    """Microseconds of the chosen plan and of the fastest, then each plan's, the fastest first."""
+
+    chosen: float
+    fastest: float
+    found: Sequence[tuple[Any, float]]
 
 
 class Copies:
@@ -94,13 +108,9 @@ def row_of(
         inputs = candidate.prepare(*operands)
         accuracy = assess(candidate.result(candidate.compute(*inputs)), candidate)
         plan = candidate.chosen(*inputs)
-        sets = [inputs]
-        bytes_of_operands = sum(x.nbytes for x in operands)
-        while len(sets) < _COPIES and (len(sets) + 1) * bytes_of_operands <= _COPIED_BYTES:
-            sets.append(candidate.prepare(*(x.copy() for x in operands)))
-        calls = [lambda mine=mine: candidate.compute(*mine) for mine in sets]
+        calls = _calls(candidate, operands, inputs)
         seconds, host = timed(calls, device)
-        pairs = -(-len(sets) // 2) if case.in_place else len(sets)
+        pairs = -(-len(calls) // 2) if case.in_place else len(calls)
     except Exception as error:  # one that breaks must not take the rows of the others with it
         return replace(empty, reason=f"{type(error).__name__}: {error}"), None
     row = replace(
@@ -109,6 +119,17 @@ def row_of(
         tflops=case.flops / seconds / 1e12 if case.flops else None,
     )  # fmt: skip
     return row, accuracy
+
+
+def _calls(
+    candidate: Candidate, operands: Sequence[Any], inputs: tuple[Any, ...]
+) -> list[Callable[[], object]]:
+    """Return calls on ``inputs``, made of the operands, and on as many copies as are used."""
+    sets = [inputs]
+    bytes_of_operands = sum(x.nbytes for x in operands)
+    while len(sets) < _COPIES and (len(sets) + 1) * bytes_of_operands <= _COPIED_BYTES:
+        sets.append(candidate.prepare(*(x.copy() for x in operands)))
+    return [partial(candidate.compute, *mine) for mine in sets]
 
 
 def with_accuracy(
@@ -138,27 +159,54 @@ def with_ratios(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def plan_times(case: Case, candidate: Candidate) -> Measured:
-    """Time every candidate plan; none where the operation has no such plans."""
-    try:
-        return case.plan_times(candidate.precision)
-    except ValueError:
-        return []
+def plan_times(
+    case: Case, candidate: Candidate, operands: Sequence[Any], device: Device
+) -> PlanTimes | None:
+    """Time a candidate's call and the plans that it could have taken; None where there are none.
+
+    The fastest few are timed again in turn with the call, because the least of many times is too
+    small by their noise.
+    """
+    calls = _calls(candidate, operands, candidate.prepare(*operands))
+
+    def microseconds(plan: Any) -> float:
+        with nullcontext() if plan is None else case.with_plan(plan):
+            return 1e6 * timed(calls, device)[0]
+
+    plans = case.plans(calls[0])
+    if not plans:
+        with suppress(ValueError):
+            if tuned := case.plan_times(candidate.precision):
+                chosen = microseconds(None)
+                return PlanTimes(chosen, min(chosen, tuned[0][1]), tuned)
+        return None
+    found = [(plan, time) for plan in plans if (time := _unless_refused(microseconds, plan))]
+    found.sort(key=lambda pair: pair[1])
+    again = [None, *(plan for plan, _ in found[:_RIVALS])]
+    repeats = [[microseconds(plan) for plan in again] for _ in range(_REPEATS)]
+    chosen, *rivals = (statistics.median(times) for times in zip(*repeats, strict=True))
+    return PlanTimes(chosen, min(chosen, *rivals), found)
 
 
-def plan_rows(case: Case, mine: Row, plans: Measured) -> list[Row]:
-    """Return a row of ours with its regret, and one of every candidate plan."""
-    if mine.time_us is None or not plans:
+def _unless_refused(microseconds: Callable[[Any], float], plan: Any) -> float | None:
+    with suppress(PlanError):  # a plan that the operands' addresses do not allow
+        return microseconds(plan)
+    return None
+
+
+def plan_rows(case: Case, mine: Row, plans: PlanTimes | None) -> list[Row]:
+    """Return a row of ours with its regret, and one of every candidate plan that was timed."""
+    if mine.time_us is None or plans is None:
         return [mine]
-    regret = mine.time_us / min(time for _, time in plans)
     return [
-        replace(mine, regret=regret),
+        replace(mine, regret=plans.chosen / plans.fastest),
         *(
             replace(
                 mine, implementation="plan", time_us=time, host_us=None, of_copy=None,
                 tflops=case.flops / time / 1e6 if case.flops else None, error=None,
-                verified=False, plan=str(plan), ratio=None, reason="not checked",
+                verified=False, plan=str(getattr(plan, "name", plan)), ratio=None,
+                reason="not checked",
             )
-            for plan, time in plans
+            for plan, time in plans.found
         ),
     ]  # fmt: skip

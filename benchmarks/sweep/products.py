@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, gemm, launched
+from argand.gemm.candidates import GemmChoice
 from argand.gemm.operands import OPS, Op
 from argand.gemm.problem import Output
+from argand.gemm.tuned import trial
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate, candidates
-from benchmarks.sweep.case import Assess, Case, Measured
+from benchmarks.sweep.case import Assess, Case
 from benchmarks.sweep.checking import DeferredCheck
 
 PEERS = ("cublas", "torch", "numpy")
@@ -100,18 +103,15 @@ class ProductCase(Case):
         )  # fmt: skip
         return check if device.backend == "cpu" else DeferredCheck(check)
 
-    def plan_times(self, precision: Precision) -> Measured:
-        """Time every candidate plan."""
-        from argand.gemm.tune import tune
+    def plans(self, call: Callable[[], object]) -> Sequence[GemmChoice]:
+        """Return the candidates whose estimates are near the least."""
+        from benchmarks.sweep.product_plans import near_plans
 
-        shape, (op_a, op_b) = self._shape, self._ops
-        a, b = ((shape.m, shape.k), (shape.k, shape.n))
-        return tune(
-            (*shape.leading, *(a if op_a == "N" else a[::-1])),
-            (*shape.leading, *(b if op_b == "N" else b[::-1])),
-            precision=precision, op_a=op_a, op_b=op_b,
-            output="complex-half" if self._half else None, keep=False,
-        )  # fmt: skip
+        return near_plans(call)
+
+    def with_plan(self, plan: GemmChoice) -> AbstractContextManager[object]:
+        """Return a context in which products take this plan."""
+        return trial(plan)
 
 
 def _op(x: Any, op: Op) -> Any:

@@ -59,6 +59,15 @@ def _regrets(ours: Sequence[Row]) -> Iterator[str]:
             f"{name:15} {found.count:4} cases with every plan: regret median {found.median:.2f}, "
             f"p90 {found.p90:.2f}, worst {found.most:.2f}"
         )
+    known = [(row.regret, row) for row in ours if row.regret is not None]
+    together = quantiles_of(regret for regret, _ in known)
+    if together:
+        yield (
+            f"all of them     {together.count:4} cases with every plan: regret median "
+            f"{together.median:.2f}, p90 {together.p90:.2f}, worst {together.most:.2f}"
+        )
+    for regret, row in sorted(known, key=lambda pair: -pair[0])[:_WORST]:
+        yield f"  {regret:5.2f}  {row.operation} {row.shape} {row.kind} {row.precision}: {row.plan}"
 
 
 def _classes(ours: Sequence[Row]) -> Iterator[str]:

@@ -5,23 +5,31 @@ from __future__ import annotations
 import csv
 import pickle
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm
+from argand import PRECISIONS, Device, gemm
+from argand.device import arch_for
+from argand.gemm.candidates import OperandTraits
+from argand.gemm.heuristics import choose
+from argand.gemm.sizes import GemmSizes
+from argand.runtime.plan import PlanError
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.rows import write_rows
-from benchmarks.sweep import figure
+from benchmarks.peers import Candidate
+from benchmarks.sweep import figure, measuring, product_plans
 from benchmarks.sweep.__main__ import main
-from benchmarks.sweep.case import Row
+from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import assessed
 from benchmarks.sweep.draws import SWEEPS, drawn
-from benchmarks.sweep.measuring import with_ratios
+from benchmarks.sweep.measuring import plan_rows, plan_times, with_ratios
 from benchmarks.sweep.summary import summary
 from tests.kernels.precisions import TENSOR
 from tools.docs.sweep_tables import sweep_table
@@ -94,6 +102,55 @@ def test_a_ratio_is_to_the_best_verified_peer_of_the_class() -> None:
         row("a", "tf32", 1.0, implementation="plan"),
     ])  # fmt: skip
     assert mine.ratio == 0.5
+
+
+class _OfPlans(Case):
+    """A case whose plans take as many microseconds as their numbers say; the call takes plan 2."""
+
+    operation, flops = "gemm", 1e6
+
+    def __init__(self) -> None:
+        self.plan = 2.0
+
+    def plans(self, call: Any) -> list[float]:
+        return [3.0, 1.0, 0.5]
+
+    @contextmanager
+    def with_plan(self, plan: float) -> Iterator[None]:
+        if plan == 0.5:
+            raise PlanError("not at these addresses")
+        before, self.plan = self.plan, plan
+        yield
+        self.plan = before
+
+    operands = ours = peers = assessment = None  # type: ignore[assignment]
+
+
+def test_a_regret_is_that_of_the_chosen_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = _OfPlans()
+    monkeypatch.setattr(measuring, "timed", lambda *_: (1e-6 * case.plan, 0.0))
+    one = Candidate("argand", PRECISIONS["tf32"], "", lambda: (), lambda: None)
+    found = plan_times(case, one, (), Device("cpu", ""))
+    assert found is not None
+    assert [plan for plan, _ in found.found] == [1.0, 3.0]
+    mine, *others = plan_rows(case, row("a", "tf32", 7.0), found)
+    assert mine.time_us == 7.0
+    assert mine.regret == pytest.approx(2.0)
+    assert [(other.implementation, other.plan) for other in others] == [
+        ("plan", "1.0"), ("plan", "3.0"),
+    ]  # fmt: skip
+
+
+def test_plans_near_the_choice_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = Device("cuda", "", arch=arch_for(90), cores=132)
+    monkeypatch.setattr(product_plans, "gpu", lambda _: card)
+    rows, columns = OperandTraits(), OperandTraits(k_major=False)
+    for sizes in (GemmSizes(1, 300, 280, 570), GemmSizes(1, 4096, 4096, 64)):
+        question = PRECISIONS["3xfp16"], sizes, rows, columns
+        found = product_plans.near(question, 0)
+        assert choose(question[0], arch_for(90), 132, *question[1:]).plan in {x.plan for x in found}
+        assert len({x.name for x in found}) == len(found) > 10
+        assert (found[0].family == "mma.sync") == (sizes.m == 300)
 
 
 def test_the_summary_counts_what_is_slower() -> None:

@@ -40,10 +40,7 @@ def plan_gemm(
     operands' layout. Of a ``triangle`` tiles are square. Raises PlanError where none is legal.
     """
     sizes = (batch, m, n, k)
-    tiles = [] if tile is None else [tile]
-    if tile is None:
-        tiles = list(sliced(candidates(precision, arch), arch, k))
-        tiles += [] if triangle else list(shared(tiles, arch, sizes, sm_count))
+    tiles = [tile] if tile else cut_tiles(precision, arch, sizes, sm_count, triangle=triangle)
     fitted = []
     for plan in tiles:
         if triangle:
@@ -59,6 +56,19 @@ def plan_gemm(
     best = min(fitted, key=lambda plan: estimate(plan, precision, sm_count, sizes))
     check_plan(best, precision, arch)
     return best
+
+
+def cut_tiles(
+    precision: Precision,
+    arch: Arch,
+    sizes: tuple[int, int, int, int],
+    sm_count: int,
+    *,
+    triangle: bool = False,
+) -> list[GemmPlan]:
+    """Return every tile with every number of slices of a product (batch, m, n, k)."""
+    tiles = list(sliced(candidates(precision, arch), arch, sizes[-1]))
+    return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count)))
 
 
 def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
