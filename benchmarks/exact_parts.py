@@ -9,15 +9,12 @@ from typing import Any
 from argand import gemm
 from argand.device import gpu
 from argand.gemm.modular import launch as modular_launch
+from argand.gemm.modular.heuristics import choose_plan
 from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
-from argand.gemm.modular.pieces import (
-    ModularProblem,
-    choose_plan,
-    pieces_of,
-    workspace_limit,
-)
+from argand.gemm.modular.pieces import pieces_of, workspace_limit
+from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_launch import Planes, product_launch
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence

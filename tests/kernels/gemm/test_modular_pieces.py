@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from argand.device import ARCHITECTURES, Device
-from argand.gemm.modular.pieces import (
-    ModularProblem,
-    Piece,
-    choose_plan,
-    choose_slices,
-    pieces_of,
-    workspace_limit,
-)
+from argand.gemm.modular.heuristics import choose_plan, choose_slices
+from argand.gemm.modular.pieces import pieces_of, workspace_limit
+from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import (
     ITEM,
     MOST_CLUSTER,

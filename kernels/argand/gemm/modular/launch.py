@@ -8,6 +8,7 @@ from functools import lru_cache
 import cupy
 
 from argand.device import Device
+from argand.gemm.modular.heuristics import choose_plan, choose_slices
 from argand.gemm.modular.kernel_sources import (
     DECODE_ARGUMENTS,
     DECODE_KERNEL,
@@ -15,14 +16,8 @@ from argand.gemm.modular.kernel_sources import (
 )
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
 from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
-from argand.gemm.modular.pieces import (
-    ModularProblem,
-    Piece,
-    choose_plan,
-    choose_slices,
-    pieces_of,
-    workspace_limit,
-)
+from argand.gemm.modular.pieces import pieces_of, workspace_limit
+from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_launch import RESIDUES, Planes, add_slices, product_launch
 from argand.gemm.modular.product_plan import (
     COLUMN_BLOCK,

@@ -19,7 +19,7 @@ from argand.gemm.modular.kernel_sources import (
 )
 from argand.gemm.modular.launch_order import KernelLaunch, ProofArguments
 from argand.gemm.modular.moduli import moduli
-from argand.gemm.modular.pieces import ModularProblem
+from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import (
     ACROSS_BYTES,
     ACROSS_GROUP,

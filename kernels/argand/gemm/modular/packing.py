@@ -10,7 +10,7 @@ import cupy
 
 from argand.device import gpu
 from argand.gemm.modular.operand_launch import PLANES_ALIGNMENT, OperandLaunch, planes_bytes
-from argand.gemm.modular.pieces import ModularProblem
+from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, ITEM
 from argand.gemm.operands import Op, Side
 from argand.runtime.arguments import Address, BaseAddress

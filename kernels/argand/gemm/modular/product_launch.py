@@ -16,7 +16,7 @@ from argand.gemm.modular.kernel_sources import (
 )
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.operand_launch import bound
-from argand.gemm.modular.pieces import ModularProblem, Piece
+from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import TILE_K, WARPS, ResiduePlan
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.kernel import BoundKernel

@@ -19,7 +19,7 @@ from argand.gemm.modular.launch_order import (
 )
 from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.operand_launch import bound
-from argand.gemm.modular.pieces import ModularProblem
+from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
 from argand.gemm.modular.proof import wrong_product
 from argand.gemm.modular.proof_constants import proof_constants

@@ -1,0 +1,92 @@
+"""The plan of a piece of exact products, and into how many slices its k is split, by their time.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from argand.device import Device
+from argand.gemm.modular.problem import ModularProblem, Piece
+from argand.gemm.modular.product_plan import TILE_K, ResiduePlan, plans_of
+
+_SLICE_TILES = 8
+"""Fewest stages of the mainloop in a split-K slice."""
+_MOST_SLICES = 64
+"""Most split-K slices: fewer fill a card even with one tile of a few planes."""
+_EPILOGUE_TILES = 1
+"""Stages that filling the ring and the epilogue of a tile take as long as."""
+_ADD_SLICES, _ADD_BYTE = 1e5, 0.012
+"""Time of the kernel that adds slices, and of a byte that a kernel moves, in the units of `_times`:
+a multiprocessor of an H200 multiplies some 41,000 a microsecond."""
+_TILE_COST = {(128, 256): 1.04, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
+_STACK_COST = {(128, 128): 1.05, (64, 256): 1.0}
+"""Time of a tile for each element of it, relative to the largest. That one reads least from L2: at
+4096^3 each modulus takes 1 to 2% longer with 128 x 256 (docs/data/h200-exact.csv). Tiles of stacks
+have shorter k and an epilogue under the next mainloop."""
+_STACK_EPILOGUE_TILES = 4.8
+"""Stages that a consumer's epilogue takes as long as, while the other one multiplies."""
+_STACK_BYTE = 0.7
+"""Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
+
+
+def choose_plan(
+    problem: ModularProblem, piece: Piece, device: Device, most_slices: int = 1
+) -> ResiduePlan:
+    """Return the plan of the least time, split along k or not."""
+
+    def time(plan: ResiduePlan) -> float:
+        return min(_times(problem, piece, device, plan, most_slices))
+
+    k_tiles = problem.pitch // TILE_K
+    plans = plans_of(device.require_arch(), problem.family)
+    return min((plan for plan in plans if plan.takes(k_tiles)), key=time)
+
+
+def choose_slices(
+    problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan, most: int
+) -> int:
+    """Return into how many slices k is split: the fewest of the least time, ``most`` at most.
+
+    Each has whole stages of the mainloop, none is empty, and all but the last have as many.
+    """
+    times = _times(problem, piece, device, plan, most)
+    slices = 1 + times.index(min(times))
+    k_tiles = problem.pitch // TILE_K
+    return -(-k_tiles // -(-k_tiles // slices))
+
+
+def _times(
+    problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan, most: int
+) -> list[float]:
+    """The time of a product by one slice, by two, and so on: whole waves of tiles.
+
+    It is counted in elements of a tile times stages of the mainloop.
+    """
+    if plan.resident_tiles:
+        return [_time_of_stacks(problem, piece, device, plan)]
+    tiles = -(-piece.rows // plan.block_m) * -(-piece.padded // plan.block_n)
+    tiles *= 2 * problem.count * piece.products
+    each = plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
+    k_tiles = problem.pitch // TILE_K
+    residues = 2 * problem.count * piece.rows * piece.padded * piece.products
+    found = []
+    for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES, _MOST_SLICES)) + 1):
+        waves = -(-tiles * slices // device.sm_count)
+        added = _ADD_SLICES + _ADD_BYTE * residues * (slices + 1) if slices > 1 else 0.0
+        found.append(waves * (-(-k_tiles // slices) + _EPILOGUE_TILES) * each + added)
+    return found
+
+
+def _time_of_stacks(
+    problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan
+) -> float:
+    """The time of a product whose columns stay in shared memory: whole waves of stacks of tiles."""
+    rows, k_tiles = -(-piece.rows // plan.block_m), problem.pitch // TILE_K
+    height = min(rows, plan.stack_tiles)
+    stacks = -(-rows // height) * -(-piece.padded // plan.block_n)
+    stacks *= 2 * problem.count * piece.products
+    # Each consumer's mainloop and epilogue take as long as two mainloops, or longer.
+    stages = max(k_tiles, (k_tiles + _STACK_EPILOGUE_TILES) / 2)
+    each = plan.block_m * plan.block_n * _STACK_COST[plan.block_m, plan.block_n]
+    read = (height * plan.block_m + plan.block_n) * k_tiles * TILE_K * _STACK_BYTE
+    return -(-stacks // device.sm_count) * max(height * stages * each, read)

@@ -1,0 +1,82 @@
+"""A problem of exact products, and the pieces of it that a GPU computes at a time.
+
+Nothing here needs a GPU or CuPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from argand.gemm.families import Family
+from argand.gemm.modular.moduli import NORM_BLOCK
+from argand.gemm.modular.product_plan import COLUMN_BLOCK, TILE_K
+
+if TYPE_CHECKING:  # its module needs CuPy
+    from argand.runtime.layout import Layout
+
+
+@dataclass(frozen=True)
+class ModularProblem:
+    """The sizes, layouts and scalars of a call, for arrays at any address.
+
+    ``a`` has the rows of op(A) by k, ``b`` the columns of op(B) as rows by k; a batch stride of 0
+    shares the operand. ``c`` is None where beta is 0. ``count`` is that of moduli. ``proved`` says
+    that a proof goes with the product: it names A's lines in an error. ``a_packed`` and
+    ``b_packed`` say that an operand is planes already.
+    """
+
+    dtype: str
+    count: int
+    batch: int
+    a: Layout
+    b: Layout
+    c: Layout | None
+    out: Layout
+    conjugate_a: bool
+    conjugate_b: bool
+    alpha: complex
+    beta: complex
+    family: Family | None = None
+    proved: Literal["row", "column"] | None = None
+    a_packed: bool = False
+    b_packed: bool = False
+
+    @property
+    def pitch(self) -> int:
+        """Bytes of a line of planes: k, rounded up to whole stages of the mainloop."""
+        return -(-self.a.columns // TILE_K) * TILE_K
+
+    @property
+    def k_blocks(self) -> int:
+        """Blocks of k that are encoded, the last one maybe a half."""
+        return -(-self.a.columns // NORM_BLOCK)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the operands and the result."""
+        lines = sum(x.rows * (self.batch if x.batch_stride else 1) for x in (self.a, self.b))
+        return self.a.item * (lines * self.a.columns + self.batch * self.out.rows * self.b.rows)
+
+    def plane_bytes(self) -> tuple[int, int, int]:
+        """Bytes of workspace: planes of a row of A, of a column of B, and of a residue."""
+        planes = 2 * self.count
+        line = planes * self.pitch
+        return line * (not self.a_packed), line * (not self.b_packed), planes
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Products of a batch, and rows and columns of them, that are computed at a time."""
+
+    first_product: int
+    products: int
+    first_row: int
+    rows: int
+    first_column: int
+    columns: int
+
+    @property
+    def padded(self) -> int:
+        """Columns of the residues."""
+        return -(-self.columns // COLUMN_BLOCK) * COLUMN_BLOCK
