@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from argand.device import Arch
+from argand.device import HOPPER, Arch
 from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes
 from argand.precision import Precision
 from argand.runtime.plan import TARGET as WGMMA_TARGET
@@ -190,6 +190,8 @@ _DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {
     6: {(4, 1): 2},
 }
 """Blocks a multiprocessor at least, by the width and by the bytes of an operand and its terms."""
+_LATER_DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {4: {(2, 2): 6}}
+"""The same where architectures after Hopper would spill."""
 _DIRECT_MMA_THREADS = 128
 _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
 """Bytes and terms, by the width, at which instructions bound the kernel with tiles at any size: it
@@ -242,6 +244,8 @@ def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> 
     """The plans on tensor cores for a gate, the fastest first."""
     plans = [GatePlan("mma", width, precision, inside, 2, 1)]
     blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(_terms(precision))
+    if arch.sm > HOPPER:
+        blocks = _LATER_DIRECT_MMA_BLOCKS.get(width, {}).get(_terms(precision), blocks)
     if blocks is not None:
         plans.insert(0, GatePlan("direct_mma", width, precision, inside, 0, blocks))
     if _has_wgmma(precision, arch, width):
