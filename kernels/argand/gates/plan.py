@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from argand.device import HOPPER, Arch
+from argand.device import Arch
 from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes
 from argand.precision import Precision
 from argand.runtime.plan import TARGET as WGMMA_TARGET
@@ -35,7 +35,6 @@ class GatePlan:
         inside: whether a chunk of 16 bytes holds two rows of a column (`gates.layout.Tile.inside`).
         stages: tiles that a block holds in shared memory.
         blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
-        warp_specialized: of wgmma: half of the warpgroups split tiles while the others multiply.
         near: of a kernel without tiles: targets whose rows are those of other lanes, one at most.
     """
 
@@ -45,8 +44,15 @@ class GatePlan:
     inside: bool
     stages: int
     blocks: int
-    warp_specialized: bool = False
     near: int = 0
+
+    @property
+    def warp_specialized(self) -> bool:
+        """Whether half of the warpgroups split tiles while the others multiply.
+
+        One warpgroup of a gate of the largest width has no registers for both.
+        """
+        return self.kind == "wgmma" and self.width == MOST_WIDTH
 
     @property
     def item(self) -> int:
@@ -122,11 +128,6 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         raise PlanError(
             f"wgmma needs {WGMMA_TARGET} and 16-bit operands, got {arch.target}, {row.name}"
         )
-    if plan.warp_specialized and (plan.kind != "wgmma" or plan.width != MOST_WIDTH):
-        raise PlanError(
-            f"warp specialization is for wgmma of {MOST_WIDTH} qubits, "
-            f"got {plan.kind}, {plan.width}"
-        )
     if plan.kind == "direct" and plan.width not in _DIRECT_BLOCKS:
         raise PlanError(f"direct is for {list(_DIRECT_BLOCKS)} qubits, got {plan.width}")
     if plan.kind == "direct" and (plan.item == CHUNK or plan.near + plan.inside > 1):
@@ -179,19 +180,16 @@ _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
 """Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
 matrix, and one and a half for each number of the state that it rounds at a time."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
-_WARP_SPECIALIZED_WIDTHS: tuple[int, ...] = (7,)
 _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
 """Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
 targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
 three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles."""
 _DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {
-    4: {(2, 1): 8, (2, 2): 7, (4, 1): 7, (4, 2): 5},
+    4: {(2, 1): 8, (2, 2): 6, (4, 1): 7, (4, 2): 5},
     5: {(2, 1): 4, (2, 2): 2, (4, 1): 4, (4, 2): 2},
     6: {(4, 1): 2},
 }
 """Blocks a multiprocessor at least, by the width and by the bytes of an operand and its terms."""
-_LATER_DIRECT_MMA_BLOCKS: Mapping[int, Mapping[tuple[int, int], int]] = {4: {(2, 2): 6}}
-"""The same where architectures after Hopper would spill."""
 _DIRECT_MMA_THREADS = 128
 _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
 """Bytes and terms, by the width, at which instructions bound the kernel with tiles at any size: it
@@ -244,14 +242,10 @@ def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> 
     """The plans on tensor cores for a gate, the fastest first."""
     plans = [GatePlan("mma", width, precision, inside, 2, 1)]
     blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(_terms(precision))
-    if arch.sm > HOPPER:
-        blocks = _LATER_DIRECT_MMA_BLOCKS.get(width, {}).get(_terms(precision), blocks)
     if blocks is not None:
         plans.insert(0, GatePlan("direct_mma", width, precision, inside, 0, blocks))
     if _has_wgmma(precision, arch, width):
         plans.insert(0, GatePlan("wgmma", width, precision, inside, 2, 1))
-        if width in _WARP_SPECIALIZED_WIDTHS:
-            plans.insert(0, replace(plans[0], warp_specialized=True))
     return [plan if plan.kind == "direct_mma" else _with_stages(plan, arch) for plan in plans]
 
 

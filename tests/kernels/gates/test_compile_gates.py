@@ -56,17 +56,11 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
 
 
 def kernels() -> Iterator[Candidate]:
-    """Every plan, and those with roles without them.
-
-    Kernels without tensor cores are the same at every precision of complex64.
-    """
+    """Every plan; kernels without tensor cores are the same at every precision of complex64."""
     for precision, arch in offered(PRECISIONS):
         for plan in plans(precision, arch):
             if plan.on_tensor_cores or precision in ("fp32", "fp64"):
                 yield Candidate(precision, arch, plan)
-            if plan.warp_specialized:
-                unspecialized = replace(plan, warp_specialized=False)
-                yield Candidate(precision, arch, unspecialized)
 
 
 KERNELS = Kernels(kernels)
@@ -151,7 +145,6 @@ def test_which_gates_are_products_of_gemm() -> None:
         ({"precision": PRECISIONS["fp32"]}, "no tensor-core products"),
         ({"kind": "wgmma", "precision": PRECISIONS["tf32"], "width": 6}, "16-bit operands"),
         ({"precision": PRECISIONS["3xtf32"], "width": 7}, "width must be 4 to 6"),
-        ({"warp_specialized": True}, "warp specialization is for wgmma of 7 qubits, got mma"),
         ({"stages": 1}, "at least 2"),
         ({"stages": 15}, "bytes of shared memory"),
         ({"kind": "direct_mma", "width": 6}, "width must be 4 to 5 for direct_mma"),
