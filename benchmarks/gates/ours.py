@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argand import CircuitPlan, Gate, Precision, apply_gate
-from argand.gates.circuits import prepared_gates
+from argand.gates.prepared_gates import prepared_gates
 
 from benchmarks.peers import Candidate
 

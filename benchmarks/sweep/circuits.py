@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Gate, Precision, plan_circuit
 from argand.gates.canonical import gate_form
-from argand.gates.circuits import prepared_gates
 from argand.gates.fusion import checked_gates
+from argand.gates.prepared_gates import prepared_gates
 
 from benchmarks.gates import check as gates_check
 from benchmarks.gates.circuits import random_unitary

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from argand import Device, Precision, plan_circuit
 from argand.gates.canonical import gate_form
-from argand.gates.circuits import prepared_gates
 from argand.gates.costs import gate_costs
 from argand.gates.plan import MOST_WIDTH
+from argand.gates.prepared_gates import prepared_gates
 from argand.gates.sequences import Group
 
 from workflow import passes as fused

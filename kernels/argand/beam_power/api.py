@@ -8,6 +8,7 @@ import numpy as np
 
 from argand.beam_power.blocks import in_blocks, in_exact_blocks
 from argand.beam_power.problem import EXACT, BeamPowerProblem, Detect, beam_power_problem
+from argand.beam_power.rules import adapted
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
@@ -73,8 +74,8 @@ def beam_power(
         return in_blocks(repeated, weights, samples, out, np)
     if has_foreign(weights, samples, out):
         return call_on_foreign(
-            beam_power, {"weights": weights, "samples": samples, "out": out}, pairs=Pairs,
-            detect=detect, integrate=integrate, precision=precision,
+            beam_power, {"weights": weights, "samples": samples, "out": out}, adapted=adapted,
+            pairs=Pairs, detect=detect, integrate=integrate, precision=precision,
         )  # fmt: skip
     w, x = as_operand(weights), as_operand(samples)
     for name, one in (("weights", w), ("samples", x)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace, unsigned
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace, stored
 from argand.precision import get_precision
 
 _ADJOINT_NORM = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -47,16 +47,13 @@ def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
 
 def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> Callable[[Any], None] | None:
     """Read what lies in memory: the transform of a conjugate is the other sign's, conjugated."""
-    x = arrays["x"]
-    negative, conjugate = (getattr(x, name, bool)() for name in ("is_neg", "is_conj"))
+    arrays["x"], negative, conjugate = stored(arrays["x"])
     if not (negative or conjugate):
         return None
-    x = unsigned(x) if negative else x
     if conjugate:
-        x, norm = x.conj(), options.get("norm", "backward")
+        norm = options.get("norm", "backward")
         options["inverse"] = not options.get("inverse", False)
         options["norm"] = _ADJOINT_NORM.get(norm, norm)
-    arrays["x"] = x
 
     def finish(result: Any) -> None:
         if conjugate:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from argand.frameworks.framework import framework_of
+from argand.frameworks.results import converted
 
 _CPU_DEVICES = (1, 3)
 """DLPack's kDLCPU and kDLCUDAHost."""
@@ -33,16 +34,17 @@ def call_on_exchanged(
     Raises TypeError for an array on a device that is neither a CPU nor a CUDA GPU.
     """
     given: dict[str, Any] = {}
-    foreign = {name: x for name, x in arrays.items() if framework_of(x) == "exchange"}
+    foreign = {name: x for name, x in arrays.items() if framework_of(x) is not None}
     for name, x in arrays.items():
         given[name] = _array(x) if name in foreign else x
     found = function(**given, **options)
     if written in foreign:
         _let_producer_wait(foreign[written])
-        return foreign[written]
+        return converted(found, lambda _: foreign[written])
     if pairs is not None and isinstance(found, pairs):
         return found
-    return _like(next(iter(foreign.values())), found)
+    model = next(iter(foreign.values()))
+    return converted(found, lambda x: _like(model, x))
 
 
 def _array(x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from argand.frameworks.framework import KNOWN, framework_of
 
 if TYPE_CHECKING:
-    from argand.frameworks.rules import FrameworkRules
+    from argand.frameworks.rules import Adapted, FrameworkRules
 
 
 def is_cuda_tensor(x: Any) -> bool:
@@ -37,6 +37,7 @@ def call_on_foreign(
     arrays: Mapping[str, Any],
     *,
     rules: FrameworkRules | None = None,
+    adapted: Adapted | None = None,
     written: str = "out",
     pairs: type | None = None,
     **options: Any,
@@ -44,9 +45,11 @@ def call_on_foreign(
     """Return what a function of NumPy or CuPy arrays returns, as an array of the caller's library.
 
     Args:
-        function: a public call, of ``arrays`` and ``options``.
+        function: a public call, of ``arrays`` and ``options``. Of what it returns the arrays
+            become the library's: all of it, or those of a named tuple.
         arrays: by the names of its arguments, some of them of a framework.
         rules: of its result, where frameworks may trace and differentiate it.
+        adapted: the rule of that name, of calls that have no ``rules``.
         written: the argument that the function writes to.
         pairs: `argand.Pairs` where the function takes and returns them.
         options: its other arguments.
@@ -67,4 +70,6 @@ def call_on_foreign(
         return call_on_jax(function, arrays, rules=rules, written=written, pairs=pairs, **options)
     from argand.frameworks.torch_tensors import call_on_tensors
 
-    return call_on_tensors(function, arrays, rules=rules, written=written, pairs=pairs, **options)
+    return call_on_tensors(
+        function, arrays, rules=rules, adapted=adapted, written=written, pairs=pairs, **options
+    )

@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from argand.frameworks import xla_ffi
+from argand.frameworks.exchanged import call_on_exchanged
+from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.xla_ffi import TYPES, Buffer
@@ -58,13 +60,15 @@ def call_on_jax(
 
     Arrays of JAX are never written: a gate returns the new state.
 
-    Raises TypeError for calls that have no ``rules``, and for an ``out``.
+    Raises TypeError for an ``out``, and for calls that have no ``rules``, or `Pairs` or packed
+    operands, and are traced or write to an array of JAX.
     """
-    options.pop("pairs", None)
-    if rules is None:
-        raise TypeError(f"{function.__name__} takes no arrays of JAX")
+    pairs = options.pop("pairs", None)
     if arrays.get("out") is not None:
         raise TypeError("arrays of JAX cannot be written: leave out away and take the result")
+    if rules is None or any(map(_is_own, arrays.values())):
+        _refuse_to_write_or_trace(function, arrays, written)
+        return call_on_exchanged(function, arrays, written=written, pairs=pairs, **options)
     given = {name: jnp.asarray(x) for name, x in arrays.items() if x is not None}
     if "axis" in options:  # counted from the last, so that vmap may put an axis before them
         options["axis"] = _from_last(options["axis"], next(iter(given.values())).ndim)
@@ -79,6 +83,25 @@ def call_on_jax(
     kept = tuple(sorted((name, _hashable(x)) for name, x in options.items() if x is not None))
     call = _Call(function, rules, tuple(given), kept, written)
     return _differentiable(call, *given.values())
+
+
+def _is_own(x: Any) -> bool:
+    """Return whether x is `Pairs` or packed, which are no arrays to JAX."""
+    return type(x).__module__.startswith("argand.")
+
+
+def _refuse_to_write_or_trace(
+    function: Callable[..., Any], arrays: Mapping[str, Any], written: str
+) -> None:
+    if any(isinstance(x, jax.core.Tracer) for x in arrays.values()):
+        raise TypeError(
+            f"{function.__name__} cannot be traced by JAX: call it outside of jit and grad"
+        )
+    if framework_of(arrays.get(written)) == "jax":
+        raise TypeError(
+            f"{function.__name__} writes to {written}, which an array of JAX does not allow: "
+            "pass numpy.array of it"
+        )
 
 
 def _from_last(axis: int, rank: int) -> int:

@@ -37,6 +37,12 @@ class Differentiated(NamedTuple):
     needed: frozenset[str]
 
 
+Adapted = Callable[[dict[str, Any], dict[str, Any]], Callable[[Any], None] | None]
+"""From the arrays and the options of a call, which it may change, those that say the same in types
+and views that kernels read without a copy, and what is then left to do to the result, in place;
+None where nothing is."""
+
+
 class FrameworkRules(NamedTuple):
     """Rules of an operation.
 
@@ -44,9 +50,7 @@ class FrameworkRules(NamedTuple):
         result: from the specs of the arrays, the options and whether they are on a GPU, the
             result's spec.
         gradient: from a call and its result's gradient those of its arguments, by their names.
-        adapted: from the arrays and the options of a call those that say the same in
-            types and views that kernels read without a copy, and what is then left to do to the
-            result, in place; None changes nothing.
+        adapted: the rule `Adapted`; None changes nothing.
         leading_axes: whether a call takes any axes before those that it names, and broadcasts them.
         same_launches: from the options of a call whether it always launches the same kernels, which
             read its arrays alone, so that a program may capture them.
@@ -54,7 +58,7 @@ class FrameworkRules(NamedTuple):
 
     result: Callable[[Mapping[str, Spec | None], Mapping[str, Any], bool], Spec]
     gradient: Callable[[Differentiated, Any], dict[str, Any]]
-    adapted: Callable[[dict[str, Any], dict[str, Any]], Callable[[Any], None] | None] | None = None
+    adapted: Adapted | None = None
     leading_axes: bool = True
     same_launches: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
@@ -75,11 +79,33 @@ def copied(x: Any) -> Any:
     return x if framework_of(x) == "jax" else x.clone()
 
 
-def unsigned(x: Any) -> Any:
-    """Return the numbers that lie in memory, of which a tensor is a view with the other sign."""
-    import torch
+def stored(x: Any) -> tuple[Any, bool, bool]:
+    """Return the numbers that lie in memory, and whether x is their negative and their conjugate.
 
-    return torch._neg_view(x)
+    Tensors of torch may be such views of others; all else is what it is.
+    """
+    negative, conjugate = (getattr(x, name, bool)() for name in ("is_neg", "is_conj"))
+    if negative:
+        import torch
+
+        x = torch._neg_view(x)
+    return x.conj() if conjugate else x, negative, conjugate
+
+
+def adapted_system(matrix: str) -> Adapted:
+    """Return the rule of systems A x = b, A by its name: conj(A) x = b where A x* = b*.
+
+    So the right-hand sides are copied in place of the matrix.
+    """
+
+    def adapted(arrays: dict[str, Any], _: dict[str, Any]) -> Callable[[Any], None] | None:
+        a, negative, conjugate = stored(arrays[matrix])
+        if negative or not conjugate or not hasattr(arrays["b"], "conj"):
+            return None
+        arrays[matrix], arrays["b"] = a, arrays["b"].conj()
+        return lambda found: getattr(found, "x", found).conj_physical_()
+
+    return adapted
 
 
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ import torch
 from torch.autograd import forward_ad
 
 from argand.frameworks.framework import framework_of
-from argand.frameworks.rules import FrameworkRules
+from argand.frameworks.results import converted
+from argand.frameworks.rules import Adapted, FrameworkRules
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 
@@ -32,6 +33,7 @@ def call_on_tensors(
     arrays: Mapping[str, Any],
     *,
     rules: FrameworkRules | None = None,
+    adapted: Adapted | None = None,
     written: str = "out",
     pairs: type | None = None,
     **options: Any,
@@ -43,6 +45,7 @@ def call_on_tensors(
         arrays: by the names of its arguments. bfloat16 becomes float32, or for functions with a
             ``format`` the bits that they read; complex32 becomes complex64 without ``pairs``.
         rules: of its result, where tensors may require gradients.
+        adapted: the rule of that name, of calls that have no ``rules``.
         written: the argument that the function writes to; if it is a tensor, it is returned.
         pairs: `argand.Pairs` where the function takes and returns them: those of complex32.
         options: its other arguments.
@@ -56,7 +59,8 @@ def call_on_tensors(
         return _traced(function, arrays, options)
 
     def run(given: Mapping[str, Any]) -> Any:
-        return _computed(function, given, rules, written, pairs, options)
+        rule = adapted if rules is None else rules.adapted
+        return _computed(function, given, rule, written, pairs, options)
 
     differentiated = [name for name, x in arrays.items() if _is_differentiated(x)]
     if not differentiated:
@@ -104,7 +108,7 @@ def _traced(
 def _computed(
     function: Callable[..., Any],
     arrays: Mapping[str, Any],
-    rules: FrameworkRules | None,
+    adapted: Adapted | None,
     written: str,
     pairs: type | None,
     options: Mapping[str, Any],
@@ -114,9 +118,7 @@ def _computed(
     device = _device_of([arrays[name] for name in names])
     given, options = dict(arrays), dict(options)
     out = given.get(written)
-    finish = None
-    if rules is not None and rules.adapted is not None:
-        finish = rules.adapted(given, options)
+    finish = None if adapted is None else adapted(given, options)
     goal = given.get(written)
     if goal is not None and written in names and (goal.is_conj() or goal.is_neg()):
         raise ValueError(f"{written} must not be a conjugate or negative view: resolve it first")
@@ -130,12 +132,12 @@ def _computed(
             else:
                 given[name] = _view(x, pairs)
         found = function(**given, **options)
-        if out is not None:
-            result = out
-        elif pairs is not None and isinstance(found, pairs):
-            result = _half_tensor(found)
+        if pairs is not None and isinstance(found, pairs):
+            result = _half_tensor(found) if out is None else out
+        elif out is None:
+            result = converted(found, partial(_tensor, bf16=options.get("output") == "bf16"))
         else:
-            result = _tensor(found, bf16=options.get("output") == "bf16")
+            result = converted(found, lambda _: out)
         if finish is not None:
             finish(result)
         return result

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from argand.device import Device, cpu, gpu, is_cuda_array
-from argand.gates import cpu as numpy_gates
-from argand.gates.api import prepared_gate, prepared_sequence, qubits_of, state_precision
+from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.gates.api import qubits_of, state_precision
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.costs import GateCosts
 from argand.gates.fusion import Cost, Pass, checked_gates, fuse, fused_gate, passes_by_width
@@ -18,6 +18,7 @@ from argand.gates.gate import Gate
 from argand.gates.measure import measured_costs
 from argand.gates.norms import fidelity_of, norm_of
 from argand.gates.plan import MOST_WIDTH
+from argand.gates.prepared_gates import prepared_gates
 from argand.gates.sequence_plan import WIDTH
 from argand.gates.sequences import KEPT_TILES, Group, in_groups, sequences_of
 from argand.precision import Precision, get_precision
@@ -235,6 +236,12 @@ def run_circuit(
         >>> state
         array([1.+0.j, 0.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
+    if has_foreign(state, reference):
+        arrays = {"state": state, "reference": reference}
+        record: CircuitRecord = call_on_foreign(
+            run_circuit, arrays, written="state", gates=gates, precision=precision
+        )
+        return record
     if isinstance(gates, CircuitPlan):
         plan = gates
         if precision is not None and get_precision(precision) != plan.precision:
@@ -267,32 +274,3 @@ def _timed(state: Any, plan: CircuitPlan) -> float:
         return queued_seconds(
             [partial(prepared_gates(state, plan.forms, plan.precision, plan.groups), state)], 1
         )[0]
-
-
-def prepared_gates(
-    state: Any,
-    forms: Sequence[GateForm],
-    precision: Precision,
-    groups: Sequence[Group] | None = None,
-) -> Callable[[Any], None]:
-    """A call that applies gates in order to any state like this one; see `gates.prepared_gate`.
-
-    On a GPU those of one of the ``groups`` share a pass over it.
-    """
-    if not is_cuda_array(state):
-        forms = [form for form in forms if not form.is_identity]
-        return partial(numpy_gates.apply_gates, forms=forms, precision=precision)
-    calls = []
-    groups = groups or [Group(1)] * len(forms)
-    for group, members in zip(groups, in_groups(groups), strict=True):
-        own = [form for form in forms[members] if not form.is_identity]
-        if len(own) > 1:
-            calls.append(prepared_sequence(state, own, precision, group.tile))
-        else:
-            calls += [prepared_gate(state, form, precision) for form in own]
-
-    def apply(to: Any) -> None:
-        for call in calls:
-            call(to)
-
-    return apply

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates.api import qubits_of, state_precision
 from argand.gates.circuit_files import load_circuit, save_circuit
-from argand.gates.circuits import CircuitPlan, prepared_gates
+from argand.gates.circuits import CircuitPlan
+from argand.gates.prepared_gates import prepared_gates
 
 
 class PreparedCircuit:
@@ -34,6 +36,13 @@ class PreparedCircuit:
     def __init__(self, plan: CircuitPlan, state: Any) -> None:
         #: What a call applies.
         self.plan = plan
+        self._prepare(state)
+
+    def _prepare(self, state: Any) -> None:
+        if has_foreign(state):
+            call_on_foreign(self._prepare, {"state": state}, written="state")
+            return
+        plan = self.plan
         self._form = _form(state)
         if qubits_of(state) != plan.qubits:
             raise ValueError(
@@ -47,6 +56,11 @@ class PreparedCircuit:
 
         Raises ValueError where it is not of the form that was prepared.
         """
+        if has_foreign(state):
+            return call_on_foreign(self._applied, {"state": state}, written="state")
+        return self._applied(state)
+
+    def _applied(self, state: Any) -> Any:
         if _form(state) != self._form or not state.flags.c_contiguous:
             raise ValueError(
                 f"state must be a contiguous {_words(self._form)} as prepared, "

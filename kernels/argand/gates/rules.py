@@ -13,7 +13,7 @@ from argand.frameworks.rules import (
     Spec,
     copied,
     namespace,
-    unsigned,
+    stored,
 )
 from argand.gemm.api import gemm
 
@@ -50,13 +50,10 @@ def _of_gate(x: Any, targets: Any, controls: Any) -> Any:
 
 def _adapted(arrays: dict[str, Any], _options: dict[str, Any]) -> None:
     """Change what lies in memory: the conjugate of a state takes that of the gate."""
-    state, matrix = arrays["state"], arrays["matrix"]
-    if getattr(state, "is_neg", bool)():
-        state = unsigned(state)
-    if getattr(state, "is_conj", bool)():
-        state = state.conj()
+    arrays["state"], _, conjugate = stored(arrays["state"])
+    if conjugate:
+        matrix = arrays["matrix"]
         arrays["matrix"] = matrix.conj() if hasattr(matrix, "conj") else np.conj(matrix)
-    arrays["state"] = state
 
 
 RULES = FrameworkRules(_result, _gradient, _adapted, leading_axes=False)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argand.device import Device, cpu, gpu
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, check_family, require_family
 from argand.gemm.operands import SIDES, Op, Side, as_operand, native_pairs, on_gpu, oriented_shape
+from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 
 
@@ -80,6 +82,12 @@ def pack(
         array([[1.+0.j, 0.+3.j],
                [0.+0.j, 4.+0.j]], dtype=complex64)
     """
+    if has_foreign(x):
+        packed: Packed = call_on_foreign(
+            pack, {"x": x}, pairs=Pairs, precision=precision, side=side, op=op, rounding=rounding,
+            kernels=kernels,
+        )  # fmt: skip
+        return packed
     row = get_precision(precision, rounding, exact=True)
     if row.moduli and rounding is not None:
         raise ValueError(f"precision {row.name} takes no rounding, got {rounding!r}")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from argand.device import is_cuda_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32
 
 PAIR_FORMATS: Mapping[str, str] = MappingProxyType(
@@ -122,6 +123,9 @@ def pairs(array: Any, format: str | None = None) -> Pairs:
         >>> argand.gemm(argand.pairs(voltages), argand.pairs(voltages), op_b="C", precision="fp16")
         array([[26.+0.j]], dtype=complex64)
     """
+    if has_foreign(array):
+        found: Pairs = call_on_foreign(pairs, {"array": array}, format=format)
+        return found
     if not is_cuda_array(array):
         array = np.asarray(array)
         if array.dtype.names is not None:
@@ -174,6 +178,9 @@ def to_pairs(x: Any, format: str) -> Pairs:
     """
     if format not in HALF_FORMATS:
         raise ValueError(f"format must be one of {list(HALF_FORMATS)}, got {format!r}")
+    if has_foreign(x):
+        found: Pairs = call_on_foreign(to_pairs, {"x": x}, format=format)
+        return found
     if str(x.dtype) != "complex64":
         raise ValueError(f"x must be complex64, got {x.dtype}")
     with _device_of(x), np.errstate(over="ignore"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast, unsigned
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast, stored
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
 from argand.gemm.problem import product_sizes
 from argand.precision import PRECISIONS, get_precision
@@ -73,19 +73,25 @@ def _undone(x: Any, op: str) -> Any:
 def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
     """Take conjugate views as ops and negative ones into alpha; multiply complex32 to complex32."""
     for name, op_name in (("a", "op_a"), ("b", "op_b")):
-        x = arrays[name]
-        if getattr(x, "is_neg", bool)():
-            x, options["alpha"] = unsigned(x), -options.get("alpha", 1)
-        if getattr(x, "is_conj", bool)() and x.ndim >= 2:
-            op = options.get(op_name, "N")
-            x, options[op_name] = x.conj(), "T" if op == "C" else "C"
-            x = x.mT if op == "N" else x
+        x, negative, conjugate = stored(arrays[name])
+        if negative:
+            options["alpha"] = -options.get("alpha", 1)
+        if conjugate:
+            x, options[op_name] = of_conjugate(x, options.get(op_name, "N"))
         arrays[name] = x
     if any(options.get(name) is not None for name in ("precision", "tolerance", "output")):
         return
     given = [x for x in arrays.values() if x is not None]
     if all(_is_complex_half(getattr(x, "dtype", None)) for x in given):
         options |= {"precision": "fp16", "output": "complex-half"}
+
+
+_OPS_OF_CONJUGATES = {"N": "C", "T": "C", "C": "T"}
+
+
+def of_conjugate(x: Any, op: str) -> tuple[Any, str]:
+    """Return a view and its op that are op(conj(x))."""
+    return (x.mT if op == "N" and x.ndim >= 2 else x), _OPS_OF_CONJUGATES.get(op, op)
 
 
 @cache

@@ -18,6 +18,7 @@ from argand.gemm.packed import Packed
 from argand.gemm.pairs import Pairs
 from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, HerkProblem, herk_problem
+from argand.herk.rules import adapted
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
 from argand.runtime.numpy_calls import NumpyCalls
@@ -90,8 +91,9 @@ def herk(
             return found
     if has_foreign(a, c, out):
         return call_on_foreign(
-            herk, {"a": a, "c": c, "out": out}, pairs=Pairs, alpha=alpha, beta=beta, op=op,
-            precision=precision, rounding=rounding, form=form, kernels=kernels,
+            herk, {"a": a, "c": c, "out": out}, adapted=adapted, pairs=Pairs,
+            alpha=alpha, beta=beta, op=op, precision=precision, rounding=rounding, form=form,
+            kernels=kernels,
         )  # fmt: skip
     if isinstance(a, Packed):
         raise ValueError("a must be an array or Pairs, got a packed operand")

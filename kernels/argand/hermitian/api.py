@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from argand.device import is_cuda_array, is_cupy_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.rules import adapted_system
 from argand.hermitian import cpu
 from argand.hermitian.plan import LARGEST_N
 from argand.runtime.checks import check_out
@@ -60,6 +62,9 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
         key, found = CALLS.repeat((r, b, info), out, ())
         if found is not None:
             return found
+    if has_foreign(r, b, out, info):
+        arrays = {"r": r, "b": b, "out": out, "info": info}
+        return call_on_foreign(solve_hermitian, arrays, adapted=adapted_system("r"))
     on_gpu = [is_cuda_array(x) for x in (r, b, out, info) if x is not None]
     if any(on_gpu) and not all(on_gpu):
         raise TypeError("r, b, out and info must all be NumPy arrays or all be CuPy arrays")

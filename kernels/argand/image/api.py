@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from argand.device import array_module, is_cuda_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.image.blocks import image_in_blocks, require_hermitian
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
+from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
 
@@ -73,6 +75,12 @@ def image(
         >>> argand.image(covariances, positions, [37.5e6], directions).round(1)
         array([4., 2.], dtype=float32)
     """
+    if has_foreign(covariances, positions, frequencies, directions, out):
+        given = {
+            "covariances": covariances, "positions": positions, "frequencies": frequencies,
+            "directions": directions, "out": out,
+        }  # fmt: skip
+        return call_on_foreign(image, given, adapted=adapted, precision=precision, sign=sign)
     row = get_precision(precision)
     gpu = is_cuda_array(covariances)
     r = covariances if gpu else np.asarray(covariances)

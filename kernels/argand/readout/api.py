@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 from operator import index
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from argand.device import array_module, is_cuda_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.readout import cpu
 from argand.readout.problem import MOST_SHOTS, chosen_qubits, parse_pauli, state_qubits
 from argand.readout.uniforms import checked_seed
@@ -49,6 +50,11 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
         >>> argand.sample(np.array([0, 1, 0, 0], complex), 10, seed=7)
         Counts(outcomes=array([1]), counts=array([10]))
     """
+    if has_foreign(state):
+        return cast(
+            Counts,
+            call_on_foreign(sample, {"state": state}, shots=shots, seed=seed, qubits=qubits),
+        )
     found = basis_states(state, shots, seed=seed)
     if qubits is not None:
         found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
@@ -86,6 +92,8 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
         >>> argand.probabilities(np.array([0.6, 0, 0, 0.8j]), [1]).round(2)
         array([0.36, 0.64])
     """
+    if has_foreign(state):
+        return call_on_foreign(probabilities, {"state": state}, qubits=qubits)
     return _on(state).probabilities(state, chosen_qubits(qubits, state_qubits(state)))
 
 
@@ -112,6 +120,8 @@ def expectation(state: Any, observables: Sequence[Any]) -> Any:
         >>> argand.expectation(np.array([0.6, 0, 0, 0.8 + 0j]), ["ZZ", ("XX", 0.5)]).round(2)
         array([1.  , 0.48])
     """
+    if has_foreign(state):
+        return call_on_foreign(expectation, {"state": state}, observables=observables)
     qubits = state_qubits(state)
     paulis = [parse_pauli(observable, qubits) for observable in observables]
     return _on(state).expectation(state, paulis)

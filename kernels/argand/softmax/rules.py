@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argand.defaults import default_precision
-from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace, unsigned
+from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace, stored
 from argand.precision import BF16, FP16, get_precision
 from argand.softmax.formats import OPERATIONS, REAL_KINDS, Operation, output_kind
 
@@ -57,10 +57,8 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
 
     Conjugates and negatives have one power, so that what lies in memory is read in their place.
     """
-    x = arrays["x"]
     if options.get("power"):
-        x = unsigned(x) if getattr(x, "is_neg", bool)() else x
-        arrays["x"] = x.conj() if getattr(x, "is_conj", bool)() else x
+        arrays["x"], _, _ = stored(arrays["x"])
     if options.get("precision") is None and options.get("output") is None:
         options["output"] = _HALVES.get(str(arrays["x"].dtype).removeprefix("torch."))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
 
+from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.rules import adapted_system
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import Pairs
@@ -80,6 +81,11 @@ def solve(
         array([[1.+0.j],
                [0.-1.j]])
     """
+    if has_foreign(a, b):
+        return call_on_foreign(
+            solve, {"a": a, "b": b}, adapted=adapted_system("a"), precision=precision, block=block,
+            panel=panel, details=details,
+        )  # fmt: skip
     left, right = _array(a, "a"), _array(b, "b")
     if on_gpu(left) != on_gpu(right):
         raise TypeError("a and b must both be NumPy arrays or both be CuPy arrays")
@@ -124,7 +130,7 @@ def _solved(problem: SolveProblem, a: Any, b: Any, library: Library) -> Solution
     x = found.x
     if a_exponent != b_exponent:
         x = times_power(x, b_exponent - a_exponent)
-    return replace(found, x=arrays.ascontiguousarray(x, np.dtype(dtype)).reshape(shape))
+    return found._replace(x=arrays.ascontiguousarray(x, np.dtype(dtype)).reshape(shape))
 
 
 def _factored_and_refined(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +16,7 @@ TARGET = 4.0
 """Backward error in unit roundoffs of the result's type at which refinement ends."""
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(NamedTuple):
     """A solution and how good it is.
 
     Attributes:

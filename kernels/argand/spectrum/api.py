@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argand.channelise.signal import check_signal, check_written, is_real, written_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
+from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
 from argand.spectrum.cpu import spectrum_in_blocks
 from argand.spectrum.problem import spectrum_problem
@@ -73,6 +75,12 @@ def spectrum(
         >>> int(power.argmax())
         3
     """
+    if has_foreign(x, out):
+        return call_on_foreign(
+            spectrum, {"x": x, "out": out}, pairs=Pairs, length=length, overlap=overlap,
+            window=window, average=average, detrend=detrend, scaling=scaling,
+            sample_rate=sample_rate, onesided=onesided, precision=precision,
+        )  # fmt: skip
     row = get_precision(precision)
     x = as_operand(x)
     real = is_real(x)

@@ -1,0 +1,43 @@
+"""Gates in a row as one call, their matrices at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from argand.device import is_cuda_array
+from argand.gates import cpu as numpy_gates
+from argand.gates.api import prepared_gate, prepared_sequence
+from argand.gates.canonical import GateForm
+from argand.gates.sequences import Group, in_groups
+from argand.precision import Precision
+
+
+def prepared_gates(
+    state: Any,
+    forms: Sequence[GateForm],
+    precision: Precision,
+    groups: Sequence[Group] | None = None,
+) -> Callable[[Any], None]:
+    """A call that applies gates in order to any state like this one; see `gates.prepared_gate`.
+
+    On a GPU those of one of the ``groups`` share a pass over it.
+    """
+    if not is_cuda_array(state):
+        forms = [form for form in forms if not form.is_identity]
+        return partial(numpy_gates.apply_gates, forms=forms, precision=precision)
+    calls = []
+    groups = groups or [Group(1)] * len(forms)
+    for group, members in zip(groups, in_groups(groups), strict=True):
+        own = [form for form in forms[members] if not form.is_identity]
+        if len(own) > 1:
+            calls.append(prepared_sequence(state, own, precision, group.tile))
+        else:
+            calls += [prepared_gate(state, form, precision) for form in own]
+
+    def apply(to: Any) -> None:
+        for call in calls:
+            call(to)
+
+    return apply
