@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from functools import cache
 from operator import index
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.readout import cpu
 from argand.readout.problem import MOST_SHOTS, chosen_qubits, parse_pauli, state_qubits
+from argand.readout.rules import adapted, adapted_expectation
 from argand.readout.uniforms import checked_seed
 
 
@@ -51,10 +52,10 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
         Counts(outcomes=array([1]), counts=array([10]))
     """
     if has_foreign(state):
-        return cast(
-            Counts,
-            call_on_foreign(sample, {"state": state}, shots=shots, seed=seed, qubits=qubits),
+        counts: Counts = call_on_foreign(
+            sample, {"state": state}, adapted=adapted, shots=shots, seed=seed, qubits=qubits
         )
+        return counts
     found = basis_states(state, shots, seed=seed)
     if qubits is not None:
         found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
@@ -93,7 +94,7 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
         array([0.36, 0.64])
     """
     if has_foreign(state):
-        return call_on_foreign(probabilities, {"state": state}, qubits=qubits)
+        return call_on_foreign(probabilities, {"state": state}, adapted=adapted, qubits=qubits)
     return _on(state).probabilities(state, chosen_qubits(qubits, state_qubits(state)))
 
 
@@ -121,7 +122,9 @@ def expectation(state: Any, observables: Sequence[Any]) -> Any:
         array([1.  , 0.48])
     """
     if has_foreign(state):
-        return call_on_foreign(expectation, {"state": state}, observables=observables)
+        return call_on_foreign(
+            expectation, {"state": state}, adapted=adapted_expectation, observables=observables
+        )
     qubits = state_qubits(state)
     paulis = [parse_pauli(observable, qubits) for observable in observables]
     return _on(state).expectation(state, paulis)
