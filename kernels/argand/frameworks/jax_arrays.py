@@ -8,8 +8,6 @@ JAX import this.
 
 from __future__ import annotations
 
-import ctypes
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -25,7 +23,8 @@ from argand.frameworks.exchanged import call_on_exchanged
 from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.streams import cupy_stream
-from argand.frameworks.xla_ffi import TYPES, Buffer
+from argand.frameworks.xla_buffers import cupy_array, numpy_array
+from argand.frameworks.xla_ffi import Buffer
 
 _TARGETS = ("argand_call", "argand_captured_call")
 """The names of the call for XLA; the second may be captured into a CUDA graph."""
@@ -241,7 +240,7 @@ def _registered() -> list[Any]:
 
 
 def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | None) -> None:
-    _make(_CALLS[number], [_numpy_array(x) for x in operands], _numpy_array(result))
+    _make(_CALLS[number], [numpy_array(x) for x in operands], numpy_array(result))
 
 
 def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
@@ -249,8 +248,8 @@ def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | N
     capture = captured() if stream and is_capturing(stream) else _NOTHING
     with cupy_stream(stream or 0), capture:
         at = device()
-        arrays = [_cupy_array(x, at) for x in operands]
-        _make(_CALLS[number], arrays, _cupy_array(result, at))
+        arrays = [cupy_array(x, at) for x in operands]
+        _make(_CALLS[number], arrays, cupy_array(result, at))
 
 
 _NOTHING = nullcontext()
@@ -267,25 +266,6 @@ def _make(call: _Call, operands: list[Any], result: Any) -> None:
     call.function(**arrays, **call.keywords)
 
 
-@lru_cache(maxsize=512)
-def _numpy_array(x: Buffer) -> Any:
-    """Return an array over a buffer, which XLA owns; a loop's buffers lie at a few addresses."""
-    shape, nbytes, dtype = _extent(x.dims, x.kind)
-    if not nbytes:
-        return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(x.address)))
-
-
-@lru_cache(maxsize=512)
-def _cupy_array(x: Buffer, device: int) -> Any:
-    """Return an array over a buffer on a device."""
-    import cupy
-
-    shape, nbytes, dtype = _extent(x.dims, x.kind)
-    memory = cupy.cuda.UnownedMemory(x.address, nbytes, None, device)
-    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
-
-
 @cache
 def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], Any]]:
     """Return what says the device and whether a stream is captured, and a capture's context."""
@@ -295,9 +275,3 @@ def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], A
 
     runtime = cupy.cuda.runtime
     return runtime.getDevice, runtime.streamIsCapturing, captured
-
-
-def _extent(dims: bytes, kind: int) -> tuple[tuple[int, ...], int, np.dtype[Any]]:
-    """Return the shape of an array, its bytes and its type."""
-    shape, dtype = tuple(memoryview(dims).cast("q")), np.dtype(TYPES[kind])
-    return shape, math.prod(shape) * dtype.itemsize, dtype
