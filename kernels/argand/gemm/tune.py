@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, get_args
 
 from argand.device import DeviceError, gpu
@@ -17,7 +18,9 @@ from argand.gemm.packed import pack
 from argand.gemm.pairs import to_pairs
 from argand.gemm.problem import GemmProblem, OperandFormat, Output, gemm_problem
 from argand.precision import PRECISIONS, Precision, get_precision
+from argand.runtime.loading import NotLaunchedError, compiling_only
 from argand.runtime.measure import ranked, require_gpu
+from argand.runtime.plan import PlanError
 from argand.runtime.timing import queued
 
 Measured = list[tuple[GemmChoice, float]]
@@ -40,7 +43,7 @@ def tune(
 
     From then on `gemm` takes it for products of about these sizes (within an eighth of an octave
     each) whose operands lie in memory alike, in this process and in later ones, until the card, its
-    driver or the kernels change. Kernels not used before are compiled.
+    driver or the kernels change. Kernels not used before are compiled, on all cores.
 
     Args:
         a_shape, b_shape: of the operands as they are stored, before their op; they are made of
@@ -81,6 +84,11 @@ def tune(
         [*candidates(*posed), *candidates_in_tf32(*posed)],
         key=lambda choice: estimate(choice, row, device.sm_count, sizes, a, b),
     )
+
+    with compiling_only():
+        for choice in plans:
+            with tuning.trial(choice), suppress(NotLaunchedError, PlanError):
+                call()
 
     def times(choice: GemmChoice, count: int) -> list[float]:
         with tuning.trial(choice):
