@@ -23,7 +23,7 @@ from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
 from argand.runtime.numpy_calls import NumpyCalls
 
-_ON_HOST: NumpyCalls[HerkProblem] = NumpyCalls()
+_ON_HOST: NumpyCalls[numpy_backend.Run] = NumpyCalls()
 
 
 def herk(
@@ -80,7 +80,7 @@ def herk(
     key = _ON_HOST.key((a, c, out), (alpha, beta, op, precision, rounding, form, kernels))
     repeated = _ON_HOST.known(key)
     if repeated is not None:
-        return numpy_backend.herk(repeated, a, c if repeated.beta else None, out)
+        return repeated(a, c, out)
     kept, arguments = None, (a, c)
     if is_cupy_array(a.array if isinstance(a, Pairs) else a):
         from argand.herk.gpu import CALLS
@@ -112,9 +112,10 @@ def herk(
         c = None
     if not on_gpu(a):
         require_family(kernels, cpu())
+        run = numpy_backend.prepared(problem, a, c)
         if a is given:
-            _ON_HOST.keep(key, problem)
-        return numpy_backend.herk(problem, a, c, out)
+            _ON_HOST.keep(key, run)
+        return run(a, c, out)
     from argand.herk import gpu
 
     return gpu.herk(problem, a, c, out, kept, arguments)

@@ -5,7 +5,8 @@ Operands are rounded as `argand.gemm.cpu` rounds them, which is as the kernels o
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,23 @@ from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem, triangle_length
-from argand.herk.small import by_matmul, is_plain, is_shared, is_small
+from argand.herk.small import (
+    above,
+    alone,
+    blas_herk,
+    by_matmul,
+    is_plain,
+    is_shared,
+    is_small,
+    trans_of,
+)
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.threads import on_all_cores
 
 Array = npt.NDArray[Any]
+Run = Callable[[Any, Array | None, Array | None], Array]
+"""Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
 _MIRRORED = 64
@@ -45,18 +57,35 @@ def herk_algorithm(precision: Precision) -> str:
     )
 
 
-def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | None) -> Array:
-    """Return the result of a `HerkProblem`, in out where it is given, which may be c.
+def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
+    """Return what computes a `HerkProblem` of operands of this form.
 
-    Shapes are checked, op is N or C, c is None where it is not added.
+    It returns the result, in out where it is given, which may be c. Shapes are checked, op is N or
+    C, c is None or not read where it is not added.
     """
+    compute: Callable[[Any], Array]
     plain = is_plain(problem, a, c)
-    if plain and problem.batch <= _together(problem) and not is_shared(problem):
-        square: Array = by_matmul(problem, _array(a))
+    if plain and problem.batch == 1 and problem.n <= 2 * _MIRRORED:
+        compute = alone(problem)
+    elif plain and _is_one_part(problem):
+        compute = partial(by_matmul, problem)
+    else:
+        return partial(_herk, problem, plain)
+
+    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+        found = compute(a)
         if out is None:
-            return square
-        out[...] = square
+            return found
+        out[...] = found
         return out
+
+    return run
+
+
+def _herk(
+    problem: HerkProblem, plain: bool, a: Array | Pairs, c: Array | None, out: Array | None
+) -> Array:
+    c = c if problem.beta else None
     found = np.empty((*problem.batch_shape, problem.n, problem.n), problem.dtype)
     lowest = np.empty(problem.shape, problem.dtype) if problem.form == "triangle" else found
     precision = problem.precision
@@ -64,11 +93,16 @@ def herk(problem: HerkProblem, a: Array | Pairs, c: Array | None, out: Array | N
         if precision is None or precision.moduli:
             _part(problem, a, c, found, lowest)
         else:
-            _in_parts(problem, _array(a), c, found, lowest, plain)
+            _in_parts(problem, _array(a), c, found, lowest, plain and is_small(problem))
     if out is None:
         return lowest
     out[...] = lowest
     return out
+
+
+def _is_one_part(problem: HerkProblem) -> bool:
+    """Return whether matmul computes all products at once."""
+    return is_small(problem) and not is_shared(problem) and problem.batch <= _together(problem)
 
 
 def _together(problem: HerkProblem) -> int:
@@ -155,21 +189,13 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
 
     It is given A^T and computes C^T, whose upper triangle is the lower one of C.
     """
-    routine = _routine(a.dtype)
-    transposed = 2 if problem.op == "N" else 0  # conj(A) A^T or A^T conj(A)
+    routine, trans = blas_herk(str(a.dtype)), trans_of(problem.op)
     operands = a.reshape(-1, *a.shape[-2:]).swapaxes(-1, -2)
     for operand, product in zip(operands, out.reshape(-1, *out.shape[-2:]), strict=True):
         target = product.T
-        found = routine(1.0, operand, trans=transposed, lower=0, c=target, overwrite_c=1)
+        found = routine(1.0, operand, trans=trans, lower=0, c=target, overwrite_c=1)
         if found is not target:
             target[...] = found
-
-
-@lru_cache(maxsize=2)
-def _routine(dtype: np.dtype[Any]) -> Any:
-    from scipy.linalg import blas
-
-    return getattr(blas, f"{PREFIX[str(dtype)]}herk")
 
 
 def _by_terms(n: int, left: Terms, precision: Precision, out: Array) -> None:
@@ -237,17 +263,11 @@ def _mirror(square: Array) -> None:
     for start in range(0, n, side):
         rows = slice(start, min(start + side, n))
         block = square[..., rows, rows]
-        above = _above(block.shape[-1])
-        np.copyto(block, np.conj(block.swapaxes(-1, -2)), where=above)
+        rest = above(block.shape[-1])
+        np.copyto(block, np.conj(block.swapaxes(-1, -2)), where=rest)
         if start:
             beside = square[..., rows, :start].conj()
             square[..., :start, rows] = beside.swapaxes(-1, -2)
-
-
-@lru_cache(maxsize=16)
-def _above(n: int) -> npt.NDArray[np.bool_]:
-    """Return where an n by n matrix is above its diagonal."""
-    return np.tri(n, k=-1, dtype=bool).T
 
 
 def _addend(problem: HerkProblem, c: Array, rows: range) -> Array:

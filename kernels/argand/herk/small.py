@@ -1,18 +1,21 @@
-"""Small Hermitian products on the CPU: matmul of all at once, then one gather that mirrors them."""
+"""Small Hermitian products on the CPU: by herk of one, by matmul of many, mirrored at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem
+from argand.runtime.complex_types import PREFIX
 
 Array = npt.NDArray[Any]
-_SMALL_PRODUCT = 1 << 15
+_SMALL_PRODUCT = 1 << 17
 """Products of numbers up to which matmul, of all at once, takes less time than herk of each."""
 _ONE_CORE = 1 << 18
 """Products of numbers up to which BLAS computes a complex product on one core (OpenBLAS)."""
@@ -45,37 +48,61 @@ def is_small(problem: HerkProblem) -> bool:
 
 
 def is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
-    """Return whether matmul makes the products of a problem, which are only to be mirrored then."""
+    """Return whether BLAS makes the products of a problem, which are only to be mirrored then."""
     if isinstance(a, Pairs) or c is not None or a.dtype != problem.dtype or not a.size:
         return False
     exact = problem.precision is not None and problem.precision.exact_operands
-    return exact and problem.alpha == 1 and problem.form == "full" and is_small(problem)
+    return exact and problem.alpha == 1 and problem.form == "full"
 
 
 def by_matmul(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
-    """Return the products of a problem for which `is_plain`, in few steps.
+    """Return the products of a problem that `is_plain` and `is_small`, in few steps.
 
     More steps take longer than a small product. ``out`` is contiguous.
     """
     n = problem.n
-    conjugate = a.conj().swapaxes(-1, -2)
+    conjugate = np.conjugate(a).swapaxes(-1, -2)
     left, right = (a, conjugate) if problem.op == "N" else (conjugate, a)
-    sources, signs = _mirrored(n, a.real.dtype)
     with np.errstate(all="ignore"):
-        product = np.matmul(left, right)
-        flat = None if out is None else out.reshape(-1, n * n)
-        found = product.reshape(-1, n * n).take(sources, axis=1, mode="clip", out=flat)
-        components = found.view(signs.dtype)
-        components *= signs
-    components[:, 1 :: 2 * (n + 1)] = 0
-    return found.reshape(product.shape)
+        found = np.matmul(left, right, out=out)
+    np.copyto(found, np.conjugate(found.swapaxes(-1, -2)), where=above(n))
+    found.reshape(-1, n * n)[:, :: n + 1].imag = 0
+    return found
+
+
+def alone(problem: HerkProblem) -> Callable[[Array], Array]:
+    """Return what computes the only product of a problem for which `is_plain`, by BLAS's herk.
+
+    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
+    lower one of C. NumPy's matmul of a small matrix takes longer.
+    """
+    routine, rest = blas_herk(problem.dtype), above(problem.n)
+    trans, shape = trans_of(problem.op), problem.shape
+    flat = len(shape) == 2
+
+    def run(a: Array) -> Array:
+        transposed = routine(1.0, (a if flat else a.reshape(a.shape[-2:])).T, trans=trans)
+        found: Array = transposed.T
+        np.copyto(found, np.conjugate(transposed), where=rest)
+        return found if flat else found.reshape(shape)
+
+    return run
+
+
+@lru_cache(maxsize=2)
+def blas_herk(dtype: str) -> Any:
+    """Return BLAS's herk for a result's type."""
+    from scipy.linalg import blas
+
+    return getattr(blas, f"{PREFIX[dtype]}herk")
+
+
+def trans_of(op: Op) -> int:
+    """Return BLAS's ``trans`` of A^T for op(A): conj(A) A^T of N, A^T conj(A) of C."""
+    return 2 if op == "N" else 0
 
 
 @lru_cache(maxsize=16)
-def _mirrored(n: int, real: np.dtype[Any]) -> tuple[npt.NDArray[np.intp], Array]:
-    """Return where a matrix has its elements in its lower triangle, and signs of components."""
-    rows, columns = np.indices((n, n))
-    sources = np.maximum(rows, columns) * n + np.minimum(rows, columns)
-    signs = np.ones((n, n, 2), real)
-    signs[..., 1][rows < columns] = -1
-    return sources.ravel(), signs.ravel()
+def above(n: int) -> npt.NDArray[np.bool_]:
+    """Return where an n by n matrix is above its diagonal."""
+    return np.ascontiguousarray(np.tri(n, k=-1, dtype=bool).T)
