@@ -15,8 +15,7 @@ from argand.runtime.checks import check_out
 from argand.runtime.complex_types import solution_type
 from argand.runtime.numpy_calls import NumpyCalls
 
-_ON_HOST: NumpyCalls[tuple[str, tuple[int, ...], tuple[int, ...]]] = NumpyCalls()
-"""The result's type, leading axes and shape of earlier calls."""
+_ON_HOST: NumpyCalls[cpu.Solver] = NumpyCalls()
 
 
 def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any:
@@ -55,7 +54,7 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
     form = _ON_HOST.key((r, b, info, out), ())
     repeated = _ON_HOST.known(form)
     if repeated is not None and (info is None or info.flags.c_contiguous):
-        return _on_host(r, b, *repeated, out, info)
+        return repeated(r, b, out, info)
     if is_cupy_array(r):
         from argand.hermitian.gpu import CALLS
 
@@ -79,22 +78,9 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
         from argand.hermitian import gpu
 
         return gpu.solve_hermitian(r, b, dtype, shape, out, info, key)
-    _ON_HOST.keep(form, (dtype, leading, shape))
-    return _on_host(r, b, dtype, leading, shape, out, info)
-
-
-def _on_host(
-    r: Any, b: Any, dtype: str, leading: tuple[int, ...], shape: tuple[int, ...], out: Any,
-    info: Any,
-) -> Any:  # fmt: skip
-    """Solve systems whose shapes are checked; ``dtype`` and ``shape`` are those of the result."""
-    columns = (b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False)
-    found = cpu.solve_hermitian(r.astype(dtype, copy=False), columns, leading, info)
-    found = found.reshape(shape)
-    if out is None:
-        return found
-    out[...] = found
-    return out
+    run = cpu.prepared(r, b, dtype, leading)
+    _ON_HOST.keep(form, run)
+    return run(r, b, out, info)
 
 
 def _check_info(info: Any, leading: tuple[int, ...]) -> None:

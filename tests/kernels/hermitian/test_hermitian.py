@@ -16,14 +16,14 @@ from tests.kernels.hermitian.covariances import TYPES, covariances, excess, norm
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 17, 64, 128])
 def test_residuals_are_within_the_bound(rng: np.random.Generator, n: int, dtype: str) -> None:
     """Few systems, and enough that their steps are taken together."""
-    for systems in (2, 20) if n <= 16 else (2,):
+    for systems, columns in ((2, 4), (20, 4), (20, 1)) if n <= 16 else ((2, 4),):
         r = covariances(rng, systems, 3, n=n, dtype=dtype)
-        b = normal(rng, systems, 3, n, 4).astype(dtype)
+        b = normal(rng, systems, 3, n, columns).astype(dtype)
         x = solve_hermitian(r, b)
         assert x.dtype == dtype
         assert excess(r, b, x) <= 1
         wrong = x.copy()
-        wrong[1, 2, np.abs(x[1, 2, :, 3]).argmax(), 3] *= 1.01
+        wrong[1, 2, np.abs(x[1, 2, :, -1]).argmax(), -1] *= 1.01
         assert excess(r, b, wrong) > 1
         assert excess(r[1, 2], b[1, 2], solve_hermitian(r[1, 2], b[1, 2])) <= 1
 
@@ -48,10 +48,13 @@ def test_strides_broadcasts_and_vectors(rng: np.random.Generator) -> None:
 
 
 def test_only_the_lower_triangle_is_read(rng: np.random.Generator) -> None:
-    r, b = covariances(rng, n=6, dtype="complex64"), normal(rng, 6, 1).astype("complex64")
-    other = r.copy()
-    other[np.triu_indices(6, 1)] = np.nan
-    np.testing.assert_array_equal(solve_hermitian(other, b), solve_hermitian(r, b))
+    for leading in ((), (3,), (40,)):
+        r = covariances(rng, *leading, n=6, dtype="complex64")
+        b = normal(rng, *leading, 6, 1).astype("complex64")
+        for value in (np.nan, 1e38):
+            other = r.copy()
+            other[(..., *np.triu_indices(6, 1))] = value
+            np.testing.assert_allclose(solve_hermitian(other, b), solve_hermitian(r, b), rtol=1e-4)
 
 
 def test_out_may_be_the_right_hand_sides(rng: np.random.Generator) -> None:
