@@ -198,7 +198,8 @@ class GateLaunch:
             free = tile_columns(qubits, form.targets, form.controls, plan.item)
             columns = free[: plan.columns.bit_length() - 1]
             tile = make_tile(plan.kind, columns, form.targets, plan.item, plan.copy_threads)
-            values = table_values(plan.kind, tile, qubits, form.controls)
+            operand_bytes = plan.precision.operand.bytes
+            values = table_values(plan.kind, tile, qubits, form.controls, operand_bytes)
         shared = plan.shared_bytes
         kernel = load(gate_source(plan), arch.target, kernel_name(plan), shared)
         self._kernel, self._values = kernel, argument_values(values)

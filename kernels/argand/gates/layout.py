@@ -31,9 +31,10 @@ MOST_CHUNKS = 8
 """Chunks of a thread whose offsets a kernel's arguments list."""
 
 
-def core_row_bytes(width: int, inside: bool) -> int:
-    """Bytes from eight rows of a plane to the next: ``WgmmaGate::kCoreRowBytes``."""
-    return (3 if joint_parts(width, inside) else 2) * PLANE_COLUMNS * 16 + 16
+def plane_line_bytes(width: int, inside: bool, operand_bytes: int) -> int:
+    """Bytes from eight rows of a plane to the next: ``WgmmaGate::kLineBytes``."""
+    parts = 3 if joint_parts(width, inside) else 2
+    return parts * PLANE_COLUMNS * 8 * operand_bytes + 16
 
 
 def joint_parts(width: int, inside: bool) -> bool:
@@ -211,13 +212,13 @@ def independent(vectors: Sequence[int]) -> bool:
     return True
 
 
-def plane_offsets(tile: Tile) -> dict[int, int]:
+def plane_offsets(tile: Tile, operand_bytes: int) -> dict[int, int]:
     """For each place the offset of a line of eight rows in a plane (wgmma), in bytes."""
     rows, columns, inside = tile.rows, tile.columns, tile.inside
     slow = columns[3:5] if inside else (columns[0], columns[4])
     offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}
     core_rows = rows[1:-2] if inside else rows[:-3]
-    each = core_row_bytes(len(rows), inside)
+    each = plane_line_bytes(len(rows), inside, operand_bytes)
     offsets |= {place: each << bit for bit, place in enumerate(core_rows)}
     return offsets
 
@@ -239,9 +240,12 @@ def segments_of(qubits: int, taken: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def table_values(
-    kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int]
+    kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int], operand_bytes: int = 0
 ) -> dict[str, object]:
-    """The members of ``GateArguments`` that depend on the tile, lists not yet padded."""
+    """The members of ``GateArguments`` that depend on the tile, lists not yet padded.
+
+    ``operand_bytes`` are those of a number in the planes of wgmma.
+    """
     roles = roles_of(kind, tile)
     masks = masks_of(tile, roles)
     row_number = {place: 1 << index for index, place in enumerate(tile.rows)}
@@ -272,7 +276,7 @@ def table_values(
         "controls_qubit0": int(guarded),
     }  # fmt: skip
     if kind == "wgmma":
-        offsets = plane_offsets(tile)
+        offsets = plane_offsets(tile, operand_bytes)
         values["thread_plane"] = [offsets[place] for place in tile.thread_places]
         second = tile.chunk_places[-1] if tile.inside else tile.columns[0]
         values["chunk_plane"] = [0, offsets[second]]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
-from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, core_row_bytes
+from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, plane_line_bytes
 from argand.precision import Precision
 from argand.runtime.plan import TARGET as WGMMA_TARGET
 from argand.runtime.plan import PlanError, require_precision
@@ -104,8 +104,8 @@ class GatePlan:
         planes = 0
         if self.kind == "wgmma":
             buffers = WARP_SPECIALIZED_BUFFERS if self.warp_specialized else 2
-            rows = core_row_bytes(self.width, self.inside)
-            planes = buffers * self.precision.terms * rows * (1 << self.width) // 8
+            line = plane_line_bytes(self.width, self.inside, self.precision.operand.bytes)
+            planes = buffers * self.precision.terms * line * (1 << self.width) // 8
         return self.stages * self.tile_bytes + planes
 
 
@@ -124,9 +124,10 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
             raise PlanError(
                 f"width must be {least} to {most} for {plan.kind} at {row.name}, got {plan.width}"
             )
-    if plan.kind == "wgmma" and (arch.target != WGMMA_TARGET or row.operand.bytes != 2):
+    if plan.kind == "wgmma" and not _has_wgmma(row, arch, plan.width):
         raise PlanError(
-            f"wgmma needs {WGMMA_TARGET} and 16-bit operands, got {arch.target}, {row.name}"
+            f"wgmma needs {WGMMA_TARGET} and 16-bit operands, or tf32 on {MOST_WIDTH} qubits, got "
+            f"{arch.target}, {row.name}, {plan.width}"
         )
     if plan.kind == "direct" and plan.width not in _DIRECT_BLOCKS:
         raise PlanError(f"direct is for {list(_DIRECT_BLOCKS)} qubits, got {plan.width}")
@@ -180,6 +181,8 @@ _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
 """Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
 matrix, and one and a half for each number of the state that it rounds at a time."""
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
+_WGMMA_LEAST: Mapping[int, int] = {2: 6, 4: 7}
+"""Least width of a gate by wgmma, by the bytes of an operand: below, tf32 needs no tiles."""
 _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
 """Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
 targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
@@ -250,7 +253,8 @@ def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> 
 
 
 def _has_wgmma(precision: Precision, arch: Arch, width: int) -> bool:
-    return arch.target == WGMMA_TARGET and precision.operand.bytes == 2 and width in _WGMMA_STAGES
+    least = _WGMMA_LEAST.get(precision.operand.bytes, MOST_WIDTH + 1)
+    return arch.target == WGMMA_TARGET and least <= width <= widest_mma(precision)
 
 
 def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:

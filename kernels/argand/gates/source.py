@@ -52,6 +52,7 @@ def gate_source(plan: GatePlan) -> str:
     inside = "true" if plan.inside else "false"
     real = "double" if plan.item == CHUNK else "float"
     body = ""
+    roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
     if plan.kind in ("fma", "permute"):
         header = "gates/cuda_core_kernel.cuh"
         sizes = f"{plan.tile_bytes}, {plan.threads}, {plan.stages}"
@@ -66,7 +67,6 @@ def gate_source(plan: GatePlan) -> str:
         direct = plan.kind == "direct_mma"
         header = f"gates/{'direct_mma' if direct else 'sm80'}_kernel.cuh"
         separate = "true" if separate_small_products(row, plan.width) else "false"
-        roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
         body = (
             f"{'DirectMmaGate' if direct else 'MmaGate'}<Operand::{row.operand.name}, {row.terms}, "
             f"{roundings}, {plan.width}, {inside}, {plan.threads if direct else plan.stages}, "
@@ -81,8 +81,8 @@ def gate_source(plan: GatePlan) -> str:
         name = "WarpSpecializedGate" if plan.warp_specialized else "WgmmaGate"
         buffers = f", {WARP_SPECIALIZED_BUFFERS}" if plan.warp_specialized else ""
         body = (
-            f"{name}<Operand::{row.operand.name}, {row.terms}, {plan.width}, {inside}, "
-            f"{plan.stages}{buffers}> gate; gate.run(args);"
+            f"{name}<Operand::{row.operand.name}, {row.terms}, {roundings}, {plan.width}, "
+            f"{inside}, {plan.stages}{buffers}> gate; gate.run(args);"
         )
     before = ""
     if plan.kind == "wgmma":

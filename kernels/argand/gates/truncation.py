@@ -90,10 +90,11 @@ def k_tiles_of(plan: GatePlan) -> Array:
 
 def k_tile_bits(plan: GatePlan) -> tuple[int, int]:
     """The bits of a column's number that are its k-tile: the first of them, and how many."""
-    if plan.kind == "wgmma":
-        return (2 if plan.inside else 1), plan.width - 4
     k_bits = plan.precision.operand.mma_k.bit_length() - 1
-    return k_bits, plan.width - k_bits
+    if plan.kind != "wgmma":
+        return k_bits, plan.width - k_bits
+    # A thread's eight rows are those of the highest bits, and of qubit 0 where that is a target.
+    return plan.inside + k_bits - 3, plan.width - k_bits
 
 
 def compensated(matrix: Array, plan: GatePlan, bias: TruncationBias | None = None) -> Array:

@@ -81,7 +81,9 @@ def test_kinds_of_kernels(arch: Arch, precision: str) -> None:
     tensor = set() if PRECISIONS[precision].exact_operands else {"mma", "direct_mma"}
     if PRECISIONS[precision].operand.bytes == 1:
         tensor.discard("direct_mma")  # an MMA takes k of 5 qubits
-    if arch.target == "sm_90a" and PRECISIONS[precision].operand.bytes == 2:
+    if arch.target == "sm_90a" and (
+        PRECISIONS[precision].operand.bytes == 2 or precision == "tf32"
+    ):
         tensor.add("wgmma")
     found = {plan.kind for plan in plans(precision, arch)}
     direct = {"direct"} if PRECISIONS[precision].output == "complex64" else set()

@@ -10,16 +10,17 @@ import pytest
 from argand.gates.layout import (
     GateKind,
     Tile,
-    core_row_bytes,
     independent,
     make_tile,
     masks_of,
+    plane_line_bytes,
     plane_offsets,
     roles_of,
     segments_of,
     table_values,
     tile_columns,
 )
+from argand.gates.plan import MOST_WIDTH
 
 from tests.covers import covered, examples
 
@@ -64,10 +65,10 @@ def spread(number: int, places: list[int]) -> int:
 class Seen:
     """Addresses in a tile, decoded to row and column numbers."""
 
-    def __init__(self, kind: GateKind, tile: Tile) -> None:
+    def __init__(self, kind: GateKind, tile: Tile, operand_bytes: int = 2) -> None:
         self.tile = tile
         self.masks = masks_of(tile, roles_of(kind, tile))
-        self.values = table_values(kind, tile, QUBITS, [])
+        self.values = table_values(kind, tile, QUBITS, [], operand_bytes)
         self.at: dict[int, tuple[int, int]] = {}
         for number in range(2 ** len(tile.qubits)):
             row = sum((number >> p & 1) << i for i, p in enumerate(tile.rows))
@@ -174,11 +175,18 @@ def test_products_of_a_warp_meet_their_rows_and_columns(depth: int) -> None:
                         assert written[warp, 0, 8 * column + (lane >> 2)][1] == found
 
 
-def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
+@pytest.mark.parametrize("operand_bytes", [2, 4])
+def test_products_of_a_warpgroup_meet_their_rows_and_columns(operand_bytes: int) -> None:
+    """Core matrices of 16 bytes a column: 8 rows of two bytes or 4 of four."""
+    held = 16 // operand_bytes
     for tile, k in cases("wgmma"):
-        seen, inside = Seen("wgmma", tile), tile.inside
+        if operand_bytes == 4 and k < MOST_WIDTH:
+            continue
+        seen, inside = Seen("wgmma", tile, operand_bytes), tile.inside
         values = seen.values
         written = results(seen, 4, 2 << k)
+        line_bytes = plane_line_bytes(k, inside, operand_bytes)
+        core_bytes = (line_bytes - 16) // (8 // held)
         lines = {}
         for thread in range(2 << k):
             own = combine(values["thread_mask"], thread)
@@ -187,17 +195,20 @@ def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
                 chunk = 4 * which + row // 2 if inside else row
                 second = row % 2 if inside else which
                 at = (own ^ values["chunk_mask"][chunk]) + 8 * second
-                lines[plane + values["chunk_plane"][which], row] = seen.at[at]
+                core = plane + values["chunk_plane"][which] + row // held * core_bytes
+                lines[core, row % held] = seen.at[at]
         assert len(set(lines.values())) == 2 ** len(tile.qubits)
-        lane_places = [k - 1, k - 2] if inside else [k - 2, k - 3]
-        for step, core, column, row in product(range(2**k // 16), range(2), range(32), range(8)):
-            line = (2 * step + core) * core_row_bytes(k, inside) + 16 * column
-            expected = spread(row >> 1, lane_places) | (row & 1) << (0 if inside else k - 1)
-            expected |= core << (1 if inside else 0) | step << (2 if inside else 1)
-            found = lines[line, row]
-            assert found[0] == expected
+        # The bits of a matrix's column in the order of the operand: a core matrix's, then others.
+        order = (
+            [0, k - 1, k - 2, *range(1, k - 2)] if inside else [k - 1, k - 2, k - 3, *range(k - 3)]
+        )
+        for number, column in product(range(2**k), range(32)):
+            line, row = divmod(number, 8)
+            core, place = divmod(row, held)
+            found = lines[line * line_bytes + core * core_bytes + 16 * column, place]
+            assert found[0] == spread(number, order)
             assert found[1] == written[0, 0, column][1]
-        assert max(plane_offsets(tile).values()) < 2**k // 8 * core_row_bytes(k, inside)
+        assert max(plane_offsets(tile, operand_bytes).values()) < 2**k // 8 * line_bytes
 
 
 def test_every_tile_of_a_state_is_reached_once() -> None:

@@ -119,6 +119,7 @@ def test_a_row_of_one_entry_is_left_as_it_is(rng: np.random.Generator) -> None:
 def test_the_k_tiles_of_every_kernel() -> None:
     for kind, width, precision, depth in (
         ("mma", 4, "3xfp16", 16), ("mma", 6, "3xtf32", 8), ("wgmma", 7, "3xfp16", 16),
+        ("wgmma", 7, "tf32", 8),
     ):  # fmt: skip
         for inside in (False, True):
             plan = plan_for(kind, width, inside=inside, precision=precision)

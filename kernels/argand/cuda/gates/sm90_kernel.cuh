@@ -1,11 +1,11 @@
-// Gates on 6 and 7 qubits by wgmma with 16-bit operands (sm_90a): tiles of the state from
+// Gates on 6 and 7 qubits by wgmma (sm_90a): tiles of the state from
 // TilePipeline are split into operand planes in shared memory, multiplied, and stored to the state
 // from registers. The matrix is the A operand and stays in registers. While the tensor cores
 // multiply one tile, the threads split the next one.
 //
-// There is one plane per term. A plane consists of core matrices of 8 columns by 8 rows, 16 bytes
-// per column (PTX ISA: K-major without swizzle), with the real and the imaginary parts of the
-// tile's columns side by side. With joint parts, the negated imaginary parts come before them. One
+// There is one plane per term. A plane consists of core matrices of 8 columns by 16 bytes a column,
+// which are 8 rows of 16-bit operands or 4 of tf32 (PTX ISA: K-major without swizzle), with the real
+// and the imaginary parts of the tile's columns side by side. With joint parts, the negated imaginary parts come before them. One
 // instruction of twice the columns then accumulates real and imaginary parts, and reads the
 // matrix's registers half as often.
 #pragma once
@@ -16,22 +16,29 @@
 // rows, columns, accumulate) of 32 columns, with joint parts wgmma<1>(re, im, rows, columns,
 // accumulate) of 64.
 
-template <Operand operand, int Terms, int Width, bool TargetsQubit0, int Stages>
+template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
+          bool TargetsQubit0, int Stages>
 struct WgmmaGate {
     static constexpr int kOrder = 1 << Width;
     static constexpr int kColumns = 32;
     static constexpr int kTileBytes = kOrder * kColumns * 8;
     static constexpr int kRowTiles = kOrder / 16;
     static constexpr int kThreads = kRowTiles * kWarp;
-    static constexpr int kNumKTiles = kOrder / 16;
+    static constexpr int kNumKTiles = kOrder / kMmaK<operand>;
+    static constexpr int kNumbers = kNumbersPerRegister<operand>;
     static constexpr bool kScaled = is_scaled(operand);
     static constexpr bool kJointParts = Width == 7 && !TargetsQubit0;
     static constexpr uint32 kPartBytes = kColumns * 16;
     static constexpr uint32 kRealOffset = kJointParts ? kPartBytes : 0,
                             kImaginaryOffset = kRealOffset + kPartBytes;
-    // Stride of 8 rows, padded by 16 bytes so that stores are free of bank conflicts.
-    static constexpr uint32 kCoreRowBytes = kImaginaryOffset + kPartBytes + 16;
-    static constexpr uint32 kPlaneBytes = kCoreRowBytes * kOrder / 8;
+    // A thread writes 8 rows of a column, in as many core matrices. Their stride is padded by 16
+    // bytes, so that stores are free of bank conflicts.
+    static constexpr int kCoresPerLine = bytes_of(operand) / 2;
+    static constexpr uint32 kPartsBytes = kImaginaryOffset + kPartBytes;
+    static constexpr uint32 kLineBytes = kCoresPerLine * kPartsBytes + 16;
+    static constexpr uint32 kPlaneBytes = kLineBytes * kOrder / 8;
+    static constexpr uint32 kCoreStride = kCoresPerLine == 1 ? kLineBytes : kPartsBytes;
+    static constexpr uint32 kKTileBytes = kLineBytes * kMmaK<operand> / 8;
     static constexpr uint32 kBufferBytes = Terms * kPlaneBytes;
     static constexpr int kSharedBytes = Stages * kTileBytes + 2 * static_cast<int>(kBufferBytes);
     using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
@@ -46,55 +53,64 @@ struct WgmmaGate {
         constexpr int kHalfRows = TargetsQubit0 ? 1 : 8;
         const float scale = kScaled ? power_of_two(matrix_exponent_of(args)) : 1.0f;
         const float2* lines = static_cast<const float2*>(args.matrix) +
-                              (matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder + lane % 4 * 2);
+                              (matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder +
+                               lane % 4 * kNumbers);
         // k-tiles inside, and no loads of 16 bytes: else more is in flight than registers hold.
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const int core = i >> 1, half = i & 1;
 #pragma unroll
             for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
-                const float2* at = lines + (half * kHalfRows * kOrder + k_tile * 16 + core * 8);
-                const float2 numbers[2] = {at[0], at[1]};
+                const float2* at = lines + (half * kHalfRows * kOrder + k_tile * kMmaK<operand> +
+                                            core * 4 * kNumbers);
+                float2 numbers[kNumbers];
+#pragma unroll
+                for (int number = 0; number < kNumbers; ++number) numbers[number] = at[number];
                 uint32 re[Terms], im[Terms];
-                split_operand<operand, Terms, Rounding::nearest_even, Rounding::nearest_even>(
-                    numbers, scale, re, im);
+                split_operand<operand, Terms, first, second>(numbers, scale, re, im);
 #pragma unroll
                 for (int term = 0; term < Terms; ++term) {
-                    matrix[k_tile][0][term][i] = re[term];
-                    matrix[k_tile][1][term][i] = im[term];
+                    // Opaque, so that tf32 is not rounded again between the instructions.
+                    matrix[k_tile][0][term][i] = kNumbers == 1 ? opaque(re[term]) : re[term];
+                    matrix[k_tile][1][term][i] = kNumbers == 1 ? opaque(im[term]) : im[term];
                 }
             }
         }
     }
 
-    // Flips the signs of two 16-bit numbers. Volatile, so that the compiler does not keep both
+    // Flips the signs of a register's numbers. Volatile, so that the compiler does not keep both
     // signs in registers.
-    __device__ __forceinline__ static void negate_pair(uint32& word) {
-        asm volatile("xor.b32 %0, %0, 0x80008000;" : "+r"(word));
+    __device__ __forceinline__ static void negate(uint32& word) {
+        asm volatile("xor.b32 %0, %0, %1;" : "+r"(word) : "n"(kNumbers == 2 ? 0x80008000 : 1 << 31));
     }
 
-    // Splits eight rows of a column, real or imaginary parts, and stores them as one line of a core
-    // matrix in the plane of each term.
+    // Splits eight rows of a column, real or imaginary parts, and stores them as one line of each
+    // core matrix in the plane of each term.
     template <bool IsImaginary>
     __device__ __forceinline__ static void store_core_line(uint32 at, const float (&x)[8],
                                                            float scale) {
-        uint32 words[4][Terms];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const float pair[2] = {x[2 * i] * scale, x[2 * i + 1] * scale};
-            split<operand, Terms, Rounding::nearest_even, Rounding::nearest_even, true>(pair,
-                                                                                      words[i]);
-        }
+        for (int core = 0; core < kCoresPerLine; ++core) {
+            uint32 words[4][Terms];
 #pragma unroll
-        for (int term = 0; term < Terms; ++term) {
-            const uint32 line = at + term * kPlaneBytes;
-            store_shared_16(line + (IsImaginary ? kImaginaryOffset : kRealOffset), words[0][term],
-                            words[1][term], words[2][term], words[3][term]);
-            if constexpr (IsImaginary && kJointParts) {
+            for (int i = 0; i < 4; ++i) {
+                float numbers[kNumbers];
 #pragma unroll
-                for (int i = 0; i < 4; ++i) negate_pair(words[i][term]);
-                store_shared_16(line, words[0][term], words[1][term], words[2][term],
-                                words[3][term]);
+                for (int number = 0; number < kNumbers; ++number)
+                    numbers[number] = x[(4 * core + i) * kNumbers + number] * scale;
+                split<operand, Terms, first, second, true>(numbers, words[i]);
+            }
+#pragma unroll
+            for (int term = 0; term < Terms; ++term) {
+                const uint32 line = at + term * kPlaneBytes + core * kPartsBytes;
+                store_shared_16(line + (IsImaginary ? kImaginaryOffset : kRealOffset),
+                                words[0][term], words[1][term], words[2][term], words[3][term]);
+                if constexpr (IsImaginary && kJointParts) {
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) negate(words[i][term]);
+                    store_shared_16(line, words[0][term], words[1][term], words[2][term],
+                                    words[3][term]);
+                }
             }
         }
     }
@@ -144,10 +160,10 @@ struct WgmmaGate {
         return exponent;
     }
 
-    // The matrix descriptor. Bits 0-13: address / 16; 16-29: stride of 8 rows / 16; 32-45: stride
-    // of 8 columns / 16.
+    // The matrix descriptor. Bits 0-13: address / 16; 16-29: stride of core matrices along the rows
+    // / 16; 32-45: stride of 8 columns / 16.
     __device__ __forceinline__ static uint64 plane_descriptor(uint32 address) {
-        constexpr uint32 kLow = (kCoreRowBytes >> 4) << 16;
+        constexpr uint32 kLow = (kCoreStride >> 4) << 16;
         return uint64(128 >> 4) << 32 | (address & 0x3ffff) >> 4 | kLow;
     }
 
@@ -159,7 +175,7 @@ struct WgmmaGate {
                                               float (&im)[16]) const {
 #pragma unroll
         for (int k_tile = kNumKTiles - 1; k_tile >= 0; --k_tile) {
-            const uint32 at = planes + state_term * kPlaneBytes + k_tile * 2 * kCoreRowBytes;
+            const uint32 at = planes + state_term * kPlaneBytes + k_tile * kKTileBytes;
             const int accumulate = !clear || k_tile < kNumKTiles - 1;
             if constexpr (kJointParts) {
                 wgmma<1>(re, im, matrix[k_tile][0][matrix_term], plane_descriptor(at + kRealOffset),

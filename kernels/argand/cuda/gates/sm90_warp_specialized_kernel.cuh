@@ -6,9 +6,11 @@
 #include "device/mbarrier.cuh"
 #include "sm90_kernel.cuh"
 
-template <Operand operand, int Terms, int Width, bool TargetsQubit0, int Stages, int Buffers>
-struct WarpSpecializedGate : WgmmaGate<operand, Terms, Width, TargetsQubit0, Stages> {
-    using Base = WgmmaGate<operand, Terms, Width, TargetsQubit0, Stages>;
+template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
+          bool TargetsQubit0, int Stages, int Buffers>
+struct WarpSpecializedGate
+    : WgmmaGate<operand, Terms, first, second, Width, TargetsQubit0, Stages> {
+    using Base = WgmmaGate<operand, Terms, first, second, Width, TargetsQubit0, Stages>;
     using Base::kBufferBytes;
     using Base::kRowTiles;
     using Base::kScaled;
