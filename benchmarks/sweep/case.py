@@ -49,6 +49,10 @@ class Case(ABC):
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return what compares a result with fp64, on a sample where it is large."""
 
+    def kernels(self, device: Device) -> Sequence[tuple[str, str]] | None:
+        """Return source and target of all kernels of ours; None where only calls know them."""
+        return None
+
     def plan_times(self, precision: Precision) -> Measured:
         """Time candidate plans as tuning does, where `plans` has none; empty where there is none.
 

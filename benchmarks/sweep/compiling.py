@@ -5,9 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 
 from argand.device import available_cores
+from argand.runtime.compiler import compile_all
 from argand.runtime.loading import Compilation, NotLaunchedError, compiling_only
 from argand.runtime.plan import PlanError
 
@@ -27,7 +29,12 @@ def with_plans(number: int, precisions: int, every: int) -> int | None:
 
 
 def compile_calls(what: str, cases: int, seed: int) -> None:
-    """Call everything of ours once, so that its kernels are in the cache."""
+    """Bring all kernels of ours into the cache: by their sources, or by a call of each."""
+    device = chosen_device("cuda")
+    kernels = [case.kernels(device) for case in drawn(what, cases, seed)]
+    if None not in kernels:
+        compile_all(chain(*filter(None, kernels)))
+        return
     count = min(_COMPILERS, available_cores(), cases)
     # A fork of a process that has a context cannot use the device.
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
