@@ -27,6 +27,9 @@ _MOST_KEPT = 16
 """Beams of the search that fuses a circuit; 64 of them hardly find fewer passes."""
 _FIRST_KEPT = 4
 """Beams of the search that compares sizes of tiles."""
+_AS_FAST = 1.1
+"""Largest ratio of the predicted times of two short searches' plans of which long ones may change the
+order: they take a tenth off."""
 _KEPT_GATES = 16_000
 """Largest product of gates and beams: the search takes up to a millisecond each."""
 
@@ -179,17 +182,17 @@ def plan_circuit(
     ]
     plans += [plan for plan, _ in shared]
     kept = min(_MOST_KEPT, _KEPT_GATES // max(1, len(found)))
-    # Long searches are of the kind that a short one found to be the fastest.
-    best = min(plans, key=lambda plan: plan.predicted_seconds)
-    tile = next((tile for plan, tile in shared if plan is best), None)
-    if tile is not None:
-        plans += [
-            plan_of(*sequences_of(qubits, found, tile.qubits, tile.gates, kept=beginnings))
-            for beginnings in KEPT_TILES
-        ]
-    elif kept > 1:
+    # Long searches are of the kinds that a short one found to be about as fast as the fastest.
+    most = _AS_FAST * min(plan.predicted_seconds for plan in plans)
+    if kept > 1 and plans[0].predicted_seconds <= most:
         passes = fuse(qubits, found, width, cost, kept=kept)
         plans.append(plan_of(passes, [Group(1)] * len(passes)))
+    plans += [
+        plan_of(*sequences_of(qubits, found, tile.qubits, tile.gates, kept=beginnings))
+        for plan, tile in shared
+        if plan.predicted_seconds <= most
+        for beginnings in KEPT_TILES
+    ]
     return min(plans, key=lambda plan: plan.predicted_seconds)
 
 

@@ -25,19 +25,23 @@ Widths = tuple[tuple[float, float], ...]
 class SequenceCosts(NamedTuple):
     """Cost of a pass that gates of four qubits share, in copies of the state.
 
-    Its tile has ``qubits`` qubits, its pass at most ``gates`` gates. It is ``least`` where memory
-    bounds it, and else ``first`` and ``each`` for every gate.
+    Its tile has ``qubits`` qubits. ``passes`` are the costs of passes with one gate, two and so on,
+    up to the most that have products; further ones are phases.
     """
 
     qubits: int
-    gates: int
-    least: float
-    first: float
-    each: float
+    passes: tuple[float, ...]
+
+    @property
+    def gates(self) -> int:
+        """The most gates with products that a pass has."""
+        return len(self.passes)
 
     def copies(self, gates: int) -> float:
         """Cost of a pass with ``gates`` gates, in copies of the state."""
-        return max(self.least, self.first + self.each * gates)
+        further = max(0, gates - self.gates)
+        each = (self.passes[-1] - self.passes[self.gates // 2]) / max(1, self.gates // 2)
+        return self.passes[min(gates, self.gates) - 1] + further * each
 
 
 @dataclass(frozen=True)
@@ -183,13 +187,12 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GateCosts:
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
     shared = tuple(
-        SequenceCosts(int(size), int(gates), *map(float, costs))
-        for size, gates, *costs in row["sequences"]
+        SequenceCosts(int(size), tuple(map(float, passes))) for size, passes in row["sequences"]
     )
     if (
         len(widths) != MOST_WIDTH
         or not min(rate, *(min(both) for both in widths)) > 0
-        or not all(min(one.least, one.each) > 0 for one in shared)
+        or not all(min(one.passes) > 0 for one in shared)
     ):
         raise ValueError(f"{row} are not costs of gates")
     return GateCosts(rate, widths, call, measured=True, sequences=shared)

@@ -130,21 +130,22 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     ]
     widths = tuple(zip(copies[::2], copies[1::2], strict=True))
     shared = []
-    for size, most, counts, calls in _sequences(row, device, qubits, state, rng):
+    for size, calls in _sequences(row, device, qubits, state, rng):
         times = [_seconds(partial(one, state), device, settle) - call for one in calls]
-        copies = [one * rate / (2 * state.nbytes) for one in times]
-        each = max(_LEAST_COPIES, (copies[2] - copies[1]) / (counts[2] - counts[1]))
-        least = max(_LEAST_COPIES, copies[0])
-        shared.append(SequenceCosts(size, most, least, copies[2] - counts[2] * each, each))
+        copies = [max(_LEAST_COPIES, one * rate / (2 * state.nbytes)) for one in times]
+        # One gate alone, with phases, takes no less: memory bounds two.
+        shared.append(
+            SequenceCosts(size, tuple(map(float, np.maximum.accumulate([copies[0], *copies]))))
+        )
     return GateCosts(rate, widths, call, measured=True, sequences=tuple(shared))
 
 
 def _sequences(
     row: Precision, device: Device, qubits: int, state: Any, rng: np.random.Generator
-) -> Iterator[tuple[int, int, list[int], list[Callable[[Any], None]]]]:
-    """Each tile's qubits and most gates, and passes that some of these share, with their counts.
+) -> Iterator[tuple[int, list[Callable[[Any], None]]]]:
+    """Each tile's qubits, and passes that two gates share, three, up to the most that may.
 
-    Memory bounds the first one, products the others. Gates are random, on low to high qubits.
+    Gates are random, on low to high qubits.
     """
     if device.backend == "cpu":
         return
@@ -153,8 +154,8 @@ def _sequences(
             continue
         chosen = [round(place * (qubits - 1) / (size - 1)) for place in range(size)]
         tile = completed_tile(qubits, chosen[-(size - LOW_QUBITS) :], size)
-        counts, found = [2, plan.gates - 2, plan.gates], []
-        for count in counts:
+        found = []
+        for count in range(2, plan.gates + 1):
             forms = []
             for _ in range(count):
                 parts = rng.standard_normal((2, 2**WIDTH, 2**WIDTH))
@@ -162,7 +163,7 @@ def _sequences(
                 targets = [int(qubit) for qubit in rng.permutation(tile)[:WIDTH]]
                 forms.append(gate_form(qubits, matrix, targets))
             found.append(prepared_sequence(state, forms, row, tile))
-        yield size, plan.gates, counts, found
+        yield size, found
 
 
 def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm]) -> None:

@@ -52,7 +52,7 @@ def test_it_is_saved_and_loaded(rng: np.random.Generator, tmp_path: Path) -> Non
     state = random_state(rng, 13).astype("complex64")
     gates = [*circuit(rng), *(Gate(random_unitary(rng, 2), (k, k + 1)) for k in range(11))]
     flat = GateCosts(1e9, ((1.0, 1.0),) * 7, 0.0, measured=True)
-    shared = replace(flat, sequences=(SequenceCosts(12, 8, 1.0, 0.0, 0.0),))
+    shared = replace(flat, sequences=(SequenceCosts(12, (1.0,) * 8),))
     for costs in (flat, shared):
         plan = plan_circuit(13, gates, costs=costs)
         prepared, expected = PreparedCircuit(plan, state), state.copy()
