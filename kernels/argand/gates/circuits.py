@@ -28,8 +28,8 @@ _MOST_KEPT = 16
 _FIRST_KEPT = 4
 """Beams of the search that compares sizes of tiles."""
 _AS_FAST = 1.1
-"""Largest ratio of the predicted times of two short searches' plans of which long ones may change the
-order: they take a tenth off."""
+"""Largest ratio of two short searches' predicted times of which long ones may change the order:
+they take up to a tenth off."""
 _KEPT_GATES = 16_000
 """Largest product of gates and beams: the search takes up to a millisecond each."""
 
