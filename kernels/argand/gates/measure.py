@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -74,9 +74,9 @@ def measure_gate_costs(
     Plans for states of about that size use them from then on, in later processes too, until the
     device, its driver or the kernels change. On a GPU a plan measures by itself where nothing was.
 
-    Each pass is timed after ``settle`` seconds of it, so that a GPU whose power limits it has the
-    clock that it has in circuits; not where the last-level cache holds the state: such passes wait
-    for launches. Takes four states' memory at most.
+    Each pass is timed after ``settle`` seconds of it, those that gates share in turn, so that a GPU
+    whose power limits it has the clock that it has in circuits; not where the last-level cache
+    holds the state: such passes wait for launches. Takes four states' memory at most.
 
     Raises ValueError for fewer qubits than the widest gate has and for a negative ``settle``, and
     OSError where the table cannot be written.
@@ -118,12 +118,13 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     if device.backend == "cuda":
         _compile(row, device, qubits, forms)
     least = state[:2].copy()
-    call = _seconds(partial(prepared_gate(least, flip, row), least), device, 0.0)
+    (call,) = _seconds([partial(prepared_gate(least, flip, row), least)], device, 0.0)
     rate = copy_rate(device)
     if state.nbytes <= device.cache_bytes:
         settle = 0.0
     passes = [
-        _seconds(partial(prepared_gate(state, form, row), state), device, settle) for form in forms
+        _seconds([partial(prepared_gate(state, form, row), state)], device, settle)[0]
+        for form in forms
     ]
     copies = [
         max(_LEAST_COPIES, (seconds - call) * rate / (2 * state.nbytes)) for seconds in passes
@@ -131,8 +132,8 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     widths = tuple(zip(copies[::2], copies[1::2], strict=True))
     shared = []
     for size, calls in _sequences(row, device, qubits, state, rng):
-        times = [_seconds(partial(one, state), device, settle) - call for one in calls]
-        copies = [max(_LEAST_COPIES, one * rate / (2 * state.nbytes)) for one in times]
+        times = _seconds([partial(one, state) for one in calls], device, settle)
+        copies = [max(_LEAST_COPIES, (one - call) * rate / (2 * state.nbytes)) for one in times]
         # One gate alone, with phases, takes no less: memory bounds two.
         shared.append(
             SequenceCosts(size, tuple(map(float, np.maximum.accumulate([copies[0], *copies]))))
@@ -174,24 +175,34 @@ def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm])
     compile_all((gate_source(plan), device.target) for plan in plans if plan is not None)
 
 
-def _seconds(call: Callable[[], object], device: Device, settle: float) -> float:
-    """Seconds of one call: the median of some runs of several, after those that are not counted."""
+def _seconds(calls: Sequence[Callable[[], object]], device: Device, settle: float) -> list[float]:
+    """Seconds of each of some calls: the median of some runs of several, after some not counted.
 
-    def calls() -> None:
-        for _ in range(_CALLS):
-            call()
-
-    call()
+    The calls take turns, so that a card's power is what it is where passes like these follow each
+    other.
+    """
+    runs = [partial(_repeated, call) for call in calls]
+    for call in calls:
+        call()
     if device.backend == "cuda":
         import cupy
 
         from argand.runtime.timing import call_for, queued_seconds
 
-        call_for([call], settle, cupy.cuda.get_current_stream().synchronize)
-        return float(np.median(queued_seconds([calls], _TIMES))) / _CALLS
-    times = []
-    for _ in range(_TIMES):
-        started = time.perf_counter()
+        call_for(runs, settle, cupy.cuda.get_current_stream().synchronize)
+        times = queued_seconds(runs, _TIMES * len(runs))
+        return [float(np.median(times[first :: len(runs)])) / _CALLS for first in range(len(runs))]
+    found = []
+    for call in calls:
+        taken = []
+        for _ in range(_TIMES):
+            started = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - started)
+        found.append(float(np.median(taken)))
+    return found
+
+
+def _repeated(call: Callable[[], object]) -> None:
+    for _ in range(_CALLS):
         call()
-        times.append(time.perf_counter() - started)
-    return float(np.median(times))
