@@ -8,12 +8,10 @@ from typing import Any
 
 from argand import gemm
 from argand.device import gpu
-from argand.gemm.modular import launch as modular_launch
-from argand.gemm.modular.heuristics import choose_plan
+from argand.gemm.modular.heuristics import choose_pieces, choose_plan, workspace_limit
 from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
-from argand.gemm.modular.pieces import pieces_of, workspace_limit
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_launch import Planes, product_launch
 from argand.runtime.arguments import Address, BaseAddress
@@ -76,7 +74,8 @@ class Product:
             dtype, MODULAR_PRECISIONS[precision], shape.batch, a.layout, b.transposed.layout, None,
             out.layout, False, False, 1, 0,
         )  # fmt: skip
-        self.pieces = pieces_of(self.problem, workspace_limit(self.problem))
+        limit = workspace_limit(self.problem, self.device)
+        self.pieces = choose_pieces(self.problem, self.device, limit)
         self.piece = self.pieces[0]
 
     def call(self) -> Call:
@@ -100,12 +99,7 @@ class Product:
         planes = 2 * self.problem.count
         rows, columns = self.problem.a.rows, self.problem.b.rows
         each = planes * (self.problem.pitch * (rows + columns) + rows * columns)
-        module: Any = modular_launch
-        held, module.workspace_limit = module.workspace_limit, lambda _: products * each
-        try:
-            launch = ModularLaunch(self.problem, self.device)
-        finally:
-            module.workspace_limit = held
+        launch = ModularLaunch(self.problem, self.device, products * each)
         return partial(launch, self.a.data.ptr, self.b.data.ptr, 0, self.out.data.ptr)
 
     def kernels(self) -> Iterator[tuple[str, Call]]:

@@ -151,33 +151,6 @@ def test_calls_in_a_row_whose_lines_fill_no_cluster(cp: Any, rng: np.random.Gene
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_pieces_of_columns_and_of_batches(
-    cp: Any, rng: np.random.Generator, dtype: Any, modular_launch: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
-    for shape_a, shape_b in (((300, 200), (200, 1100)), ((7, 60, 90), (7, 90, 130)),
-                             ((60, 90), (7, 90, 130)), ((7, 60, 90), (90, 130))):  # fmt: skip
-        a, b = numbers(rng, *shape_a, dtype=dtype), numbers(rng, *shape_b, dtype=dtype)
-        same_bits(cp, a, b, precision="16xint8")
-
-
-def test_graphs_of_pieces_side_by_side(
-    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From the third call on a graph runs, whose kernels wait only for what they need."""
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
-    for shape_a, shape_b in (((9, 300, 700), (9, 700, 260)), ((300, 700), (9, 700, 260))):
-        a, b = (numbers(rng, *shape, dtype="complex64") for shape in (shape_a, shape_b))
-        expected = gemm(a, b, precision="7xint8")
-        left, right = cp.asarray(a), cp.asarray(b)
-        for _ in range(7):
-            out = cp.full(expected.shape, np.nan, "complex64")
-            gemm(left, right, precision="7xint8", out=out)
-            np.testing.assert_array_equal(out.get(), expected)
-
-
-@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("count", [6, 8, 16])
 def test_special_values(cp: Any, rng: np.random.Generator, count: int, dtype: Any) -> None:
     a, b = numbers(rng, 70, 300, dtype=dtype), numbers(rng, 300, 140, dtype=dtype)
@@ -231,23 +204,6 @@ def test_packed_operands(cp: Any, rng: np.random.Generator, dtype: Any) -> None:
     np.testing.assert_array_equal(gemm(packed_left, right, addend, **options).get(), expected)
     with pytest.raises(ValueError, match="check needs the operands themselves on a GPU"):
         gemm(packed_left, right, addend, check=True, **options)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_packed_operands_in_pieces(
-    cp: Any, rng: np.random.Generator, family: str, modular_launch: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
-    for shape_a, shape_b in (((60, 200), (200, 900)), ((5, 60, 90), (5, 90, 130)),
-                             ((60, 90), (5, 90, 130))):  # fmt: skip
-        a, b = (numbers(rng, *shape, dtype="complex128") for shape in (shape_a, shape_b))
-        expected = gemm(a, b, precision="16xint8")
-        for x, y in ((pack(cp.asarray(a), "16xint8"), cp.asarray(b)),
-                     (cp.asarray(a), pack(cp.asarray(b), "16xint8", side="b"))):  # fmt: skip
-            out = cp.full(expected.shape, np.nan, expected.dtype)
-            gemm(x, y, precision="16xint8", out=out, kernels=family)
-            np.testing.assert_array_equal(out.get(), expected)
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("int8", (70, 150, 90)), ("int16", (33, 1, 64)),

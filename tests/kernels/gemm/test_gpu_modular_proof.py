@@ -53,7 +53,7 @@ def test_ops_batches_scalars_and_layouts(cp: Any, rng: np.random.Generator, dtyp
 def test_pieces(
     cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda _: 0)
+    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 0)
     for shape_a, shape_b in (
         ((60, 90), (90, 700)), ((5, 60, 90), (5, 90, 130)), ((60, 90), (5, 90, 130)),
         ((5, 60, 90), (90, 130)), ((300, 4500), (4500, 40)), ((2, 140, 2500), (2, 2500, 9)),

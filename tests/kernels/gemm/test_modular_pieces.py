@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from argand.device import ARCHITECTURES, Device
-from argand.gemm.modular.heuristics import choose_plan, choose_slices
-from argand.gemm.modular.pieces import pieces_of, workspace_limit
+from argand.gemm.modular.heuristics import (
+    choose_pieces,
+    choose_plan,
+    choose_slices,
+    workspace_limit,
+)
+from argand.gemm.modular.pieces import cuts_of, least_limit
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import (
     ITEM,
@@ -42,7 +47,7 @@ def problem(m: int, n: int, k: int, *, batch: int = 1, count: int = 7) -> Modula
 
 
 def chosen(sizes: ModularProblem, device: Device, most: int = 1 << 20) -> int:
-    (piece,) = pieces_of(sizes, 1 << 40)
+    ((piece,),) = cuts_of(sizes, 1 << 40)
     plan = choose_plan(sizes, piece, device, most)
     return choose_slices(sizes, piece, device, plan, most)
 
@@ -51,7 +56,7 @@ def chosen(sizes: ModularProblem, device: Device, most: int = 1 << 20) -> int:
 def test_slices_cover_k_and_none_is_empty(device: Device) -> None:
     for m, n, k, batch in product((1, 200, 700), (1, 300), (1, 2100, 40_000, 1_000_001), (1, 3)):
         sizes = problem(m, n, k, batch=batch)
-        (piece,) = pieces_of(sizes, 1 << 40)
+        ((piece,),) = cuts_of(sizes, 1 << 40)
         for plan, most in product(plans_of(device.require_arch()), (1, 5, 1 << 20)):
             slices = choose_slices(sizes, piece, device, plan, most)
             k_tiles = -(-k // TILE_K)
@@ -77,7 +82,7 @@ def test_products_that_fill_the_card_or_are_short_are_not_split(
 @pytest.mark.parametrize(("k", "held"), [(384, 4), (512, 4), (1000, 8), (1024, 8), (1025, 0)])
 def test_columns_of_short_lines_stay_in_shared_memory(k: int, held: int) -> None:
     for sizes in (problem(1024, 1024, k, batch=64), problem(8192, 8192, k)):
-        (piece,) = pieces_of(sizes, 1 << 40)
+        ((piece,),) = cuts_of(sizes, 1 << 40)
         plan = choose_plan(sizes, piece, H200, 5)
         assert plan.resident_tiles == held
         assert plan.takes(-(-k // TILE_K))
@@ -89,43 +94,47 @@ def test_pieces_of_a_batch_are_alike() -> None:
     sizes = problem(256, 256, 256, batch=10)
     of_a, of_b, of_c = sizes.plane_bytes()
     seven = 7 * 256 * (of_a + of_b + 256 * of_c)
-    assert [piece.products for piece in pieces_of(sizes, seven)] == [5, 5]
+    ((first, second),) = cuts_of(sizes, seven)
+    assert (first.products, second.products) == (5, 5)
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20, 1 << 22, 1 << 40])
-def test_pieces_cover_the_batch_and_cut_its_longer_side(limit: int) -> None:
+def test_pieces_cover_the_batch_and_cut_one_side(limit: int) -> None:
     for m, n, batch in product((300, 1000), (1, 130, 3000), (1, 7)):
-        covered = np.zeros((batch, m, n), np.int8)
-        for piece in pieces_of(problem(m, n, 500, batch=batch), limit):
-            covered[
-                piece.first_product : piece.first_product + piece.products,
-                piece.first_row : piece.first_row + piece.rows,
-                piece.first_column : piece.first_column + piece.columns,
-            ] += 1
-            assert piece.columns == n or (piece.products == 1 and piece.rows == m < n)
-            assert piece.rows == m or (piece.products == 1 and piece.columns == n <= m)
-            assert piece.first_column % 128 == 0
-        assert (covered == 1).all()
+        for pieces in cuts_of(problem(m, n, 500, batch=batch), limit):
+            covered = np.zeros((batch, m, n), np.int8)
+            for piece in pieces:
+                covered[
+                    piece.first_product : piece.first_product + piece.products,
+                    piece.first_row : piece.first_row + piece.rows,
+                    piece.first_column : piece.first_column + piece.columns,
+                ] += 1
+                assert (piece.rows, piece.columns) == (m, n) or piece.products == 1
+                assert m in (piece.rows, n) or n == piece.columns
+                assert piece.first_column % 128 == 0
+                assert piece.rows * piece.columns <= pieces[0].rows * pieces[0].columns
+            assert (covered == 1).all()
     assert Piece(0, 1, 0, 9, 0, 129).padded == 256
+
+
+def taken(sizes: ModularProblem, pieces: list[Piece]) -> int:
+    """Bytes of planes and residues."""
+    of_a, of_b, of_c = sizes.plane_bytes()
+    each = [of_a * x.rows + of_b * x.padded + of_c * x.rows * x.padded for x in pieces]
+    return max(each)
 
 
 @pytest.mark.parametrize("count", [6, 7, 8])
 def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> None:
-    """Small calls may take twice as much, tiny ones more."""
-    for sizes in (
-        (9, 9, 9),
-        (2048, 2048, 2048),
-        (8192, 700, 8192),
-        (9000, 20_000, 16_384),
-        (20_000, 9000, 16_384),
-    ):
+    """Where pieces are about as fast; others below 2 GiB take up to twice as much."""
+    for sizes in ((9, 9, 9), (2048, 2048, 2048), (3000, 700, 90_000), (8192, 8192, 8192),
+                  (9000, 20_000, 16_384), (20_000, 9000, 16_384)):  # fmt: skip
         one = problem(*sizes, count=count)
-        limit = workspace_limit(one)
-        assert limit == one.nbytes or limit <= max(min(2 * one.nbytes, 1 << 31), 1 << 28)
-        of_a, of_b, of_c = one.plane_bytes()
-        for piece in pieces_of(one, limit):
-            planes = of_a * piece.rows + of_b * piece.padded
-            assert planes + of_c * piece.rows * piece.padded <= limit
+        limit = workspace_limit(one, H200)
+        assert limit == least_limit(one) or limit <= min(2 * one.nbytes, 1 << 31)
+        assert all(taken(one, pieces) <= limit for pieces in cuts_of(one, limit))
+        assert choose_pieces(one, H200, limit) in cuts_of(one, limit)
+    assert workspace_limit(problem(8192, 8192, 8192, count=count), H200) == 3 * 8192**2 * 8
 
 
 def test_a_cluster_holds_all_blocks_of_a_line_and_none_of_its_ctas_is_idle() -> None:

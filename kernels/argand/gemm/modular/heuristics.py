@@ -1,11 +1,15 @@
-"""The plan of a piece of exact products, and into how many slices its k is split, by their time.
+"""The pieces of exact products, their plans, and how many slices of k: what takes the least time.
 
 Nothing here needs a GPU or CuPy.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from argand.device import Device
+from argand.gemm.modular.pieces import cuts_of, largest_limit, least_limit
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import TILE_K, ResiduePlan, plans_of
 
@@ -27,6 +31,58 @@ _STACK_EPILOGUE_TILES = 4.8
 """Stages that a consumer's epilogue takes as long as, while the other one multiplies."""
 _STACK_BYTE = 0.7
 """Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
+_PIECE = 5e5
+"""Time in which the kernels of one more piece begin and end."""
+_SMALL_LOSS = 1.02
+"""Most time of a call whose workspace is no larger than its operands and result, over that of one
+that may take twice as much, up to which it takes no more."""
+
+
+def workspace_limit(problem: ModularProblem, device: Device) -> int:
+    """Return the most bytes of planes and residues that a call takes.
+
+    They are those of its operands and result, or 256 MiB; below 2 GiB up to twice as many where
+    pieces that take no more would take 2% longer.
+    """
+    least, largest = least_limit(problem), largest_limit(problem)
+    if least == largest:
+        return least
+    few, many = (
+        _time_of_pieces(problem, choose_pieces(problem, device, limit), device, limit)
+        for limit in (least, largest)
+    )
+    return least if few <= _SMALL_LOSS * many else largest
+
+
+def choose_pieces(problem: ModularProblem, device: Device, limit: int) -> list[Piece]:
+    """Return the pieces of the least time that take at most ``limit`` bytes of workspace."""
+    cuts = cuts_of(problem, limit)
+    if len(cuts) == 1:
+        return cuts[0]
+    return min(cuts, key=lambda pieces: _time_of_pieces(problem, pieces, device, limit))
+
+
+def most_slices(problem: ModularProblem, piece: Piece, limit: int) -> int:
+    """Return for how many split-K slices of a piece a workspace has room; it may be none."""
+    of_a, of_b, of_c = problem.plane_bytes()
+    of_a *= piece.rows * (piece.products if problem.a.batch_stride else 1)
+    of_b *= piece.padded * (piece.products if problem.b.batch_stride else 1)
+    return (limit - of_a - of_b) // (of_c * piece.products * piece.rows * piece.padded)
+
+
+def _time_of_pieces(
+    problem: ModularProblem, pieces: Sequence[Piece], device: Device, limit: int
+) -> float:
+    """The time of a call: of products, of the bytes that other kernels move, of their starts."""
+    most = most_slices(problem, pieces[0], limit)
+    numbers, item = problem.nbytes // problem.a.item, problem.a.item
+    found = _ADD_BYTE * numbers * (item + 2 * problem.count) + _PIECE * len(pieces)
+    alike = Counter((x.products, x.rows, x.columns) for x in pieces)
+    for (products, rows, columns), times in alike.items():
+        piece = Piece(0, products, 0, rows, 0, columns)
+        plan = choose_plan(problem, piece, device, most)
+        found += times * min(_times(problem, piece, device, plan, most))
+    return found
 
 
 def choose_plan(

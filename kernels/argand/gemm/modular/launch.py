@@ -8,7 +8,13 @@ from functools import lru_cache
 import cupy
 
 from argand.device import Device
-from argand.gemm.modular.heuristics import choose_plan, choose_slices
+from argand.gemm.modular.heuristics import (
+    choose_pieces,
+    choose_plan,
+    choose_slices,
+    most_slices,
+    workspace_limit,
+)
 from argand.gemm.modular.kernel_sources import (
     DECODE_ARGUMENTS,
     DECODE_KERNEL,
@@ -16,7 +22,7 @@ from argand.gemm.modular.kernel_sources import (
 )
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
 from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
-from argand.gemm.modular.pieces import pieces_of, workspace_limit
+from argand.gemm.modular.pieces import least_limit
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_launch import RESIDUES, Planes, add_slices, product_launch
 from argand.gemm.modular.product_plan import (
@@ -39,12 +45,16 @@ _DECODING_WARPS = 16
 class ModularLaunch:
     """The launches of one problem. ``nbytes`` is the workspace of a call.
 
+    Planes and residues take ``limit`` bytes of it at most, by default those that are fastest. Where
+    a call gets less memory, it and those after it take no more than operands and result do.
+
     Raises ValueError where k is too long for the moduli, PlanError where the device has no kernels.
     """
 
-    def __init__(self, problem: ModularProblem, device: Device) -> None:
+    def __init__(self, problem: ModularProblem, device: Device, limit: int | None = None) -> None:
         self._problem, self._device = problem, device
         self.nbytes = 0
+        self._smaller: ModularLaunch | None = None
         # Columns of B in planes that are packed.
         self._stored = -(-problem.b.rows // COLUMN_BLOCK) * COLUMN_BLOCK
         self._a = (
@@ -61,8 +71,8 @@ class ModularLaunch:
                 problem, problem.b, BaseAddress.COLUMNS, device, self._reserve, permuted=True
             )
         )
-        self._limit = workspace_limit(problem)
-        self._pieces = pieces_of(problem, self._limit)
+        self._limit = workspace_limit(problem, device) if limit is None else limit
+        self._pieces = choose_pieces(problem, device, self._limit)
         self._proof = self._prove() if problem.proved else None
         ordered = list(self._kernel_launches())
         #: The kernels of a call, one after the other.
@@ -81,11 +91,20 @@ class ModularLaunch:
 
         Raises WrongProductError where a proof of the problem failed, for which it waits.
         """
+        if self._smaller is not None:
+            return self._smaller(a, b, c, out)
+        # Freed after the launches, it is reused in the stream's order.
+        try:
+            memory = call_memory(self.nbytes)
+        except MemoryError:
+            limit = least_limit(self._problem)
+            if limit >= self._limit:
+                raise
+            self._smaller = ModularLaunch(self._problem, self._device, limit)
+            return self._smaller(a, b, c, out)
         if kernel_trace.watching:
             kernel_trace.note(self.name)
         stream = cupy.cuda.get_current_stream().ptr
-        # Freed after the launches, it is reused in the stream's order.
-        memory = call_memory(self.nbytes)
         addresses = (a, b, c, out, memory.ptr, 0, 0, 0)
         if self._proof is None:
             self._launches(addresses, stream)
@@ -117,7 +136,7 @@ class ModularLaunch:
         a_planes, b_planes = self._reserve(of_a), self._reserve(of_b)
         # The first piece is the largest: its slices are as many as the workspace has room for.
         of_c *= pieces[0].products * pieces[0].rows * pieces[0].padded
-        most = (self._limit - of_a - of_b) // of_c
+        most = most_slices(problem, pieces[0], self._limit)
         plans = [choose_plan(problem, piece, self._device, most) for piece in pieces]
         slices = [
             choose_slices(problem, piece, self._device, plan, most)

@@ -5,31 +5,36 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 
-_PANELS = {"rows": (256, 128), "columns": (768, COLUMN_BLOCK)}
-"""Lines of which wide panels have a multiple, whole tiles of every plan, and narrow ones."""
+_PANEL_UNITS = (COLUMN_BLOCK, 2 * COLUMN_BLOCK, 3 * COLUMN_BLOCK)
+"""Numbers of which the lines of panels are multiples: whole tiles of one plan or another."""
+_MORE_PANELS = 3
+"""Panels beyond the fewest that fit, so that whole waves of tiles can be found."""
 _ANY_BYTES, _TWICE_BYTES = 1 << 28, 1 << 31
-"""Workspace that any call may take, and up to which a call may take twice its operands' bytes: in
-pieces, products of a millisecond or two would take 4% longer."""
+"""Workspace that any call may take, and up to which a call may take twice its operands' bytes."""
 
 
-def workspace_limit(problem: ModularProblem) -> int:
-    """Return the most bytes of planes and residues that a call takes.
-
-    They are those of its operands and result, for small ones twice as many or 256 MiB.
-    """
-    return max(_ANY_BYTES, problem.nbytes, min(2 * problem.nbytes, _TWICE_BYTES))
+def least_limit(problem: ModularProblem) -> int:
+    """Return the bytes of operands and result, or 256 MiB: workspace that any call may take."""
+    return max(_ANY_BYTES, problem.nbytes)
 
 
-def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
-    """Cut a problem so that its planes and residues take at most ``limit`` bytes.
+def largest_limit(problem: ModularProblem) -> int:
+    """Return the most bytes of workspace of any call: below 2 GiB twice `least_limit`."""
+    return max(least_limit(problem), min(2 * problem.nbytes, _TWICE_BYTES))
 
-    A piece has whole products, all about as many, or where one is too large a panel of its rows,
-    or of its columns where these are more: at least 128, whatever the limit. Few products at a
-    time, whose planes stay in the L2 cache, take no less time than many: kernels that are so short
-    take longer to begin and to end than they save.
+
+def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
+    """Return ways to cut a problem so that its planes and residues take at most ``limit`` bytes.
+
+    A piece has whole products, all about as many, for which there is one way. Where one is too
+    large it is a panel of its rows or of its columns: of the longer side where neither fits, and
+    then of 128 lines. Few products at a time, whose planes stay in the L2 cache, take no less time
+    than many: kernels that are so short take longer to begin and to end than they save.
     """
     of_a, of_b, of_c = problem.plane_bytes()
     rows, columns = problem.a.rows, problem.b.rows
@@ -39,14 +44,36 @@ def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
     each = of_a * rows * a_batched + of_b * padded * b_batched + of_c * rows * padded
     products = min(problem.batch, max(1, (limit - shared) // each))
     products = -(-problem.batch // -(-problem.batch // products))
-    row_step, column_step = rows, columns
-    if products == 1 and shared + each > limit:
-        if rows >= columns:
-            most = (limit - of_b * padded) // (of_a + of_c * padded)
-            row_step = _panel(rows, most, *_PANELS["rows"])
-        else:
-            most = (limit - of_a * rows) // (of_b + of_c * rows)
-            column_step = _panel(columns, most, *_PANELS["columns"])
+    if products > 1 or shared + each <= limit:
+        return [_pieces(problem, products, rows, columns)]
+    most_rows = (limit - of_b * padded) // (of_a + of_c * padded)
+    most_columns = (limit - of_a * rows) // (of_b + of_c * rows)
+    found = [_pieces(problem, 1, step, columns) for step in _steps(rows, most_rows)]
+    # A'(B' x) of a proof takes a pass of its own where C is cut into panels of columns.
+    if problem.proved is None or not found:
+        found += [_pieces(problem, 1, rows, step) for step in _steps(columns, most_columns)]
+    if not found:
+        by_rows = rows >= columns
+        lines = (COLUMN_BLOCK, columns) if by_rows else (rows, COLUMN_BLOCK)
+        found = [_pieces(problem, 1, *lines)]
+    return found
+
+
+def _steps(lines: int, most: int) -> Iterator[int]:
+    """Lines of panels that are all about as large: at most ``most``, none where that is too few."""
+    if most < COLUMN_BLOCK:
+        return
+    fewest = -(-lines // (most // COLUMN_BLOCK * COLUMN_BLOCK))
+    found = {
+        -(-lines // (panels * unit)) * unit
+        for panels in range(fewest, fewest + _MORE_PANELS + 1)
+        for unit in _PANEL_UNITS
+    }
+    yield from sorted((step for step in found if step <= most), reverse=True)
+
+
+def _pieces(problem: ModularProblem, products: int, row_step: int, column_step: int) -> list[Piece]:
+    rows, columns = problem.a.rows, problem.b.rows
     return [
         Piece(
             first, min(products, problem.batch - first), row, min(row_step, rows - row),
@@ -56,10 +83,3 @@ def pieces_of(problem: ModularProblem, limit: int) -> list[Piece]:
         for row in range(0, rows, row_step)
         for column in range(0, columns, column_step)
     ]  # fmt: skip
-
-
-def _panel(lines: int, most: int, wide: int, narrow: int) -> int:
-    """Lines of a panel: all about as many, and no more than ``most`` but for ``narrow`` ones."""
-    unit = wide if most >= 2 * wide else narrow
-    panels = -(-lines // max(unit, most // unit * unit))
-    return -(-lines // (panels * unit)) * unit
