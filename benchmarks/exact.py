@@ -129,7 +129,8 @@ def measured(
             # Its bound is ours: of other implementations nothing is claimed.
             within = within and (name not in OURS or excess <= 1)
         a, b = operands["normal"]
-        idle, row = _times(_call(name, a, b, out, precision), arguments, waits=name == CHECKED)
+        call = _call(name, a, b, out, precision)
+        idle, row = call_seconds(call, arguments.calls, arguments.seconds, waits=name == CHECKED)
         base = base or row
         yield {
             "batch": shape.batch, "m": shape.m, "n": shape.n, "k": shape.k, "operands": dtype,
@@ -164,13 +165,13 @@ def _call(name: str, a: Any, b: Any, out: Any, precision: str) -> Callable[[], o
     return partial(gemm, a, b, precision=precision, out=out, check=name == CHECKED)
 
 
-def _times(
-    call: Callable[[], Any], arguments: argparse.Namespace, *, waits: bool
+def call_seconds(
+    call: Callable[[], Any], calls: int, seconds: float, *, waits: bool = False
 ) -> tuple[float, float]:
     """Seconds of a call, which ``waits`` for its end or not, after idle, and in a row of calls."""
     queued_seconds([call], 3)
     idle = []
-    for _ in range(arguments.calls):
+    for _ in range(calls):
         time.sleep(_REST_SECONDS)
         if waits:  # for a stream that must not be held
             begin = time.perf_counter()
@@ -179,7 +180,7 @@ def _times(
         else:
             idle += queued([call], 1, held=True).seconds
     first = queued_seconds([call], 3)
-    count = max(5, round(arguments.seconds / median(first)))
+    count = max(5, round(seconds / median(first)))
     import cupy
 
     before, after = cupy.cuda.Event(), cupy.cuda.Event()

@@ -72,7 +72,8 @@ class ModularLaunch:
             )
         )
         self._limit = workspace_limit(problem, device) if limit is None else limit
-        self._pieces = choose_pieces(problem, device, self._limit)
+        #: What it computes at a time.
+        self.pieces = choose_pieces(problem, device, self._limit)
         self._proof = self._prove() if problem.proved else None
         ordered = list(self._kernel_launches())
         #: The kernels of a call, one after the other.
@@ -121,7 +122,7 @@ class ModularLaunch:
     def _prove(self) -> ProofLaunch:
         problem, b = self._problem, self._b
         # B' x is of all columns, and of one product where several share A.
-        whole = all(piece.columns == problem.b.rows for piece in self._pieces)
+        whole = all(piece.columns == problem.b.rows for piece in self.pieces)
         own = problem.batch == 1 or problem.a.batch_stride != 0
         return ProofLaunch(
             problem, self._device, self._reserve,
@@ -129,7 +130,7 @@ class ModularLaunch:
         )  # fmt: skip
 
     def _kernel_launches(self) -> Iterator[KernelLaunch]:
-        problem, a, b, proof, pieces = self._problem, self._a, self._b, self._proof, self._pieces
+        problem, a, b, proof, pieces = self._problem, self._a, self._b, self._proof, self.pieces
         of_a, of_b, of_c = problem.plane_bytes()
         of_a *= pieces[0].rows * (pieces[0].products if problem.a.batch_stride else 1)
         of_b *= pieces[0].padded * (pieces[0].products if problem.b.batch_stride else 1)

@@ -1,0 +1,124 @@
+"""Exact products in a workspace of the bytes of operands and result, and of up to twice as many.
+
+    python -m benchmarks.exact_workspace --csv docs/data/h200-exact-workspace.csv
+
+Planes of residues take 2 N bytes a number, so a call that holds all of them takes more bytes than
+operands and result where these are complex64 and N is above 4. With less it goes in panels. Each
+shape is multiplied in the least workspace and in the largest that a call may take, by the pieces
+that calls choose; what is the one a call takes is marked. Times are those of `benchmarks.exact`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from argand.gemm.modular.heuristics import workspace_limit
+from argand.gemm.modular.launch import ModularLaunch
+from argand.gemm.modular.pieces import largest_limit, least_limit
+
+from benchmarks.exact import call_seconds
+from benchmarks.exact_parts import Product
+from benchmarks.gemm.shapes import Shape
+from benchmarks.harness.tables import Table, parser
+from workflow.versions import timestamp, versions
+
+CASES = (
+    ("4096x4096x4096", "7xint8"), ("4096x4096x4096", "8xint8"), ("4096x4096x4096", "15xint8"),
+    ("4096x4096x4096", "16xint8"), ("3456x4096x4096", "7xint8"), ("8192x8192x8192", "7xint8"),
+    ("8192x8192x8192", "15xint8"), ("64x1024x1024x1024", "7xint8"), ("8192x8192x1024", "7xint8"),
+    ("5000x3000x6000", "7xint8"), ("2048x2048x16384", "7xint8"), ("1024x1024x65536", "7xint8"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WorkspaceRow:
+    """One shape in one workspace.
+
+    Attributes:
+        shape, precision: of the call.
+        limit: in words.
+        taken: whether a call has that limit.
+        workspace_bytes: that the call takes.
+        operand_bytes: of operands and result.
+        pieces: that it goes in.
+        rows, columns: of the first of them.
+        idle_ms, row_ms: of a call after idle, and in a row of calls.
+        same_bits: whether the result has the bits of that in the largest workspace.
+    """
+
+    shape: str
+    precision: str
+    limit: str
+    taken: bool
+    workspace_bytes: int
+    operand_bytes: int
+    pieces: int
+    rows: int
+    columns: int
+    idle_ms: float
+    row_ms: float
+    same_bits: bool
+    device: str
+    versions: str
+    timestamp: str
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print all rows; the exit status is 1 where bits differ."""
+    found = parser(__doc__)
+    found.add_argument("--case", nargs=2, action="append", metavar=("SHAPE", "PRECISION"))
+    found.add_argument("--calls", type=int, default=5, help="calls after idle")
+    found.add_argument("--seconds", type=float, default=0.4, help="of calls in a row")
+    arguments = found.parse_args(argv)
+    import cupy
+
+    table = Table(arguments.csv)
+    for shape, precision in arguments.case or CASES:
+        product = Product(cupy, Shape.parse(shape), precision)
+        for row in measured(product, arguments.calls, arguments.seconds):
+            table.add([row], line(row))
+        del product
+        cupy.get_default_memory_pool().free_all_blocks()
+    return table.status("same_bits")
+
+
+def measured(product: Product, calls: int, seconds: float) -> Iterator[WorkspaceRow]:
+    """The rows of one shape: the largest workspace, then where it is another one the least."""
+    problem = product.problem
+    limits = {"twice": largest_limit(problem), "once": least_limit(problem)}
+    taken = workspace_limit(problem, product.device)
+    expected: Any = None
+    for name, limit in limits.items():
+        launch = ModularLaunch(problem, product.device, limit)
+        addresses = product.a.data.ptr, product.b.data.ptr, 0, product.out.data.ptr
+        product.out.fill(float("nan"))
+        launch(*addresses)
+        bits = product.out.view("uint64")
+        if expected is None:
+            expected = bits.copy()
+        same = bool((bits == expected).all())
+        idle, row = call_seconds(partial(launch, *addresses), calls, seconds)
+        first = launch.pieces[0]
+        yield WorkspaceRow(
+            str(product.shape), product.precision, name, limit == taken, launch.nbytes,
+            problem.nbytes, len(launch.pieces), first.rows, first.columns, 1e3 * idle, 1e3 * row,
+            same, product.device.name, versions(), timestamp(),
+        )  # fmt: skip
+
+
+def line(row: WorkspaceRow) -> str:
+    """A row as it is printed."""
+    return (
+        f"{row.shape:20} {row.precision:8} {row.limit:6} {'*' if row.taken else ' '} "
+        f"{row.workspace_bytes / row.operand_bytes:5.2f} x {row.pieces:3} pieces from "
+        f"{row.rows}x{row.columns}, idle {row.idle_ms:8.3f} ms, in a row {row.row_ms:8.3f} ms"
+        f"{'' if row.same_bits else ' OTHER BITS'}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
