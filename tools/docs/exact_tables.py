@@ -10,9 +10,10 @@ from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN, BESIDE = "h200-exact.csv", "h200-exact-drawn.csv", "h200-exact-gemmul8.csv"
 LARGE, LARGE_H100 = "h200-exact-large.csv", "h100-exact-large.csv"
-SOLVE = "h200-solve.csv"
+WORKSPACE, SOLVE = "h200-exact-workspace.csv", "h200-solve.csv"
 """Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, of the suite where
-GEMMul8's library was there, and of large shapes with a proof; `benchmarks.solve`'s."""
+GEMMul8's library was there, and of large shapes with a proof; `benchmarks.exact_workspace`'s and
+`benchmarks.solve`'s."""
 _SIZES = ("batch", "m", "n", "k")
 
 
@@ -102,6 +103,37 @@ def gemmul8_table(data: Path) -> str:
     return markdown_table(_BESIDE, lines)
 
 
+_WORKSPACE = (
+    Column("shape", "m x n x k"),
+    Column("precision", "precision"),
+    Column("most", "most workspace, × operands and result", numeric=True),
+    Column("least", "least workspace, ×", numeric=True),
+    Column("pieces", "pieces", numeric=True),
+    Column("idle", "after idle, × time", numeric=True),
+    Column("row", "in a row, × time", numeric=True),
+    Column("taken", "a call takes"),
+)
+
+
+def workspace_table(data: Path) -> str:
+    """A line for each shape: what less workspace costs, and whether a call takes less."""
+    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for row in plain_rows(data / WORKSPACE):
+        found.setdefault((row["shape"], row["precision"]), {})[row["limit"]] = row
+    lines = []
+    for (shape, precision), rows in found.items():
+        once, twice = rows["once"], rows["twice"]
+        lines.append({
+            "shape": shape, "precision": precision, "pieces": once["pieces"],
+            "taken": "the least" if once["taken"] == "True" else "the most",
+            **{name: f"{int(row['workspace_bytes']) / int(row['operand_bytes']):.2f}"
+               for name, row in (("least", once), ("most", twice))},
+            **{name: f"{float(once[f'{name}_ms']) / float(twice[f'{name}_ms']):.3f}"
+               for name in ("idle", "row")},
+        })  # fmt: skip
+    return markdown_table(_WORKSPACE, lines)
+
+
 _SYSTEMS = (
     Column("n", "n", numeric=True),
     Column("ms", "ours (ms)", _number, numeric=True),
@@ -131,6 +163,7 @@ EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-exact-drawn": exact_table(DRAWN),
     "h200-exact-large": exact_table(LARGE),
     "h100-exact-large": exact_table(LARGE_H100),
+    "h200-exact-workspace": workspace_table,
     "h200-solve": solve_table,
     "h200-exact-gemmul8": gemmul8_table,
 }

@@ -31,8 +31,9 @@ _STACK_EPILOGUE_TILES = 4.8
 """Stages that a consumer's epilogue takes as long as, while the other one multiplies."""
 _STACK_BYTE = 0.7
 """Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
-_PIECE = 5e5
-"""Time in which the kernels of one more piece begin and end."""
+_PIECE, _AGAIN_BYTE = 8e4, 0.002
+"""Time in which the kernels of one more piece begin and end, and of a byte of planes of the other
+operand that it reads again under its mainloop (docs/data/h200-exact-workspace.csv)."""
 _SMALL_LOSS = 1.02
 """Most time of a call whose workspace is no larger than its operands and result, over that of one
 that may take twice as much, up to which it takes no more."""
@@ -77,6 +78,11 @@ def _time_of_pieces(
     most = most_slices(problem, pieces[0], limit)
     numbers, item = problem.nbytes // problem.a.item, problem.a.item
     found = _ADD_BYTE * numbers * (item + 2 * problem.count) + _PIECE * len(pieces)
+    of_a, of_b, _ = problem.plane_bytes()
+    again = [
+        of_b * x.padded if x.first_row else of_a * x.rows * (x.first_column > 0) for x in pieces
+    ]
+    found += _AGAIN_BYTE * sum(again)
     alike = Counter((x.products, x.rows, x.columns) for x in pieces)
     for (products, rows, columns), times in alike.items():
         piece = Piece(0, products, 0, rows, 0, columns)
