@@ -95,6 +95,11 @@ def apply_form(state: Any, form: GateForm, precision: Precision) -> None:
         numpy_gates.apply_gate(state, form, precision)
 
 
+def compile_gates(state: Any, forms: Sequence[GateForm], precision: Precision) -> None:
+    """Begin to compile the kernels of gates on a GPU's state, all of them beside each other."""
+    _cuda().compile_gates(state, forms, precision)
+
+
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
     """A call that applies a gate to any state of this size and type.
 

@@ -32,7 +32,7 @@ from argand.runtime.graph import LaunchSequence
 from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
-from argand.runtime.loading import load
+from argand.runtime.loading import compile_later, load
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}
@@ -69,6 +69,15 @@ def apply_gate(
             run = gate.for_matrix(matrix)
             nbytes = int(gate.matrix.nbytes)
             CALLS.keep(key, run, (matrix,), state, state.shape, precision.output, nbytes)
+
+
+def compile_gates(state: Any, forms: Sequence[GateForm], precision: Precision) -> None:
+    """Begin to compile the kernels of gates beside each other; their launches wait for them."""
+    device, qubits = gpu(cupy.cuda.Device().id), int(state.size).bit_length() - 1
+    places = dict.fromkeys(form.place for form in forms)
+    for plan in dict.fromkeys(plan_for(qubits, place, precision, device) for place in places):
+        if plan is not None:
+            compile_later(gate_source(plan), device.require_arch().target)
 
 
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:

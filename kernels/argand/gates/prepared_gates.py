@@ -8,7 +8,7 @@ from typing import Any
 
 from argand.device import is_cuda_array
 from argand.gates import cpu as numpy_gates
-from argand.gates.api import prepared_gate, prepared_sequence
+from argand.gates.api import compile_gates, prepared_gate, prepared_sequence
 from argand.gates.canonical import GateForm
 from argand.gates.sequences import Group, in_groups
 from argand.precision import Precision
@@ -27,10 +27,11 @@ def prepared_gates(
     if not is_cuda_array(state):
         forms = [form for form in forms if not form.is_identity]
         return partial(numpy_gates.apply_gates, forms=forms, precision=precision)
-    calls = []
+    calls: list[Callable[[Any], None]] = []
     groups = groups or [Group(1)] * len(forms)
-    for group, members in zip(groups, in_groups(groups), strict=True):
-        own = [form for form in forms[members] if not form.is_identity]
+    passes = [[one for one in forms[some] if not one.is_identity] for some in in_groups(groups)]
+    compile_gates(state, [own[0] for own in passes if len(own) == 1], precision)
+    for group, own in zip(groups, passes, strict=True):
         if len(own) > 1:
             calls.append(prepared_sequence(state, own, precision, group.tile))
         else:

@@ -10,6 +10,7 @@ from argand import PRECISIONS, Gate, measure_gate_costs, plan_circuit, run_circu
 from argand.device import Device
 from argand.gates.canonical import gate_form
 from argand.gates.costs import _GPUS, gate_costs, kept_costs, table_costs
+from argand.gates.prepared_gates import prepared_gates
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
 from tests.kernels.gates.test_gate_circuits import FLAT, random_circuit
@@ -84,3 +85,18 @@ def test_costs_are_measured_on_the_card(
     assert gate_costs(row, gpu, 24) == again
     _GPUS.forget()  # as in a new process
     assert gate_costs(row, gpu, 24) == again
+
+
+def test_kernels_are_compiled_beside_each_other(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a circuit's gates, before the first of them is loaded; each kernel once."""
+    from argand.gates import gpu
+
+    begun: list[str] = []
+    monkeypatch.setattr(gpu, "compile_later", lambda source, target: begun.append(source))
+    state = cp.asarray(random_state(rng, 12).astype(np.complex64))
+    widths = (1, 2, 5, 5)
+    forms = [gate_form(12, random_unitary(rng, width), range(3, 3 + width)) for width in widths]
+    prepared_gates(state, forms, PRECISIONS["3xtf32"])
+    assert len(begun) == len(set(begun)) == len(set(widths))
