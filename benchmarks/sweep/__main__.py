@@ -11,8 +11,8 @@ of 8 to 4096 channels and 4 to 32 taps; 1 to 2048 detected beams of 16 to 512 an
 products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28 qubits.
 
 Ours, through the public functions, and every installed library run in one process on the same
-operands, calls in a row behind a held stream, the host's time beside. Results are checked against
-SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the candidate plans of one
+operands, calls in a row behind a held stream, short ones in turn, the host's time beside. Results
+are checked against SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the candidate plans of one
 precision are timed too, but those whose estimate is 1.5 times the least one or more: its regret is
 the time of the chosen plan over the fastest one's. Kernels are compiled before anything is timed,
 by several processes.
@@ -29,7 +29,6 @@ from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from argand import Device
 
@@ -39,6 +38,7 @@ from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import DeferredCheck
 from benchmarks.sweep.compiling import compile_calls, compile_plans, with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
+from benchmarks.sweep.in_turn import Measurement, timed_in_turn
 from benchmarks.sweep.measuring import (
     Copies,
     PlanTimes,
@@ -130,9 +130,9 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
             break
         operands = case.operands(device, seed + number)
         assess = case.assessment(operands, device)
-        measured = [
+        measured = timed_in_turn([
             row_of(case, one, operands, assess, copies, device, seed) for one in (*peers, *ours)
-        ]
+        ])  # fmt: skip
         plans = None if taken is None else plan_times(case, ours[taken], operands, device)
         later = assess.submit() if isinstance(assess, DeferredCheck) else None
         checked.append(partial(_rows, number, case, measured, later, taken, plans))
@@ -145,8 +145,8 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
 
 
 def _rows(
-    number: int, case: Case, measured: Sequence[Any], later: Future[Sequence[Accuracy]] | None,
-    taken: int | None, plans: PlanTimes | None,
+    number: int, case: Case, measured: Sequence[Measurement],
+    later: Future[Sequence[Accuracy]] | None, taken: int | None, plans: PlanTimes | None,
 ) -> list[Row]:  # fmt: skip
     """Return the rows of a case, when its results are checked."""
     found = with_ratios(with_accuracy(measured, () if later is None else later.result()))

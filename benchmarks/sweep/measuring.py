@@ -13,11 +13,12 @@ from typing import Any
 from argand import Device
 from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.plan import PlanError
-from argand.runtime.timing import queued
+from argand.runtime.timing import Queued, queued
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case, Row
+from benchmarks.sweep.in_turn import SHORT_SECONDS, Measurement
 from workflow.accuracy import Accuracy
 from workflow.versions import timestamp, versions
 
@@ -69,6 +70,12 @@ class Copies:
 
 def timed(calls: Sequence[Callable[[], object]], device: Device) -> tuple[float, float]:
     """Return the median seconds of a call on the device, in a row of them, and of the host."""
+    found = _queue(calls, device)
+    return statistics.median(found.seconds), statistics.median(found.host_seconds)
+
+
+def _queue(calls: Sequence[Callable[[], object]], device: Device) -> Queued:
+    """Return the times of calls in a row; a CPU's are not held, and the host's are the same."""
     for _ in range(_CALLS_BEFORE):
         for call in calls:
             call()
@@ -78,23 +85,19 @@ def timed(calls: Sequence[Callable[[], object]], device: Device) -> tuple[float,
             started = time.perf_counter()
             calls[len(found) % len(calls)]()
             found.append(time.perf_counter() - started)
-        return statistics.median(found), statistics.median(found)
+        return Queued(found, found)
     first = queued(calls, 1).seconds[0]
     count = int(min(_MOST, max(_FEWEST, _SECONDS / first)))
     found_queue = queued(calls, count, held=True)
-    if not found_queue.held:  # one of the calls waited, perhaps only this once
-        found_queue = queued(calls, count, held=True)
-    return statistics.median(found_queue.seconds), statistics.median(found_queue.host_seconds)
+    # One of the calls may have waited, perhaps only this once.
+    return found_queue if found_queue.held else queued(calls, count, held=True)
 
 
 def row_of(
     case: Case, candidate: Candidate, operands: Sequence[Any], assess: Assess, copies: Copies,
     device: Device, seed: int,
-) -> tuple[Row, Accuracy | int | None]:  # fmt: skip
-    """Compute, check and time a candidate; a row with the reason where that cannot be done.
-
-    Beside it stands what ``assess`` returned, None where there is no result.
-    """
+) -> Measurement:  # fmt: skip
+    """Compute, check and time a candidate; a row with the reason where that cannot be done."""
     empty = Row(
         operation=case.operation, shape=case.shape, kind=case.kind,
         precision=candidate.precision.name, implementation=candidate.name, time_us=None,
@@ -109,16 +112,18 @@ def row_of(
         accuracy = assess(candidate.result(candidate.compute(*inputs)), candidate)
         plan = candidate.chosen(*inputs)
         calls = _calls(candidate, operands, inputs)
-        seconds, host = timed(calls, device)
+        queue = _queue(calls, device)
+        seconds = statistics.median(queue.seconds)
         pairs = -(-len(calls) // 2) if case.in_place else len(calls)
     except Exception as error:  # one that breaks must not take the rows of the others with it
-        return replace(empty, reason=f"{type(error).__name__}: {error}"), None
+        return Measurement(replace(empty, reason=f"{type(error).__name__}: {error}"), None)
     row = replace(
-        empty, time_us=1e6 * seconds, host_us=1e6 * host, plan=plan or candidate.algorithm,
+        empty, time_us=1e6 * seconds, host_us=1e6 * statistics.median(queue.host_seconds),
+        plan=plan or candidate.algorithm,
         of_copy=copies.seconds(case.bytes_moved, pairs) / seconds,
         tflops=case.flops / seconds / 1e12 if case.flops else None,
     )  # fmt: skip
-    return row, accuracy
+    return Measurement(row, accuracy, calls if queue.held and seconds < SHORT_SECONDS else ())
 
 
 def _calls(
@@ -132,12 +137,11 @@ def _calls(
     return [partial(candidate.compute, *mine) for mine in sets]
 
 
-def with_accuracy(
-    measured: Sequence[tuple[Row, Accuracy | int | None]], later: Sequence[Accuracy] = ()
-) -> list[Row]:
+def with_accuracy(measured: Sequence[Measurement], later: Sequence[Accuracy] = ()) -> list[Row]:
     """Return the rows of one case with their accuracy, which may be one of those ``later``."""
     found = []
-    for row, accuracy in measured:
+    for each in measured:
+        row, accuracy = each.row, each.accuracy
         one = later[accuracy] if isinstance(accuracy, int) else accuracy
         if one is not None:
             row = replace(row, error=one.rel_frobenius, verified=one.verified, reason=one.reason)

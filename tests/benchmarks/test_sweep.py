@@ -19,6 +19,7 @@ from argand.gemm.candidates import OperandTraits
 from argand.gemm.heuristics import choose
 from argand.gemm.sizes import GemmSizes
 from argand.runtime.plan import PlanError
+from argand.runtime.timing import Queued
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
@@ -29,6 +30,7 @@ from benchmarks.sweep.__main__ import main
 from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import assessed
 from benchmarks.sweep.draws import SWEEPS, drawn
+from benchmarks.sweep.in_turn import Measurement, timed_in_turn
 from benchmarks.sweep.measuring import plan_rows, plan_times, with_ratios
 from benchmarks.sweep.summary import summary
 from tests.kernels.precisions import TENSOR
@@ -151,6 +153,26 @@ def test_plans_near_the_choice_are_measured(monkeypatch: pytest.MonkeyPatch) -> 
         assert choose(question[0], arch_for(90), 132, *question[1:]).plan in {x.plan for x in found}
         assert len({x.name for x in found}) == len(found) > 10
         assert (found[0].family == "mma.sync") == (sizes.m == 300)
+
+
+def test_a_drift_is_in_the_times_of_all_short_calls() -> None:
+    """Equal calls have equal times, though each is slower than the one before."""
+    now = 0.0
+
+    def slower_and_slower(_: Any, count: int, *, held: bool) -> Queued:
+        nonlocal now
+        assert held
+        now += 1e-7
+        return Queued([5e-6 + now] * count, [1e-6] * count, held)
+
+    short = [Measurement(row("a", "tf32", time), None, [lambda: None]) for time in (4.0, 6.0)]
+    long = Measurement(row("a", "tf32", 300.0), None)
+    *found, other = timed_in_turn([*short, long], slower_and_slower)
+    assert other == long
+    times = [one.row.time_us for one in found]
+    assert times[0] == pytest.approx(times[1], abs=0.11)
+    assert times[0] == pytest.approx(5 + 1e6 * now / 2, abs=0.2)
+    assert found[0].row.of_copy == pytest.approx(0.5 * 4 / times[0])
 
 
 def test_the_summary_counts_what_is_slower() -> None:
