@@ -23,8 +23,8 @@ from typing import Any
 
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Device
-from argand.runtime.compiler import nvrtc_version
 from argand.runtime.cubin_cache import SHIPPED_PACKAGE
+from argand.runtime.nvrtc import nvrtc_version
 
 Sizes = tuple[int, int, int]
 """m, n and k of a product."""

@@ -12,7 +12,7 @@ from argand.accelerate.report import Report, RoutedForm
 from argand.device import DeviceError
 from argand.gemm.api import gemm
 from argand.precision import Precision
-from argand.runtime.compiler import CompileError
+from argand.runtime.nvrtc import CompileError
 from argand.runtime.plan import PlanError
 
 Product = Callable[[Any, Any], Any]

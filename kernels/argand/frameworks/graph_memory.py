@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import cupy
-from cuda.bindings import driver
 
 
 class _ThreadsGraph(threading.local):
@@ -45,6 +44,8 @@ def memory_in_graph(nbytes: int) -> int:
 @contextmanager
 def relaxed_capture() -> Iterator[None]:
     """Within it this thread may load kernels and take memory while it captures."""
+    from cuda.bindings import driver  # late, as in `argand.runtime.driver_bindings`
+
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     _, before = driver.cuThreadExchangeStreamCaptureMode(mode)
     try:

@@ -15,17 +15,15 @@ from threading import Lock
 from typing import Any
 
 import cupy
-from cuda.bindings import driver
 
 from argand.frameworks.graph_memory import relaxed_capture
+from argand.runtime.driver_bindings import driver_bindings
 
 _BYTES_OF_SEMAPHORE = 64
 """At least sizeof(sem_t), which is 32 with glibc and with musl."""
 _MIN_COUNTERS = 1 << 12
 """Least bytes of counters, so that the calls of a capture share them."""
 _runtime = cupy.cuda.runtime
-# CUDA 12 has several functions, of which the last allows for the kinds of edges.
-_capture_info = getattr(driver, "cuStreamGetCaptureInfo_v3", driver.cuStreamGetCaptureInfo)
 _captures: dict[int, Capture] = {}
 """Captures whose graphs live, by CUDA's number of them."""
 _lock = Lock()
@@ -38,7 +36,7 @@ class Capture:
     """
 
     def __init__(self, graph: Any) -> None:
-        libc = _libc()
+        libc, driver = _libc(), driver_bindings()
         self._gone = libc.calloc(1, _BYTES_OF_SEMAPHORE)
         libc.sem_init(self._gone, 0, 0)
         post = driver.CUhostFn(ctypes.cast(libc.sem_post, ctypes.c_void_p).value)
@@ -116,7 +114,10 @@ def capture_of(stream: int) -> Capture | None:
     # Nobody can capture the legacy stream, which is 0.
     if not stream or not _runtime.streamIsCapturing(stream):
         return None
-    error, _, number, graph, *_ = _capture_info(stream)
+    driver = driver_bindings()
+    # CUDA 12 has several functions, of which the last allows for the kinds of edges.
+    info = getattr(driver, "cuStreamGetCaptureInfo_v3", driver.cuStreamGetCaptureInfo)
+    error, _, number, graph, *_ = info(stream)
     if error:
         raise cupy.cuda.driver.CUDADriverError(int(error))
     with _lock:

@@ -19,22 +19,17 @@ import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from argand.runtime.cubin import kernel_usage
 from argand.runtime.cubin_cache import Resources, read_cached, read_shipped, write_cached
+from argand.runtime.nvrtc import CompileError, compile_program, nvrtc_version
 
 SOURCES = Path(__file__).parents[1] / "cuda"
 """Folder of the kernels and of the headers that they share."""
 
 _OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--ptxas-options=-v")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-
-
-class CompileError(RuntimeError):
-    """NVRTC is missing or rejected a source; the message holds its log."""
 
 
 @dataclass(frozen=True)
@@ -109,59 +104,10 @@ def compile_cubin(
     shipped = read_shipped(key)
     if shipped is not None:
         return Compiled(shipped[0], *shipped[1], cached=True)
-    cubin, log = _compile(source, every)
+    cubin, log = compile_program(source, every)
     resources, warnings = _of_cubin(cubin) | parse_resources(log), parse_warnings(log)
     write_cached(path, cubin, resources, warnings)
     return Compiled(path, cubin, resources, warnings, cached=False)
-
-
-@lru_cache(maxsize=1)
-def nvrtc_version() -> str:
-    """Return NVRTC's version. Raises CompileError where it is not installed."""
-    nvrtc = _nvrtc()
-    major, minor = _checked(nvrtc, None, nvrtc.nvrtcVersion())
-    return f"{major}.{minor}"
-
-
-def _nvrtc() -> Any:
-    try:
-        from cuda.bindings import nvrtc
-    except ImportError as error:
-        raise CompileError(f"NVRTC cannot be used ({error}): install cuda-bindings") from error
-    return nvrtc
-
-
-def _compile(source: str, options: Sequence[str]) -> tuple[bytes, str]:
-    """Compile; return the cubin and the program log."""
-    nvrtc = _nvrtc()
-    (program,) = _checked(
-        nvrtc, None, nvrtc.nvrtcCreateProgram(source.encode(), b"argand.cu", 0, [], [])
-    )
-    try:
-        flags = [option.encode() for option in options]
-        _checked(nvrtc, program, nvrtc.nvrtcCompileProgram(program, len(flags), flags))
-        (size,) = _checked(nvrtc, program, nvrtc.nvrtcGetCUBINSize(program))
-        cubin = bytes(size)
-        _checked(nvrtc, program, nvrtc.nvrtcGetCUBIN(program, cubin))
-        return cubin, _log(nvrtc, program)
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-
-
-def _log(nvrtc: Any, program: Any) -> str:
-    error, size = nvrtc.nvrtcGetProgramLogSize(program)
-    if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        return f"(no log: {error.name})"
-    text = bytes(size)
-    nvrtc.nvrtcGetProgramLog(program, text)
-    return text.rstrip(b"\0").decode(errors="replace")
-
-
-def _checked(nvrtc: Any, program: Any, answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = "" if program is None else f"\n{_log(nvrtc, program)}"
-        raise CompileError(f"NVRTC: {answer[0].name}{log}")
-    return answer[1:]
 
 
 _FUNCTION = re.compile(r"Function properties for (\S+)")

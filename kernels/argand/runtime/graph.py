@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Any
 
 import cupy
-from cuda.bindings import driver
 
+from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.workspace import PER_THREAD
 
@@ -56,6 +56,9 @@ class LaunchGraph:
         self, kernels: Sequence[BoundKernel], after: Sequence[Sequence[int]] | None = None
     ) -> None:
         ensure_context()  # without one the driver does not refuse: it crashes
+        driver = driver_bindings()
+        # CUDA 12 has two functions, of which the second takes the kinds of edges.
+        connect = getattr(driver, "cuGraphAddDependencies_v2", driver.cuGraphAddDependencies)
         graph = _made(driver.cuGraphCreate(0))
         weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
         self._nodes: list[tuple[Any, Any]] = []
@@ -69,7 +72,7 @@ class LaunchGraph:
                 made = _made(driver.cuGraphAddKernelNode(graph, None, 0, node))
                 self._nodes.append((made, node))
                 edges, count = [_edge(kernel) for _ in before], len(before)
-                _made(_add_dependencies(graph, before, [made] * count, edges, count))
+                _made(connect(graph, before, [made] * count, edges, count))
             self._started = _made(driver.cuGraphInstantiate(graph, 0))
         finally:
             driver.cuThreadExchangeStreamCaptureMode(mode)
@@ -82,16 +85,14 @@ class LaunchGraph:
     def refill(self) -> None:
         """Read the kernels' arguments anew; earlier launches keep theirs."""
         ensure_context()
+        set_arguments = driver_bindings().cuGraphExecKernelNodeSetParams
         for node, arguments in self._nodes:
-            _made(driver.cuGraphExecKernelNodeSetParams(self._started, node, arguments))
-
-
-# CUDA 12 has two functions, of which the second takes the kinds of edges.
-_add_dependencies = getattr(driver, "cuGraphAddDependencies_v2", driver.cuGraphAddDependencies)
+            _made(set_arguments(self._started, node, arguments))
 
 
 def _edge(kernel: BoundKernel) -> Any:
     """Return the kind of an edge to a kernel: it waits itself, or the driver starts it later."""
+    driver = driver_bindings()
     found = driver.CUgraphEdgeData()
     if kernel.waits:
         found.type = int(driver.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC)

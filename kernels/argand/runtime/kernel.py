@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
-from cuda.bindings import driver as bindings
 
 from argand.runtime.arguments import Address, Arguments
+from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap
 
@@ -129,6 +129,7 @@ class BoundKernel:
 
     def node(self) -> Any:
         """Return the same launch as a graph node, which reads the arguments whenever it is set."""
+        bindings = driver_bindings()
         found = bindings.CUDA_KERNEL_NODE_PARAMS()
         function, *sizes, shared_bytes = self._form or self._bind()
         found.func = bindings.CUfunction(function)
@@ -151,6 +152,7 @@ def max_active_clusters(function: int, cluster: int, threads: int, shared_bytes:
     They are fewer than the multiprocessors hold blocks for, because the blocks of a cluster share
     one GPC. The result is 0 where the driver does not say.
     """
+    bindings = driver_bindings()
     size = bindings.CUlaunchAttribute()
     size.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
     size.value.clusterDim.x, size.value.clusterDim.y, size.value.clusterDim.z = cluster, 1, 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
+
+from argand.runtime.driver_bindings import driver_bindings
 
 ALIGNMENT = 16
 """Bytes to which TMA needs addresses and strides aligned."""
@@ -13,14 +14,6 @@ WORDS = 16
 """64-bit numbers of a tensor map."""
 _OTHER_ADDRESSES = (1 << 12, 0x7FFF_FFFF_FFF0)
 """Bits that are flipped in an address to see what the driver writes for another one."""
-
-
-@cache
-def _driver() -> Any:
-    """Return the driver's bindings, imported once: an import statement takes over a microsecond."""
-    from cuda.bindings import driver
-
-    return driver
 
 
 class TensorMapError(RuntimeError):
@@ -39,7 +32,7 @@ class TensorMap:
 
     def move(self, address: int) -> None:
         """Describe the array at this address. Raises TensorMapError where the driver refuses."""
-        error = _driver().cuTensorMapReplaceAddress(self._found, address)[0]
+        error = driver_bindings().cuTensorMapReplaceAddress(self._found, address)[0]
         if error:
             raise TensorMapError(
                 f"the driver refuses to move a tensor map ({error.name}) to {address:#x}"
@@ -114,7 +107,7 @@ def tensor_map(
 
     Raises TensorMapError where the driver refuses.
     """
-    driver = _driver()
+    driver = driver_bindings()
     kinds = driver.CUtensorMapDataType
     kind = {
         1: kinds.CU_TENSOR_MAP_DATA_TYPE_UINT8,

@@ -22,7 +22,8 @@ from argand.gemm.sm90_plan import (
 )
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_tiles import wgmma_tiles
-from argand.runtime.compiler import CompileError, compile_cubin
+from argand.runtime.compiler import compile_cubin
+from argand.runtime.nvrtc import CompileError
 from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
 
 from tests.kernels.precisions import TENSOR

@@ -11,7 +11,8 @@ from argand.gemm.scan_plan import SCAN_ARGUMENTS
 from argand.gemm.sm80_plan import ARGUMENTS
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS
 from argand.runtime.arguments import Arguments, Fields, arguments_dtype, size_check
-from argand.runtime.compiler import CompileError, compile_cubin
+from argand.runtime.compiler import compile_cubin
+from argand.runtime.nvrtc import CompileError
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
     "GemmArguments": ("gemm/sm80_kernel.cuh", ARGUMENTS),

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 from argand.runtime import loading
-from argand.runtime.compiler import Compiled, CompileError
+from argand.runtime.compiler import Compiled
 from argand.runtime.loading import NotLaunchedError, PendingKernel, compiling_only, load
+from argand.runtime.nvrtc import CompileError
 
 SOURCE = 'extern "C" __global__ void f(int* x) {{ *x = {}; }}'
 SECONDS = 20

@@ -14,8 +14,9 @@ from types import SimpleNamespace
 import pytest
 from argand.runtime import compiler as nvrtc
 from argand.runtime import loading
-from argand.runtime.compiler import CompileError, compile_cubin
+from argand.runtime.compiler import compile_cubin
 from argand.runtime.kernel_digest import kernel_digest
+from argand.runtime.nvrtc import CompileError
 from argand.runtime.own_files import NotOwnFolderError
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
@@ -177,13 +178,13 @@ def test_without_a_report_the_cubin_tells(folder: Path, monkeypatch: pytest.Monk
         "    for (int i = 0; i < 64; ++i) x[i * 4096 + threadIdx.x] = y[i];\n"
         "}\n"
     )
-    whole = nvrtc._compile
+    whole = nvrtc.compile_program
     for number, target in enumerate(("sm_80", "sm_90a")):
         reported = compile_cubin(SOURCE + spilling, target, folder=folder)
-        monkeypatch.setattr(nvrtc, "_compile", lambda *given: (whole(*given)[0], ""))
+        monkeypatch.setattr(nvrtc, "compile_program", lambda *given: (whole(*given)[0], ""))
         monkeypatch.setenv("ARGAND_CACHE", str(folder / f"cache{number}"))
         message = compile_cubin(SOURCE + spilling, target, folder=folder)
-        monkeypatch.setattr(nvrtc, "_compile", whole)
+        monkeypatch.setattr(nvrtc, "compile_program", whole)
         assert set(message.resources) == {"f", "g"}
         for name, one in message.resources.items():
             true = reported.resources[name]

@@ -65,7 +65,7 @@ def moving(monkeypatch: pytest.MonkeyPatch, write: Write) -> tuple[MovingMap, Dr
         write(found, address)
         return TensorMap(found, address)
 
-    monkeypatch.setattr(cuda_tensor_map, "_driver", lambda: driver)
+    monkeypatch.setattr(cuda_tensor_map, "driver_bindings", lambda: driver)
     words = memoryview(bytearray(8 * WORDS)).cast("Q")
     return MovingMap(make, words), driver, made
 

@@ -1,0 +1,17 @@
+"""The bindings of CUDA's driver API, which are imported when they are first used.
+
+That takes 40 ms. A first call does so beside the compiler, which works in a thread of its own.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+
+@cache
+def driver_bindings() -> Any:
+    """Return ``cuda.bindings.driver``, by a call because an import takes over a microsecond."""
+    from cuda.bindings import driver
+
+    return driver

@@ -1,0 +1,81 @@
+"""NVRTC through ctypes: its bindings bring those of the driver, which take 40 ms to import.
+
+A first call would have them before its kernels begin to compile. NVRTC is found as cuda-bindings
+and CuPy find it. Calls release the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+
+class CompileError(RuntimeError):
+    """NVRTC is missing or rejected a source; the message holds its log."""
+
+
+@cache
+def nvrtc_version() -> str:
+    """Return NVRTC's version. Raises CompileError where it is not installed."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
+    return f"{major.value}.{minor.value}"
+
+
+def compile_program(source: str, options: Sequence[str]) -> tuple[bytes, str]:
+    """Compile CUDA C++ for the architecture that the options name; return the cubin and the log.
+
+    Raises CompileError where NVRTC is missing or reports an error.
+    """
+    program = ctypes.c_void_p()
+    _call("nvrtcCreateProgram", ctypes.byref(program), source.encode(), b"argand.cu", 0, None, None)
+    try:
+        flags = [option.encode() for option in options]
+        given = (ctypes.c_char_p * len(flags))(*flags)
+        _call("nvrtcCompileProgram", program, len(flags), given, program=program)
+        cubin = _bytes("nvrtcGetCUBIN", program)
+        return cubin, _log(program)
+    finally:
+        _library().nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        found = load_nvidia_dynamic_lib("nvrtc").abs_path
+    except (ImportError, RuntimeError) as error:
+        raise CompileError(f"NVRTC cannot be used ({error}): install cuda-bindings") from error
+    if found is None:
+        raise CompileError("NVRTC cannot be used: another library has loaded it from nowhere known")
+    library = ctypes.CDLL(found)
+    library.nvrtcGetErrorString.restype = ctypes.c_char_p
+    return library
+
+
+def _call(name: str, *given: Any, program: ctypes.c_void_p | None = None) -> None:
+    """Call a function. Raises CompileError with the program's log where it reports an error."""
+    error = getattr(_library(), name)(*given)
+    if error:
+        log = "" if program is None else f"\n{_log(program)}"
+        raise CompileError(f"NVRTC: {_library().nvrtcGetErrorString(error).decode()}{log}")
+
+
+def _bytes(name: str, program: ctypes.c_void_p) -> bytes:
+    """Return what a function copies, whose size another one tells."""
+    size = ctypes.c_size_t()
+    _call(f"{name}Size", program, ctypes.byref(size))
+    found = ctypes.create_string_buffer(size.value)
+    _call(name, program, found)
+    return found.raw
+
+
+def _log(program: ctypes.c_void_p) -> str:
+    try:
+        text = _bytes("nvrtcGetProgramLog", program)
+    except CompileError as error:
+        return f"(no log: {error})"
+    return text.rstrip(b"\0").decode(errors="replace")
