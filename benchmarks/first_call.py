@@ -8,12 +8,13 @@ once with an empty cache of compiled kernels (cold), then with the one that it h
 given the wheel that `tools.cubins` builds, with an empty cache beside that (wheel). A row has the
 median of ``--repeats`` such rounds, each from a new cache, and how many kernels were compiled.
 NVRTC keeps what it compiled in the driver's cache, which is switched off in all; CuPy's own cache
-stays as it is.
+stays as it is. Argand's Python is compiled to bytecode before, as pip does when it installs.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import statistics
@@ -28,6 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import argand
 import numpy as np
 from argand import apply_gate, dft, gemm, softmax, solve
 from argand.device import DeviceError, resolve
@@ -188,6 +190,7 @@ def main() -> None:
     if not chosen:
         there = ", ".join(sorted({f"{call.operation} at {call.precision}" for call in CALLS}))
         parser.error(f"no call of {given.only!r} at {given.precisions}; there are {there}")
+    compileall.compile_dir(Path(argand.__file__).parent, quiet=1)
     found: list[Row] = []
     for call in chosen:
         mine = rows_of(call, device, given.repeats, given.wheel)

@@ -17,6 +17,7 @@ from argand.runtime import loading
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.nvrtc import CompileError
+from argand.runtime.nvrtc import _library as nvrtc_library
 from argand.runtime.own_files import NotOwnFolderError
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
@@ -206,6 +207,15 @@ def test_a_failed_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyP
 def test_an_error_holds_the_compilers_log(folder: Path) -> None:
     with pytest.raises(CompileError, match="nonsense"):
         compile_cubin('extern "C" __global__ void f() { nonsense; }', "sm_80", folder=folder)
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise RuntimeError("no libnvrtc anywhere")
+
+    monkeypatch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", missing)
+    with pytest.raises(CompileError, match=r"no libnvrtc anywhere.*install cuda-bindings"):
+        nvrtc_library.__wrapped__()
 
 
 def test_a_missing_header_is_named(folder: Path) -> None:
