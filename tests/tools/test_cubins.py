@@ -34,7 +34,7 @@ def test_what_is_shipped_is_not_compiled(shipped: Path, monkeypatch: pytest.Monk
     other = compile_cubin(SOURCE, "sm_80")
     assert not other.cached
     with monkeypatch.context() as patch:
-        patch.setattr(compiler, "_compile", lambda *_: pytest.fail("it is compiled"))
+        patch.setattr(compiler, "compile_program", lambda *_: pytest.fail("it is compiled"))
         found = compile_cubin(SOURCE, "sm_90a")
     assert (found.cached, found.path.parent) == (True, shipped)
     assert found.cubin == found.path.read_bytes()
