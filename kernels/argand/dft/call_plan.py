@@ -20,7 +20,7 @@ class DftPlan(OneArrayPlan):
 
     Raises:
         ValueError: as `argand.dft`; an array that a GPU's kernels cannot read in place.
-        TypeError: as `argand.dft`; a tensor, of which cupy.from_dlpack makes an array.
+        TypeError: as `argand.dft`.
 
     Example:
         >>> x = np.ones((2, 8), np.complex64)

@@ -92,6 +92,21 @@ def stored(x: Any) -> tuple[Any, bool, bool]:
     return x.conj() if conjugate else x, negative, conjugate
 
 
+def refuse_copies(arrays: dict[str, Any], _: dict[str, Any]) -> None:
+    """Raise ValueError for tensors of torch that a call reads in no place: a rule of plans."""
+    for name, x in arrays.items():
+        if any(stored(x)[1:]):
+            raise ValueError(
+                f"{name} of a plan must not be a conjugate or negative view: resolve it first, or "
+                "plan an op of what it is a view of"
+            )
+        if str(getattr(x, "dtype", None)) == "torch.bfloat16":
+            raise ValueError(
+                f"{name} of a plan must be of a type that NumPy has, got bfloat16; softmaxes read "
+                "its view as torch.uint16 with format='bf16'"
+            )
+
+
 def adapted_system(matrix: str) -> Adapted:
     """Return the rule of systems A x = b, A by its name: conj(A) x = b where A x* = b*.
 

@@ -8,6 +8,7 @@ from typing import Any
 from argand.gemm.api import gemm
 from argand.gemm.families import Family
 from argand.gemm.operands import Op
+from argand.gemm.pairs import Pairs
 from argand.gemm.problem import Output
 from argand.precision import Precision
 from argand.runtime.call_plan import CallPlan
@@ -22,7 +23,7 @@ class GemmPlan(CallPlan):
 
     Raises:
         ValueError: as `argand.gemm`; operands that a GPU's kernels cannot read in place.
-        TypeError: as `argand.gemm`; tensors, of which cupy.from_dlpack makes arrays.
+        TypeError: as `argand.gemm`.
 
     Example:
         >>> a = np.ones((4, 3), np.complex64)
@@ -33,6 +34,7 @@ class GemmPlan(CallPlan):
 
     operation = "gemm"
     kind = "product"
+    pairs = Pairs
     names = ("a", "b", "c")
 
     def __init__(
@@ -63,7 +65,7 @@ class GemmPlan(CallPlan):
         overlaps an operand.
         """
         found = self._start((a, b, c, out))
-        return self._refused((a, b, c, out)) if found is None else found
+        return self._otherwise((a, b, c, out)) if found is None else found
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         a, b, c = arrays

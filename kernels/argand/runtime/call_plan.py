@@ -11,12 +11,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from argand.defaults import Operation, default_precision
 from argand.device import Device, cpu, is_cupy_array
-from argand.precision import PRECISIONS, Precision, precision_name
+from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
+from argand.frameworks.rules import refuse_copies
+from argand.precision import PRECISIONS
 from argand.runtime.plan_files import read_plan, write_plan
+from argand.runtime.plan_words import (
+    as_json,
+    as_list,
+    form_of,
+    from_json,
+    given_options,
+    in_words,
+)
 
 
 class CallPlan:
@@ -33,8 +41,8 @@ class CallPlan:
     replace the workspace that one of cuFFT holds. An array that a plan has seen is not checked
     again while it lives: to assign to its shape does not change what the plan reads.
 
-    Raises what the operation's function does, TypeError for tensors, and ValueError for arrays that
-    the call would have to convert or copy.
+    Arrays of other libraries are read in place, as by the operation's function. Raises what that
+    does, and ValueError for arrays that the call would have to convert or copy.
     """
 
     operation: ClassVar[str]
@@ -43,29 +51,40 @@ class CallPlan:
     """Those of the operands."""
     kind: ClassVar[Operation]
     """Its name in `argand.defaults`."""
+    pairs: ClassVar[type | None] = None
+    """`argand.Pairs` where the operation takes them: tensors of complex32 are such."""
 
     def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-        for name, x in zip(self.names, arrays, strict=True):
-            own = isinstance(x, np.ndarray) or is_cupy_array(x)
-            if hasattr(x, "__dlpack__") and not own:
-                raise TypeError(
-                    f"{name} of a plan must be NumPy's or CuPy's array, got {type(x).__name__}; "
-                    "cupy.from_dlpack and numpy.from_dlpack give views of it"
-                )
         #: Arguments of the operation's function but for the operands.
-        self.options = {name: _plain(name, value) for name, value in options.items()}
-        self._forms = [_form(x) for x in arrays]
-        self._precision = self.options["precision"] or self._default_of(arrays)
+        self.options = {name: as_json(name, value) for name, value in options.items()}
         self._on_gpu: Any = None
         #: Computes it for operands and last ``out``; None where it does not take them.
         self._start: Callable[[tuple[Any, ...]], Any] = self._computed
         #: Where it computes.
         self.device = cpu()
+        if not has_foreign(*arrays):
+            self._plan(**dict(zip(self.names, arrays, strict=True)))
+            return
+        self._on_foreign(self._plan, arrays)
+        planned: Any = self._on_gpu
+        if planned is not None and any(map(is_cuda_tensor, arrays)):
+            self._start = planned.of_tensors()
+
+    def _plan(self, **operands: Any) -> None:
+        """Check and choose, for arrays of NumPy and CuPy."""
+        arrays = tuple(operands[name] for name in self.names)
+        self._forms = [form_of(x) for x in arrays]
+        self._precision = self.options["precision"] or self._default_of(arrays)
         if any(map(_is_on_gpu, arrays)):
             self._on_gpu = self._planned(arrays)
             self.device, self._start = self._on_gpu.device, self._on_gpu
         else:
             self._call(*arrays)
+
+    def _on_foreign(self, function: Callable[..., Any], every: tuple[Any, ...]) -> Any:
+        """Call a function on arrays of other libraries, as NumPy's or CuPy's by their names."""
+        arrays = dict(zip((*self.names, "out"), every, strict=False))
+        return call_on_foreign(function, arrays, adapted=refuse_copies, pairs=self.pairs)
 
     def _planned(self, arrays: tuple[Any, ...]) -> Any:
         """Return the part of the plan that a GPU needs."""
@@ -83,32 +102,42 @@ class CallPlan:
 
     def _computed(self, every: tuple[Any, ...]) -> Any:
         """Compute it on the CPU, for operands and last ``out``."""
+        if has_foreign(*every):
+            return self._on_foreign(self._own, every)
         self._refuse(every[:-1])
         return self._call(*every[:-1], out=every[-1])
 
-    def _refused(self, every: tuple[Any, ...]) -> Any:
-        """Raise ValueError for what a GPU's plan does not take."""
+    def _own(self, **arrays: Any) -> Any:
+        """Compute it for NumPy's or CuPy's arrays by their names."""
+        every = tuple(arrays[name] for name in (*self.names, "out"))
+        found = self._computed(every) if self._on_gpu is None else self._on_gpu(every)
+        return self._otherwise(every) if found is None else found
+
+    def _otherwise(self, every: tuple[Any, ...]) -> Any:
+        """Compute it for arrays of other libraries; raise ValueError for what a plan refuses."""
+        if has_foreign(*every):
+            return self._on_foreign(self._own, every)
         self._refuse(every[:-1])
         raise ValueError(self._on_gpu.mismatch(self.names, every))
 
     def _refuse(self, arrays: tuple[Any, ...]) -> None:
         """Raise ValueError where an operand has not the form that was planned."""
         for name, x, expected in zip(self.names, arrays, self._forms, strict=True):
-            found = _form(x)
+            found = form_of(x)
             if found != expected:
                 raise ValueError(
-                    f"{name} must be {_words(expected)} as planned, got {_words(found)}; "
+                    f"{name} must be {in_words(expected)} as planned, got {in_words(found)}; "
                     f"make another plan for it"
                 )
 
     def describe(self) -> str:
         """Return what a call runs, in lines: operands, options, bound, kernels, plan, workspace."""
         operands = ", ".join(
-            f"{name} {_words(form)}"
+            f"{name} {in_words(form)}"
             for name, form in zip(self.names, self._forms, strict=True)
             if form is not None
         )
-        lines = [f"{self.operation} of {operands}", f"options: {_given(self.options)}"]
+        lines = [f"{self.operation} of {operands}", f"options: {given_options(self.options)}"]
         lines.append(f"bound: {self._bound()}")
         lines.append(f"device: {self.device.name}")
         if self._on_gpu is not None:
@@ -127,7 +156,7 @@ class CallPlan:
         may write to.
         """
         tuned = None if self._on_gpu is None else self._on_gpu.tuned()
-        forms = [_listed(form) for form in self._forms]
+        forms = [as_list(form) for form in self._forms]
         content = {"options": self.options, "forms": forms, "tuned": tuned}
         write_plan(Path(path), self.operation, content)
 
@@ -142,9 +171,9 @@ class CallPlan:
         """
         content = read_plan(Path(path), cls.operation)
         try:
-            options = {name: _loaded(name, value) for name, value in content["options"].items()}
+            options = {name: from_json(name, value) for name, value in content["options"].items()}
             forms, tuned = content["forms"], content["tuned"]
-            found = [_listed(_form(x)) for x in arrays]
+            found = [as_list(form_of(x)) for x in arrays]
             found += [None] * (len(cls.names) - len(found))
             if found != forms:
                 raise ValueError(f"{path} is for arrays {forms}, got {found}")
@@ -178,7 +207,7 @@ class CallPlan:
     @property
     def _arguments(self) -> dict[str, Any]:
         """The options as the function takes them."""
-        return {name: _loaded(name, value) for name, value in self.options.items()}
+        return {name: from_json(name, value) for name, value in self.options.items()}
 
     @classmethod
     def _adopt(cls, tuned: Any) -> None:
@@ -226,7 +255,7 @@ class OneArrayPlan(CallPlan):
         in part.
         """
         found = self._start((x, out))
-        return self._refused((x, out)) if found is None else found
+        return self._otherwise((x, out)) if found is None else found
 
 
 def _is_on_gpu(x: Any) -> bool:
@@ -235,44 +264,3 @@ def _is_on_gpu(x: Any) -> bool:
     if device is not None:
         return device.backend == "cuda"
     return is_cupy_array(getattr(x, "array", x))
-
-
-def _form(x: Any) -> tuple[Any, ...] | None:
-    """Return an operand's type and shape."""
-    if x is None:
-        return None
-    kind = getattr(x, "format", None) or getattr(x, "dtype", None)
-    if kind is None and hasattr(x, "precision"):
-        kind = f"packed {x.precision.name}"
-    if kind is None:
-        x = np.asarray(x)
-        kind = x.dtype
-    return str(kind), tuple(x.shape)
-
-
-def _words(form: tuple[Any, ...] | None) -> str:
-    return "None" if form is None else f"{form[0]} {form[1]}"
-
-
-def _listed(form: tuple[Any, ...] | None) -> list[Any] | None:
-    return None if form is None else [form[0], list(form[1])]
-
-
-def _given(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in options.items() if value is not None)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return an option as JSON has it: a precision by its name, a complex number as two."""
-    if name == "precision" and value is not None:
-        found = precision_name(value)
-        if isinstance(found, Precision):
-            raise ValueError(f"precision of a plan must be a name or a dtype, got {found}")
-        return found
-    if isinstance(value, np.generic):
-        value = value.item()
-    return [value.real, value.imag] if isinstance(value, complex) else value
-
-
-def _loaded(name: str, value: Any) -> Any:
-    return complex(*value) if name in ("alpha", "beta") and isinstance(value, list) else value

@@ -51,13 +51,15 @@ class DevicePlan:
                 "one of them"
             )
         self._cache, self._look = cache, cache.look
-        self._with_out, _ = cache.look((*arrays, result))
-        *forms, form = self._with_out
+        #: Forms of the operands and of the result.
+        self.forms, _ = cache.look((*arrays, result))
+        *forms, form = self.forms
         # As if it had been called with ``out``.
         forbidden = cache.forbidden(arrays, forms, result, form)
-        self._call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
-        self.chosen = self._call.chosen
-        self._run, self._has_memory = self._call.run, self.memory.nbytes > 0
+        #: What is kept of the call.
+        self.call: KeptCall = kept[-1][1]._replace(forbidden=forbidden)
+        self.chosen = self.call.chosen
+        self._run, self._has_memory = self.call.run, self.memory.nbytes > 0
         self._result_of = cache.result_of
         # By the identities of arrays, of which nothing but the shape can change while they live.
         self._known: dict[tuple[int, ...], tuple[Any, ...]] = {}
@@ -77,7 +79,7 @@ class DevicePlan:
                 return None
         out = every[-1]
         if out is None:
-            out, place = self._result_of(self._call)
+            out, place = self._result_of(self.call)
             places = (*places[:-1], place)
         if self._has_memory:
             with self.memory.use(_current_stream().ptr):
@@ -85,6 +87,12 @@ class DevicePlan:
         else:
             self._run(*places)
         return out
+
+    def of_tensors(self) -> Callable[[tuple[Any, ...]], Any]:
+        """Return the plan for CUDA tensors of torch in place of arrays, where it takes them."""
+        from argand.runtime.tensor_plan import TensorPlan, takes_tensors
+
+        return TensorPlan(self) if takes_tensors(self) else self
 
     def _looked(self, every: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Return the places of what a call may take, and remember those of arrays."""
@@ -95,7 +103,7 @@ class DevicePlan:
         if every[-1] is None:
             if forms != self._alone:
                 return None
-        elif forms != self._with_out or overlaps(self._call, places):
+        elif forms != self.forms or overlaps(self.call, places):
             return None
         found = tuple(places)
         if all(x is None or type(x) is _ndarray for x in every):
@@ -124,7 +132,7 @@ class DevicePlan:
             forms, _ = self._look(every)
         except NoFormError as error:
             return f"operands and out must be on {self.device.name}, got {error}"
-        for name, found, expected in zip((*names, "out"), forms, self._with_out, strict=True):
+        for name, found, expected in zip((*names, "out"), forms, self.forms, strict=True):
             if found is not None and found != expected:
                 return (
                     f"{name} must have the planned type, shape, strides (None: contiguous), "

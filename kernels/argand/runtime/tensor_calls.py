@@ -18,9 +18,10 @@ from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache,
 from argand.runtime.kept_call import KeptCall, Run, overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
-_KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
+KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
 """Types of which calls on tensors give the same results as calls on CuPy's arrays."""
-_RESULTS = {kind.name: dtype for dtype, kind in _KINDS.items()}
+RESULTS = {kind.name: dtype for dtype, kind in KINDS.items()}
+"""Types of results as the call cache names them."""
 _Tensor = torch.Tensor
 _empty_like = torch.empty_like
 _is_compiling = torch.compiler.is_compiling
@@ -120,7 +121,7 @@ class TensorCalls:
             if type(x) is not _Tensor:
                 of_arrays.append(None if x is None else self._cache.form_of(x))
                 continue
-            kind = _KINDS.get(x.dtype)
+            kind = KINDS.get(x.dtype)
             if kind is None:
                 return None
             strides = tuple([step * kind.itemsize for step in x.stride()])
@@ -128,13 +129,13 @@ class TensorCalls:
             if SEVERAL:
                 of_arrays.append(x.get_device())
         kept = self._cache.find(of_arrays)[1]
-        if kept is None or (out is None and kept.output not in _RESULTS):
+        if kept is None or (out is None and kept.output not in RESULTS):
             return None
         model = None
         if out is None:
             # Without memory: from a tensor torch makes another one in half the time that it takes
             # to read a shape, a type and a device.
-            model = torch.empty(kept.shape, dtype=_RESULTS[kept.output], device=operands[0].device)
+            model = torch.empty(kept.shape, dtype=RESULTS[kept.output], device=operands[0].device)
             model.untyped_storage().resize_(0)
         if len(self._calls) >= MOST_CALLS:
             self._calls.clear()

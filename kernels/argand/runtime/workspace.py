@@ -91,11 +91,12 @@ def call_memory(nbytes: int) -> Any:
 
     The caller holds it until the last launch, and another call may have it then.
     """
-    if CAPTURE.taken is None:
-        stream = cupy.cuda.get_current_stream().ptr
-        capture = capture_of(stream)
-        if capture is not None:
-            return capture.memory(nbytes, stream)
+    if CAPTURE.taken is not None:
+        return cupy.cuda.alloc(nbytes)  # the graph's, of plans too
+    stream = cupy.cuda.get_current_stream().ptr
+    capture = capture_of(stream)
+    if capture is not None:
+        return capture.memory(nbytes, stream)
     taking = _current.taking
     return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
 

@@ -22,7 +22,7 @@ class SoftmaxPlan(OneArrayPlan):
     Raises:
         ValueError: as `argand.softmax`; an unknown function, an array that a GPU's kernels cannot
             read in place.
-        TypeError: as `argand.softmax`; a tensor, of which cupy.from_dlpack makes an array.
+        TypeError: as `argand.softmax`.
 
     Example:
         >>> x = np.zeros((1, 4), np.float32)

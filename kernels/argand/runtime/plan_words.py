@@ -1,0 +1,59 @@
+"""Operands and options of a plan as its files and messages have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from argand.precision import Precision, precision_name
+
+_PAIRS = {"complex32": "fp16"}
+"""Tensors that the calls take as `Pairs`, whose type these have in forms."""
+
+
+def form_of(x: Any) -> tuple[Any, ...] | None:
+    """Return an operand's type and shape."""
+    if x is None:
+        return None
+    kind = getattr(x, "format", None) or getattr(x, "dtype", None)
+    if kind is None and hasattr(x, "precision"):
+        kind = f"packed {x.precision.name}"
+    if kind is None:
+        x = np.asarray(x)
+        kind = x.dtype
+    name = str(kind).removeprefix("torch.")
+    return _PAIRS.get(name, name), tuple(x.shape)
+
+
+def in_words(form: tuple[Any, ...] | None) -> str:
+    """Return a form as messages have it."""
+    return "None" if form is None else f"{form[0]} {form[1]}"
+
+
+def as_list(form: tuple[Any, ...] | None) -> list[Any] | None:
+    """Return a form as JSON has it."""
+    return None if form is None else [form[0], list(form[1])]
+
+
+def given_options(options: Mapping[str, Any]) -> str:
+    """Return the options that are not left out, as messages have them."""
+    return ", ".join(f"{name}={value}" for name, value in options.items() if value is not None)
+
+
+def as_json(name: str, value: Any) -> Any:
+    """Return an option as JSON has it: a precision by its name, a complex number as two."""
+    if name == "precision" and value is not None:
+        found = precision_name(value)
+        if isinstance(found, Precision):
+            raise ValueError(f"precision of a plan must be a name or a dtype, got {found}")
+        return found
+    if isinstance(value, np.generic):
+        value = value.item()
+    return [value.real, value.imag] if isinstance(value, complex) else value
+
+
+def from_json(name: str, value: Any) -> Any:
+    """Return the option of `as_json`."""
+    return complex(*value) if name in ("alpha", "beta") and isinstance(value, list) else value

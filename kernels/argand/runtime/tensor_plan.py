@@ -1,0 +1,97 @@
+"""A plan's calls on CUDA tensors of torch, by their addresses alone; no array of CuPy is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import torch
+
+from argand.frameworks.streams import cupy_stream
+from argand.frameworks.torch_internals import INTERNALS
+from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
+from argand.runtime.device_plan import DevicePlan
+from argand.runtime.kept_call import overlaps
+from argand.runtime.tensor_calls import KINDS, RESULTS
+
+_TYPES = {kind: dtype for dtype, kind in KINDS.items()}
+_Tensor = torch.Tensor
+_empty_like = torch.empty_like
+_is_compiling = torch.compiler.is_compiling
+_are_followed = INTERNALS.are_followed
+_raw_stream = INTERNALS.raw_stream
+_is_capturing = INTERNALS.is_capturing
+_current_stream = cupy.cuda.get_current_stream
+
+
+def takes_tensors(plan: DevicePlan) -> bool:
+    """Return whether operands and result of a plan are of types that `TensorPlan` takes."""
+    return plan.call.output in RESULTS and all(
+        form is None or form[0] in _TYPES for form in plan.forms
+    )
+
+
+class TensorPlan:
+    """The calls of a plan on tensors of the planned forms, on torch's current stream."""
+
+    def __init__(self, plan: DevicePlan) -> None:
+        self._call, self._run, self._memory = plan.call, plan.call.run, plan.memory
+        self._device = plan.device.index
+        self._forms = [_tensor_form(form, self._device) for form in plan.forms]
+        self._has_memory = plan.nbytes > 0
+        # Without memory: see `argand.runtime.tensor_calls`.
+        self._model = torch.empty(
+            plan.call.shape, dtype=RESULTS[plan.call.output], device=f"cuda:{self._device}"
+        )
+        self._model.untyped_storage().resize_(0)
+
+    def __call__(self, every: tuple[Any, ...]) -> Any:
+        """Queue the call for the operands and last ``out``, or None, and return the result.
+
+        It returns None, and does nothing, for all but plain tensors of the planned forms.
+        """
+        if _is_compiling() or _are_followed(every):
+            return None
+        places: list[Any] = []
+        for x, form in zip(every, self._forms, strict=True):
+            if type(x) is _Tensor:
+                place = x.data_ptr()
+                found = (
+                    x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT,
+                    x.get_device(),
+                )  # fmt: skip
+                if found != form or x.is_conj() or x.is_neg() or x.requires_grad:
+                    return None
+                places.append(place)
+            elif x is None and (form is None or len(places) == len(every) - 1):
+                places.append(None)
+            else:
+                return None
+        stream = _raw_stream(self._device)
+        if (stream and _is_capturing()) or (SEVERAL and current_device() != self._device):
+            return None
+        if _current_stream(self._device).ptr == stream:
+            return self._queued(places, every[-1], stream)
+        with cupy_stream(stream):
+            return self._queued(places, every[-1], stream)
+
+    def _queued(self, places: list[Any], out: Any, stream: int) -> Any:
+        if out is None:
+            out = _empty_like(self._model)
+            places[-1] = out.data_ptr()
+        elif overlaps(self._call, places):
+            return None
+        if self._has_memory:
+            with self._memory.use(stream):
+                self._run(*places)
+        else:
+            self._run(*places)
+        return out
+
+
+def _tensor_form(form: Form | None, device: int) -> tuple[Any, ...] | None:
+    if form is None:
+        return None
+    dtype, shape, strides, alignment, _ = form
+    steps = True if strides is None else tuple(step // dtype.itemsize for step in strides)
+    return _TYPES[dtype], torch.Size(shape), steps, alignment, device

@@ -1,0 +1,175 @@
+"""Plans take tensors of torch and arrays of JAX, as the calls do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, pack, softmax
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    name = str(request.param)
+    if name == "cuda":
+        request.getfixturevalue("gpu")
+    return name
+
+
+def drawn(*shape: int, device: str, seed: int = 7) -> Any:
+    made = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, dtype=torch.complex64, generator=made).to(device)
+
+
+PLANS: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "gemm": (lambda a, b: GemmPlan(a, b, op_b="T", precision="3xtf32"),
+             lambda a, b: gemm(a, b, op_b="T", precision="3xtf32"), ((5, 64, 48), (32, 48))),
+    "long": (lambda a, b: GemmPlan(a, b, precision="tf32"),
+             lambda a, b: gemm(a, b, precision="tf32"), ((64, 9000), (9000, 64))),
+    "dft": (lambda x: DftPlan(x, norm="ortho"), lambda x: dft(x, norm="ortho"), ((6, 1000),)),
+    "columns": (lambda x: DftPlan(x, 0), lambda x: dft(x, 0), ((100, 6),)),
+    "softmax": (lambda x: SoftmaxPlan(x, power=True), lambda x: softmax(x, power=True),
+                ((9, 130),)),
+}  # fmt: skip
+"""A plan, its call and the shapes of its operands."""
+
+
+@pytest.fixture(params=PLANS)
+def planned(request: pytest.FixtureRequest, device: str) -> tuple[Any, Any, Any]:
+    """A plan of tensors, its call and how to draw other tensors."""
+    plan, call, shapes = PLANS[request.param]
+
+    def arrays(seed: int) -> list[Any]:
+        return [drawn(*shape, device=device, seed=seed + i) for i, shape in enumerate(shapes)]
+
+    return plan(*arrays(0)), call, arrays
+
+
+def test_a_plan_computes_what_the_call_does(planned: tuple[Any, Any, Any]) -> None:
+    plan, call, arrays = planned
+    for seed in (3, 5):
+        given = arrays(seed)
+        expected = call(*given)
+        found = plan(*given)
+        assert type(found) is torch.Tensor
+        assert found.device == expected.device
+        out = torch.full_like(expected, float("nan"))
+        assert plan(*given, out=out) is out
+        assert torch.equal(found, expected)
+        assert torch.equal(out, expected)
+
+
+def test_other_tensors_are_refused(planned: tuple[Any, Any, Any]) -> None:
+    plan, _, arrays = planned
+    first, *others = arrays(3)
+    for view in (first.conj(), torch._neg_view(first)):
+        with pytest.raises(ValueError, match="must not be a conjugate or negative view"):
+            plan(view, *others)
+    with pytest.raises(ValueError, match="as planned, got complex128"):
+        plan(first.to(torch.complex128), *others)
+    with pytest.raises(TypeError, match="requires a gradient"):
+        plan(first.clone().requires_grad_(), *others)
+    plan(first, *others)
+
+
+def test_what_a_plan_cannot_read_in_place_is_refused() -> None:
+    x = drawn(4, 6, device="cpu")
+    with pytest.raises(ValueError, match="a of a plan must not be a conjugate"):
+        GemmPlan(x.conj(), x.T)
+    with pytest.raises(ValueError, match=r"torch\.uint16 with format='bf16'"):
+        SoftmaxPlan(x.real.to(torch.bfloat16))
+
+
+def test_arrays_may_follow_tensors(planned: tuple[Any, Any, Any], device: str) -> None:
+    plan, call, arrays = planned
+    given = arrays(3)
+    expected = call(*given).cpu().numpy()
+    if device == "cuda":
+        import cupy
+
+        found = plan(*map(cupy.from_dlpack, given)).get()
+    else:
+        found = plan(*(x.numpy() for x in given))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_pairs_and_packed_operands(device: str) -> None:
+    a, b = (drawn(16, 16, device=device, seed=i) for i in range(2))
+    half = a.to(torch.complex32)
+    plan = GemmPlan(half, b.to(torch.complex32), precision="fp16", output="complex-half")
+    found = plan(half, b.to(torch.complex32))
+    assert found.dtype == torch.complex32
+    assert torch.linalg.norm(found.to(a.dtype) - a @ b) <= 4e-3 * torch.linalg.norm(a @ b)
+    packed = pack(a, "tf32")
+    plan = GemmPlan(packed, b, precision="tf32")
+    assert torch.equal(plan(packed, b), gemm(packed, b, precision="tf32"))
+
+
+def test_a_saved_plan_is_loaded_for_tensors(device: str, tmp_path: Path) -> None:
+    x = drawn(6, 8, device=device)
+    DftPlan(x, inverse=True).save(tmp_path / "dft.json")
+    plan = DftPlan.load(tmp_path / "dft.json", x)
+    assert torch.equal(plan(x), dft(x, inverse=True))
+    assert "x complex64 (6, 8)" in plan.describe()
+
+
+def test_plans_of_jax() -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    x = jax.numpy.ones((4, 4), "complex64")
+    plan = GemmPlan(x, x)
+    assert isinstance(plan(x, x), jax.Array)
+    with pytest.raises(TypeError, match="cannot be written"):
+        plan(x, x, out=x)
+    with pytest.raises(TypeError, match="cannot be traced"):
+        jax.jit(plan)(x, x)
+
+
+@pytest.mark.gpu
+def test_a_tensor_that_became_another_is_seen(gpu: Any) -> None:
+    """By its memory and strides at each call, not by the object."""
+    x, y = (drawn(8, 8, device="cuda", seed=i) for i in range(2))
+    plan = DftPlan(x)
+    plan(x)
+    x.data = y.clone()
+    assert torch.equal(plan(x), dft(y))
+    x.t_()
+    with pytest.raises(ValueError, match="strides"):
+        plan(x)
+
+
+@pytest.mark.gpu
+def test_plans_run_on_torchs_stream_and_in_its_graphs(planned: tuple[Any, Any, Any]) -> None:
+    plan, call, arrays = planned
+    given = arrays(3)
+    if not given[0].is_cuda:
+        pytest.skip("a CPU has no streams")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        late = [x.clone() for x in given]
+        found = plan(*late)
+    stream.synchronize()
+    assert torch.equal(found, call(*given))
+    graphs = []
+    for _ in range(2):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            graphs.append((graph, plan(*given)))
+    for x, other in zip(given, arrays(11), strict=True):
+        x.copy_(other)
+    streams = [torch.cuda.Stream() for _ in graphs]
+    torch.cuda.synchronize()
+    for _ in range(20):
+        for (graph, _), at in zip(graphs, streams, strict=True):
+            with torch.cuda.stream(at):
+                graph.replay()
+    torch.cuda.synchronize()
+    expected = call(*given)
+    for _, result in graphs:
+        assert torch.equal(result, expected)
