@@ -77,7 +77,7 @@ def beam_power(
             beam_power, {"weights": weights, "samples": samples, "out": out}, adapted=adapted,
             pairs=Pairs, detect=detect, integrate=integrate, precision=precision,
         )  # fmt: skip
-    w, x = as_operand(weights), as_operand(samples)
+    w, x = as_operand(weights, "weights"), as_operand(samples, "samples")
     for name, one in (("weights", w), ("samples", x)):
         if not isinstance(one, Pairs) and one.dtype.kind not in "fciu":
             raise TypeError(f"{name} must be numbers, got {one.dtype}")

@@ -74,7 +74,7 @@ def channelise(
             channelise, {"x": x, "out": out}, pairs=Pairs, channels=channels, taps=taps,
             window=window, oversampling=oversampling, precision=precision,
         )  # fmt: skip
-    x = as_operand(x)
+    x = as_operand(x, "x")
     if precision is None:
         given = x if out is None else out
         precision = default_precision("filter bank", (given,), on_gpu=on_gpu(x))

@@ -19,7 +19,7 @@ def is_real(x: Any) -> bool:
     if isinstance(x, Pairs):
         return False
     if x.dtype.kind not in "fciu":
-        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
+        raise TypeError(f"x must be numbers, got {x.dtype}")
     return bool(x.dtype.kind != "c")
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, SupportsIndex, get_args
 
 from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
@@ -60,7 +60,7 @@ def dft_problem(
     Arguments and errors are those of `argand.dft`, for an array x.
     """
     if x.dtype.kind not in "biufc":
-        raise TypeError(f"x must hold real or complex numbers, got {x.dtype}")
+        raise TypeError(f"x must be numbers, got {x.dtype}")
     if not isinstance(rounding, str | None):
         rounding = tuple(rounding)
     return _of_shape(x.shape, axis, n, inverse, norm, precision, rounding)
@@ -80,6 +80,8 @@ def _of_shape(
     rank = len(x_shape)
     if not -rank <= axis < rank:
         raise ValueError(f"axis must be one of x's {rank}, got {axis}")
+    if not isinstance(n, SupportsIndex | None):
+        raise TypeError(f"n must be an integer, got {n!r}")
     length = x_shape[axis] if n is None else n
     check_length(length)
     if norm not in NORMS:

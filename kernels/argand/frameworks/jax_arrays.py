@@ -67,6 +67,10 @@ def call_on_jax(
         raise TypeError("arrays of JAX cannot be written: leave out away and take the result")
     if rules is None or any(map(_is_own, arrays.values())):
         _refuse_to_write_or_trace(function, arrays, written)
+        arrays = {  # NumPy's DLPack knows no bfloat16
+            name: x.astype(jnp.float32) if getattr(x, "dtype", None) == jnp.bfloat16 else x
+            for name, x in arrays.items()
+        }
         return call_on_exchanged(function, arrays, written=written, pairs=pairs, **options)
     given = {name: jnp.asarray(x) for name, x in arrays.items() if x is not None}
     if "axis" in options:  # counted from the last, so that vmap may put an axis before them

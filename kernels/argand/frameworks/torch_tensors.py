@@ -223,13 +223,15 @@ TYPES = {
 
 def _array(x: Any) -> Any:
     """Return a tensor as an array over its memory: of NumPy on a CPU, of CuPy on a GPU."""
+    dtype = TYPES.get(x.dtype)
+    if dtype is None or x.layout != torch.strided:
+        raise TypeError(
+            f"tensors must be strided and of {list(map(str, TYPES))}, got {x.layout} of {x.dtype}"
+        )
     if x.device.type == "cpu":
         return x.numpy()
     import cupy
 
-    dtype = TYPES.get(x.dtype)
-    if dtype is None:
-        raise TypeError(f"tensors must be of {list(map(str, TYPES))}, got {x.dtype}")
     item = dtype.itemsize
     memory = cupy.cuda.UnownedMemory(x.data_ptr(), x.numel() * item, x, x.device.index)
     strides = tuple([stride * item for stride in x.stride()])

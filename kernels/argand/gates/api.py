@@ -59,7 +59,12 @@ def apply_gate(
         array([0.+0.j, 0.+0.j, 1.+0.j, 0.+0.j], dtype=complex64)
     """
     key = None
-    qubits = (*targets, *controls)
+    try:
+        qubits = (*targets, *controls)
+    except TypeError:
+        raise TypeError(
+            f"targets and controls must be sequences of qubits, got {targets!r} and {controls!r}"
+        ) from None
     # A bool or a float equals the integer whose call was kept.
     if is_cupy_array(state) and [*map(type, qubits)].count(int) == len(qubits):
         options = (qubits, len(targets), precision)

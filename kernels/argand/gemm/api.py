@@ -117,6 +117,9 @@ def gemm(
             alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance,
             check=check, rounding=rounding, output=output, kernels=kernels,
         )  # fmt: skip
+    for name, x in (("a", a), ("b", b)):
+        if x is None:
+            raise TypeError(f"{name} must be an array, got None")
     if precision is None and tolerance is None:
         precision = _default(a, b, c, out)
     if output == "power" and kernels != "wgmma":
@@ -206,7 +209,7 @@ def _default(a: Any, b: Any, c: Any, out: Any) -> str | Precision:
 def _taken(x: Any, name: str) -> Any:
     """Return an argument as an array, `Pairs`, or for a and b `Packed`; None as it is."""
     if not isinstance(x, Packed):
-        return None if x is None else as_operand(x)
+        return None if x is None else as_operand(x, name)
     if name == "c":
         raise ValueError("c must be an array or Pairs, got a packed operand")
     return x

@@ -22,14 +22,21 @@ READS_PAIRS: Mapping[Backend, bool] = MappingProxyType({"cpu": False, "cuda": Tr
 """Whether a backend's kernels read pairs of a precision's own format in place."""
 
 
-def as_operand(x: Any) -> Any:
+_NO_NUMBERS = "OSUmM"
+"""Kinds of NumPy's types that are objects, text and times."""
+
+
+def as_operand(x: Any, name: str = "an operand") -> Any:
     """Return x as an array or as `Pairs`: structured arrays become pairs, lists NumPy arrays.
 
-    Raises ValueError for a structured array that is no `Pairs`.
+    Raises ValueError for a structured array that is no `Pairs`, TypeError, by the ``name``, for
+    what holds no numbers.
     """
     if isinstance(x, Pairs) or is_cuda_array(x):
         return x
     x = np.asarray(x)
+    if x.dtype.kind in _NO_NUMBERS:
+        raise TypeError(f"{name} must be numbers, got {x.dtype}")
     return x if x.dtype.names is None else pairs(x)
 
 

@@ -95,7 +95,7 @@ def pack(
         raise ValueError(f"side must be one of {list(SIDES)}, got {side!r}")
     if isinstance(x, Packed):
         raise ValueError("x is packed already; pack the array that it was made of")
-    x = as_operand(x)
+    x = as_operand(x, "x")
     device = gpu(x.device.id) if on_gpu(x) else cpu()
     check_family(kernels, row)
     require_family(kernels, device)

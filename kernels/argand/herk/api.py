@@ -97,7 +97,7 @@ def herk(
         )  # fmt: skip
     if isinstance(a, Packed):
         raise ValueError("a must be an array or Pairs, got a packed operand")
-    given, a = a, as_operand(a)
+    given, a = a, as_operand(a, "a")
     c = None if c is None else np.asarray(c) if not on_gpu(as_operand(c)) else c
     if len({on_gpu(x) for x in (a, c, out) if x is not None}) > 1:
         raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -50,7 +50,12 @@ def state_qubits(state: Any) -> int:
 
 
 def chosen_qubits(chosen: Sequence[int], qubits: int) -> tuple[int, ...]:
-    """Return qubits as integers. Raises ValueError where they are not different ones of a state."""
+    """Return qubits as integers.
+
+    Raises ValueError where they are not different ones of a state, TypeError for no sequence.
+    """
+    if not isinstance(chosen, Iterable):
+        raise TypeError(f"qubits must be a sequence of them, got {chosen!r}")
     found = tuple(index(qubit) for qubit in chosen)
     if len(set(found)) != len(found) or not all(0 <= qubit < qubits for qubit in found):
         raise ValueError(f"qubits must be different ones from 0 to {qubits - 1}, got {list(found)}")

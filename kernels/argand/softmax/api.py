@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from operator import index
 from types import ModuleType
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -169,6 +170,9 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
     if has_foreign(x, out):
         return _on_foreign(operation, x, axis, out, options)
     x = x if is_cuda_array(x) else np.asarray(x)
+    if not isinstance(axis, SupportsIndex):
+        raise TypeError(f"axis must be an integer, got {axis!r}")
+    axis = index(axis)
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")
     axis %= x.ndim

@@ -102,7 +102,7 @@ def solve(
 def _array(x: Any, name: str) -> Any:
     if isinstance(x, Packed):
         raise ValueError(f"{name} must be an array or Pairs, got a packed operand")
-    x = as_operand(x)
+    x = as_operand(x, name)
     return x.to_complex64() if isinstance(x, Pairs) else x
 
 

@@ -82,7 +82,7 @@ def spectrum(
             sample_rate=sample_rate, onesided=onesided, precision=precision,
         )  # fmt: skip
     row = get_precision(precision)
-    x = as_operand(x)
+    x = as_operand(x, "x")
     real = is_real(x)
     check_signal(x, out)
     problem = spectrum_problem(

@@ -125,9 +125,10 @@ def test_info_tells_and_does_not_raise(rng: np.random.Generator) -> None:
 
 def test_arrays_of_both_and_words_are_refused() -> None:
     class OnGpu:
+        __module__ = "cupy"
         __cuda_array_interface__ = ()
 
     with pytest.raises(TypeError, match="must be numbers"):
         solve_hermitian(np.array([["a"]]), np.ones(1))
     with pytest.raises(TypeError, match="all be NumPy arrays or all be CuPy arrays"):
-        solve_hermitian(OnGpu(), np.ones(1))
+        solve_hermitian(np.ones((1, 1)), OnGpu())
