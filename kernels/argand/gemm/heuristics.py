@@ -63,16 +63,16 @@ def choose(
         return best
     other = min(in_tf32, key=seconds)
     packs = best.plan is not None and best.plan.storage == "planar"
-    margin = tf32_margin(precision, sizes.k, packs=packs)
+    same = best == replace(other, in_tf32=False)
+    margin = tf32_margin(precision, sizes.k, packs=packs, same_plan=same)
     return best if margin * seconds(best) < seconds(other) else other
 
 
 # Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
-# at drawn sizes on an H200 (`python -m benchmarks.sweep gemm`, seeds 20261123 and 20261124), with a
-# standard deviation of 11%, so that the plans of the large sizes of docs/performance.md stay, and
-# those of launches and stores to 504 more (seed 20261127 and a short k), with one of 7%. Those of
-# one term, but for the two large tiles, are fitted anew to 1,635 times of 94 products at tf32
-# of which a side or k is short (seeds 20261128 to 20261202).
+# at drawn sizes on an H200 (seeds 20261123 and 20261124 of `benchmarks.sweep gemm`; 11% off in the
+# standard deviation), so that plans of large sizes stay, and those of launches and stores to 504
+# more (20261127 and a short k; 7%). Those of one term, but for the two large tiles, are fitted anew
+# to 1,635 times of 94 products at tf32 of which a side or k is short (20261128 to 20261202).
 _CLOCK = 1.9e9
 _TILE_BYTES = 69
 """Bytes of tiles that a multiprocessor loads in a clock."""
@@ -94,8 +94,7 @@ _SCALED_PACKING = 1.3
 _STORE_BYTES = 36e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _DIRECT_STORE = 1.2
-"""Factor of a store from registers: of tiles that leave none for store boxes, of odd pitch, or
-where tiles share columns."""
+"""Factor of a store from registers: of full tiles, of odd pitch, or where tiles share columns."""
 _SHIFTED_STORE = 1.6
 _SHIFTED_COLUMNS_STORE = 1.2
 """The same of rows that begin in the middle of 16 bytes, and of C^T = B^T A^T, whose lanes store

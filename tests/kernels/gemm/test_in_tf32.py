@@ -52,7 +52,8 @@ def test_the_estimates_decide(precision: str) -> None:
         other = min(candidates_in_tf32(row, HOPPER, SM_COUNT, sizes, A, B), key=cost)
         assert cost(found) == cost(other if found.in_tf32 else own)
         packs = own.plan is not None and own.plan.storage == "planar"
-        margin = tf32_margin(row, sizes.k, packs=packs)
+        same = own == replace(other, in_tf32=False)
+        margin = tf32_margin(row, sizes.k, packs=packs, same_plan=same)
         assert found.in_tf32 == (margin * cost(own) >= cost(other))
         seen.add(found.in_tf32)
     assert seen == {False, True}
