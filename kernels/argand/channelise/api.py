@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from argand.channelise.cpu import channelise_in_blocks
+from argand.channelise.cpu import FilterBank
 from argand.channelise.problem import ChanneliseProblem, check_sizes, oversampling_of
 from argand.channelise.prototype import prototype
-from argand.channelise.signal import check_signal, check_written, is_real, written_array
+from argand.channelise.signal import check_signal, check_written, is_real
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
+from argand.runtime.numpy_calls import NumpyCalls
+
+_ON_HOST: NumpyCalls[FilterBank] = NumpyCalls()
 
 
 def channelise(
@@ -69,15 +72,19 @@ def channelise(
         >>> spectra.shape  # times and channels
         (15, 4)
     """
+    key = _ON_HOST.key((x, out), (channels, taps, window, oversampling, precision))
+    bank = _ON_HOST.known(key)
+    if bank is not None and (out is None or out.flags.c_contiguous):
+        return bank(x, out)
     if has_foreign(x, out):
         return call_on_foreign(
             channelise, {"x": x, "out": out}, pairs=Pairs, channels=channels, taps=taps,
             window=window, oversampling=oversampling, precision=precision,
         )  # fmt: skip
-    x = as_operand(x, "x")
+    given, x = x, as_operand(x, "x")
     if precision is None:
-        given = x if out is None else out
-        precision = default_precision("filter bank", (given,), on_gpu=on_gpu(x))
+        like = x if out is None else out
+        precision = default_precision("filter bank", (like,), on_gpu=on_gpu(x))
     row = get_precision(precision)
     check_sizes(channels, taps)
     channels, taps = int(channels), int(taps)
@@ -92,7 +99,7 @@ def channelise(
         from argand.channelise.gpu import channelise as on_gpus
 
         return on_gpus(problem, x, coefficients, out)
-    found = written_array(x, out, problem.shape, problem.dtype)
-    if found.size:
-        channelise_in_blocks(problem, x, coefficients, found)
-    return found
+    bank = FilterBank(problem, coefficients)
+    if bank.is_short and x is given:
+        _ON_HOST.keep(key, bank)
+    return bank(x, out)

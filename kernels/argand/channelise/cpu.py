@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from argand.channelise.problem import ChanneliseProblem
+from argand.channelise.signal import written_array
 from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
 from argand.runtime.threads import on_all_cores
@@ -28,49 +29,65 @@ _FEW = 1 << 16
 
 @dataclass(frozen=True)
 class _Block:
-    """Spectra ``phase + p m`` of a row, for m in a range."""
+    """Spectra ``phase + p m`` of some rows, for m in a range."""
 
-    row: int
+    rows: slice
     phase: int
     start: int
     stop: int
 
 
-def channelise_in_blocks(
-    problem: ChanneliseProblem, x: Any, coefficients: Array, out: Array
-) -> None:
-    """Write the spectra (..., spectra, channels) of a problem whose arguments are checked.
+class FilterBank:
+    """What computes a problem whose arguments are checked.
 
     Args:
         problem: the sizes and the precision.
-        x: (..., time), an array or `Pairs`.
         coefficients: (taps * channels,), float64.
-        out: C-contiguous, and not x.
     """
-    if isinstance(x, Pairs):
-        x = x.to_complex64() if x.format == "bf16" else x.array
-    rows = x.reshape(problem.rows, problem.samples, *x.shape[len(problem.leading) + 1 :])
-    kind = problem.precision.real_output
-    width = 1 if problem.real else 2
-    h = np.repeat(coefficients.astype(kind), width).reshape(problem.taps, -1)
-    target = out.reshape(problem.rows, problem.spectra, problem.bins)
-    work = partial(_filtered_and_transformed, problem, rows, h, target)
-    blocks = list(_blocks(problem))
-    if problem.rows * problem.spectra * problem.channels < _FEW:
-        for block in blocks:
-            work(block)
-    else:
-        on_all_cores(work, blocks)
+
+    def __init__(self, problem: ChanneliseProblem, coefficients: Array) -> None:
+        self._problem = problem
+        #: Whether a call is so short that threads are not worth their start.
+        self.is_short = problem.rows * problem.spectra * problem.channels < _FEW
+        self._blocks = list(_blocks(problem))
+        kind, width = problem.precision.real_output, 1 if problem.real else 2
+        self._h = np.repeat(coefficients.astype(kind), width).reshape(problem.taps, -1)
+
+    def __call__(self, x: Any, out: Any) -> Any:
+        """Return the spectra (..., spectra, channels) of x (..., time), an array or `Pairs`.
+
+        They are in ``out`` where it is given, of their shape and type and C-contiguous. Raises
+        ValueError where it overlaps x.
+        """
+        problem = self._problem
+        found = written_array(x, out, problem.shape, problem.dtype)
+        if not found.size:
+            return found
+        if isinstance(x, Pairs):
+            x = x.to_complex64() if x.format == "bf16" else x.array
+        rows = x.reshape(problem.rows, problem.samples, *x.shape[len(problem.leading) + 1 :])
+        target = found.reshape(problem.rows, problem.spectra, problem.bins)
+        work = partial(_filtered_and_transformed, problem, rows, self._h, target)
+        if self.is_short:
+            for block in self._blocks:
+                work(block)
+        else:
+            on_all_cores(work, self._blocks)
+        return found
 
 
 def _blocks(problem: ChanneliseProblem) -> Iterator[_Block]:
+    if not problem.spectra:
+        return
     item = np.dtype(problem.dtype).itemsize
     step = max(1, _BLOCK_BYTES // (item * problem.channels))
-    for row in range(problem.rows):
+    together = max(1, step * problem.phases // problem.spectra)
+    for row in range(0, problem.rows, together):
+        rows = slice(row, row + together)
         for phase in range(min(problem.phases, problem.spectra)):
             count = -(-(problem.spectra - phase) // problem.phases)
             for start in range(0, count, step):
-                yield _Block(row, phase, start, min(start + step, count))
+                yield _Block(rows, phase, start, min(start + step, count))
 
 
 def _filtered_and_transformed(
@@ -81,28 +98,41 @@ def _filtered_and_transformed(
         spectra = _transformed(problem, filtered)
     first = block.phase + problem.phases * block.start
     last = block.phase + problem.phases * (block.stop - 1)
-    target[block.row, first : last + 1 : problem.phases] = spectra
+    target[block.rows, first : last + 1 : problem.phases] = spectra
 
 
 def _filtered(problem: ChanneliseProblem, rows: Array, h: Array, block: _Block) -> Array:
-    """Return sum over t of h_(t M + r) x_(frame + t M + r): (spectra, M), of the output's type."""
+    """Return sum over t of h_(t M + r) x_(frame + t M + r): (rows, spectra, M), as the output."""
     frames, taps, count = problem.frames, problem.taps, block.stop - block.start
     begin = block.phase * problem.hop + frames * block.start * problem.channels
     needed = frames * (count - 1) + taps
-    given = rows[block.row, begin : begin + needed * problem.channels]
-    precision = problem.precision
-    pairs = given.ndim == 2
-    kind = precision.real_output if pairs or problem.real else precision.output
-    wide = np.ascontiguousarray(given, kind).reshape(-1).view(precision.real_output)
-    frame = wide.reshape(needed, -1)
+    given = rows[block.rows, begin : begin + needed * problem.channels]
+    frame = _real(given, problem).reshape(len(given), needed, -1)
     stop = frames * (count - 1) + 1
-    found = frame[:stop:frames] * h[0]
+    found = frame[:, :stop:frames] * h[0]
     product = np.empty_like(found)
     for tap in range(1, taps):
-        np.multiply(frame[tap : tap + stop : frames], h[tap], out=product)
+        np.multiply(frame[:, tap : tap + stop : frames], h[tap], out=product)
         found += product
     filtered: Array = found if problem.real else found.view(problem.dtype)
     return filtered
+
+
+def _real(given: Array, problem: ChanneliseProblem) -> Array:
+    """Return samples (rows, time) or their parts (rows, time, 2) as real numbers (rows, numbers).
+
+    Only samples of another type, or that are not neighbours in time, are copied.
+    """
+    precision = problem.precision
+    pairs = given.ndim == 3
+    kind = np.dtype(precision.real_output if pairs or problem.real else precision.output)
+    inner = kind.itemsize * (2 if pairs else 1)
+    beside = (
+        given.dtype == kind and given.strides[1] == inner and given.strides[-1] == kind.itemsize
+    )
+    if not beside:
+        given = np.ascontiguousarray(given, kind)
+    return given.reshape(len(given), -1).view(precision.real_output)
 
 
 def _rotated(filtered: Array, start: int, problem: ChanneliseProblem) -> Array:
@@ -114,7 +144,7 @@ def _rotated(filtered: Array, start: int, problem: ChanneliseProblem) -> Array:
 def _transformed(problem: ChanneliseProblem, filtered: Array) -> Array:
     precision = problem.precision
     if not precision.exact_operands:
-        return np.asarray(dft(filtered, precision=precision)[:, : problem.bins])
+        return np.asarray(dft(filtered, precision=precision)[..., : problem.bins])
     from scipy import fft
 
     # The caller may have set another backend, even ours.
