@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from argand.beam_power.blocks import in_blocks, in_exact_blocks
-from argand.beam_power.problem import EXACT, BeamPowerProblem, Detect, beam_power_problem
+from argand.beam_power.blocks import Run, in_exact_blocks, on_host
+from argand.beam_power.problem import EXACT, Detect, beam_power_problem
 from argand.beam_power.rules import adapted
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -17,7 +17,7 @@ from argand.precision import Precision, get_precision
 from argand.runtime.checks import check_out
 from argand.runtime.numpy_calls import NumpyCalls
 
-_ON_HOST: NumpyCalls[BeamPowerProblem] = NumpyCalls()
+_ON_HOST: NumpyCalls[Run] = NumpyCalls()
 
 
 def beam_power(
@@ -71,7 +71,7 @@ def beam_power(
     repeated = _ON_HOST.known(key)
     if repeated is not None:
         _check_apart(out, weights, samples)
-        return in_blocks(repeated, weights, samples, out, np)
+        return repeated(weights, samples, out)
     if has_foreign(weights, samples, out):
         return call_on_foreign(
             beam_power, {"weights": weights, "samples": samples, "out": out}, adapted=adapted,
@@ -101,9 +101,10 @@ def beam_power(
         return gpu.beam_power(problem, w, x, out)
     if row == EXACT:
         return in_exact_blocks(problem, w, x, out, np)
+    run = on_host(problem, w, x)
     if w is weights and x is samples:
-        _ON_HOST.keep(key, problem)
-    return in_blocks(problem, w, x, out, np)
+        _ON_HOST.keep(key, run)
+    return run(w, x, out)
 
 
 def _check_apart(out: Any, weights: Any, samples: Any) -> None:

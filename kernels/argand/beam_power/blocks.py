@@ -5,8 +5,10 @@ It is the model of every precision on the CPU, and what GPUs compute at fp64 and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,18 @@ from argand.gemm.packed import pack
 from argand.gemm.pairs import Pairs
 from argand.precision import PRECISIONS
 
+Run = Callable[[Any, Any, Any], Any]
+"""Computes the result of weights and samples, in the third argument where that is an array."""
 _BLOCK_VALUES = {"numpy": 1 << 17, "cupy": 1 << 24}
 """Beams that are made at a time: on the CPU they and their squares stay in a core's cache."""
+
+
+def on_host(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
+    """Return what computes a problem of NumPy arrays of the form of w and x, checked."""
+    if problem.antennas and prod(problem.shape) and _is_one_block(problem, w, x):
+        typed = all(one.dtype == problem.precision.output for one in (w, x))
+        return partial(_in_one_block, problem, typed)
+    return partial(in_blocks, problem, arrays=np)
 
 
 def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) -> Any:
@@ -33,9 +45,6 @@ def in_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) 
         return found
     if not problem.antennas:
         found[...] = 0
-        return found
-    if arrays is np and _is_one_block(problem, w, x):
-        found[...] = _in_one_block(problem, w, x)
         return found
     together = max(1, min(problem.batch, _values(problem, arrays) // _product_values(problem)))
     with np.errstate(all="ignore"):
@@ -60,19 +69,30 @@ def _is_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
     return values <= _BLOCK_VALUES["numpy"] and problem.integrate <= LONGEST_SUM
 
 
-def _in_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> Any:
-    """Return the same without what blocks take, which is longer than a small product."""
-    columns = x[..., : problem.bins * problem.integrate]
-    left = terms_of(w, "N", problem.precision, "a").values[0]
-    right = terms_of(columns, "N", problem.precision, "b").values[0]
+def _in_one_block(problem: BeamPowerProblem, typed: bool, w: Any, x: Any, out: Any) -> Any:
+    """Return the same without what blocks take, which is longer than a small product.
+
+    Operands that are ``typed`` as the precision are multiplied as they are where they are
+    contiguous.
+    """
+    times = problem.bins * problem.integrate
+    columns = x if x.shape[-1] == times else x[..., :times]
+    as_they_are = typed and w.flags.c_contiguous and columns.flags.c_contiguous
+    if not as_they_are:
+        w = terms_of(w, "N", problem.precision, "a").values[0]
+        columns = terms_of(columns, "N", problem.precision, "b").values[0]
     with np.errstate(all="ignore"):
-        return _detected(problem, np.matmul(left, right), problem.bins, np)
+        found = _detected(problem, np.matmul(w, columns), problem.bins, np)
+    if out is None:
+        return found
+    out[...] = found
+    return out
 
 
 def in_exact_blocks(problem: BeamPowerProblem, w: Any, x: Any, out: Any, arrays: Any) -> Any:
     """Return the result of a problem of int8 operands at `EXACT`: that of fp64, rounded to fp32."""
     wide = replace(problem, precision=PRECISIONS["fp64"])
-    found = in_blocks(wide, w, x, None, arrays)
+    found = on_host(wide, w, x)(w, x, None) if arrays is np else in_blocks(wide, w, x, None, arrays)
     if out is None:
         return found.astype(problem.dtype)
     out[...] = found
