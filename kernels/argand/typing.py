@@ -23,9 +23,17 @@ class Array(Protocol):
         """The type of its elements."""
 
 
+class TensorType(Protocol):
+    """A type of elements as torch has them: ``torch.float16``."""
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether they are complex numbers."""
+
+
 ArrayT = TypeVar("ArrayT", bound=Array)
 """The library's own type of an array: a result has that of the first operand."""
 Operand: TypeAlias = npt.ArrayLike | Array | Pairs | Packed
 """Operands of a product; other operations take no `Packed`."""
-PrecisionLike: TypeAlias = str | Precision | npt.DTypeLike | None
-"""A name, a row of `PRECISIONS`, a dtype, or None for that of the data."""
+PrecisionLike: TypeAlias = str | Precision | npt.DTypeLike | TensorType | None
+"""A name, a row of `PRECISIONS`, a dtype of NumPy or torch, or None for that of the data."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argand.dft.api import dft
-from argand.precision import Precision
 from argand.runtime.call_plan import OneArrayPlan
+
+if TYPE_CHECKING:
+    from argand.typing import PrecisionLike
 
 
 class DftPlan(OneArrayPlan):
@@ -39,7 +41,7 @@ class DftPlan(OneArrayPlan):
         n: int | None = None,
         inverse: bool = False,
         norm: str = "backward",
-        precision: str | Precision | None = None,
+        precision: PrecisionLike = None,
         rounding: Sequence[str] | str | None = None,
     ) -> None:
         super().__init__((x,), {

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argand.gemm.api import gemm
 from argand.gemm.families import Family
 from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import Output
-from argand.precision import Precision
 from argand.runtime.call_plan import CallPlan
+
+if TYPE_CHECKING:
+    from argand.typing import PrecisionLike
 
 
 class GemmPlan(CallPlan):
@@ -47,7 +49,7 @@ class GemmPlan(CallPlan):
         beta: complex = 0,
         op_a: Op = "N",
         op_b: Op = "N",
-        precision: str | Precision | None = None,
+        precision: PrecisionLike = None,
         tolerance: float | None = None,
         rounding: Sequence[str] | str | None = None,
         output: Output | None = None,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argand.runtime.call_plan import OneArrayPlan
 from argand.softmax.api import FUNCTIONS
 from argand.softmax.formats import OPERATIONS, Operation
+
+if TYPE_CHECKING:
+    from argand.typing import PrecisionLike
 
 
 class SoftmaxPlan(OneArrayPlan):
@@ -39,7 +42,7 @@ class SoftmaxPlan(OneArrayPlan):
         axis: int = -1,
         *,
         function: Operation = "softmax",
-        precision: Any = None,
+        precision: PrecisionLike = None,
         rounding: Sequence[str] | str | None = None,
         scale: float = 1.0,
         power: bool = False,
