@@ -43,7 +43,7 @@ test: setup-dev ## linters beside the short run of the tests: minutes
 
 test-frameworks: ## the tests of calls from JAX, on its CPU; installs it too
 	@PYTHON=$(PYTHON) envs/setup.sh dev frameworks
-	.venv/bin/python -m pytest -n 2 tests/kernels/frameworks/test_jax_arrays.py
+	.venv/bin/python -m pytest -n 2 tests/kernels/frameworks -k jax
 
 test-all: lint ## linters and every combination of every test, kernels for every architecture: for nights and GPUs
 	ARGAND_TESTS=all .venv/bin/python -m pytest $(PYTEST_FLAGS)

@@ -105,6 +105,8 @@ def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], A
     yield "dft fp32", "torch", lambda: torch.fft.fft(rows)
     yield "dft fp32, inverse", "torch", lambda: torch.fft.ifft(rows)
     yield "gemm 3xtf32, tensors", "argand", lambda: gemm(a, b, precision="3xtf32")
+    planned, out = GemmPlan(a, b, precision="3xtf32"), torch.empty_like(a)
+    yield "gemm 3xtf32, tensors, plan, out", "argand", lambda: planned(a, b, out=out)
     import argand.torch_ops  # noqa: F401  registers them
 
     operator = torch.ops.argand.gemm
