@@ -8,7 +8,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.gemm.fma_plan import fma_plans
 from argand.gemm.sm80_heuristics import MAX_BLOCK_ABSMAX_K
-from argand.gemm.sm80_tiles import candidates
+from argand.gemm.sm80_tiles import mma_tiles
 
 from benchmarks.gemm.shapes import Shape
 from benchmarks.sanitize import gemm as sanitized_gemm
@@ -48,7 +48,7 @@ def test_a_shape_is_of_odd_pitches_and_one_of_a_short_k() -> None:
 def test_shapes_of_tiles_are_ragged_and_of_both_ways_to_scale() -> None:
     depths = [shape.k for shape in sanitized_gemm.TILED_SHAPES]
     assert min(depths) <= MAX_BLOCK_ABSMAX_K < max(depths)
-    tiles = candidates(PRECISIONS["tf32"], ARCHITECTURES[0])
+    tiles = mma_tiles(PRECISIONS["tf32"], ARCHITECTURES[0])
     largest = max(max(tile.block_m, tile.block_n) for tile in tiles)
     assert any(min(s.m, s.n) > largest for s in sanitized_gemm.TILED_SHAPES)
     assert all(s.m % 16 and s.n % 8 for s in sanitized_gemm.TILED_SHAPES)

@@ -12,7 +12,7 @@ from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
 from argand.gemm.memory import OperandMemory
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_plan import GemmPlan
+from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
 from argand.precision import Precision
@@ -79,7 +79,7 @@ class GemmChoice:
     plan: WgmmaPlan | None = None
     swapped: bool = False
     split_k_slices: int = 1
-    tile: GemmPlan | None = None
+    tile: MmaPlan | None = None
     in_tf32: bool = False
     fma: FmaPlan | None = None
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from argand.gemm.candidates import GemmChoice, OperandTraits
 from argand.gemm.fma_plan import FmaPlan
-from argand.gemm.sm80_plan import GemmPlan
+from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision
 from argand.precision import Precision
 
 
 def in_place_name(
-    plan: GemmPlan | FmaPlan, precision: Precision, a: OperandTraits, b: OperandTraits
+    plan: MmaPlan | FmaPlan, precision: Precision, a: OperandTraits, b: OperandTraits
 ) -> str:
     """Return ``mma.sync 64x64x16 4 stages: A in place, B copied before, absmax by each block``.
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argand.device import Arch
-from argand.gemm.sm80_plan import GemmPlan, check_plan, holds_accumulators, whole_passes
+from argand.gemm.sm80_plan import MmaPlan, check_plan, holds_accumulators, whole_passes
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
-from argand.gemm.sm80_tiles import candidates, within_registers
+from argand.gemm.sm80_tiles import mma_tiles, within_registers
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 
@@ -31,9 +31,9 @@ def plan_gemm(
     a_k_major: bool = True,
     b_k_major: bool = False,
     vector: int = 1,
-    tile: GemmPlan | None = None,
+    tile: MmaPlan | None = None,
     triangle: bool = False,
-) -> GemmPlan:
+) -> MmaPlan:
     """Return the checked plan of a product of this shape on ``sm_count`` multiprocessors.
 
     It is the tile and the number of split-K slices of the least estimated time; or ``tile``, in the
@@ -65,13 +65,13 @@ def cut_tiles(
     sm_count: int,
     *,
     triangle: bool = False,
-) -> list[GemmPlan]:
+) -> list[MmaPlan]:
     """Return every tile with every number of slices of a product (batch, m, n, k)."""
-    tiles = list(sliced(candidates(precision, arch), arch, sizes[-1]))
+    tiles = list(sliced(mma_tiles(precision, arch), arch, sizes[-1]))
     return tiles + ([] if triangle else list(shared(tiles, arch, sizes, sm_count)))
 
 
-def _with_absmax(plan: GemmPlan, precision: Precision, arch: Arch, k: int) -> GemmPlan:
+def _with_absmax(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:
     """Return the plan with stages for a slice, where it scales and shared memory holds them."""
     num_k_tiles = k_tiles_of(plan, k)
     if not precision.scaled or -(-k // plan.slices) > MAX_BLOCK_ABSMAX_K:
@@ -183,7 +183,7 @@ has an odd pitch (65 drawn shapes on an H200)."""
 
 
 def estimate(
-    plan: GemmPlan,
+    plan: MmaPlan,
     precision: Precision,
     sm_count: int,
     sizes: tuple[int, int, int, int],
@@ -235,7 +235,7 @@ def estimate(
     return total
 
 
-def _occupancy(plan: GemmPlan) -> int:
+def _occupancy(plan: MmaPlan) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
     registers = 64 if plan.threads >= 512 else 100
     return max(1, min(
@@ -244,7 +244,7 @@ def _occupancy(plan: GemmPlan) -> int:
     ))  # fmt: skip
 
 
-def _k_tile_cycles(plan: GemmPlan, precision: Precision) -> float:
+def _k_tile_cycles(plan: MmaPlan, precision: Precision) -> float:
     """Return the cycles of all warps of a block for one k-tile, to share among four quarters."""
     if plan.fma:
         copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32

@@ -16,7 +16,7 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     ARGUMENTS,
-    GemmPlan,
+    MmaPlan,
     gemm_source,
     kernel_name,
 )
@@ -54,7 +54,7 @@ class MmaLaunch:
         c: Layout,
         out: Layout,
         device: Device,
-        tile: GemmPlan | None = None,
+        tile: MmaPlan | None = None,
     ) -> None:
         plan = plan_gemm(
             problem.precision, device.require_arch(), sm_count=device.sm_count,

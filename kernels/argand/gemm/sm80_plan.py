@@ -26,7 +26,7 @@ CLUSTER_SM = 90
 
 
 @dataclass(frozen=True)
-class GemmPlan:
+class MmaPlan:
     """Tile sizes, pipeline depth and layouts of one kernel of the ``gemm_mma`` family.
 
     A block of ``warps_m x warps_n`` warps, or of ``warps_k`` times as many that share each stage's
@@ -99,7 +99,7 @@ def _tile(rows: int, depth: int, k_major: bool) -> int:
     return slow * (fast + PAD)
 
 
-def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
+def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
     """Raise PlanError, with what is allowed, where a plan cannot run."""
     require_precision(precision, arch)
     if precision.operand.name not in MMA_DEPTH:
@@ -149,7 +149,7 @@ def check_plan(plan: GemmPlan, precision: Precision, arch: Arch) -> None:
             raise PlanError(f"{rule}: {plan}")
 
 
-def holds_accumulators(plan: GemmPlan) -> bool:
+def holds_accumulators(plan: MmaPlan) -> bool:
     """Whether partial sums that are reduced fit in the memory of the stages, in any layout."""
     if plan.warps_k * plan.slices == 1:
         return True
@@ -160,7 +160,7 @@ def holds_accumulators(plan: GemmPlan) -> bool:
     return plan.warps_k * plan.block_m * plan.block_n <= plan.stages * tiles
 
 
-def whole_passes(plan: GemmPlan) -> bool:
+def whole_passes(plan: MmaPlan) -> bool:
     """Return whether one copy of each thread fills whole rows, and whole copies fill a tile."""
     for rows, k_major in ((plan.block_m, plan.a_k_major), (plan.block_n, plan.b_k_major)):
         fast, slow = (plan.block_k, rows) if k_major else (rows, plan.block_k)
@@ -170,7 +170,7 @@ def whole_passes(plan: GemmPlan) -> bool:
     return True
 
 
-def kernel_name(precision: Precision, plan: GemmPlan) -> str:
+def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     """Return the kernel's symbol."""
     layout = ("k" if plan.a_k_major else "m") + ("k" if plan.b_k_major else "n")
     tile = f"{plan.block_m}x{plan.block_n}x{plan.block_k}"
@@ -222,7 +222,7 @@ def precision_fields(precision: Precision) -> dict[str, object]:
     }
 
 
-def gemm_source(precision: Precision, plan: GemmPlan) -> str:
+def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
     fields = precision_fields(precision) | {
         "products": len(precision.products),
@@ -254,7 +254,7 @@ def gemm_source(precision: Precision, plan: GemmPlan) -> str:
     return (
         '#include "gemm/sm80_kernel.cuh"\n'
         f"{size_check('GemmArguments', ARGUMENTS)}"
-        f"constexpr GemmPlan kPlan{{{members}}};\n"
+        f"constexpr MmaPlan kPlan{{{members}}};\n"
         f'extern "C" __global__ void {cluster}__launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
         "    gemm_mma<kPlan>(args);\n"

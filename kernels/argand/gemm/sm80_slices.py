@@ -11,7 +11,7 @@ from argand.gemm.sm80_plan import (
     CLUSTER_SM,
     MAX_GRID_SLICES,
     SPLIT_K_SLICES,
-    GemmPlan,
+    MmaPlan,
     holds_accumulators,
 )
 
@@ -19,12 +19,12 @@ _MOST_WAVES, _LEAST_SLICE_K = 2, 48
 """Waves of blocks, and k of each, of clusters that share tiles."""
 
 
-def k_tiles_of(plan: GemmPlan, k: int) -> int:
+def k_tiles_of(plan: MmaPlan, k: int) -> int:
     """Return the k-tiles of the longest slice."""
     return -(-max(1, -(-k // plan.block_k)) // plan.slices)
 
 
-def sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
+def sliced(tiles: list[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
     """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
     for tile in tiles:
         for slices in SPLIT_K_SLICES[: 1 if tile.fma else None]:
@@ -37,8 +37,8 @@ def sliced(tiles: list[GemmPlan], arch: Arch, k: int) -> Iterator[GemmPlan]:
 
 
 def shared(
-    plans: Sequence[GemmPlan], arch: Arch, sizes: tuple[int, int, int, int], sm_count: int
-) -> Iterator[GemmPlan]:
+    plans: Sequence[MmaPlan], arch: Arch, sizes: tuple[int, int, int, int], sm_count: int
+) -> Iterator[MmaPlan]:
     """Yield plans whose clusters share tiles: few tiles of a long k, on Hopper.
 
     What the clusters leave for each other takes no more memory than split-K slices may.

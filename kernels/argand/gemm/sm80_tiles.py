@@ -5,57 +5,57 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import HOPPER, Arch
-from argand.gemm.sm80_plan import GemmPlan
+from argand.gemm.sm80_plan import MmaPlan
 from argand.precision import Precision
 
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
 # registers of a thread (255) hold 32 x 32 of C a warp, with one term 2048 elements.
 _ONE_TERM = (
-    GemmPlan(128, 128, 32, 4, 2, 3),
-    GemmPlan(128, 128, 16, 4, 2, 4),
-    GemmPlan(64, 64, 16, 2, 2, 4),
-    GemmPlan(64, 32, 32, 2, 2, 3),
-    GemmPlan(16, 128, 16, 1, 4, 4),
-    GemmPlan(128, 16, 16, 4, 1, 4),
-    GemmPlan(16, 64, 32, 1, 4, 3),
-    GemmPlan(64, 16, 32, 4, 1, 3),
-    GemmPlan(32, 32, 32, 2, 2, 3),
-    GemmPlan(32, 32, 64, 2, 1, 4, warps_k=4),
-    GemmPlan(32, 16, 64, 2, 2, 4, warps_k=4),
-    GemmPlan(16, 16, 64, 1, 2, 4, warps_k=4),
+    MmaPlan(128, 128, 32, 4, 2, 3),
+    MmaPlan(128, 128, 16, 4, 2, 4),
+    MmaPlan(64, 64, 16, 2, 2, 4),
+    MmaPlan(64, 32, 32, 2, 2, 3),
+    MmaPlan(16, 128, 16, 1, 4, 4),
+    MmaPlan(128, 16, 16, 4, 1, 4),
+    MmaPlan(16, 64, 32, 1, 4, 3),
+    MmaPlan(64, 16, 32, 4, 1, 3),
+    MmaPlan(32, 32, 32, 2, 2, 3),
+    MmaPlan(32, 32, 64, 2, 1, 4, warps_k=4),
+    MmaPlan(32, 16, 64, 2, 2, 4, warps_k=4),
+    MmaPlan(16, 16, 64, 1, 2, 4, warps_k=4),
 )
 _TWO_TERMS = (
-    GemmPlan(128, 64, 32, 4, 2, 3, 32),
-    GemmPlan(128, 64, 16, 4, 2, 4, 32),
-    GemmPlan(64, 64, 16, 2, 2, 4, 32),
-    GemmPlan(64, 32, 32, 2, 2, 3, 32),
-    GemmPlan(16, 128, 16, 1, 4, 4, 32),
-    GemmPlan(128, 16, 16, 4, 1, 4, 32),
-    GemmPlan(16, 64, 32, 1, 4, 3, 32),
-    GemmPlan(64, 16, 32, 4, 1, 3, 32),
-    GemmPlan(32, 32, 32, 2, 2, 3, 32),
-    GemmPlan(32, 32, 64, 2, 1, 4, 64, warps_k=4),
-    GemmPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
-    GemmPlan(16, 16, 64, 1, 2, 4, 64, warps_k=4),
+    MmaPlan(128, 64, 32, 4, 2, 3, 32),
+    MmaPlan(128, 64, 16, 4, 2, 4, 32),
+    MmaPlan(64, 64, 16, 2, 2, 4, 32),
+    MmaPlan(64, 32, 32, 2, 2, 3, 32),
+    MmaPlan(16, 128, 16, 1, 4, 4, 32),
+    MmaPlan(128, 16, 16, 4, 1, 4, 32),
+    MmaPlan(16, 64, 32, 1, 4, 3, 32),
+    MmaPlan(64, 16, 32, 4, 1, 3, 32),
+    MmaPlan(32, 32, 32, 2, 2, 3, 32),
+    MmaPlan(32, 32, 64, 2, 1, 4, 64, warps_k=4),
+    MmaPlan(32, 16, 64, 2, 2, 4, 64, warps_k=4),
+    MmaPlan(16, 16, 64, 1, 2, 4, 64, warps_k=4),
 )
 
 
 FMA_TILES = (
-    GemmPlan(32, 32, 32, 4, 2, 3, 64, fma=True),
-    GemmPlan(64, 32, 32, 4, 2, 3, 64, fma=True),
+    MmaPlan(32, 32, 32, 4, 2, 3, 64, fma=True),
+    MmaPlan(64, 32, 32, 4, 2, 3, 64, fma=True),
 )
 """By fused multiply-adds, for split operands; 64 of k are summed before they are promoted."""
 
 
 # As 64 x 32 a warp tf32 is 7% faster than as 32 x 64; the 16-bit formats would spill.
-_TF32_LARGEST = GemmPlan(128, 128, 32, 2, 4, 3)
+_TF32_LARGEST = MmaPlan(128, 128, 32, 2, 4, 3)
 # For few k: with two stages a multiprocessor holds more blocks, whose stores hide loads of others.
-_TF32_SHORT = (GemmPlan(64, 32, 32, 2, 2, 2), GemmPlan(32, 64, 32, 2, 2, 3))
+_TF32_SHORT = (MmaPlan(64, 32, 32, 2, 2, 2), MmaPlan(32, 64, 32, 2, 2, 3))
 
 
-def candidates(precision: Precision, arch: Arch) -> list[GemmPlan]:
+def mma_tiles(precision: Precision, arch: Arch) -> list[MmaPlan]:
     """List the tiles, with as many stages as the architecture's shared memory holds."""
-    found: dict[GemmPlan, None] = {}
+    found: dict[MmaPlan, None] = {}
     for plan in _tiles(precision):
         # A k-tile is at least one MMA of each group of warps.
         block_k, mma_k = max(plan.block_k, precision.operand.mma_k), precision.operand.mma_k
@@ -77,7 +77,7 @@ def _takes_fma(precision: Precision, arch: Arch) -> bool:
     return kept and arch.sm == HOPPER and precision.roundings[0] != "toward_zero"
 
 
-def within_registers(plan: GemmPlan, precision: Precision, arch: Arch) -> GemmPlan:
+def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan:
     """Return the tile with half of C a warp, or with half of its k-tile, where all of it spills.
 
     A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Full warps spill on
@@ -102,7 +102,7 @@ _FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 
 
-def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
+def _tiles(precision: Precision) -> tuple[MmaPlan, ...]:
     if precision.terms > 1:
         return _TWO_TERMS
     if precision.operand.name == "tf32":
@@ -110,5 +110,5 @@ def _tiles(precision: Precision) -> tuple[GemmPlan, ...]:
     return _ONE_TERM
 
 
-def _largest_layout(plan: GemmPlan) -> GemmPlan:
+def _largest_layout(plan: MmaPlan) -> MmaPlan:
     return replace(plan, a_k_major=True, b_k_major=True)

@@ -27,13 +27,13 @@ from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
-    GemmPlan,
+    MmaPlan,
     check_plan,
     gemm_source,
     kernel_name,
     whole_passes,
 )
-from argand.gemm.sm80_tiles import candidates, within_registers
+from argand.gemm.sm80_tiles import mma_tiles, within_registers
 from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_plan import (
     WgmmaPlan,
@@ -69,7 +69,7 @@ def test_both_ends_of_the_families_are_compiled_for() -> None:
 def gemm_tiles() -> Iterator[Candidate]:
     for precision, arch in offered(TENSOR):
         row = PRECISIONS[precision]
-        largest, *others = candidates(row, arch)
+        largest, *others = mma_tiles(row, arch)
         plans = []
         for tile in sorted(others, key=lambda one: one.block_m * one.block_n):
             plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
@@ -87,7 +87,7 @@ def gemm_tiles() -> Iterator[Candidate]:
             yield Candidate(precision, arch, one, traits=traits)
 
 
-def in_slices(plan: GemmPlan, row: Precision, arch: Arch) -> Iterator[GemmPlan]:
+def in_slices(plan: MmaPlan, row: Precision, arch: Arch) -> Iterator[MmaPlan]:
     """The tile, also with k cut over the blocks of a cluster where that is legal."""
     for slices in SPLIT_K_SLICES:
         one = within_registers(replace(plan, split_k_slices=slices), row, arch)
@@ -109,7 +109,7 @@ def test_every_gemm_tile(arch: Arch, precision: str) -> None:
         assert_clean(source, arch.target, name)
 
 
-def with_layout(plan: GemmPlan, layout: tuple[bool, bool], vector: int) -> GemmPlan:
+def with_layout(plan: MmaPlan, layout: tuple[bool, bool], vector: int) -> MmaPlan:
     """The tile with this layout, one number a copy where two do not fill a pass of the block."""
     plan = replace(plan, a_k_major=layout[0], b_k_major=layout[1])
     return replace(plan, vector=vector if whole_passes(replace(plan, vector=vector)) else 1)
@@ -130,7 +130,7 @@ def test_the_plan_of_a_large_gemm(arch: Arch, precision: str) -> None:
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_every_rounding(arch: Arch, precision: str, rounding: str) -> None:
     row = PRECISIONS[precision].with_rounding(rounding)
-    plan = candidates(row, arch)[0 if EXHAUSTIVE else -1]
+    plan = mma_tiles(row, arch)[0 if EXHAUSTIVE else -1]
     assert_clean(gemm_source(row, plan), arch.target, kernel_name(row, plan))
 
 
@@ -227,7 +227,7 @@ def test_every_plan_of_fma(precision: str, plan: FmaPlan) -> None:
 
 def test_strides_beyond_32_bits() -> None:
     row = PRECISIONS["tf32"]
-    tile = replace(candidates(row, ARCHS[TARGET])[-1], long_strides=True)
+    tile = replace(mma_tiles(row, ARCHS[TARGET])[-1], long_strides=True)
     plan = replace(FMA_PLANS[-1], long_strides=True)
     assert_clean(gemm_source(row, tile), TARGET, kernel_name(row, tile))
     assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))

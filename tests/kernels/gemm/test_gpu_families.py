@@ -13,8 +13,8 @@ import pytest
 from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_plan import GemmPlan
-from argand.gemm.sm80_tiles import FMA_TILES, candidates
+from argand.gemm.sm80_plan import MmaPlan
+from argand.gemm.sm80_tiles import FMA_TILES, mma_tiles
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
@@ -35,14 +35,14 @@ pytestmark = pytest.mark.gpu
 TILES = [
     pytest.param(precision, tile, id=f"{precision} {tile.name}")
     for precision in TENSOR
-    for tile in candidates(PRECISIONS[precision], ARCHS["sm_80"])
+    for tile in mma_tiles(PRECISIONS[precision], ARCHS["sm_80"])
 ]
 TILES += [pytest.param("3xtf32", tile, id=tile.name) for tile in FMA_TILES]
 
 
 @pytest.mark.parametrize(("precision", "tile"), TILES)
 def test_every_tile_of_an_a100(
-    cp: Any, rng: np.random.Generator, precision: str, tile: GemmPlan
+    cp: Any, rng: np.random.Generator, precision: str, tile: MmaPlan
 ) -> None:
     """Ragged, a k that scaled precisions look through and one that they scan; C is not read."""
     a, b = normal(rng, 150, 45), normal(rng, 45, 141)

@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_tiles import candidates
+from argand.gemm.sm80_tiles import mma_tiles
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import (
@@ -127,7 +127,7 @@ def test_the_error_of_a_split_does_not_grow_with_k(
     promote after different k, so one takes all.
     """
     errors = []
-    tile = next(x for x in candidates(PRECISIONS[precision], ARCHS["sm_80"]) if x.warps_k > 1)
+    tile = next(x for x in mma_tiles(PRECISIONS[precision], ARCHS["sm_80"]) if x.warps_k > 1)
     with overridden(GemmChoice(tile=tile)):
         for a, b in long_operands(rng):
             found = gemm(cp.asarray(a), cp.asarray(b), precision=precision).get()

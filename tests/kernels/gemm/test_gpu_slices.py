@@ -11,8 +11,8 @@ import pytest
 from argand import PRECISIONS, gemm, launched, to_pairs
 from argand.device import Arch
 from argand.gemm.candidates import GemmChoice
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, holds_accumulators
-from argand.gemm.sm80_tiles import candidates
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.sm80_tiles import mma_tiles
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
@@ -40,12 +40,12 @@ HOPPER = ARCHS[TARGET]
 SLICED = SPLIT_K_SLICES[1:]
 
 
-def tiles_with_slices(precision: str, arch: Arch) -> list[GemmPlan]:
+def tiles_with_slices(precision: str, arch: Arch) -> list[MmaPlan]:
     """All but those by fma, which computes all of k."""
-    return [tile for tile in candidates(PRECISIONS[precision], arch) if not tile.fma]
+    return [tile for tile in mma_tiles(PRECISIONS[precision], arch) if not tile.fma]
 
 
-def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[GemmPlan]:
+def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[MmaPlan]:
     """Every tile with every number of slices that shared memory holds."""
     found = [
         replace(tile, split_k_slices=slices)
@@ -55,7 +55,7 @@ def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[GemmPlan]:
     return [tile for tile in found if tile.shared_bytes <= arch.shared_bytes]
 
 
-def tiles_and_slices(precision: str) -> list[GemmPlan]:
+def tiles_and_slices(precision: str) -> list[MmaPlan]:
     """Every tile once, the numbers of slices in turn, and the smallest tile with each."""
     found = {tile.name: tile for tile in sliced_tiles(precision)[-len(SLICED) :]}
     for index, tile in enumerate(tiles_with_slices(precision, HOPPER)):
@@ -74,7 +74,7 @@ TILES = [
 
 @pytest.mark.parametrize(("precision", "tile"), TILES)
 def test_every_tile_in_slices(
-    cp: Any, rng: np.random.Generator, precision: str, tile: GemmPlan
+    cp: Any, rng: np.random.Generator, precision: str, tile: MmaPlan
 ) -> None:
     """Ragged, of a batch, with slices that are empty, and one that only a scan can scale."""
     a, b = normal(rng, 2, 70, 333), normal(rng, 2, 333, 45)
@@ -90,7 +90,7 @@ def test_every_tile_in_slices(
         assert any("absmax by each block" in name for name in names)
 
 
-def shared_tiles(precision: str) -> list[GemmPlan]:
+def shared_tiles(precision: str) -> list[MmaPlan]:
     """Tiles that clusters of 1 to 8 blocks share, in a number that is no power of two."""
     found = []
     for index, tile in enumerate(tiles_with_slices(precision, HOPPER)):
@@ -106,7 +106,7 @@ def shared_tiles(precision: str) -> list[GemmPlan]:
     [pytest.param(x, tile, id=f"{x} {tile.name}") for x in TENSOR for tile in shared_tiles(x)],
 )
 def test_clusters_share_a_tile(
-    cp: Any, rng: np.random.Generator, precision: str, tile: GemmPlan
+    cp: Any, rng: np.random.Generator, precision: str, tile: MmaPlan
 ) -> None:
     """Ragged, of a batch, with clusters that have no k; counters are zero for the next call."""
     a, b = normal(rng, 2, 70, 1333), normal(rng, 2, 1333, 45)

@@ -13,11 +13,11 @@ from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.sm80_heuristics import estimate, plan_gemm
 from argand.gemm.sm80_plan import (
     SPLIT_K_SLICES,
-    GemmPlan,
+    MmaPlan,
     check_plan,
     holds_accumulators,
 )
-from argand.gemm.sm80_tiles import candidates
+from argand.gemm.sm80_tiles import mma_tiles
 from argand.runtime.plan import PlanError
 
 from tests.covers import covered
@@ -71,7 +71,7 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
 def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
     row: Precision = PRECISIONS["tf32"]
     arch = ARCHS["sm_80"]
-    plan = replace(candidates(row, arch)[0], **change)
+    plan = replace(mma_tiles(row, arch)[0], **change)
     with pytest.raises(PlanError, match=message):
         check_plan(plan, row, arch)
 
@@ -80,7 +80,7 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
     """2 stages of 128 x 64 x 16 have 60 KiB, its accumulators 64."""
     row, arch = PRECISIONS["3xfp16"], ARCHS["sm_90a"]
     tile = next(
-        x for x in candidates(row, arch) if (x.block_m, x.block_n, x.block_k) == (128, 64, 16)
+        x for x in mma_tiles(row, arch) if (x.block_m, x.block_n, x.block_k) == (128, 64, 16)
     )
     check_plan(replace(tile, stages=2), row, arch)
     with pytest.raises(PlanError, match="stages must hold the accumulators"):
@@ -95,7 +95,7 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
 def test_blocks_find_the_absmax_of_a_short_k_at_every_tile(precision: str, k: int) -> None:
     """Tiles whose accumulators take more stages than so short a k are among them."""
     row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
-    for tile in candidates(row, arch):
+    for tile in mma_tiles(row, arch):
         for slices in SPLIT_K_SLICES:
             one = replace(tile, split_k_slices=slices)
             if one.shared_bytes > arch.shared_bytes or not holds_accumulators(one):
@@ -152,7 +152,7 @@ def test_longer_products_do_not_take_less(precision: str) -> None:
 BY_TARGET = {arch.target: arch for arch in ARCHITECTURES}
 
 
-def planned(precision: str, arch: str, batch: int, m: int, n: int, k: int) -> GemmPlan:
+def planned(precision: str, arch: str, batch: int, m: int, n: int, k: int) -> MmaPlan:
     return plan_gemm(
         PRECISIONS[precision], BY_TARGET[arch], batch=batch, m=m, n=n, k=k, sm_count=132, vector=2
     )
@@ -161,4 +161,4 @@ def planned(precision: str, arch: str, batch: int, m: int, n: int, k: int) -> Ge
 def test_fp64_has_no_tensor_core_plan() -> None:
     row = PRECISIONS["tf32"]
     with pytest.raises(PlanError, match="operand must be one of"):
-        check_plan(candidates(row, ARCHS["sm_80"])[0], PRECISIONS["fp64"], ARCHS["sm_80"])
+        check_plan(mma_tiles(row, ARCHS["sm_80"])[0], PRECISIONS["fp64"], ARCHS["sm_80"])

@@ -16,8 +16,8 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm.sm80_heuristics import estimate
-from argand.gemm.sm80_plan import SPLIT_K_SLICES, GemmPlan, whole_passes
-from argand.gemm.sm80_tiles import candidates
+from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan, whole_passes
+from argand.gemm.sm80_tiles import mma_tiles
 
 RECORD = Path(__file__).with_name("recorded_mma_plans.csv")
 SM_COUNT = 132
@@ -40,7 +40,7 @@ def estimates(case: Case) -> dict[str, float]:
     batch, m, n, k = (*(1,) * (4 - len(shape.split("x"))), *map(int, shape.split("x")))
     even = (k if kind[0] == "N" else m) % 2 == (n if kind[1] == "N" else k) % 2 == 0
     found = {}
-    for tile in candidates(PRECISIONS[precision], arch_for(90)):
+    for tile in mma_tiles(PRECISIONS[precision], arch_for(90)):
         for slices in SPLIT_K_SLICES:
             plan = replace(
                 tile, split_k_slices=slices, a_k_major=kind[0] == "N", b_k_major=kind[1] != "N",
@@ -50,7 +50,7 @@ def estimates(case: Case) -> dict[str, float]:
     return found
 
 
-def _estimated(plan: GemmPlan, precision: str, sizes: tuple[int, int, int, int]) -> float:
+def _estimated(plan: MmaPlan, precision: str, sizes: tuple[int, int, int, int]) -> float:
     plan = plan if whole_passes(plan) else replace(plan, vector=1)
     return estimate(plan, PRECISIONS[precision], SM_COUNT, sizes)
 
@@ -73,7 +73,7 @@ def test_the_choice_loses_little_to_the_fastest() -> None:
 
 def test_the_largest_tile_is_as_slow_as_it_was() -> None:
     """Where it is bound by the numbers that it rounds, which those above are not (an H100)."""
-    tiles = candidates(PRECISIONS["tf32"], arch_for(90))
+    tiles = mma_tiles(PRECISIONS["tf32"], arch_for(90))
     tile = next(x for x in tiles if x.name == "128x128x16 4 stages")
     found = _estimated(replace(tile, vector=1), "tf32", (1, 15298, 97, 2433))
     assert abs(found / 308.1 - 1) < 0.05

@@ -23,7 +23,7 @@ from argand.gemm.heuristics import estimate
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_slices import shared
-from argand.gemm.sm80_tiles import candidates as tiles
+from argand.gemm.sm80_tiles import mma_tiles
 
 RECORD = Path(__file__).with_name("recorded_short_plans.csv")
 HOPPER, SM_COUNT, TF32 = arch_for(90), 132, PRECISIONS["tf32"]
@@ -62,7 +62,7 @@ def estimates(case: Case) -> dict[str, float]:
         for choice in candidates(TF32, HOPPER, SM_COUNT, sizes, a, b)
         if choice.plan is not None or choice.fma is not None
     }
-    cut = [replace(x, split_k_slices=n) for x in tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]
+    cut = [replace(x, split_k_slices=n) for x in mma_tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]
     for plan in (*cut, *shared(cut, HOPPER, numbers, SM_COUNT)):
         vector = 1 + (a.copyable and b.copyable)
         laid = replace(plan, a_k_major=a.k_major, b_k_major=b.k_major, vector=vector)

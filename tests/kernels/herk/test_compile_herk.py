@@ -12,7 +12,7 @@ from argand.gemm.candidates import OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
-from argand.gemm.sm80_plan import GemmPlan, gemm_source, kernel_name
+from argand.gemm.sm80_plan import MmaPlan, gemm_source, kernel_name
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.herk.kernel_sources import (
@@ -110,7 +110,7 @@ def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
             compile_triangle(precision, one, arch)
 
 
-def compile_triangle(precision: str, plan: GemmPlan | WgmmaPlan, arch: Arch) -> None:
+def compile_triangle(precision: str, plan: MmaPlan | WgmmaPlan, arch: Arch) -> None:
     row = PRECISIONS[precision]
     if isinstance(plan, WgmmaPlan):
         assert_clean(wgmma_source(row, plan), arch.target, wgmma_kernel_name(row, plan))

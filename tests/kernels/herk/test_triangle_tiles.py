@@ -9,7 +9,7 @@ from argand.gemm.candidates import OperandTraits, candidates
 from argand.gemm.heuristics import choose
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
-from argand.gemm.sm80_plan import GemmPlan
+from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_scheduler import Tiles, tile_group
 from argand.runtime.plan import PlanError
 
@@ -51,7 +51,7 @@ def test_chosen_tiles_are_square_and_half_as_many(precision: str, sm: int | None
 
 
 def test_a_tile_that_is_not_square_is_refused() -> None:
-    tile = GemmPlan(128, 64, 16, 4, 2, 3)
+    tile = MmaPlan(128, 64, 16, 4, 2, 3)
     with pytest.raises(PlanError, match="tiles of a triangle must be square"):
         plan_gemm(
             PRECISIONS["tf32"], arch_for(80), batch=1, m=64, n=64, k=64, sm_count=132, tile=tile,

@@ -7,7 +7,7 @@ import pytest
 from argand import PRECISIONS, to_pairs
 from argand.device import arch_for
 from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
-from argand.gemm.sm80_tiles import candidates as mma_candidates
+from argand.gemm.sm80_tiles import mma_tiles
 from argand.gemm.sm90_plan import SPILL_INTERVAL, Storage
 from argand.gemm.sm90_tiles import wgmma_tiles
 from argand.precision import any_precision
@@ -267,7 +267,7 @@ def test_peers_of_one_term_are_held_to_their_own_rounding():
 @pytest.mark.parametrize("name", [name for name, row in PRECISIONS.items() if row.terms > 1])
 def test_every_plan_promotes_as_often_as_the_bound_says(name):
     row = PRECISIONS[name]
-    depths = {plan.promotion_interval for plan in mma_candidates(row, arch_for(90))}
+    depths = {plan.promotion_interval for plan in mma_tiles(row, arch_for(90))}
     for storage in get_args(Storage):
         for plan in wgmma_tiles(row, storage):
             depths.add(plan.depth)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, Precision
 from argand.device import arch_for
-from argand.gemm.sm80_tiles import candidates as mma_candidates
+from argand.gemm.sm80_tiles import mma_tiles
 from argand.runtime.plan import MMA_DEPTH
 from scipy import stats
 
@@ -162,7 +162,7 @@ def test_an_instruction_loses_what_is_said_of_its_sum(share: float, extra_bits: 
 
 @pytest.mark.parametrize("name", SPLIT)
 def test_mma_plans_promote_what_a_warp_sums_as_often_as_is_said(name: str) -> None:
-    for plan in mma_candidates(PRECISIONS[name], arch_for(80)):
+    for plan in mma_tiles(PRECISIONS[name], arch_for(80)):
         assert 0 < plan.promotion_interval // plan.warps_k <= MIXED_DEPTH
 
 

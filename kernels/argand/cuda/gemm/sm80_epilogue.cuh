@@ -35,7 +35,7 @@ __device__ __forceinline__ void store_pair(const GemmArguments& args, const floa
 }
 
 // Computes alpha x + beta C in the accumulators of a warp. `c` is that of the lane's first element.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, const float2* c,
                                                      int rows_left, int columns_left,
                                                      Accumulators<plan>& accumulators) {
@@ -57,7 +57,7 @@ __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, 
             }
 }
 
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void descale_accumulators(Accumulators<plan>& accumulators,
                                                      const int (&a_exponent)[plan.warp_m() / 8],
                                                      const uint32* b_absmax, int columns_left) {
@@ -83,7 +83,7 @@ __device__ __forceinline__ void descale_accumulators(Accumulators<plan>& accumul
 // own first one, so that four lanes write 64 bytes of a row at once. `out` is that of the lane's
 // first element, whose row is `below` columns below the diagonal; what is mirrored is stored up to
 // the diagonal. All lanes of a warp call it.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m,
                                               Stride<plan> stride_n, int rows_left,
                                               int columns_left, int below,
@@ -151,7 +151,7 @@ __device__ __forceinline__ void store_hermitian(const GemmArguments& args, float
 
 // Stores the mirror images of results, and makes those on the diagonal real. `row0` and `column0` are
 // the first of the lane, `out` is that of the batch.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void mirror_accumulators(const GemmArguments& args, float2* out,
                                                     int64 row0, int64 column0,
                                                     Accumulators<plan>& accumulators) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ void mirror_accumulators(const GemmArguments& args, f
 }
 
 // `row0` and `column0` are the first of the lane; `b_absmax` begins with that column.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
                                                    Accumulators<plan>& accumulators, int64 batch,
                                                    int64 row0, int64 column0,

@@ -9,7 +9,7 @@
 
 // The rows and columns of a lane. Two of an operand whose rows are contiguous in shared memory are
 // neighbours, so that one load of 16 bytes has both; else such a load has two neighbours along k.
-template <GemmPlan plan>
+template <MmaPlan plan>
 struct FmaLane {
     static constexpr int kRows = plan.block_m / (4 * plan.warps_m);
     static constexpr int kColumns = plan.block_n / (8 * plan.warps_n);
@@ -27,7 +27,7 @@ struct FmaLane {
 };
 
 // Sums of xr yr, xi yi, xr yi and xi yr apart: the sign of a conjugated B takes no instruction then.
-template <GemmPlan plan>
+template <MmaPlan plan>
 struct FmaAccumulators {
     static constexpr int kRows = FmaLane<plan>::kRows, kColumns = FmaLane<plan>::kColumns;
     float sum[kRows][kColumns][4];
@@ -85,7 +85,7 @@ __device__ __forceinline__ void load_two_k(const float2* tile, int first, int k,
 }
 
 // Multiplies the tiles of one stage, of whose k `k_left` are inside the matrix.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void fma_k_tile(FmaAccumulators<plan>& accumulators,
                                            const float2* a_tile, const float2* b_tile,
                                            const FmaLane<plan>& lane, int64 k_left) {
@@ -114,7 +114,7 @@ __device__ __forceinline__ void fma_k_tile(FmaAccumulators<plan>& accumulators,
 
 // Stores alpha x + beta C of a lane's results, in whole 16 bytes where they are neighbours and begin
 // there. `c` and `out` are those of the tile.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void store_fma(const GemmArguments& args,
                                           const FmaAccumulators<plan>& accumulators,
                                           const FmaLane<plan>& lane, const float2* c, float2* out,

@@ -28,13 +28,13 @@ __device__ __forceinline__ uint32 tiles_of(int64 length) {
 }
 
 // The number of the block's tile in the launch.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ uint32 tile_number(const GemmArguments& args) {
     const uint32 cluster = blockIdx.x / plan.split_k_slices;
     return plan.grid_split ? cluster / args.grid_slices : cluster;
 }
 
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
     // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
     const uint32 tiles_m = tiles_of<plan.block_m>(args.m);
@@ -61,7 +61,7 @@ __device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
 }
 
 // The kernel: one block computes one block_m x block_n tile of one product.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     static_assert(plan.block_k % kMmaK<plan.operand> == 0, "a k-tile must be whole MMAs");
     static_assert(plan.promotion_interval % plan.block_k == 0,

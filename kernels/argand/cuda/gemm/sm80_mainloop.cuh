@@ -5,7 +5,7 @@
 
 // Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA. Where parts are
 // apart, `re` and `im` hold xr yr and xi yr up to `join`, `re_of_im` xi yi, `im_of_im` xr yi.
-template <GemmPlan plan>
+template <MmaPlan plan>
 struct Accumulators {
     static constexpr int kApart = plan.parts_apart();
     float re[plan.warp_m() / 16][plan.warp_n() / 8][4];
@@ -91,7 +91,7 @@ __device__ __forceinline__ uint32 negate(uint32 x) {
 }
 
 // The MMAs of 16 rows by 8 columns at (i, j): every pair of terms, the small ones first.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i, int j,
                                          const Fragment<plan>& a_upper,
                                          const Fragment<plan>& a_lower, const Fragment<plan>& b) {
@@ -117,7 +117,7 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
 
 // Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are the
 // addresses of its first elements, `k_left` is the k from this stage on.
-template <GemmPlan plan, bool moderate>
+template <MmaPlan plan, bool moderate>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators, uint32 a_lane,
                                                 uint32 b_lane, int k0, int64 k_left,
                                                 const float (&a_scale)[plan.warp_m() / 8],

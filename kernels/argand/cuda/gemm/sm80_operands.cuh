@@ -9,7 +9,7 @@
 
 // The k of a stage that warps read, where `k_left` of the slice are left: all of it, or that of the
 // groups of warps that have any.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ int64 needed_k(int64 k_left) {
     constexpr int kGroupK = plan.block_k / plan.warps_k;
     if constexpr (plan.warps_k == 1) return plan.block_k;
@@ -20,7 +20,7 @@ __device__ __forceinline__ int64 needed_k(int64 k_left) {
 // matrix. What all tiles share is computed once: a small product waits for every address. A row is
 // a row of op(A) or a column of op(B). Where groups of warps share k, rows outside the matrix and k
 // of groups that have none are left as they are: small products would wait for the zeros.
-template <GemmPlan plan, int Rows, bool KMajor>
+template <MmaPlan plan, int Rows, bool KMajor>
 class TileCopies {
     static constexpr int kContiguous = KMajor ? plan.block_k : Rows;
     static constexpr int kLines = KMajor ? Rows : plan.block_k;
@@ -75,14 +75,14 @@ class TileCopies {
 
 // A fragment: what a lane holds of one row of A or column of B for one MMA, by term and complex
 // part.
-template <GemmPlan plan>
+template <MmaPlan plan>
 struct Fragment {
     uint32 re[plan.terms][2];
     uint32 im[plan.terms][2];
 };
 
 // Rounds and splits the numbers of a lane. `moderate` takes them for less than 2^115.
-template <GemmPlan plan, bool moderate>
+template <MmaPlan plan, bool moderate>
 __device__ __forceinline__ void split_fragment(const float (&x)[kMmaK<plan.operand> / 4],
                                                uint32 (&registers)[plan.terms][2]) {
     constexpr int kNumbers = kNumbersPerRegister<plan.operand>;
@@ -116,7 +116,7 @@ __device__ __forceinline__ float2 load_element(uint32 address) {
 
 // Loads the numbers of a lane, `row` and `k` behind its first, at k, k + 4, ... and converts them to a fragment. `sign` of
 // -1 conjugates.
-template <GemmPlan plan, bool moderate, bool KMajor, int Pitch>
+template <MmaPlan plan, bool moderate, bool KMajor, int Pitch>
 __device__ __forceinline__ Fragment<plan> load_fragment(uint32 lane, int row, int k, float scale,
                                                         float sign) {
     constexpr int kCount = kMmaK<plan.operand> / 4;
@@ -140,7 +140,7 @@ __device__ __forceinline__ Fragment<plan> load_fragment(uint32 lane, int row, in
 // Raises `absmax` to the absmax of the rows of a block, over stages of `stage` numbers that hold
 // `slice_k`; the tiles of this operand begin at `first`. Each thread scans one row, of the
 // `rows_left` inside the matrix.
-template <GemmPlan plan, int Rows, bool KMajor>
+template <MmaPlan plan, int Rows, bool KMajor>
 __device__ __forceinline__ void find_block_absmax(uint32* absmax, const float2* first, int stage,
                                                   int slice_k, int64 rows_left) {
     constexpr int kPitch = (KMajor ? plan.block_k : Rows) + kRowPadding;

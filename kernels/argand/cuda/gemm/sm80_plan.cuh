@@ -10,7 +10,7 @@
 // and k is contiguous.
 constexpr int kRowPadding = 4;
 
-struct GemmPlan {
+struct MmaPlan {
     Operand operand;
     int terms;  // terms of one number: 1, or 2 for split precisions
     Rounding roundings[2];

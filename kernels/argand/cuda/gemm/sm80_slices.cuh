@@ -10,7 +10,7 @@
 
 // How partial sums lie in shared memory: in vectors of two neighbouring columns of one row, as a
 // lane holds them, {re, im, re, im}.
-template <GemmPlan plan>
+template <MmaPlan plan>
 struct SliceVectors {
     static constexpr int kGroup = kWarp * plan.warps_m * plan.warps_n;  // threads that hold a tile
     static constexpr int kColumns = plan.warp_n() / 8;
@@ -30,7 +30,7 @@ struct SliceVectors {
 
 // A sum of vectors in a fixed order. Split precisions keep the rounding error of each addition
 // (Knuth's TwoSum), so that slices do not add to their error.
-template <GemmPlan plan>
+template <MmaPlan plan>
 struct VectorSum {
     float sum[4], error[4];
 
@@ -64,7 +64,7 @@ struct VectorSum {
 
 // Descales a vector at this row and column of the tile. `a_absmax` and `b_absmax` point to the
 // tile's first row and column; `rows` and `columns` of the tile are inside the matrix.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ float4 descale_vector(const float4& x, int2 place,
                                                  const uint32* a_absmax, const uint32* b_absmax,
                                                  int64 rows, int64 columns) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ float4 descale_vector(const float4& x, int2 place,
 
 // Split-K across clusters: `share` stores the partial sums of this block's part of a tile in global
 // memory, and the last block to arrive reduces those of all clusters, in their order.
-template <GemmPlan plan>
+template <MmaPlan plan>
 struct GridReduction {
     using Vectors = SliceVectors<plan>;
     float4* part;  // partial sums of this block's part by the first cluster
@@ -129,7 +129,7 @@ struct GridReduction {
 
 // Reduces the accumulators of all slices and stores the results. `memory` is the shared memory of
 // the stages, of which none is read any more; `received` takes the partial sums of other blocks.
-template <GemmPlan plan>
+template <MmaPlan plan>
 __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
                                                  const Accumulators<plan>& accumulators,
                                                  int64 batch, int64 m0, int64 n0, uint32 tile,
