@@ -81,8 +81,8 @@ def sequence_errors(
 
     qubits = _SHARED_QUBITS
     # One multiprocessor has all tiles, or several have one or two each.
-    launches = [(size, cores) for size in sequence_plan.TILES for cores in (device.cores, 8, 16)]
-    for size, cores in launches:
+    launches = [(size, sms) for size in sequence_plan.TILES for sms in (device.sm_count, 8, 16)]
+    for size, sms in launches:
         if sequence_plan.plan_sequence(precision, device.require_arch(), size) is None:
             continue
         tile = sequence_plan.completed_tile(qubits, range(qubits - size + 4, qubits), size)
@@ -100,14 +100,14 @@ def sequence_errors(
         state = rng.standard_normal((2**qubits, 2)).view(np.complex128)[:, 0]
         state = (state / np.linalg.norm(state)).astype(precision.output)
         given = cupy.asarray(state)
-        PreparedSequence(qubits, forms, precision, tile, replace(device, cores=cores))(given)
+        PreparedSequence(qubits, forms, precision, tile, replace(device, cores=sms))(given)
         expected = state.astype(np.complex128)
         for form in forms:
             apply_gate(expected, form.matrix, form.targets, controls=form.controls)
         widths = [len(form.targets) for form in forms]
         error = float(np.linalg.norm(given.get() - expected))
         bound = evolution_bound(precision, widths, "cuda")
-        yield f"a shared pass of tiles of {size} qubits, {cores} multiprocessors", error, bound
+        yield f"a shared pass of tiles of {size} qubits, {sms} multiprocessors", error, bound
 
 
 def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:
