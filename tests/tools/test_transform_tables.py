@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.docs.transform_tables import beside_cufft, three_kernel_beside_cufft
+from tools.docs.transform_tables import beside_cufft, earned, three_kernel_beside_cufft
 
 
 def row(implementation: str, length: int, **other: Any) -> dict[str, Any]:
@@ -44,3 +44,19 @@ def test_three_kernel_beside_cufft() -> None:
     (found,) = three_kernel_beside_cufft([row | {"length": "49664"} for row in rows])
     assert (found["factors"], found["by"]) == ("2^9 x 97", "ours")
     assert three_kernel_beside_cufft(rows[1:]) == []
+
+
+def test_what_a_kind_of_plan_earns() -> None:
+    """Over the fastest of what would replace it; not where it stands alone or is not chosen."""
+    rows = [
+        {"length": length, "plan": plan, "time_us": time_us}
+        for length, plan, time_us in (
+            ("1009", "cufft", "400"), ("1009", "ButterflyPlan(1)", "200"),
+            ("1009", "ButterflyPlan(2)", "100"), ("1511", "cufft", "100"),
+            ("1511", "ButterflyPlan(1)", "100"), ("1511", "ThreeKernelPlan(1)", "300"),
+            ("2039", "ButterflyPlan(1)", "100"), ("1024", "cufft", "100"),
+        )
+    ]  # fmt: skip
+    (line,) = earned(rows)
+    assert (line["plan"], line["lengths"], line["earns"]) == ("butterfly", "2", "2.00")
+    assert (line["least"], line["at"], line["over"]) == ("1.00", "1511", "cuFFT 2")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
+from statistics import geometric_mean
 
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.dft.heuristics import choose
-from argand.dft.legality import TMA_SM
+from argand.dft.legality import TMA_SM, wide_fits
 from argand.dft.method import method_for, prime_factors
 from argand.dft.three_kernel import ThreeKernelPlan
 
@@ -39,6 +42,13 @@ def factors_table(data: Path) -> str:
     """Three-kernel plans beside cuFFT, as `benchmarks.dft.plans` measured them."""
     rows = three_kernel_beside_cufft(plain_rows(data / "h200-dft-factors.csv"))
     return text_table(rows, "factors", "by")
+
+
+def earned_table(data: Path) -> str:
+    """What each kind of plan earns, at all lengths that `benchmarks.dft.plans` measured."""
+    rows = [row for name in ("h200-dft-kinds.csv", "h200-dft-factors.csv")
+            for row in plain_rows(data / name)]  # fmt: skip
+    return text_table(earned(rows), "plan", "over")
 
 
 def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
@@ -89,6 +99,42 @@ def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[st
     return lines
 
 
+def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """A line for each kind of plan that is chosen on Hopper at some of the lengths.
+
+    A plan earns the time of the fastest of the other kinds there, or of cuFFT, over its own.
+    """
+    times: dict[int, dict[str, float]] = {}
+    for row in rows:
+        kinds = times.setdefault(int(row["length"]), {})
+        kind = row["plan"].split("(")[0]
+        kinds[kind] = min(float(row["time_us"]), kinds.get(kind, inf))
+    ratios: dict[str, dict[int, float]] = {}
+    replaced: dict[str, Counter[str]] = {}
+    for length, kinds in sorted(times.items()):
+        method = method_for(length)
+        wide = wide_fits(method.kind, length, length)
+        plan = choose(method, _PRECISION, arch_for(TMA_SM), wide=wide).plan
+        own = type(plan).__name__
+        others = {kind: time for kind, time in kinds.items() if kind != own}
+        if plan is None or own not in kinds or not others:
+            continue
+        other = min(others, key=lambda kind: others[kind])
+        ratios.setdefault(plan.kind, {})[length] = others[other] / kinds[own]
+        name = _LIBRARY if other == _LIBRARY.lower() else other.removesuffix("Plan")
+        replaced.setdefault(plan.kind, Counter())[name] += 1
+    return [
+        {
+            "plan": kind, "lengths": f"{len(some)}", "from": f"{min(some)}", "to": f"{max(some)}",
+            "earns": f"{geometric_mean(some.values()):.2f}",
+            "least": f"{min(some.values()):.2f}",
+            "at": f"{min(some, key=lambda length: some[length])}",
+            "over": ", ".join(f"{name} {count}" for name, count in replaced[kind].most_common()),
+        }
+        for kind, some in ratios.items()
+    ]  # fmt: skip
+
+
 def _powers(length: int) -> str:
     """Its prime factors."""
     primes = prime_factors(length)
@@ -122,4 +168,5 @@ TRANSFORM_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-transforms-all": transforms_table,
     "h200-transforms-awkward": awkward_table,
     "h200-transforms-factors": factors_table,
+    "h200-transforms-earned": earned_table,
 }
