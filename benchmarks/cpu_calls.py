@@ -20,10 +20,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, beam_power, channelise, herk, solve_hermitian
+from argand import PRECISIONS, beam_power, channelise, herk, image, solve_hermitian, spectrum
 from argand.channelise.prototype import prototype
 from argand.device import cpu
 from argand.runtime.complex_types import UNIT_ROUNDOFF
+from scipy.signal import get_window
 
 from benchmarks.harness.tables import Table, parser
 from benchmarks.peers import study_peers
@@ -183,10 +184,46 @@ def _channelise(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
     )  # fmt: skip
 
 
+def _spectrum(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
+    length, segments = (int(log_uniform(rng, 8, high, (1,))[0]) for high in (512, 64))
+    average: int | str = 1 if rng.random() < 0.5 else "all"
+    samples = length // 2 * (segments + 1) + length % 2
+    leading = _leading(batch, 2 * samples)
+    x = _normal(rng, dtype, *leading, samples)
+    count = (samples - length) // (length - length // 2) + 1
+    precision, window = _precision(dtype), get_window("hann", length)
+    return Drawn(
+        f"{'x'.join(map(str, x.shape))} by {length}, {average}", prod(leading),
+        partial(spectrum, x, length, average=average, precision=precision),
+        partial(
+            _lines("spectrum", precision), x, window, length // 2, count if average == "all" else 1
+        ),
+        64 * length,
+    )  # fmt: skip
+
+
+def _image(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
+    antennas, channels, count = (
+        int(log_uniform(rng, low, high, (1,))[0]) for low, high in ((2, 64), (1, 8), (1, 512))
+    )
+    leading = _leading(batch, channels * antennas * (2 * antennas + count))
+    x = _normal(rng, dtype, *leading, channels, antennas, antennas)
+    r = x @ x.conj().swapaxes(-1, -2)
+    positions = 30 * rng.standard_normal((antennas, 3))
+    frequencies = 1e8 * (1 + rng.random(channels))
+    directions = np.column_stack([0.5 * rng.uniform(-1, 1, (count, 2)), np.zeros(count)])
+    directions[:, 2] = np.sqrt(1 - np.square(directions[:, :2]).sum(axis=1))
+    place, precision = (positions, frequencies, directions), _precision(dtype)
+    return Drawn(
+        f"{'x'.join(map(str, r.shape))} to {count}", prod(leading),
+        partial(image, r, *place, precision=precision),
+        partial(_lines("image", precision), r, *place), 64 * antennas,
+    )  # fmt: skip
+
+
 def _lines(operation: str, precision: str) -> Callable[..., Any]:
-    """Return NumPy's peer of an operation."""
-    peers = study_peers(operation, "cpu")
-    return next(peer for peer in peers if peer.name == "numpy").computation(precision)
+    """Return NumPy's peer of an operation, or SciPy's."""
+    return study_peers(operation, "cpu")[0].computation(precision)
 
 
 def _precision(dtype: str) -> str:
@@ -198,6 +235,8 @@ KINDS: Mapping[str, Callable[[np.random.Generator, int, str], Drawn]] = {
     "solve_hermitian": _solve_hermitian,
     "beam_power": _beam_power,
     "channelise": _channelise,
+    "spectrum": _spectrum,
+    "image": _image,
 }
 """What draws a case of each operation."""
 

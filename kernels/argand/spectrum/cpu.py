@@ -26,9 +26,9 @@ _FEW = 1 << 16
 
 @dataclass(frozen=True)
 class _Block:
-    """Segments of a row from ``start`` to ``stop``."""
+    """Segments of some rows from ``start`` to ``stop``."""
 
-    row: int
+    rows: slice
     start: int
     stop: int
 
@@ -58,19 +58,21 @@ def spectrum_in_blocks(problem: SpectrumProblem, x: Any, coefficients: Array, ou
 
 
 def _blocks(problem: SpectrumProblem) -> Iterator[_Block]:
-    """Blocks in order: of whole groups, or where those are longer than a block, of one group."""
+    """Yield blocks in order: of several rows or of whole groups of one, or of parts of a group."""
     item = np.dtype(problem.precision.output).itemsize
     most = max(1, _BLOCK_BYTES // (item * problem.length))
-    average = problem.average
-    for row in range(problem.rows):
+    average, segments = problem.average, problem.segments
+    together = max(1, most // max(1, segments))
+    for first_row in range(0, problem.rows, together):
+        rows = slice(first_row, first_row + together)
         if average <= most:
             whole = most // average * average
-            for start in range(0, problem.segments, whole):
-                yield _Block(row, start, min(start + whole, problem.segments))
+            for start in range(0, segments, whole):
+                yield _Block(rows, start, min(start + whole, segments))
             continue
-        for first in range(0, problem.segments, average):
+        for first in range(0, segments, average):
             for start in range(first, first + average, most):
-                yield _Block(row, start, min(start + most, first + average))
+                yield _Block(rows, start, min(start + most, first + average))
 
 
 def _done(
@@ -86,23 +88,25 @@ def _done(
             _write(problem, target, block, squares)
             return None
         if count % average:
-            return np.asarray(squares.sum(axis=0, dtype=np.float64))
-        grouped = squares.reshape(-1, average, squares.shape[-1])
-        _write(problem, target, block, grouped.sum(axis=1, dtype=np.float64))
+            return np.asarray(squares.sum(axis=1, keepdims=True, dtype=np.float64))
+        grouped = squares.reshape(len(squares), -1, average, squares.shape[-1])
+        _write(problem, target, block, grouped.sum(axis=2, dtype=np.float64))
         return None
 
 
 def _windowed(problem: SpectrumProblem, rows: Array, h: Array, block: _Block) -> Array:
-    """Return the segments of a block times the window: (segments, N), of the transform's type."""
+    """Return the segments of a block times the window: (rows, segments, N), as transformed."""
     begin = block.start * problem.hop
-    part = rows[block.row, begin : (block.stop - 1) * problem.hop + problem.length]
-    pairs = part.ndim == 2
+    part = rows[block.rows, begin : (block.stop - 1) * problem.hop + problem.length]
+    pairs = part.ndim == 3
     # A trend may be far larger than what it is subtracted from: in fp64 that is exact enough.
     held = PRECISIONS["fp64"] if problem.detrend else problem.precision
     wide = np.ascontiguousarray(part, held.real_output if pairs or problem.real else held.output)
     if pairs:
-        wide = wide.view(held.output)[:, 0]
-    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length)[:: problem.hop]
+        wide = wide.view(held.output)[..., 0]
+    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length, axis=-1)[
+        :, :: problem.hop
+    ]
     if problem.detrend:
         own = problem.precision
         windows = without_trend(windows, problem.detrend).astype(
@@ -114,7 +118,7 @@ def _windowed(problem: SpectrumProblem, rows: Array, h: Array, block: _Block) ->
 def _transformed(problem: SpectrumProblem, windowed: Array) -> Array:
     precision = problem.precision
     if not precision.exact_operands:
-        return np.asarray(dft(windowed, precision=precision)[:, : problem.half])
+        return np.asarray(dft(windowed, precision=precision)[..., : problem.half])
     from scipy import fft
 
     # The caller may have set another backend, even ours.
@@ -134,7 +138,7 @@ def _collect(
                 continue
             total = found if total is None else total + found
             if block.stop % problem.average == 0:
-                whole = _Block(block.row, block.stop - problem.average, block.stop)
+                whole = _Block(block.rows, block.stop - problem.average, block.stop)
                 _write(problem, target, whole, total)
                 total = None
 
@@ -145,7 +149,7 @@ def _write(problem: SpectrumProblem, target: Array, block: _Block, sums: Array) 
     if average > 1:
         sums /= average
     sums[..., problem.doubled] *= 2
-    rows = target[block.row, block.start // average : block.stop // average]
+    rows = target[block.rows, block.start // average : block.stop // average]
     rows[..., :half] = sums
     if problem.bins > half:  # negative frequencies of real samples
         rows[..., half:] = rows[..., 1 : problem.length - half + 1][..., ::-1]
