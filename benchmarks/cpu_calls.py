@@ -204,7 +204,7 @@ def _spectrum(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
 
 def _image(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
     antennas, channels, count = (
-        int(log_uniform(rng, low, high, (1,))[0]) for low, high in ((2, 64), (1, 8), (1, 512))
+        int(log_uniform(rng, low, high, (1,))[0]) for low, high in ((2, 64), (1, 8), (64, 2048))
     )
     leading = _leading(batch, channels * antennas * (2 * antennas + count))
     x = _normal(rng, dtype, *leading, channels, antennas, antennas)

@@ -44,19 +44,28 @@ def image_in_blocks(
     total = arrays.zeros((problem.matrices, problem.directions), kind)
     if problem.matrices:
         r = r.reshape(problem.matrices, *r.shape[-3:])
-    step = max(1, _BLOCK_VALUES[arrays.__name__] // max(1, problem.antennas))
+    values = _BLOCK_VALUES[arrays.__name__]
+    step = max(1, values // max(1, problem.antennas))
+    chunks = _chunks(problem, values, step)
     place, toward = arrays.asarray(x), arrays.asarray(s.T)
     for channel in range(problem.channels if total.size and problem.antennas else 0):
-        matrices = [_RealForm(matrix[channel], problem.precision, arrays) for matrix in r]
+        forms = [_RealForms(r[chunk, channel], problem.precision, arrays) for chunk in chunks]
         turns = problem.sign * (float(f[channel]) / SPEED_OF_LIGHT)
         for start in range(0, problem.directions, step):
             some = slice(start, min(start + step, problem.directions))
             parts = _weights(place, toward[:, some], turns, kind, arrays)
             c, s_terms = (_terms(part, problem.precision) for part in parts)
-            for index, matrix in enumerate(matrices):
-                total[index, some] += matrix.power(c, s_terms)
+            for chunk, form in zip(chunks, forms, strict=True):
+                total[chunk, some] += form.power(c, s_terms)
     found[...] = total.reshape(problem.shape)
     return found
+
+
+def _chunks(problem: ImageProblem, values: int, step: int) -> list[slice]:
+    """Return which matrices are multiplied at a time: as many as make no more values."""
+    each = problem.antennas * max(problem.antennas, min(step, problem.directions))
+    together = max(1, values // max(1, each))
+    return [slice(first, first + together) for first in range(0, problem.matrices, together)]
 
 
 def require_hermitian(r: Any, arrays: Any) -> None:
@@ -66,14 +75,31 @@ def require_hermitian(r: Any, arrays: Any) -> None:
     """
     if not r.size:
         return
-    for channel in range(r.shape[-3]):
-        some = as_complex(r[..., channel, :, :])
+    channels = r.shape[-3]
+    step = max(1, _BLOCK_VALUES[arrays.__name__] * channels // r.size)
+    for first in range(0, channels, step):
+        some = as_complex(r[..., first : first + step, :, :])
         with np.errstate(all="ignore"):
-            apart = arrays.abs(some - some.swapaxes(-1, -2).conj()).max(axis=(-1, -2))
-            size = arrays.abs(some).max(axis=(-1, -2))
-            bad = arrays.isfinite(size) & (apart > HERMITIAN * size)
+            bad = _is_apart(some, arrays)
         if bad.any():
-            raise not_hermitian(channel)
+            channel = int(bad.reshape(-1, bad.shape[-1]).any(axis=0).argmax())
+            raise not_hermitian(first + channel)
+
+
+def _is_apart(r: Any, arrays: Any) -> Any:
+    """Return whether each covariance differs from its conjugate transpose by more than it may."""
+    apart = r - r.swapaxes(-1, -2).conj()
+    # A modulus is at most sqrt(2) times its larger part, and takes longer.
+    parts = [arrays.maximum(_largest(x.real, arrays), _largest(x.imag, arrays)) for x in (apart, r)]
+    sure = math.sqrt(0.5) * HERMITIAN * parts[1]
+    if not (arrays.isfinite(parts[1]) & ~(parts[0] <= sure)).any():
+        return arrays.zeros(r.shape[:-2], bool)
+    difference, size = (_largest(x, arrays) for x in (apart, r))
+    return arrays.isfinite(size) & (difference > HERMITIAN * size)
+
+
+def _largest(x: Any, arrays: Any) -> Any:
+    return arrays.abs(x).max(axis=(-1, -2))
 
 
 def as_complex(r: Any) -> Any:
@@ -89,29 +115,32 @@ def not_hermitian(channel: int) -> ValueError:
     )
 
 
-class _RealForm:
-    """One covariance as X and 2 Y in the terms of a precision."""
+class _RealForms:
+    """Covariances (matrix, antenna, antenna) as X and 2 Y in the terms of a precision."""
 
     def __init__(self, r: Any, precision: Precision, arrays: Any) -> None:
         kind = precision.real_output
+        self._shape = r.shape
         with np.errstate(all="ignore"):
             r = as_complex(r)
-            half = 0.5 * (r + r.T.conj())
-            parts = (half.real, 2 * half.imag)
+            twice = r + r.swapaxes(-1, -2).conj()
+            parts = (0.5 * twice.real, twice.imag)
             self._descale: Any = None
             if precision.scaled:
                 # The kernel's matrix has twice the real parts, too: one scale for all of it.
-                both = 2 * np.stack([half.real, half.imag]).reshape(1, -1).astype(kind)
-                exponent = scale_exponents(both, -1, precision.operand)
-                self._descale = power_of_two(-exponent)[0, 0]
-                self._terms = [split(part, precision, exponent) for part in parts]
+                both = np.stack([twice.real, twice.imag], axis=1).astype(kind)
+                exponents = scale_exponents(both.reshape(len(r), -1), -1, precision.operand)
+                self._descale = power_of_two(-exponents)
+                terms = [split(part, precision, exponents[..., None]) for part in parts]
             else:
                 own = [arrays.ascontiguousarray(part, kind) for part in parts]
-                self._terms = [_terms(part, precision) for part in own]
+                terms = [_terms(part, precision) for part in own]
+        # As rows of one matrix, which takes less time than a product of each.
+        self._terms = [[one.reshape(-1, one.shape[-1]) for one in part] for part in terms]
         self._products = precision.products
 
     def power(self, c: list[Any], s: list[Any]) -> Any:
-        """The power (direction,) of weights c + i s, each in terms of (antenna, direction)."""
+        """The power (matrix, direction) of weights c + i s, in terms of (antenna, direction)."""
         x, y = self._terms
         with np.errstate(all="ignore"):
             left, right = self._product(x, c), self._product(x, s)
@@ -119,7 +148,7 @@ class _RealForm:
             left *= _sum(c)
             right *= _sum(s)
             left += right
-            found = left.sum(axis=0)
+            found = left.sum(axis=1)
             return found if self._descale is None else found * self._descale
 
     def _product(self, matrix: list[Any], weights: list[Any]) -> Any:
@@ -128,7 +157,7 @@ class _RealForm:
         found = matrix[i] @ weights[j]
         for i, j in pairs:
             found += matrix[i] @ weights[j]
-        return found
+        return found.reshape(*self._shape[:2], -1)
 
 
 def _terms(x: Any, precision: Precision) -> list[Any]:
