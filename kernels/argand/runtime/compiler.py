@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +87,13 @@ def source_digest(texts: dict[str, str], *more: str) -> str:
 
 
 def compile_cubin(
-    source: str, target: str, *, options: Sequence[str] = (), folder: Path = SOURCES
-) -> Compiled:
+    source: str, target: str, *, options: Sequence[str] = (), folder: Path = SOURCES,
+    begun: Callable[[], object] = lambda: None,
+) -> Compiled:  # fmt: skip
     """Compile a source for an architecture (``sm_80``, ``sm_90a``), or take it from the cache.
+
+    ``begun`` is called right before NVRTC runs, which other threads run beside; it is not where the
+    cache has the cubin.
 
     Needs NVRTC but no GPU. Raises CompileError where NVRTC is missing or reports an error, and
     NotOwnFolderError where others may write into the cache.
@@ -104,6 +108,7 @@ def compile_cubin(
     shipped = read_shipped(key)
     if shipped is not None:
         return Compiled(shipped[0], *shipped[1], cached=True)
+    begun()
     cubin, log = compile_program(source, every)
     resources, warnings = _of_cubin(cubin) | parse_resources(log), parse_warnings(log)
     write_cached(path, cubin, resources, warnings)

@@ -17,7 +17,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from threading import BoundedSemaphore, Lock, Thread
+from threading import BoundedSemaphore, Event, Lock, Thread
 from typing import Any
 
 from argand.runtime.compiler import Compiled, compile_cubin
@@ -132,16 +132,25 @@ def compile_later(source: str, target: str) -> None:
             return
         found: Future[Compiled] = Future()
         _begun[source, target] = found
+    begun = Event()
     # No daemon: NVRTC must not be cut off while the interpreter ends.
-    Thread(target=_compile, args=(source, target, found), daemon=False).start()
+    Thread(target=_compile, args=(source, target, found, begun), daemon=False).start()
+    # What this thread does next, such as an import, may keep the interpreter for 30 ms.
+    begun.wait()
 
 
-def _compile(source: str, target: str, found: Future[Compiled]) -> None:
+def _compile(source: str, target: str, found: Future[Compiled], begun: Event) -> None:
+    """Compile when there is room; ``begun`` is set when NVRTC runs, or nobody needs to wait."""
+    if not _at_once.acquire(blocking=False):
+        begun.set()
+        _at_once.acquire()
     try:
-        with _at_once:
-            found.set_result(compile_cubin(source, target))
+        found.set_result(compile_cubin(source, target, begun=begun.set))
     except BaseException as error:  # raised where the kernel is loaded
         found.set_exception(error)
+    finally:
+        _at_once.release()
+        begun.set()
 
 
 def compiled(source: str, target: str) -> Compiled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Barrier
 from types import SimpleNamespace
@@ -42,6 +42,9 @@ def without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     loading._module.cache_clear()
 
 
+Call = Callable[[], object]
+
+
 def compiled(number: int) -> Compiled:
     return Compiled(Path(), str(number).encode(), {}, (), cached=False)
 
@@ -49,20 +52,24 @@ def compiled(number: int) -> Compiled:
 def test_kernels_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     together = Barrier(3)
 
-    def compile_cubin(source: str, target: str) -> Compiled:
+    def compile_cubin(source: str, target: str, *, begun: Call) -> Compiled:
+        running.append(source)
+        begun()
         together.wait(SECONDS)  # none goes on before all have begun
         return compiled(len(source))
 
     monkeypatch.setattr(loading, "compile_cubin", compile_cubin)
-    sources = ["a", "bb", "ccc"]
-    kernels = [PendingKernel(source, "sm_80", "f") for source in sources]
+    kernels, running = [], list[str]()
+    for source in ("a", "bb", "ccc"):
+        kernels.append(PendingKernel(source, "sm_80", "f"))
+        assert running[-1] == source  # before this thread does anything else
     assert [kernel.ptr for kernel in kernels] == [1, 2, 3]
 
 
 def test_a_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def compile_cubin(source: str, target: str) -> Compiled:
+    def compile_cubin(source: str, target: str, *, begun: Call) -> Compiled:
         asked.append(source)
         return compiled(7)
 
@@ -76,7 +83,7 @@ def test_a_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_error_is_raised_by_each_launch_that_needs_the_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def compile_cubin(source: str, target: str) -> Compiled:
+    def compile_cubin(*_: str, **__: Call) -> Compiled:
         raise CompileError("no such header")
 
     monkeypatch.setattr(loading, "compile_cubin", compile_cubin)
@@ -98,7 +105,8 @@ def test_calls_that_only_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """They end where they would launch; what they asked for is compiled when the context ends."""
     together = Barrier(3)
 
-    def compile_cubin(source: str, target: str) -> Compiled:
+    def compile_cubin(source: str, target: str, *, begun: Call) -> Compiled:
+        begun()
         together.wait(SECONDS)
         if source == "ccc":
             raise CompileError("no such header")
@@ -122,7 +130,7 @@ def test_calls_that_only_compile(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_loaded_is_launched_also_where_others_only_compile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loading, "compile_cubin", lambda *_: compiled(7))
+    monkeypatch.setattr(loading, "compile_cubin", lambda *_, **__: compiled(7))
     kernel = PendingKernel("a", "sm_80", "f")
     assert kernel.ptr == 7
     with compiling_only() as found:
