@@ -50,6 +50,16 @@ def test_the_lock_for_slurm_changes_nothing_that_is_installed(root: Path) -> Non
     }
 
 
+def test_a_release_has_one_version(root: Path) -> None:
+    files = {
+        "pyproject.toml": r'^version = "(.*)"$',
+        "CITATION.cff": r"^version: (.*)$",
+        "kernels/argand/__init__.py": r'^__version__ = "(.*)"$',
+    }
+    found = {re.findall(x, (root / name).read_text(), re.MULTILINE)[0] for name, x in files.items()}
+    assert len(found) == 1
+
+
 def test_no_registry_is_named(root: Path) -> None:
     hosts = ["py" + "pi.org", "python" + "hosted.org", "deb." + "debian.org", "registry." + "npmjs"]
     listed = subprocess.run(
