@@ -25,7 +25,7 @@ from argand.frameworks.torch_internals import INTERNALS
 OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Operators, of arrays and options, by the call that they make; `argand.torch_ops` has them."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-"""Types of tensors that have memory; torch traces calls on others."""
+"""Types of tensors that have memory, as have those derived of them that dispatch as they do."""
 
 
 def call_on_tensors(
@@ -55,7 +55,12 @@ def call_on_tensors(
             tensors that require a gradient where there are no ``rules``, or that are ``out``.
         ValueError: an ``out`` that is a conjugate or negative view.
     """
-    if _are_traced(arrays.values()):
+    compiling = torch.compiler.is_compiling()
+    if compiling and OPERATORS and function not in OPERATORS:
+        return _between_graphs(
+            function, arrays, rules=rules, adapted=adapted, written=written, pairs=pairs, **options
+        )
+    if compiling or _are_traced(arrays.values()):
         return _traced(function, arrays, options)
 
     def run(given: Mapping[str, Any]) -> Any:
@@ -76,6 +81,12 @@ def call_on_tensors(
     return call.in_place(arrays, written) if arrays.get(written) is not None else call.of(arrays)
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _between_graphs(*values: Any, **named: Any) -> Any:
+    """Make a call that is no operator between two graphs that torch compiles."""
+    return call_on_tensors(*values, **named)
+
+
 def _is_differentiated(x: Any) -> bool:
     """Whether x is a tensor that requires a gradient, or has a tangent, of which torch asks."""
     if framework_of(x) != "torch":
@@ -86,11 +97,19 @@ def _is_differentiated(x: Any) -> bool:
 
 
 def _are_traced(arrays: Iterable[Any]) -> bool:
-    """Whether torch traces or transforms this call, so that its tensors may have no memory."""
+    """Whether torch transforms this call or has it on tensors that may have no memory.
+
+    It must not ask whether torch compiles: it may be compiled alone, when its caller is not.
+    """
     arrays = tuple(arrays)
-    if torch.compiler.is_compiling() or INTERNALS.are_transformed(arrays):
+    if INTERNALS.are_transformed(arrays):
         return True
-    return any(framework_of(x) == "torch" and type(x) not in _PLAIN for x in arrays)
+    return any(framework_of(x) == "torch" and not _has_memory(type(x)) for x in arrays)
+
+
+def _has_memory(kind: Any) -> bool:
+    """Whether tensors of a type have memory; torch traces calls on others, by their dispatch."""
+    return kind in _PLAIN or kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
 
 
 def _traced(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from argand import apply_gate, dft, gemm, herk, softmax
+from argand import GemmPlan, apply_gate, dft, gemm, herk, softmax
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 torch_ops = pytest.importorskip("argand.torch_ops")
@@ -90,9 +90,24 @@ def test_vmap(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_calls_without_an_operator_are_refused_where_they_are_traced() -> None:
-    with pytest.raises(Exception, match=r"torch can trace .*'gemm'"):
-        torch.compile(herk, fullgraph=True, backend="aot_eager")(drawn(3, 4))
+def test_calls_without_an_operator_stand_between_graphs() -> None:
+    x = drawn(3, 4)
+    plan = GemmPlan(x, x.T)
+    for call in (herk, lambda x: plan(x, x.T)):
+        compiled = torch.compile(lambda x, call=call: 2 * call(x + 1), backend="aot_eager")
+        torch.testing.assert_close(compiled(x), 2 * call(x + 1))
+    with pytest.raises(Exception, match="_between_graphs"):
+        torch.compile(lambda x: herk(x), fullgraph=True, backend="aot_eager")(x)
+    with pytest.raises(TypeError, match=r"torch can trace .*'gemm'.*, got herk"):
+        torch.func.vmap(herk)(x[None])
+
+
+def test_a_type_derived_of_tensors_is_computed_as_they_are() -> None:
+    class Named(torch.Tensor):
+        """As torchvision's are."""
+
+    x = drawn(3, 4)
+    torch.testing.assert_close(gemm(x.as_subclass(Named), x.T), x @ x.T)
 
 
 @pytest.mark.gpu
