@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.docs.array_tables import ARRAY_TABLES
 from tools.docs.attack_tables import attack_table, exceedances_table, planted_table
 from tools.docs.code_tables import devices_table, precisions_table
-from tools.docs.cpu_tables import ratios_table
+from tools.docs.cpu_tables import calls_table, ratios_table
 from tools.docs.energy_tables import ENERGY_TABLES
 from tools.docs.exact_tables import EXACT_TABLES
 from tools.docs.gate_tables import GATE_TABLES
@@ -55,6 +55,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "precisions": precisions_table,
     "devices": devices_table,
     "cpu-ratios": ratios_table,
+    "cpu-calls": calls_table,
     "h200-versions": versions_list,
     "h200-host-times": host_times_table,
     "h200-first-calls": first_calls_table,

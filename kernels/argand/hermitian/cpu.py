@@ -17,7 +17,7 @@ from argand.runtime.threads import on_all_cores
 
 _BATCHED_ROWS = 16
 """Rows up to which steps over a batch take less time than a call of LAPACK a matrix."""
-_FEW_SYSTEMS, _FEW_SYSTEMS_A_ROW = 4, 2
+_FEW_SYSTEMS, _FEW_SYSTEMS_A_ROW = 10, 4
 """Systems, and more for each of their rows, up to which the calls of LAPACK take less time."""
 _LEAST_ROWS = 2048
 """Rows of all systems of a thread that take longer than it takes to start one."""
@@ -40,7 +40,7 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     sides = (len(b), 1) if vector else b.shape[-2:]
     shape = leading + (b.shape if vector else sides)
     named, systems = r.ndim - 2, math.prod(leading)
-    few = min(*sides, systems) > 0 and not _is_many(sides[0], systems)
+    at_once = min(*sides, systems) > 0 and _step(sides[0], systems) >= systems
 
     def run(r: Any, b: Any, out: Any, info: Any) -> Any:
         if vector:
@@ -48,8 +48,8 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
         if casts:
             r, b = r.astype(dtype, copy=False), b.astype(dtype, copy=False)
         found = None
-        if few:
-            found = _few_solved(r, b, leading)
+        if at_once:
+            found = _solved_at_once(r, b, leading)
         if found is None:
             found, rows = _solved(_stacked(r, leading), _stacked(b, leading))
             _report(found, rows.reshape(leading), named, info)
@@ -67,6 +67,14 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
 def _is_many(n: int, systems: int) -> bool:
     """Return whether steps over all systems take less time than a call of LAPACK each."""
     return n <= _BATCHED_ROWS and systems > _FEW_SYSTEMS + _FEW_SYSTEMS_A_ROW * n
+
+
+def _step(n: int, systems: int) -> int:
+    """Return how many systems a thread solves at a time."""
+    if not _is_many(n, systems):
+        return systems
+    least = max(_LEAST_CHUNK, _LEAST_ROWS // n)
+    return max(min(-(-systems // available_cores()), _CHUNK), least)
 
 
 def _report(x: Any, rows: Any, named: int, info: Any) -> None:
@@ -94,10 +102,7 @@ def _solved(r: Any, b: Any) -> tuple[Any, Any]:
     systems, n, _ = b.shape
     if not b.size:
         return np.empty(b.shape, b.dtype), np.zeros(systems, np.int32)
-    how, step = _by_posv, systems
-    if _is_many(n, systems):
-        least = max(_LEAST_CHUNK, _LEAST_ROWS // n)
-        how, step = solve_together, max(min(-(-systems // available_cores()), _CHUNK), least)
+    how, step = solve_together if _is_many(n, systems) else _by_posv, _step(n, systems)
 
     def chunk(r: Any, b: Any) -> tuple[Any, Any]:
         found = how(r, b)
@@ -117,12 +122,14 @@ def _solved(r: Any, b: Any) -> tuple[Any, Any]:
     return x, rows
 
 
-def _few_solved(r: Any, b: Any, leading: tuple[int, ...]) -> Any:
-    """Return the solutions of few systems in few steps, None where one may have none."""
+def _solved_at_once(r: Any, b: Any, leading: tuple[int, ...]) -> Any:
+    """Return the solutions in few steps, None where a system may have none."""
     if not leading:
         return _alone(r, b)
     r, b = _stacked(r, leading), _stacked(b, leading)
-    return _alone(r[0], b[0]) if len(r) == 1 else _by_posv(r, b)
+    if len(r) == 1:
+        return _alone(r[0], b[0])
+    return solve_together(r, b) if _is_many(r.shape[-1], len(r)) else _by_posv(r, b)
 
 
 def _alone(r: Any, b: Any) -> Any:

@@ -16,7 +16,7 @@ from tests.kernels.hermitian.covariances import TYPES, covariances, excess, norm
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 17, 64, 128])
 def test_residuals_are_within_the_bound(rng: np.random.Generator, n: int, dtype: str) -> None:
     """Few systems, and enough that their steps are taken together."""
-    for systems, columns in ((2, 4), (20, 4), (20, 1)) if n <= 16 else ((2, 4),):
+    for systems, columns in ((2, 4), (30, 4), (30, 1)) if n <= 16 else ((2, 4),):
         r = covariances(rng, systems, 3, n=n, dtype=dtype)
         b = normal(rng, systems, 3, n, columns).astype(dtype)
         x = solve_hermitian(r, b)
@@ -48,7 +48,7 @@ def test_strides_broadcasts_and_vectors(rng: np.random.Generator) -> None:
 
 
 def test_only_the_lower_triangle_is_read(rng: np.random.Generator) -> None:
-    for leading in ((), (3,), (40,)):
+    for leading in ((), (3,), (50,)):
         r = covariances(rng, *leading, n=6, dtype="complex64")
         b = normal(rng, *leading, 6, 1).astype("complex64")
         for value in (np.nan, 1e38):
@@ -79,7 +79,7 @@ def test_empty(shapes: Any) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("value", [-1.0, 0.0, np.nan, np.inf])
 def test_what_is_not_definite_is_named(rng: np.random.Generator, value: float, dtype: str) -> None:
-    for systems in (2, 20):
+    for systems in (2, 30):
         r = covariances(rng, systems, 3, n=6, dtype=dtype)
         r[1, 2, 4, 4] = value
         with pytest.raises(np.linalg.LinAlgError, match=r"r\[1, 2\] .* in row 4"):
