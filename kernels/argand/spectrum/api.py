@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from argand.channelise.signal import check_signal, check_written, is_real, written_array
+from argand.channelise.signal import check_signal, check_written, is_real
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.spectrum.cpu import spectrum_in_blocks
+from argand.runtime.numpy_calls import NumpyCalls
+from argand.spectrum.cpu import Estimator
 from argand.spectrum.problem import spectrum_problem
 from argand.spectrum.window import scaled_window
+
+_ON_HOST: NumpyCalls[Estimator] = NumpyCalls()
 
 
 def spectrum(
@@ -75,6 +78,13 @@ def spectrum(
         >>> int(power.argmax())
         3
     """
+    key = _ON_HOST.key(
+        (x, out),
+        (length, overlap, window, average, detrend, scaling, sample_rate, onesided, precision),
+    )
+    kept = _ON_HOST.known(key)
+    if kept is not None and (out is None or out.flags.c_contiguous):
+        return kept(x, out)
     if has_foreign(x, out):
         return call_on_foreign(
             spectrum, {"x": x, "out": out}, pairs=Pairs, length=length, overlap=overlap,
@@ -82,7 +92,7 @@ def spectrum(
             sample_rate=sample_rate, onesided=onesided, precision=precision,
         )  # fmt: skip
     row = get_precision(precision)
-    x = as_operand(x, "x")
+    given, x = x, as_operand(x, "x")
     real = is_real(x)
     check_signal(x, out)
     problem = spectrum_problem(
@@ -95,7 +105,7 @@ def spectrum(
         from argand.spectrum.gpu import spectrum as on_gpus
 
         return on_gpus(problem, x, coefficients, out)
-    found = written_array(x, out, problem.shape, problem.dtype)
-    if found.size:
-        spectrum_in_blocks(problem, x, coefficients, found)
-    return found
+    estimator = Estimator(problem, coefficients)
+    if estimator.is_short and x is given:
+        _ON_HOST.keep(key, estimator)
+    return estimator(x, out)

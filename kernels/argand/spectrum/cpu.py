@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.channelise.signal import written_array
 from argand.device import available_cores
 from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
@@ -33,28 +34,43 @@ class _Block:
     stop: int
 
 
-def spectrum_in_blocks(problem: SpectrumProblem, x: Any, coefficients: Array, out: Array) -> None:
-    """Write the means (..., groups, bins) of a problem whose arguments are checked.
+class Estimator:
+    """What computes a problem whose arguments are checked.
 
     Args:
         problem: the sizes and the precision.
-        x: (..., time), an array or `Pairs`.
         coefficients: (length,), float64, as of `scaled_window`.
-        out: C-contiguous, and not x.
     """
-    if isinstance(x, Pairs):
-        x = x.to_complex64() if x.format == "bf16" else x.array
-    rows = x.reshape(problem.rows, problem.samples, *x.shape[len(problem.leading) + 1 :])
-    h = coefficients.astype(problem.precision.real_output)
-    target = out.reshape(problem.rows, problem.groups, problem.bins)
-    work = partial(_done, problem, rows, h, target)
-    blocks = list(_blocks(problem))
-    workers = min(available_cores(), len(blocks))
-    if workers < 2 or problem.rows * problem.segments * problem.length < _FEW:
-        _collect(problem, blocks, map(work, blocks), target)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        _collect(problem, blocks, pool.map(work, blocks), target)
+
+    def __init__(self, problem: SpectrumProblem, coefficients: Array) -> None:
+        self._problem = problem
+        #: Whether a call is so short that threads are not worth their start.
+        self.is_short = problem.rows * problem.segments * problem.length < _FEW
+        self._blocks = list(_blocks(problem))
+        self._h = coefficients.astype(problem.precision.real_output)
+
+    def __call__(self, x: Any, out: Any) -> Any:
+        """Return the means (..., groups, bins) of x (..., time), an array or `Pairs`.
+
+        They are in ``out`` where it is given, of their shape and type and C-contiguous. Raises
+        ValueError where it overlaps x.
+        """
+        problem, blocks = self._problem, self._blocks
+        found = written_array(x, out, problem.shape, problem.dtype)
+        if not found.size:
+            return found
+        if isinstance(x, Pairs):
+            x = x.to_complex64() if x.format == "bf16" else x.array
+        rows = x.reshape(problem.rows, problem.samples, *x.shape[len(problem.leading) + 1 :])
+        target = found.reshape(problem.rows, problem.groups, problem.bins)
+        work = partial(_done, problem, rows, self._h, target)
+        workers = min(available_cores(), len(blocks))
+        if workers < 2 or self.is_short:
+            _collect(problem, blocks, map(work, blocks), target)
+            return found
+        with ThreadPoolExecutor(workers) as pool:
+            _collect(problem, blocks, pool.map(work, blocks), target)
+        return found
 
 
 def _blocks(problem: SpectrumProblem) -> Iterator[_Block]:
@@ -62,7 +78,9 @@ def _blocks(problem: SpectrumProblem) -> Iterator[_Block]:
     item = np.dtype(problem.precision.output).itemsize
     most = max(1, _BLOCK_BYTES // (item * problem.length))
     average, segments = problem.average, problem.segments
-    together = max(1, most // max(1, segments))
+    if not segments:
+        return
+    together = max(1, most // segments)
     for first_row in range(0, problem.rows, together):
         rows = slice(first_row, first_row + together)
         if average <= most:
