@@ -9,7 +9,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cache
+from threading import Lock
 from typing import Any
+
+_loading = Lock()
 
 
 class CompileError(RuntimeError):
@@ -41,8 +44,14 @@ def compile_program(source: str, options: Sequence[str]) -> tuple[bytes, str]:
         _library().nvrtcDestroyProgram(ctypes.byref(program))
 
 
-@cache
 def _library() -> ctypes.CDLL:
+    # Loaded by two threads at once, NVRTC does not find its own builtins.
+    with _loading:
+        return _loaded()
+
+
+@cache
+def _loaded() -> ctypes.CDLL:
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +18,7 @@ from argand.runtime import loading
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.kernel_digest import kernel_digest
 from argand.runtime.nvrtc import CompileError
-from argand.runtime.nvrtc import _library as nvrtc_library
+from argand.runtime.nvrtc import _loaded as nvrtc_library
 from argand.runtime.own_files import NotOwnFolderError
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
@@ -216,6 +217,20 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", missing)
     with pytest.raises(CompileError, match=r"no libnvrtc anywhere.*install cuda-bindings"):
         nvrtc_library.__wrapped__()
+
+
+@pytest.mark.exhaustive
+def test_the_first_kernels_of_a_process_compile_beside_each_other(tmp_path: Path) -> None:
+    """Two threads that loaded NVRTC at once did not find its builtins."""
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "from argand.runtime.nvrtc import compile_program\n"
+        "source = 'extern \"C\" __global__ void f(float* x) { x[0] = threadIdx.x; }'\n"
+        "one = lambda _: compile_program(source, ['--gpu-architecture=sm_80'])\n"
+        "with Pool(4) as pool:\n"
+        "    assert len(list(pool.map(one, range(4)))) == 4\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
 
 def test_a_missing_header_is_named(folder: Path) -> None:
