@@ -23,6 +23,7 @@ _RESIDENT_PANELS = 4
 """Panels whose blocks are resident at once where they wait for each other."""
 _LONG_K = 1024
 """From this k on, panels whose blocks wait for each other are 16 rows high."""
+_ROWS, _FEW_ROWS = 64, 16
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,12 @@ def scales(precision: Precision, plan: PackPlan) -> bool:
 def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
     """Return the rows of a panel: few where its blocks wait for each other and k is long.
 
-    Fewer blocks then wait. Elsewhere a tile has as many rows as k, so that either axis may be the
-    contiguous one.
+    Fewer blocks then wait, of a k that one block holds none. Elsewhere a tile has as many rows as
+    k, so that either axis may be the contiguous one.
     """
-    return 16 if precision.scaled and not half_source and pitch >= _LONG_K else 64
+    alone = _ROWS < pitch <= TILE // _FEW_ROWS
+    few = precision.scaled and not half_source and (pitch >= _LONG_K or alone)
+    return _FEW_ROWS if few else _ROWS
 
 
 def panels_resident(plan: PackPlan, pitch: int, sm_count: int) -> bool:

@@ -183,6 +183,8 @@ def test_panels_whose_blocks_wait_have_few_rows() -> None:
     for precision in ("3xfp16", "fp16"):
         assert panel_rows(PRECISIONS[precision], False, 4096) == 16
         assert panel_rows(PRECISIONS[precision], False, 512) == 64
+        rows = [panel_rows(PRECISIONS[precision], False, k) for k in (64, 80, 256, 272)]
+        assert rows == [64, 16, 16, 64]  # a block holds 16 rows of a k of 256
         assert panel_rows(PRECISIONS[precision], True, 4096) == 64  # 16-bit sources have no scales
     assert panel_rows(PRECISIONS["3xtf32"], False, 4096) == 64
     few, many = PackPlan(rows=16), PackPlan(rows=64)

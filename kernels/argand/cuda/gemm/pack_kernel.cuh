@@ -39,6 +39,12 @@ struct PackPosition {
     }
 };
 
+// Whether a panel has other blocks, with which this one exchanges the row absmax.
+template <PackPlan plan>
+__device__ __forceinline__ bool exchanges_absmax(const PackArguments& args) {
+    return plan.scaled && args.exchange_absmax && args.pitch > plan.tile_k();
+}
+
 // Exchanges the row absmax of a panel among its blocks, through atomics in global memory:
 // `row_absmax` holds that of the tile before and that of the panel after. Waiting is for speed
 // only: after kAbsmaxTimeout a block scans the panel itself, so that it never depends on blocks
@@ -180,7 +186,7 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
     let_next_kernel_begin();
     load_to_shared<plan>(args, PackPosition<plan>(args, first), tile, row_absmax);
     __syncthreads();
-    if (plan.scaled && args.exchange_absmax) {
+    if (exchanges_absmax<plan>(args)) {
         exchange_row_absmax<plan>(args, PackPosition<plan>(args, first), row_absmax);
         __syncthreads();
     }
@@ -215,6 +221,6 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         write_terms<plan>(im, args.planes, at + plane);
     }
     if constexpr (plan.scaled) {
-        if (args.exchange_absmax && threadIdx.x < kWarp) reset_panel<plan>(args, position);
+        if (exchanges_absmax<plan>(args) && threadIdx.x < kWarp) reset_panel<plan>(args, position);
     }
 }
