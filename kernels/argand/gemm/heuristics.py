@@ -19,6 +19,7 @@ from argand.gemm.candidates import (
 )
 from argand.gemm.families import Family
 from argand.gemm.in_tf32 import tf32_margin
+from argand.gemm.pack_plan import ALONE_K
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
@@ -109,7 +110,7 @@ _LAUNCH = 4.4e-6
 """Seconds of a call with one launch that does nothing."""
 _PACK_LAUNCH = 1.84e-6
 _ABSMAX_EXCHANGE = 1.8e-6
-"""Seconds in which blocks that pack rows exchange their absmax."""
+"""Seconds in which blocks that pack rows of a k beyond `ALONE_K` exchange their absmax."""
 _REDUCE_LAUNCH = 2.65e-6
 _ODD_PITCH = 6.4e-7
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
@@ -207,7 +208,7 @@ def estimate(
             packing += factor * copies * operand_rows * k * item / pack_bytes
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
-    total += _ABSMAX_EXCHANGE if scaled else 0.0
+    total += _ABSMAX_EXCHANGE if scaled and k > ALONE_K else 0.0
     total += _FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch
     turned = replace(sizes, m=rows, n=columns)
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)

@@ -24,6 +24,8 @@ _RESIDENT_PANELS = 4
 _LONG_K = 1024
 """From this k on, panels whose blocks wait for each other are 16 rows high."""
 _ROWS, _FEW_ROWS = 64, 16
+ALONE_K = TILE // _FEW_ROWS
+"""Largest k, up to a multiple of 16, of which one block packs whole rows and finds their absmax."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
     Fewer blocks then wait, of a k that one block holds none. Elsewhere a tile has as many rows as
     k, so that either axis may be the contiguous one.
     """
-    alone = _ROWS < pitch <= TILE // _FEW_ROWS
+    alone = _ROWS < pitch <= ALONE_K
     few = precision.scaled and not half_source and (pitch >= _LONG_K or alone)
     return _FEW_ROWS if few else _ROWS
 
