@@ -34,7 +34,7 @@ from benchmarks.sweep.in_turn import Measurement, timed_in_turn
 from benchmarks.sweep.measuring import plan_rows, plan_times, with_ratios
 from benchmarks.sweep.summary import summary
 from tests.kernels.precisions import TENSOR
-from tools.docs.sweep_tables import sweep_table
+from tools.docs.sweep_tables import regret_table, sweep_table
 
 
 @pytest.mark.parametrize("what", SWEEPS)
@@ -202,6 +202,12 @@ def test_recorded_sweeps_are_summed_up_and_drawn(tmp_path: Path) -> None:
     rows = [row("a", "tf32", 2.0, ratio=0.5, regret=1.5), row("b", "tf32", 1.0, ratio=2.0),
             row("c", "tf32", 1.0, ratio=9.0, verified=False)]  # fmt: skip
     write_rows(tmp_path / "h200-sweep-gemm.csv", [asdict(one) for one in rows])
+    write_rows(tmp_path / "h200-sweep-gemm-plans.csv", [
+        asdict(one) for one in (rows[0], row("d", "fp16", 1.0, regret=1.0))
+    ])  # fmt: skip
+    regrets = regret_table(tmp_path)
+    assert "| H200 | gemm at any precision | 2 | 1.25 | 1.45 | 1.50 |" in regrets
+    assert "| H200 | gemm fp16 | 1 | 1.00 | 1.00 | 1.00 |" in regrets
     table = sweep_table(tmp_path)
     assert "| H200 | gemm | gemm tf32 | 2 | 1 | 0.50 |" in table
     assert "1.50 / 1.50" in table

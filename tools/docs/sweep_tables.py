@@ -79,5 +79,37 @@ def _ratios(found: Quantiles | None) -> dict[str, str]:
     }  # fmt: skip
 
 
-SWEEP_TABLES: dict[str, Callable[[Path], str]] = {"sweeps": sweep_table}
+_REGRET_COLUMNS = (
+    Column("card", "card"),
+    Column("what", "what"),
+    Column("cases", "cases", numeric=True),
+    Column("median", "median", numeric=True),
+    Column("p90", "p90", numeric=True),
+    Column("worst", "worst", numeric=True),
+)
+
+
+def regret_table(data: Path) -> str:
+    """A line for each precision whose candidate plans were timed, and one of all: their regrets."""
+    lines = []
+    for path in sorted(data.glob("*-sweep-*-plans.csv"), reverse=True):
+        card = path.name.split("-", 1)[0].upper()
+        rows = [row for row in plain_rows(path) if row["verified"] == "True" and row["regret"]]
+        for what in (None, *dict.fromkeys(row["precision"] for row in rows)):
+            found = quantiles_of(
+                float(row["regret"]) for row in rows if what in (None, row["precision"])
+            )
+            if found:
+                lines.append({
+                    "card": card, "what": f"{rows[0]['operation']} {what or 'at any precision'}",
+                    "cases": str(found.count), "median": f"{found.median:.2f}",
+                    "p90": f"{found.p90:.2f}", "worst": f"{found.most:.2f}",
+                })  # fmt: skip
+    return markdown_table(_REGRET_COLUMNS, lines)
+
+
+SWEEP_TABLES: dict[str, Callable[[Path], str]] = {
+    "sweeps": sweep_table,
+    "regrets": regret_table,
+}
 """Tables by the names that pages call them."""
