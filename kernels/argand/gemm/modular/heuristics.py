@@ -31,10 +31,10 @@ _STACK_EPILOGUE_TILES = 4.8
 """Stages that a consumer's epilogue takes as long as, while the other one multiplies."""
 _STACK_BYTE = 0.7
 """Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
-_PIECE, _AGAIN_BYTE = 8e4, 0.002
+_PIECE, _AGAIN_BYTE = 2e5, 0.0025
 """Time in which the kernels of one more piece begin and end, and of a byte of planes of the other
 operand that it reads again under its mainloop (docs/data/h200-exact-workspace.csv)."""
-_SMALL_LOSS = 1.02
+_SMALL_LOSS = 1.015
 """Most time of a call whose workspace is no larger than its operands and result, over that of one
 that may take twice as much, up to which it takes no more."""
 
@@ -43,7 +43,7 @@ def workspace_limit(problem: ModularProblem, device: Device) -> int:
     """Return the most bytes of planes and residues that a call takes.
 
     They are those of its operands and result, or 256 MiB; below 2 GiB up to twice as many where
-    pieces that take no more would take 2% longer.
+    pieces that take no more would take 1.5% longer.
     """
     least, largest = least_limit(problem), largest_limit(problem)
     if least == largest:

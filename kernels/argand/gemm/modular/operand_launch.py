@@ -199,8 +199,10 @@ class OperandLaunch:
         many = self._resident * 32 * min(WARPS, self._k_blocks) > FEW_THREADS
         every = MANY_THREADS if many else FEW_THREADS
         threads = every // self._resident // 32 * 32 if whole else 32 * WARPS
+        # A CTA takes several lines where it holds the next one while it encodes one.
+        most = self._resident * self._device.sm_count if self._buffers == 2 else products * stored
         blocks = {
-            "whole lines": min(products * stored, self._resident * self._device.sm_count),
+            "whole lines": min(products * stored, most),
             "clustered lines": products * cluster[0] * -(-stored * x.item // ACROSS_BYTES),
             "along k": -(-work * stored // WARPS),
             "across lines": work * -(-stored // across) * ACROSS_GROUP,
