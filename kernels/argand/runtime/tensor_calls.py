@@ -22,7 +22,7 @@ KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
 """Types of which calls on tensors give the same results as calls on CuPy's arrays."""
 RESULTS = {kind.name: dtype for dtype, kind in KINDS.items()}
 """Types of results as the call cache names them."""
-_Tensor = torch.Tensor
+_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _empty_like = torch.empty_like
 _is_compiling = torch.compiler.is_compiling
 _is_grad_enabled = torch.is_grad_enabled
@@ -61,7 +61,7 @@ class TensorCalls:
         places: list[Any] = []
         at = -1  # the GPU of the tensors
         for x in operands if out is None else (*operands, out):
-            if type(x) is _Tensor:
+            if type(x) is _Tensor or type(x) is _Parameter:
                 if x.is_conj() or x.is_neg() or (x.requires_grad and _is_grad_enabled()):
                     return None, None
                 place, index = x.data_ptr(), x.get_device()
@@ -118,7 +118,7 @@ class TensorCalls:
         """
         of_arrays: list[Any] = [key[0]]
         for x in (*operands, out):
-            if type(x) is not _Tensor:
+            if type(x) is not _Tensor and type(x) is not _Parameter:
                 of_arrays.append(None if x is None else self._cache.form_of(x))
                 continue
             kind = KINDS.get(x.dtype)

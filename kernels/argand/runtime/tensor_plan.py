@@ -15,8 +15,9 @@ from argand.runtime.kept_call import overlaps
 from argand.runtime.tensor_calls import KINDS, RESULTS
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
-_Tensor = torch.Tensor
+_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _empty_like = torch.empty_like
+_is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
 _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
@@ -54,13 +55,15 @@ class TensorPlan:
             return None
         places: list[Any] = []
         for x, form in zip(every, self._forms, strict=True):
-            if type(x) is _Tensor:
+            if type(x) is _Tensor or type(x) is _Parameter:
                 place = x.data_ptr()
                 found = (
                     x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT,
                     x.get_device(),
                 )  # fmt: skip
-                if found != form or x.is_conj() or x.is_neg() or x.requires_grad:
+                if found != form or x.is_conj() or x.is_neg():
+                    return None
+                if x.requires_grad and _is_grad_enabled():
                     return None
                 places.append(place)
             elif x is None and (form is None or len(places) == len(every) - 1):

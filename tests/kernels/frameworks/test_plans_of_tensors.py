@@ -173,3 +173,18 @@ def test_plans_run_on_torchs_stream_and_in_its_graphs(planned: tuple[Any, Any, A
     expected = call(*given)
     for _, result in graphs:
         assert torch.equal(result, expected)
+
+
+@pytest.mark.gpu
+def test_parameters_are_called_as_tensors_are(gpu: Any) -> None:
+    x, y = (drawn(32, 32, device="cuda", seed=i) for i in range(2))
+    weights = torch.nn.Parameter(x)
+    plan = GemmPlan(x, y, precision="3xtf32")
+    with pytest.raises(TypeError, match="requires a gradient"):
+        plan(weights, y)
+    expected = gemm(x, y, precision="3xtf32")
+    with torch.no_grad():
+        for _ in range(3):
+            assert torch.equal(plan(weights, y), expected)
+            assert torch.equal(gemm(weights, y, precision="3xtf32"), expected)
+    assert gemm(weights, y, precision="3xtf32").requires_grad
