@@ -23,12 +23,18 @@ class Tensor:
     shape: tuple[int, ...]
     dtype: Any
 
+class TorchType:
+    """As torch.float16 is."""
+    is_complex = False
+
 Half = Literal["complex-half"]
 
 def held(x: NDArray[np.complex64], t: Tensor, p: argand.Pairs, output: Half) -> None:
     assert_type(argand.gemm(x, x, op_b="C"), NDArray[Any])
     assert_type(argand.gemm(t, t, precision=np.float16), Tensor)
     assert_type(argand.gemm(p, p, output=output), Any)
+    assert_type(argand.gemm(t, t, precision=TorchType()), Tensor)
+    assert_type(argand.GemmPlan(t, t, precision=np.float16), argand.GemmPlan)
     assert_type(argand.softmax(t, axis=0), Tensor)
     assert_type(argand.solve(x, x), NDArray[Any])
     assert_type(argand.dft([1.0, 2.0]), Any)
