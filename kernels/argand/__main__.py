@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from argand import __version__
 from argand.command import study
 
 TUNED = ("gemm", "softmax", "dft", "gates")
@@ -34,7 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from argand.command import doctor
 
         return doctor.main()
-    helped = words in (["--help"], ["-h"])
+    if words == ["--version"]:
+        print(f"argand {__version__}")
+        return 0
+    helped = words in (["--help"], ["-h"], ["doctor", "--help"])
+    if words and not helped:
+        print(f"argand: there is no command {' '.join(words)!r}", file=sys.stderr)
     print(USAGE, file=sys.stdout if helped else sys.stderr)
     return 0 if helped else 2
 

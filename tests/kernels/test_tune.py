@@ -142,7 +142,9 @@ def test_the_command_names_what_can_be_tuned(
     given: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command(given) == 2
-    assert "tune gemm|softmax|dft|gates" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "tune gemm|softmax|dft|gates" in said
+    assert not given or f"there is no command {' '.join(given)!r}" in said
 
 
 @pytest.mark.usefixtures("_no_gpu")
