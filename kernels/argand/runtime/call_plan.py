@@ -117,6 +117,10 @@ class CallPlan:
         """Compute it for arrays of other libraries; raise ValueError for what a plan refuses."""
         if has_foreign(*every):
             return self._on_foreign(self._own, every)
+        if self._on_gpu is not None and self._start is not self._on_gpu:
+            found = self._on_gpu(every)  # CuPy's arrays, for which a plan for tensors serves too
+            if found is not None:
+                return found
         self._refuse(every[:-1])
         raise ValueError(self._on_gpu.mismatch(self.names, every))
 

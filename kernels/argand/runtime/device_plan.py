@@ -25,7 +25,7 @@ _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream
 
 
-_MOST_KNOWN = 64
+MOST_KNOWN = 64
 """Most sets of arrays whose places a plan remembers: a loop alternates between few."""
 
 
@@ -115,7 +115,7 @@ class DevicePlan:
     ) -> None:
         """Keep the places of arrays as long as all of them live."""
         known, references = self._known, self._references
-        if len(known) >= _MOST_KNOWN:
+        if len(known) >= MOST_KNOWN:
             known.clear()
             references.clear()
 

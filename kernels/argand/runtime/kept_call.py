@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import cupy
@@ -55,7 +55,7 @@ def bytes_of(shape: tuple[int, ...], output: str) -> int:
         return 0
 
 
-def overlaps(call: KeptCall, places: list[Any]) -> bool:
+def overlaps(call: KeptCall, places: Sequence[Any]) -> bool:
     """Return whether a call would write what it has yet to read, at the places of `look`."""
     out = places[-1]
     if type(out) is not int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import ref
 
 import cupy
 import torch
@@ -10,7 +12,7 @@ import torch
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
-from argand.runtime.device_plan import DevicePlan
+from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
 from argand.runtime.kept_call import overlaps
 from argand.runtime.tensor_calls import KINDS, RESULTS
 
@@ -18,11 +20,21 @@ _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _empty_like = torch.empty_like
 _is_grad_enabled = torch.is_grad_enabled
+_any_requires_grad = INTERNALS.any_requires_grad
 _is_compiling = torch.compiler.is_compiling
 _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
+_SeenTensor = tuple[Callable[[], Any], Any, Any]
+"""A reference to a tensor, its address and whether it is contiguous."""
+
+
+class _Seen(NamedTuple):
+    """Tensors of a call that was made, and their addresses."""
+
+    tensors: list[_SeenTensor]
+    places: tuple[Any, ...]
 
 
 def takes_tensors(plan: DevicePlan) -> bool:
@@ -40,6 +52,9 @@ class TensorPlan:
         self._device = plan.device.index
         self._forms = [_tensor_form(form, self._device) for form in plan.forms]
         self._has_memory = plan.nbytes > 0
+        # To look at all of a call's tensors takes as long as to launch it. By the identities of the
+        # first operand and of the result.
+        self._seen: dict[tuple[int, int], _Seen] = {}
         # Without memory: see `argand.runtime.tensor_calls`.
         self._model = torch.empty(
             plan.call.shape, dtype=RESULTS[plan.call.output], device=f"cuda:{self._device}"
@@ -51,7 +66,28 @@ class TensorPlan:
 
         It returns None, and does nothing, for all but plain tensors of the planned forms.
         """
-        if _is_compiling() or _are_followed(every):
+        if _is_compiling():
+            return None
+        name = id(every[0]), id(every[-1])
+        seen = self._seen.get(name)
+        if seen is None or not _are_as_seen(every, seen.tensors):
+            seen = self._looked(every)
+            if seen is None:
+                return None
+            self._remember(name, seen)
+        if _is_grad_enabled() and _any_requires_grad(*every):
+            return None
+        stream = _raw_stream(self._device)
+        if (stream and _is_capturing()) or (SEVERAL and current_device() != self._device):
+            return None
+        if _current_stream(self._device).ptr == stream:
+            return self._queued(seen.places, every[-1], stream)
+        with cupy_stream(stream):
+            return self._queued(seen.places, every[-1], stream)
+
+    def _looked(self, every: tuple[Any, ...]) -> _Seen | None:
+        """Return plain tensors of the planned forms as they are; None for others."""
+        if _are_followed(every):
             return None
         places: list[Any] = []
         for x, form in zip(every, self._forms, strict=True):
@@ -63,33 +99,49 @@ class TensorPlan:
                 )  # fmt: skip
                 if found != form or x.is_conj() or x.is_neg():
                     return None
-                if x.requires_grad and _is_grad_enabled():
-                    return None
                 places.append(place)
             elif x is None and (form is None or len(places) == len(every) - 1):
                 places.append(None)
             else:
                 return None
-        stream = _raw_stream(self._device)
-        if (stream and _is_capturing()) or (SEVERAL and current_device() != self._device):
+        if every[-1] is not None and overlaps(self._call, places):
             return None
-        if _current_stream(self._device).ptr == stream:
-            return self._queued(places, every[-1], stream)
-        with cupy_stream(stream):
-            return self._queued(places, every[-1], stream)
+        tensors: list[_SeenTensor] = [
+            (_nothing, None, None) if x is None else (ref(x), place, x.is_contiguous())
+            for x, place in zip(every, places, strict=True)
+        ]
+        return _Seen(tensors, tuple(places))
 
-    def _queued(self, places: list[Any], out: Any, stream: int) -> Any:
+    def _remember(self, name: tuple[int, int], seen: _Seen) -> None:
+        """Keep what was looked at, of tensors that may be given again."""
+        if len(self._seen) >= MOST_KNOWN:
+            self._seen.clear()
+        self._seen[name] = seen
+
+    def _queued(self, places: tuple[Any, ...], out: Any, stream: int) -> Any:
         if out is None:
             out = _empty_like(self._model)
-            places[-1] = out.data_ptr()
-        elif overlaps(self._call, places):
-            return None
+            places = (*places[:-1], out.data_ptr())
         if self._has_memory:
             with self._memory.use(stream):
                 self._run(*places)
         else:
             self._run(*places)
         return out
+
+
+def _are_as_seen(every: tuple[Any, ...], tensors: list[_SeenTensor]) -> bool:
+    """Return whether these are the tensors that were seen, with their memory and strides still."""
+    for x, (seen, place, contiguous) in zip(every, tensors, strict=True):
+        if x is not seen():
+            return False
+        if x is not None and (x.data_ptr() != place or x.is_contiguous() != contiguous):
+            return False
+    return True
+
+
+def _nothing() -> None:
+    """Stand for the reference of a tensor that is not there."""
 
 
 def _tensor_form(form: Form | None, device: int) -> tuple[Any, ...] | None:
