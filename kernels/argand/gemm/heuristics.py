@@ -19,7 +19,7 @@ from argand.gemm.candidates import (
 )
 from argand.gemm.families import Family
 from argand.gemm.in_tf32 import tf32_margin
-from argand.gemm.pack_plan import ALONE_K
+from argand.gemm.pack_plan import ALONE_K, PackPlan, panel_rows
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
@@ -145,8 +145,6 @@ _ROUNDED_BESIDE = {(2, 160): 0.89, (1, 96): 0.8}
 at bf16)."""
 _EXPOSED = 0.112
 """Fraction of the shorter of products and traffic that the longer does not hide."""
-_FEW_ROWS = 0.67
-"""Factor of mma.sync of up to 128 rows and their conjugates, which are read once, k up to 256."""
 _SPLITTING = {4: 1.13, 2: 1.25}
 """Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
 of an operand: 16 bits are scaled too, and leave half as long for it (34 drawn products)."""
@@ -205,6 +203,8 @@ def estimate(
             copies = batch if traits.batched else 1
             finds_absmax = precision.scaled and not traits.half
             factor = _SCALED_PACKING if finds_absmax else 1.0
+            if finds_absmax and sizes.triangle and precision.terms == 1:
+                factor *= _filled_panels(precision, operand_rows, k)
             packing += factor * copies * operand_rows * k * item / pack_bytes
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
@@ -253,6 +253,16 @@ def estimate(
     return total + max(spent, moved) + _EXPOSED * min(spent, moved)
 
 
+def _filled_panels(precision: Precision, rows: int, k: int) -> float:
+    """Return the rows of the panels of a matrix over its own: blocks that wait take as long empty.
+
+    Fitted to 14 drawn triangles on an H200, where panels of a long k, of few rows, did not; whole
+    products have their fit without it.
+    """
+    panel = panel_rows(precision, half_source=False, pitch=k)
+    return -(-rows // panel) * panel / rows if panel == PackPlan.rows else 1.0
+
+
 def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:
     """Return the time of a tile for one k of ``rows`` by k.
 
@@ -292,8 +302,4 @@ def _mma_sync_estimate(
     )  # fmt: skip
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
     seconds = 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)
-    if sizes.triangle:
-        whole = replace(sizes, triangle=False)
-        seconds *= sizes.tiles(plan.block_m, plan.block_n) / whole.tiles(plan.block_m, plan.block_n)
-        seconds *= _FEW_ROWS if max(2 * sizes.n, sizes.k) <= 256 else 1.0
     return seconds

@@ -145,6 +145,8 @@ class _Costs:
     scan_bytes: float = 0.57e6
     """Bytes of a microsecond that the scan before reads."""
     bytes: float = 1.74e6
+    triangle_bytes: float = 2.6e6
+    """The same of a triangle (14 drawn shapes of 17 to 123 rows on an H200)."""
     exposed: float = 0.203
     """Fraction of the shorter of work and traffic that the longer does not hide."""
 
@@ -165,6 +167,8 @@ _SPLIT_BY_PRODUCTS = 6.2
 shapes on an H200)."""
 _SPLIT_TIES_TO_EVEN = 8.0
 """Further cycles of such a number by integers (25 drawn shapes on an H100)."""
+_TRIANGLE_TERMS = 0.85
+"""Time of a triangle's mainloop at two terms of tf32 over that (5 drawn shapes on an H200)."""
 _TILE_TIMES = {
     (16, 16, 64): 1.1,
     (16, 128, 16): 0.928,
@@ -198,7 +202,11 @@ def estimate(
     """
     batch, m, n, k = sizes
     costs = _COSTS
-    blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n) * plan.slices
+    tiles = -(-m // plan.block_m) * -(-n // plan.block_n)
+    if plan.triangle:
+        side = -(-m // plan.block_m)
+        tiles = side * (side + 1) // 2
+    blocks = batch * tiles * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
     resident = max(1, min(_occupancy(plan), -(-blocks // usable)))
@@ -216,10 +224,15 @@ def estimate(
     if plan.warps_k > 1:
         least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
-    if precision.terms == 1 and precision.operand.name == "tf32" and plan.vector == 1:
+    alike = plan.vector == 1 or plan.triangle
+    if precision.terms == 1 and precision.operand.name == "tf32" and alike:
         mainloop *= _TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
+    if precision.terms > 1 and plan.triangle:
+        mainloop *= _TRIANGLE_TERMS
     work = waves * (mainloop + resident * store)
-    moved = 8 * batch * (m * k + k * n + m * n) / (memory * costs.bytes)
+    # Both operands of a triangle are one, which L2 holds from a row to its column.
+    read, rate = (m * k, costs.triangle_bytes) if plan.triangle else (m * k + k * n, costs.bytes)
+    moved = 8 * batch * (read + m * n) / (memory * rate)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
     total += costs.term * (precision.terms - 1)
     if plan.split_k_slices > 1:
