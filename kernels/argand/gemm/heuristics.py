@@ -19,7 +19,7 @@ from argand.gemm.candidates import (
 )
 from argand.gemm.families import Family
 from argand.gemm.in_tf32 import tf32_margin
-from argand.gemm.pack_plan import ALONE_K, PackPlan, panel_rows
+from argand.gemm.pack_plan import ALONE_K, panel_fill
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
@@ -204,7 +204,7 @@ def estimate(
             finds_absmax = precision.scaled and not traits.half
             factor = _SCALED_PACKING if finds_absmax else 1.0
             if finds_absmax and sizes.triangle and precision.terms == 1:
-                factor *= _filled_panels(precision, operand_rows, k)
+                factor *= panel_fill(precision, operand_rows, k)
             packing += factor * copies * operand_rows * k * item / pack_bytes
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
@@ -253,16 +253,6 @@ def estimate(
     return total + max(spent, moved) + _EXPOSED * min(spent, moved)
 
 
-def _filled_panels(precision: Precision, rows: int, k: int) -> float:
-    """Return the rows of the panels of a matrix over its own: blocks that wait take as long empty.
-
-    Fitted to 14 drawn triangles on an H200, where panels of a long k, of few rows, did not; whole
-    products have their fit without it.
-    """
-    panel = panel_rows(precision, half_source=False, pitch=k)
-    return -(-rows // panel) * panel / rows if panel == PackPlan.rows else 1.0
-
-
 def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:
     """Return the time of a tile for one k of ``rows`` by k.
 
@@ -301,5 +291,4 @@ def _mma_sync_estimate(
         tile=choice.tile, triangle=sizes.triangle,
     )  # fmt: skip
     numbers = (sizes.batch, sizes.m, sizes.n, sizes.k)
-    seconds = 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)
-    return seconds
+    return 1e-6 * sm80_heuristics.estimate(plan, precision, sm_count, numbers, memory)

@@ -85,6 +85,15 @@ def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
     return _FEW_ROWS if few else _ROWS
 
 
+def panel_fill(precision: Precision, rows: int, k: int) -> float:
+    """Return the rows of a matrix's panels over its own, where blocks that wait take as long empty.
+
+    It is 1 at a long k, whose panels have few rows (14 drawn triangles on an H200).
+    """
+    panel = panel_rows(precision, half_source=False, pitch=k)
+    return -(-rows // panel) * panel / rows if panel == PackPlan.rows else 1.0
+
+
 def panels_resident(plan: PackPlan, pitch: int, sm_count: int) -> bool:
     """Return whether a panel's blocks are resident at once: then they exchange the row absmax."""
     return _RESIDENT_PANELS * plan.panel_blocks(pitch) <= plan.blocks_per_sm * sm_count

@@ -1,0 +1,64 @@
+"""The choice among plans of Hermitian products whose times on an H200 were recorded.
+
+``recorded_triangles.csv`` has all square tiles of both families at 14 drawn shapes of 17 to 123
+rows, at tf32 and fp16. The models of `argand.gemm` are fitted to them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+from argand import PRECISIONS
+from argand.device import arch_for
+from argand.gemm.candidates import OperandTraits
+from argand.gemm.heuristics import choose
+from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm80_heuristics import plan_gemm
+
+RECORD = Path(__file__).with_name("recorded_triangles.csv")
+SM_COUNT = 132
+Times = dict[str, dict[str, float]]
+
+
+def recorded() -> dict[str, Times]:
+    """Microseconds of each plan, by shape (batch x rows x k) and precision."""
+    found: dict[str, Times] = defaultdict(lambda: defaultdict(dict))
+    with RECORD.open() as file:
+        for row in csv.DictReader(file):
+            found[row["shape"]][row["precision"]][row["choice"]] = float(row["time_us"])
+    return found
+
+
+def chosen(shape: str, precision: str) -> tuple[str, str]:
+    """The plan that a call takes, as recorded, and the precision of its kernels."""
+    batch, n, k = map(int, shape.split("x"))
+    row, arch, odd = PRECISIONS[precision], arch_for(90), k % 2 == 1
+    rows, columns = (
+        OperandTraits(
+            copyable=not odd, odd_pitch=odd, odd_batches=odd and n % 2 == 1, conjugated=conjugated
+        )
+        for conjugated in (False, True)
+    )
+    sizes = GemmSizes(batch, n, n, k, triangle=True)
+    choice = choose(row, arch, SM_COUNT, sizes, rows, columns)
+    own = "tf32" if choice.in_tf32 else precision
+    if choice.plan is not None:
+        return choice.name.removesuffix(", in tf32"), own
+    tile = plan_gemm(
+        PRECISIONS[own], arch, batch=batch, m=n, n=n, k=k, sm_count=SM_COUNT, b_k_major=True,
+        vector=2 - odd, triangle=True,
+    )  # fmt: skip
+    return f"mma.sync {tile.block_m}x{tile.block_n}x{tile.block_k}", own
+
+
+def test_the_choice_is_hardly_slower_than_the_fastest() -> None:
+    for shape, by_precision in recorded().items():
+        for precision in by_precision:
+            name, own = chosen(shape, precision)
+            time = next(us for one, us in by_precision[own].items() if one.startswith(name))
+            fastest = min(us for times in by_precision.values() for us in times.values())
+            if precision == "tf32":
+                fastest = min(by_precision["tf32"].values())
+            assert time < 1.2 * fastest, (shape, precision, name)
