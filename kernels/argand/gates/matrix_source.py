@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.gates.operands import column_positions
+from argand.gates.operands import column_positions, exchanged_rows
 from argand.gates.plan import GatePlan
 from argand.gates.truncation import k_tile_bits, truncation_bias
 from argand.runtime.arguments import Fields, size_check
@@ -19,7 +19,7 @@ MATRIX_ARGUMENTS: Fields = (
     ("const void*", "source"), ("void*", "operand"), ("int*", "exponent"),
     ("int64", "row_stride"), ("int64", "column_stride"), ("double", "own"), ("double", "later"),
     ("uint32", "width"), ("uint32", "positions"), ("uint32", "stored"), ("uint32", "tile_bit"),
-    ("uint32", "tile_bits"), ("int", "transposed"),
+    ("uint32", "tile_bits"), ("uint32", "exchanged_rows"), ("int", "transposed"),
 )  # fmt: skip
 """Members of ``MatrixArguments`` in ``cuda/gates/matrix_kernel.cuh``."""
 MATRIX_THREADS = 512
@@ -73,5 +73,5 @@ def matrix_values(
         "row_stride": strides[0], "column_stride": strides[1],
         "own": bias.own, "later": bias.later, "width": plan.width,
         "positions": positions, "stored": stored, "tile_bit": first, "tile_bits": count,
-        "transposed": not plan.on_tensor_cores,
+        "exchanged_rows": exchanged_rows(plan), "transposed": not plan.on_tensor_cores,
     }  # fmt: skip

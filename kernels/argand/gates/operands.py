@@ -9,6 +9,9 @@ import numpy as np
 from argand.gates.canonical import Array
 from argand.gates.plan import GatePlan
 
+CORE_COLUMNS = 8
+"""Columns of the matrix that four lanes of wgmma read at a time, two each."""
+
 
 def operand(matrix: Array, plan: GatePlan) -> Array:
     """A matrix (2^width, 2^width), compensated where it has to be, in the layout of a kernel.
@@ -19,13 +22,25 @@ def operand(matrix: Array, plan: GatePlan) -> Array:
     if not plan.on_tensor_cores:
         return np.ascontiguousarray(matrix.T.astype(kind))
     positions = column_positions(plan)
-    if list(positions) == sorted(positions):
+    if plan.kind != "wgmma":
         return np.ascontiguousarray(matrix.astype(kind))
     # Axis 0 is the row, then the highest bit of a column comes first.
     source = sorted(range(plan.width), key=positions.__getitem__, reverse=True)
     axes = [0, *(plan.width - bit for bit in source)]
     by_bits = matrix.reshape((len(matrix), *(2,) * plan.width))
-    return by_bits.transpose(axes).astype(kind, order="C").reshape(matrix.shape)
+    found = by_bits.transpose(axes).astype(kind, order="C").reshape(matrix.shape)
+    exchanged = found.reshape(len(matrix), -1, 2, CORE_COLUMNS)
+    rows = np.arange(len(matrix)) & exchanged_rows(plan) != 0
+    exchanged[rows] = exchanged[rows][:, :, ::-1]
+    return found
+
+
+def exchanged_rows(plan: GatePlan) -> int:
+    """The bit of the numbers of rows in which neighbouring core matrices change places; 0: of none.
+
+    Eight lanes of wgmma read two rows from shared memory at a time, and meet all banks so.
+    """
+    return 0 if plan.kind != "wgmma" else 2 if plan.inside else 1
 
 
 def column_positions(plan: GatePlan) -> Sequence[int]:

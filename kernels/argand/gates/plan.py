@@ -106,6 +106,8 @@ class GatePlan:
             buffers = WARP_SPECIALIZED_BUFFERS if self.warp_specialized else 2
             line = plane_line_bytes(self.width, self.inside, self.precision.operand.bytes)
             planes = buffers * self.precision.terms * line * (1 << self.width) // 8
+            # The matrix lies there on its way to registers.
+            planes = max(planes, self.item << 2 * self.width)
         return self.stages * self.tile_bytes + planes
 
 
@@ -118,7 +120,7 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         require_precision(row, arch)
         if row.exact_operands:
             raise PlanError(f"{row.name} has no tensor-core products of gates")
-        least = 6 if plan.kind == "wgmma" else cuda_core_width(row) + 1
+        least = min(_WGMMA_STAGES) if plan.kind == "wgmma" else cuda_core_width(row) + 1
         most = _widest_direct_mma(row) if plan.kind == "direct_mma" else widest_mma(row)
         if not least <= plan.width <= most:
             raise PlanError(
@@ -126,8 +128,8 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
             )
     if plan.kind == "wgmma" and not _has_wgmma(row, arch, plan.width):
         raise PlanError(
-            f"wgmma needs {WGMMA_TARGET} and 16-bit operands, or tf32 on {MOST_WIDTH} qubits, got "
-            f"{arch.target}, {row.name}, {plan.width}"
+            f"wgmma needs {WGMMA_TARGET} and 16-bit operands or one term of tf32, got "
+            f"{arch.target}, {row.name}"
         )
     if plan.kind == "direct" and plan.width not in _DIRECT_BLOCKS:
         raise PlanError(f"direct is for {list(_DIRECT_BLOCKS)} qubits, got {plan.width}")
@@ -180,9 +182,9 @@ _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
 )  # fmt: skip
 """Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
 matrix, and one and a half for each number of the state that it rounds at a time."""
-_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
-_WGMMA_LEAST: Mapping[int, int] = {2: 6, 4: 7}
-"""Least width of a gate by wgmma, by the bytes of an operand: below, tf32 needs no tiles."""
+_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (2, 3), 7: (3, 1)}
+_WGMMA_TERMS = ((2, 1), (2, 2), (4, 1))
+"""Bytes of an operand and its terms that a consumer's registers hold of a matrix on 7 qubits."""
 _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
 """Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
 targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
@@ -253,8 +255,8 @@ def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> 
 
 
 def _has_wgmma(precision: Precision, arch: Arch, width: int) -> bool:
-    least = _WGMMA_LEAST.get(precision.operand.bytes, MOST_WIDTH + 1)
-    return arch.target == WGMMA_TARGET and least <= width <= widest_mma(precision)
+    held = width in _WGMMA_STAGES and _terms(precision) in _WGMMA_TERMS
+    return held and arch.target == WGMMA_TARGET
 
 
 def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
@@ -278,4 +280,6 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
 
 def _static_bytes(plan: GatePlan) -> int:
     """Largest static shared memory: wide gates on CUDA cores keep their matrix there."""
+    if plan.kind == "wgmma":
+        return 1024
     return 16 * 1024 if plan.kind == "fma" and plan.width > CUDA_CORE_WIDTH else 2 * 1024

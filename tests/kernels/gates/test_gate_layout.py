@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from argand import PRECISIONS
+from argand.device import ARCHITECTURES
 from argand.gates.layout import (
     GateKind,
     Tile,
@@ -20,7 +22,8 @@ from argand.gates.layout import (
     table_values,
     tile_columns,
 )
-from argand.gates.plan import MOST_WIDTH
+from argand.gates.operands import operand
+from argand.gates.plan import mma_plans
 
 from tests.covers import covered, examples
 
@@ -175,18 +178,22 @@ def test_products_of_a_warp_meet_their_rows_and_columns(depth: int) -> None:
                         assert written[warp, 0, 8 * column + (lane >> 2)][1] == found
 
 
+def column_order(k: int, inside: bool) -> list[int]:
+    """The bits of a column in the order of the operand: those of eight in a row, then others."""
+    first = [0, k - 1, k - 2] if inside else [k - 1, k - 2, k - 3]
+    return [*first, *(bit for bit in range(k) if bit not in first)]
+
+
 @pytest.mark.parametrize("operand_bytes", [2, 4])
 def test_products_of_a_warpgroup_meet_their_rows_and_columns(operand_bytes: int) -> None:
-    """Core matrices of 16 bytes a column: 8 rows of two bytes or 4 of four."""
-    held = 16 // operand_bytes
+    """Core matrices of 16 bytes a column: 8 rows of two bytes, or every other one of four."""
+    cores = operand_bytes // 2
     for tile, k in cases("wgmma"):
-        if operand_bytes == 4 and k < MOST_WIDTH:
-            continue
         seen, inside = Seen("wgmma", tile, operand_bytes), tile.inside
         values = seen.values
         written = results(seen, 4, 2 << k)
         line_bytes = plane_line_bytes(k, inside, operand_bytes)
-        core_bytes = (line_bytes - 16) // (8 // held)
+        core_bytes = (line_bytes - 16) // cores
         lines = {}
         for thread in range(2 << k):
             own = combine(values["thread_mask"], thread)
@@ -195,20 +202,32 @@ def test_products_of_a_warpgroup_meet_their_rows_and_columns(operand_bytes: int)
                 chunk = 4 * which + row // 2 if inside else row
                 second = row % 2 if inside else which
                 at = (own ^ values["chunk_mask"][chunk]) + 8 * second
-                core = plane + values["chunk_plane"][which] + row // held * core_bytes
-                lines[core, row % held] = seen.at[at]
+                core, place = (0, row) if cores == 1 else (row % 2, row // 2)
+                line = plane + values["chunk_plane"][which] + core * core_bytes
+                lines[line, place] = seen.at[at]
         assert len(set(lines.values())) == 2 ** len(tile.qubits)
-        # The bits of a matrix's column in the order of the operand: a core matrix's, then others.
-        order = (
-            [0, k - 1, k - 2, *range(1, k - 2)] if inside else [k - 1, k - 2, k - 3, *range(k - 3)]
-        )
+        order = column_order(k, inside)
         for number, column in product(range(2**k), range(32)):
             line, row = divmod(number, 8)
-            core, place = divmod(row, held)
+            core, place = (0, row) if cores == 1 else (row % 2, row // 2)
             found = lines[line * line_bytes + core * core_bytes + 16 * column, place]
             assert found[0] == spread(number, order)
             assert found[1] == written[0, 0, column][1]
         assert max(plane_offsets(tile, operand_bytes).values()) < 2**k // 8 * line_bytes
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_operand_of_a_warpgroup_has_the_columns_of_a_core_matrix_together(inside: bool) -> None:
+    """In every other row of an access neighbouring groups change places."""
+    (arch,) = (arch for arch in ARCHITECTURES if arch.target == "sm_90a")
+    plan, k = mma_plans(PRECISIONS["tf32"], arch, width=7, inside=inside)[0], 7
+    order = column_order(k, inside)
+    columns = np.arange(2**k)
+    found = operand(columns + 1j * columns[:, None], plan)
+    for row in range(2**k):
+        exchanged = 8 if row & (2 if inside else 1) else 0
+        expected = [spread(number ^ exchanged, order) + 1j * row for number in range(2**k)]
+        np.testing.assert_array_equal(found[row], expected)
 
 
 def test_every_tile_of_a_state_is_reached_once() -> None:

@@ -7,6 +7,7 @@
 
 constexpr int kMatrixWarps = 16;
 constexpr int kMaxMatrixTiles = 8;
+constexpr uint32 kCoreColumns = 8;  // that change places: CORE_COLUMNS of argand/gates/operands.py
 
 // MATRIX_ARGUMENTS of argand/gates/matrix_source.py lists the same members.
 struct MatrixArguments {
@@ -22,7 +23,8 @@ struct MatrixArguments {
     uint32 stored;     // and where a bit of a column stands in the operand
     uint32 tile_bit;   // the first bit of a column's k-tile,
     uint32 tile_bits;  // and how many there are
-    int transposed;    // the operand is stored by columns
+    uint32 exchanged_rows;  // the bit of rows in which groups of columns change places
+    int transposed;         // the operand is stored by columns
 };
 
 // The bits of a row's or column's number, each at its position.
@@ -98,8 +100,10 @@ __device__ __forceinline__ void prepare_matrix(const MatrixArguments& args) {
             Result y;
             y.x = x.x * factor;
             y.y = x.y * factor;
-            operand[args.transposed ? column * order + row
-                                    : row * order + moved_bits(args, args.stored, column)] = y;
+            const uint32 exchanged = row & args.exchanged_rows ? kCoreColumns : 0;
+            operand[args.transposed
+                        ? column * order + row
+                        : row * order + (moved_bits(args, args.stored, column) ^ exchanged)] = y;
             absmax = max(absmax, component_absmax_bits({float(x.x), float(x.y)}));
         }
         __syncwarp();

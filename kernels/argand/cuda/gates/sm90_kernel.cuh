@@ -1,7 +1,7 @@
 // Gates on 6 and 7 qubits by wgmma (sm_90a): tiles of the state from
 // TilePipeline are split into operand planes in shared memory, multiplied, and stored to the state
-// from registers. The matrix is the A operand and stays in registers. While the tensor cores
-// multiply one tile, the threads split the next one.
+// from registers. The matrix is the A operand and stays in registers; on its way there it lies where
+// the planes will be. While the tensor cores multiply one tile, the threads split the next one.
 //
 // There is one plane per term. A plane consists of core matrices of 8 columns by 16 bytes a column,
 // which are 8 rows of 16-bit operands or 4 of tf32 (PTX ISA: K-major without swizzle), with the real
@@ -9,6 +9,7 @@
 // instruction of twice the columns then accumulates real and imaginary parts, and reads the
 // matrix's registers half as often.
 #pragma once
+#include "device/tma_bulk.cuh"
 #include "device/warpgroup.cuh"
 #include "operands.cuh"
 
@@ -40,39 +41,54 @@ struct WgmmaGate {
     static constexpr uint32 kCoreStride = kCoresPerLine == 1 ? kLineBytes : kPartsBytes;
     static constexpr uint32 kKTileBytes = kLineBytes * kMmaK<operand> / 8;
     static constexpr uint32 kBufferBytes = Terms * kPlaneBytes;
-    static constexpr int kSharedBytes = Stages * kTileBytes + 2 * static_cast<int>(kBufferBytes);
+    static constexpr uint32 kMatrixBytes = kOrder * kOrder * 8;
     using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
     static_assert(Pipeline::kChunks == 8, "a thread's chunks are 8 rows of two columns");
 
     uint32 matrix[kNumKTiles][2][Terms][4];
 
-    // A lane's A fragments of 16 rows, as load_matrix_fragments has them. The operand has the columns
-    // of a k-tile beside each other: `column_positions` in argand/gates/operands.py.
-    __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 lane,
+    // Copies the matrix to shared memory, for which an mbarrier waits that one arrival completes. One
+    // thread calls it. Loads by all threads would wait for L2 several times.
+    __device__ __forceinline__ static void fetch_matrix(const GateArguments& args, uint32 at,
+                                                        uint32 mbarrier) {
+        constexpr uint32 kPieceBytes = 16 * 1024;
+        mbarrier_arrive_expect_tx(mbarrier, kMatrixBytes);
+#pragma unroll
+        for (uint32 piece = 0; piece < kMatrixBytes; piece += kPieceBytes)
+            bulk_load(at + piece, static_cast<const char*>(args.matrix) + piece, kPieceBytes, mbarrier);
+    }
+
+    // A lane's A fragments of 16 rows, as load_matrix_fragments has them, of the operand in shared
+    // memory. argand/gates/operands.py puts the columns of a core matrix beside each other, and
+    // exchanges such groups in every other row, so that two rows of an access meet all banks.
+    __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 at, uint32 lane,
                                                    uint32 row_tile) {
-        constexpr int kHalfRows = TargetsQubit0 ? 1 : 8;
+        constexpr int kHalfRows = TargetsQubit0 ? 1 : 8, kSplits = 2 / kNumbers;
         const float scale = kScaled ? power_of_two(matrix_exponent_of(args)) : 1.0f;
-        const float2* lines = static_cast<const float2*>(args.matrix) +
-                              (matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder +
-                               lane % 4 * kNumbers);
-        // k-tiles inside, and no loads of 16 bytes: else more is in flight than registers hold.
+        const uint32 odd = lane >> 2 & 1;
+        uint32 line = at + matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder * 8 + lane % 4 * 16;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int core = i >> 1, half = i & 1;
+        for (int group = 0; group < kOrder / 8; ++group) {
 #pragma unroll
-            for (int k_tile = 0; k_tile < kNumKTiles; ++k_tile) {
-                const float2* at = lines + (half * kHalfRows * kOrder + k_tile * kMmaK<operand> +
-                                            core * 4 * kNumbers);
-                float2 numbers[kNumbers];
+            for (int half = 0; half < 2; ++half) {
+                __syncwarp();  // else more is in flight than registers hold
+                line = opaque(line);
+                const uint32 exchanged = group & 1 ? (group - odd) : (group + odd);
+                const float4 two =
+                    load_shared_16(line + half * kHalfRows * kOrder * 8 + exchanged * 64);
+                const float2 numbers[2] = {{two.x, two.y}, {two.z, two.w}};
 #pragma unroll
-                for (int number = 0; number < kNumbers; ++number) numbers[number] = at[number];
-                uint32 re[Terms], im[Terms];
-                split_operand<operand, Terms, first, second>(numbers, scale, re, im);
+                for (int part = 0; part < kSplits; ++part) {
+                    const int core = group * kSplits + part, i = 2 * (core & 1) + half;
+                    uint32 re[Terms], im[Terms];
+                    split_operand<operand, Terms, first, second>(numbers + part * kNumbers, scale,
+                                                                 re, im);
 #pragma unroll
-                for (int term = 0; term < Terms; ++term) {
-                    // Opaque, so that tf32 is not rounded again between the instructions.
-                    matrix[k_tile][0][term][i] = kNumbers == 1 ? opaque(re[term]) : re[term];
-                    matrix[k_tile][1][term][i] = kNumbers == 1 ? opaque(im[term]) : im[term];
+                    for (int term = 0; term < Terms; ++term) {
+                        // Opaque, so that nothing is rounded again between the instructions.
+                        matrix[core / 2][0][term][i] = opaque(re[term]);
+                        matrix[core / 2][1][term][i] = opaque(im[term]);
+                    }
                 }
             }
         }
@@ -97,7 +113,7 @@ struct WgmmaGate {
                 float numbers[kNumbers];
 #pragma unroll
                 for (int number = 0; number < kNumbers; ++number)
-                    numbers[number] = x[(4 * core + i) * kNumbers + number] * scale;
+                    numbers[number] = x[2 * i + (kNumbers == 1 ? core : number)] * scale;
                 split<operand, Terms, first, second, true>(numbers, words[i]);
             }
 #pragma unroll
@@ -207,11 +223,20 @@ struct WgmmaGate {
     __device__ __forceinline__ void run(const GateArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
         __shared__ __align__(16) uint32 warp_maxima[kRowTiles];
+        __shared__ unsigned long long matrix_full;
         const uint32 ring = shared_address(memory), first_planes = ring + Stages * kTileBytes;
         const uint32 lane = threadIdx.x % kWarp, row_tile = threadIdx.x / kWarp;
+        if (threadIdx.x == 0) {
+            mbarrier_init(shared_address(&matrix_full), 1);
+            mbarrier_init_fence();
+            fetch_matrix(args, first_planes, shared_address(&matrix_full));
+        }
         Pipeline pipeline(args);
         pipeline.load_prologue(ring);
-        load_fragments(args, lane, row_tile);
+        __syncthreads();
+        mbarrier_wait(shared_address(&matrix_full), 0);
+        load_fragments(args, first_planes, lane, row_tile);
+        __syncthreads();
         uint32 plane_offset = 0;
 #pragma unroll
         for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {

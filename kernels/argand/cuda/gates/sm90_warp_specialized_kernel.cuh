@@ -1,9 +1,8 @@
 // The wgmma gate of sm90_kernel.cuh on 7 qubits, warp-specialized: two producer warpgroups copy
 // tiles and split them into operand planes, two consumer warpgroups multiply and store results.
 // mbarriers of a ring of plane buffers pass tiles from producers to consumers, so that neither
-// waits for the other's work.
+// waits for the other's work. The consumers multiply in turn: one stores results meanwhile.
 #pragma once
-#include "device/mbarrier.cuh"
 #include "sm90_kernel.cuh"
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Width,
@@ -12,18 +11,17 @@ struct WarpSpecializedGate
     : WgmmaGate<operand, Terms, first, second, Width, TargetsQubit0, Stages> {
     using Base = WgmmaGate<operand, Terms, first, second, Width, TargetsQubit0, Stages>;
     using Base::kBufferBytes;
+    using Base::kMatrixBytes;
     using Base::kRowTiles;
     using Base::kScaled;
     using Base::kTileBytes;
     using typename Base::Pipeline;
     static constexpr int kRoleThreads = Base::kThreads;
-    static constexpr int kSharedBytes =
-        Stages * kTileBytes + Buffers * static_cast<int>(kBufferBytes);
     static constexpr int kProducerRegisters = 64, kConsumerRegisters = 192;
     static_assert(Width == 7, "the registers are those of two and two warpgroups");
 
     struct SharedStorage {
-        unsigned long long full[Buffers], empty[Buffers];
+        unsigned long long full[Buffers], empty[Buffers], matrix_full;
         uint32 warp_maxima[2][kRowTiles];
         int exponents[Buffers];
     };
@@ -38,7 +36,8 @@ struct WarpSpecializedGate
         for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {
             if (threadIdx.x >> bit & 1) plane_offset += args.thread_plane[bit];
         }
-        uint32 stage = ring, buffer = 0, phase = 1, absmax_buffer = 0;
+        // The first phase of a buffer ends when the consumers have read the matrix.
+        uint32 stage = ring, buffer = 0, phase = 0, absmax_buffer = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             pipeline.mask = opaque(pipeline.mask);
             cp_async_wait<Stages - 1>();
@@ -50,7 +49,7 @@ struct WarpSpecializedGate
                 const uint32 absmax = warp_absmax(x);
                 if (threadIdx.x % kWarp == 0)
                     storage.warp_maxima[absmax_buffer][threadIdx.x / kWarp] = absmax;
-                asm volatile("bar.sync 1, %0;" ::"n"(kRoleThreads) : "memory");
+                asm volatile("bar.sync 3, %0;" ::"n"(kRoleThreads) : "memory");
                 exponent = scale_exponent<operand>(block_absmax(storage.warp_maxima[absmax_buffer]));
                 absmax_buffer ^= 1;
             }
@@ -73,11 +72,21 @@ struct WarpSpecializedGate
                                             uint32 first_planes) {
         const uint32 thread = threadIdx.x - kRoleThreads, lane = thread % kWarp,
                      row_tile = thread / kWarp;
-        this->load_fragments(args, lane, row_tile);
+        const int warpgroup = warpgroup_role() - kRoleThreads / kWarpgroupThreads;
+        if (thread == 0)
+            Base::fetch_matrix(args, first_planes, shared_address(&storage.matrix_full));
+        mbarrier_wait(shared_address(&storage.matrix_full), 0);
+        this->load_fragments(args, first_planes, lane, row_tile);
+        __syncwarp();
+        if (lane == 0) {
+            for (int i = 0; i < Buffers; ++i) mbarrier_arrive(shared_address(&storage.empty[i]));
+        }
+        if (warpgroup == 1 && blockIdx.x < args.tiles) ping_pong_arrive(warpgroup);
         char* results = args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, thread);
         uint32 buffer = 0, phase = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             mbarrier_wait(shared_address(&storage.full[buffer]), phase);
+            ping_pong_wait(warpgroup);
             const int exponent = storage.exponents[buffer];
             float re[16], im[16];
             wgmma_fence_operand(re);
@@ -85,6 +94,7 @@ struct WarpSpecializedGate
             wgmma_fence();
             this->mainloop(first_planes + buffer * kBufferBytes, re, im);
             wgmma_commit();
+            if (warpgroup == 0 || tile + gridDim.x < args.tiles) ping_pong_arrive(warpgroup);
             wgmma_wait<0>();
             wgmma_fence_operand(re);
             wgmma_fence_operand(im);
@@ -112,6 +122,7 @@ struct WarpSpecializedGate
                 mbarrier_init(shared_address(&storage.full[i]), kRoleThreads);
                 mbarrier_init(shared_address(&storage.empty[i]), kRowTiles);
             }
+            mbarrier_init(shared_address(&storage.matrix_full), 1);
             mbarrier_init_fence();
         }
         __syncthreads();
