@@ -35,10 +35,10 @@ struct WgmmaGate {
     // A thread writes 8 rows of a column, in as many core matrices. Their stride is padded by 16
     // bytes, so that stores are free of bank conflicts.
     static constexpr int kCoresPerLine = bytes_of(operand) / 2;
-    static constexpr uint32 kPartsBytes = kImaginaryOffset + kPartBytes;
-    static constexpr uint32 kLineBytes = kCoresPerLine * kPartsBytes + 16;
+    static constexpr uint32 kCoreRowBytes = kImaginaryOffset + kPartBytes;
+    static constexpr uint32 kLineBytes = kCoresPerLine * kCoreRowBytes + 16;
     static constexpr uint32 kPlaneBytes = kLineBytes * kOrder / 8;
-    static constexpr uint32 kCoreStride = kCoresPerLine == 1 ? kLineBytes : kPartsBytes;
+    static constexpr uint32 kCoreStride = kCoresPerLine == 1 ? kLineBytes : kCoreRowBytes;
     static constexpr uint32 kKTileBytes = kLineBytes * kMmaK<operand> / 8;
     static constexpr uint32 kBufferBytes = Terms * kPlaneBytes;
     static constexpr uint32 kMatrixBytes = kOrder * kOrder * 8;
@@ -118,7 +118,7 @@ struct WgmmaGate {
             }
 #pragma unroll
             for (int term = 0; term < Terms; ++term) {
-                const uint32 line = at + term * kPlaneBytes + core * kPartsBytes;
+                const uint32 line = at + term * kPlaneBytes + core * kCoreRowBytes;
                 store_shared_16(line + (IsImaginary ? kImaginaryOffset : kRealOffset),
                                 words[0][term], words[1][term], words[2][term], words[3][term]);
                 if constexpr (IsImaginary && kJointParts) {
