@@ -92,14 +92,18 @@ def _run(
     state = random_state(qubits, device, arguments.seed)
     exact = cache(partial(evolved, state, gates))
     assess = partial(check, state, gates, device.backend, exact=exact)
+
+    @cache
+    def planned(precision: Precision) -> CircuitPlan:
+        return plan_circuit(qubits, gates, precision=precision, device=device)
+
     # The same nominal work as ours, so that speedups are of times.
-    plan = plan_circuit(qubits, gates, device=device)
-    work = _work(label, qubits, plan, gates)
+    work = _work(label, qubits, planned(PRECISIONS["3xfp16"]), gates)
     peers = candidates("gates", device.backend, qubits=qubits, gates=gates, device=device)
     for peer in chosen(peers, arguments):
         yield bench.run(peer, work, [state], assess)
     for row in rows:
-        plan = plan_circuit(qubits, gates, precision=row, device=device)
+        plan = planned(row)
         yield bench.run(ours(row, plan, gates), _work(label, qubits, plan, gates), [state], assess)
 
 
