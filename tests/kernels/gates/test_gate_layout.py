@@ -68,10 +68,10 @@ def spread(number: int, places: list[int]) -> int:
 class Seen:
     """Addresses in a tile, decoded to row and column numbers."""
 
-    def __init__(self, kind: GateKind, tile: Tile, operand_bytes: int = 2) -> None:
+    def __init__(self, kind: GateKind, tile: Tile) -> None:
         self.tile = tile
         self.masks = masks_of(tile, roles_of(kind, tile))
-        self.values = table_values(kind, tile, QUBITS, [], operand_bytes)
+        self.values = table_values(kind, tile, QUBITS, [])
         self.at: dict[int, tuple[int, int]] = {}
         for number in range(2 ** len(tile.qubits)):
             row = sum((number >> p & 1) << i for i, p in enumerate(tile.rows))
@@ -184,36 +184,33 @@ def column_order(k: int, inside: bool) -> list[int]:
     return [*first, *(bit for bit in range(k) if bit not in first)]
 
 
-@pytest.mark.parametrize("operand_bytes", [2, 4])
-def test_products_of_a_warpgroup_meet_their_rows_and_columns(operand_bytes: int) -> None:
+def test_products_of_a_warpgroup_meet_their_rows_and_columns() -> None:
     """Core matrices of 16 bytes a column: 8 rows of two bytes, or every other one of four."""
-    cores = operand_bytes // 2
     for tile, k in cases("wgmma"):
-        seen, inside = Seen("wgmma", tile, operand_bytes), tile.inside
-        values = seen.values
-        written = results(seen, 4, 2 << k)
-        line_bytes = plane_line_bytes(k, inside, operand_bytes)
-        core_bytes = (line_bytes - 16) // cores
-        lines = {}
-        for thread in range(2 << k):
-            own = combine(values["thread_mask"], thread)
-            plane = sum(o for b, o in enumerate(values["thread_plane"]) if thread >> b & 1)
-            for which, row in product(range(2), range(8)):
-                chunk = 4 * which + row // 2 if inside else row
-                second = row % 2 if inside else which
-                at = (own ^ values["chunk_mask"][chunk]) + 8 * second
-                core, place = (0, row) if cores == 1 else (row % 2, row // 2)
-                line = plane + values["chunk_plane"][which] + core * core_bytes
-                lines[line, place] = seen.at[at]
-        assert len(set(lines.values())) == 2 ** len(tile.qubits)
-        order = column_order(k, inside)
-        for number, column in product(range(2**k), range(32)):
-            line, row = divmod(number, 8)
-            core, place = (0, row) if cores == 1 else (row % 2, row // 2)
-            found = lines[line * line_bytes + core * core_bytes + 16 * column, place]
-            assert found[0] == spread(number, order)
-            assert found[1] == written[0, 0, column][1]
-        assert max(plane_offsets(tile, operand_bytes).values()) < 2**k // 8 * line_bytes
+        seen, inside = Seen("wgmma", tile), tile.inside
+        written, order = results(seen, 4, 2 << k), column_order(k, inside)
+        for cores, columns in ((1, range(32)), (2, range(0, 32, 5))):
+            values = table_values("wgmma", tile, QUBITS, [], 2 * cores)
+            line_bytes = plane_line_bytes(k, inside, 2 * cores)
+            core_bytes = (line_bytes - 16) // cores
+            lines = {}
+            for thread in range(2 << k):
+                own = combine(values["thread_mask"], thread)
+                plane = sum(o for b, o in enumerate(values["thread_plane"]) if thread >> b & 1)
+                for which, row in product(range(2), range(8)):
+                    chunk = 4 * which + row // 2 if inside else row
+                    second = row % 2 if inside else which
+                    at = (own ^ values["chunk_mask"][chunk]) + 8 * second
+                    line = plane + values["chunk_plane"][which] + row % cores * core_bytes
+                    lines[line, row // cores] = seen.at[at]
+            assert len(set(lines.values())) == 2 ** len(tile.qubits)
+            for number, column in product(range(2**k), columns):
+                line, row = divmod(number, 8)
+                at = line * line_bytes + row % cores * core_bytes + 16 * column
+                found = lines[at, row // cores]
+                assert found[0] == spread(number, order)
+                assert found[1] == written[0, 0, column][1]
+            assert max(plane_offsets(tile, 2 * cores).values()) < 2**k // 8 * line_bytes
 
 
 @pytest.mark.parametrize("inside", [False, True])
