@@ -182,7 +182,7 @@ _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
 )  # fmt: skip
 """Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
 matrix, and one and a half for each number of the state that it rounds at a time."""
-_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (2, 3), 7: (3, 1)}
+_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WGMMA_TERMS = ((2, 1), (2, 2), (4, 1))
 """Bytes of an operand and its terms that a consumer's registers hold of a matrix on 7 qubits."""
 _DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}

@@ -154,24 +154,24 @@ struct WgmmaGate {
         }
     }
 
-    // Absmax of a tile, reduced over all threads.
-    __device__ __forceinline__ static uint32 tile_absmax(const float4 (&x)[8],
-                                                         uint32 (&warp_maxima)[kRowTiles]) {
-        const uint32 absmax = warp_absmax(x);
-        if (threadIdx.x % kWarp == 0) warp_maxima[threadIdx.x / kWarp] = absmax;
-        __syncthreads();
-        return block_absmax(warp_maxima);
-    }
-
-    // Splits a tile into planes. Returns the exponent of its scale.
-    __device__ __forceinline__ static int split_tile(const GateArguments& args,
-                                                     const Pipeline& pipeline, uint32 stage,
-                                                     uint32 planes,
+    // Takes a thread's chunks of the next tile to registers, and leaves their absmax for all threads.
+    __device__ __forceinline__ static void take_tile(const Pipeline& pipeline, uint32 stage,
+                                                     float4 (&x)[8],
                                                      uint32 (&warp_maxima)[kRowTiles]) {
-        float4 x[8];
+        cp_async_wait<Stages - 1>();
 #pragma unroll
         for (int i = 0; i < 8; ++i) x[i] = load_shared_16(pipeline.chunk(stage, i));
-        const int exponent = kScaled ? scale_exponent<operand>(tile_absmax(x, warp_maxima)) : 0;
+        if constexpr (kScaled) {
+            const uint32 absmax = warp_absmax(x);
+            if (threadIdx.x % kWarp == 0) warp_maxima[threadIdx.x / kWarp] = absmax;
+        }
+    }
+
+    // Splits a tile in registers into planes. Returns the exponent of its scale.
+    __device__ __forceinline__ static int split_tile(const GateArguments& args, uint32 planes,
+                                                     const float4 (&x)[8],
+                                                     const uint32 (&warp_maxima)[kRowTiles]) {
+        const int exponent = kScaled ? scale_exponent<operand>(block_absmax(warp_maxima)) : 0;
         store_planes(args, planes, x, power_of_two(exponent));
         return exponent;
     }
@@ -222,7 +222,7 @@ struct WgmmaGate {
 
     __device__ __forceinline__ void run(const GateArguments& args) {
         extern __shared__ __align__(1024) unsigned char memory[];
-        __shared__ __align__(16) uint32 warp_maxima[kRowTiles];
+        __shared__ __align__(16) uint32 warp_maxima[2][kRowTiles];
         __shared__ unsigned long long matrix_full;
         const uint32 ring = shared_address(memory), first_planes = ring + Stages * kTileBytes;
         const uint32 lane = threadIdx.x % kWarp, row_tile = threadIdx.x / kWarp;
@@ -245,13 +245,21 @@ struct WgmmaGate {
         char* results =
             args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, threadIdx.x);
 
-        uint32 stage = ring, planes = first_planes;
-        int exponent = 0;
-        cp_async_wait<Stages - 1>();
-        if (blockIdx.x < args.tiles) {
-            exponent = split_tile(args, pipeline, stage, planes + plane_offset, warp_maxima);
-        }
-        pipeline.load(blockIdx.x + Stages * gridDim.x, stage);
+        // A tile is taken to registers one turn before it is split, so that its absmax needs no
+        // barrier of its own.
+        float4 x[8];
+        uint32 stage = ring, planes = first_planes, turn = 0;
+        const auto split_and_take_next = [&](uint32 tile) {
+            const int exponent = split_tile(args, planes + plane_offset, x, warp_maxima[turn]);
+            pipeline.load(tile + Stages * gridDim.x, stage);
+            stage = next_stage<kTileBytes, Stages>(stage, ring);
+            turn ^= 1;
+            take_tile(pipeline, stage, x, warp_maxima[turn]);
+            return exponent;
+        };
+        take_tile(pipeline, stage, x, warp_maxima[turn]);
+        __syncthreads();
+        int exponent = split_and_take_next(blockIdx.x);
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             pipeline.mask = opaque(pipeline.mask);
             // wgmma reads the planes through the async proxy, and threads wrote them by generic
@@ -266,13 +274,8 @@ struct WgmmaGate {
             wgmma_commit();
 
             const int power = kScaled ? -exponent - matrix_exponent_of(args) : 0;
-            stage = next_stage<kTileBytes, Stages>(stage, ring);
             planes = 2 * first_planes + kBufferBytes - planes;
-            cp_async_wait<Stages - 1>();
-            if (tile + gridDim.x < args.tiles) {
-                exponent = split_tile(args, pipeline, stage, planes + plane_offset, warp_maxima);
-            }
-            pipeline.load(tile + (Stages + 1) * gridDim.x, stage);
+            exponent = split_and_take_next(tile + gridDim.x);
             wgmma_wait<0>();
             wgmma_fence_operand(re);
             wgmma_fence_operand(im);
