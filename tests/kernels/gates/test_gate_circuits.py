@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,10 +18,12 @@ import numpy.typing as npt
 import pytest
 from argand import Device, Gate, measure_gate_costs, plan_circuit, run_circuit
 from argand.device import cpu
+from argand.gates import circuits
 from argand.gates import measure as gate_measuring
-from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, _alike, gate_costs
+from argand.gates.costs import _CPU_TABLE, _DEFAULT, GateCosts, SequenceCosts, _alike, gate_costs
 from argand.gates.fusion import checked_gates, fuse, fused_gate
 from argand.gates.gate import Dependencies, diagonal_qubits
+from argand.gates.sequences import sequences_of
 from argand.precision import PRECISIONS
 
 from tests.kernels.gates.gate_cases import dense_gate, gate_bound, random_state, random_unitary
@@ -88,6 +91,25 @@ def test_fewer_passes_for_wider_gates(rng: np.random.Generator) -> None:
     assert counts[0] <= 66
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < counts[0] / 3
+
+
+def test_tiles_of_about_the_same_time_are_searched_long(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short searches alone would decide for the tile whose search comes late to a good plan."""
+    searched = Counter[int]()
+
+    def counted(qubits: int, gates: Any, size: int, most: int, *, kept: int) -> Any:
+        searched[size] += 1
+        return sequences_of(qubits, gates, size, most, kept=kept)
+
+    monkeypatch.setattr(circuits, "sequences_of", counted)
+    gates = [Gate(random_unitary(rng, 2), (low, low + 1)) for low in range(10)]
+    for larger, times in ((1.05, 3), (9.0, 1)):
+        searched.clear()
+        tiles = SequenceCosts(12, (0.1,) * 8), SequenceCosts(13, (0.1 * larger,) * 6)
+        plan_circuit(14, gates, costs=replace(FLAT, sequences=tiles))
+        assert searched == {12: 3, 13: times}
 
 
 def test_the_plan_takes_the_cheapest_width(rng: np.random.Generator) -> None:
