@@ -144,9 +144,9 @@ struct WgmmaGate {
 #pragma unroll
             for (int row = 0; row < 8; ++row) {
                 const float4 chunk = x[TargetsQubit0 ? 4 * column + row / 2 : row];
-                const bool second = TargetsQubit0 ? row % 2 : column;
-                re[row] = second ? chunk.z : chunk.x;
-                im[row] = second ? chunk.w : chunk.y;
+                const bool upper = TargetsQubit0 ? row % 2 : column;
+                re[row] = upper ? chunk.z : chunk.x;
+                im[row] = upper ? chunk.w : chunk.y;
             }
             const uint32 line = at + args.chunk_plane[column];
             store_core_line<false>(line, re, scale);

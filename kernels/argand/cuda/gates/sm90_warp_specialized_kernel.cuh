@@ -77,10 +77,9 @@ struct WarpSpecializedGate
             Base::fetch_matrix(args, first_planes, shared_address(&storage.matrix_full));
         mbarrier_wait(shared_address(&storage.matrix_full), 0);
         this->load_fragments(args, first_planes, lane, row_tile);
-        __syncwarp();
-        if (lane == 0) {
-            for (int i = 0; i < Buffers; ++i) mbarrier_arrive(shared_address(&storage.empty[i]));
-        }
+        // All consumers have read the matrix before the producers may write where it lies.
+        asm volatile("bar.sync 4, %0;" ::"n"(kRoleThreads) : "memory");
+        if (lane < Buffers) mbarrier_arrive(shared_address(&storage.empty[lane]));
         if (warpgroup == 1 && blockIdx.x < args.tiles) ping_pong_arrive(warpgroup);
         char* results = args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, thread);
         uint32 buffer = 0, phase = 0;
