@@ -28,7 +28,7 @@ from argand.runtime.nvrtc import CompileError, compile_program, nvrtc_version
 SOURCES = Path(__file__).parents[1] / "cuda"
 """Folder of the kernels and of the headers that they share."""
 
-_OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--ptxas-options=-v")
+_OPTIONS = ("--std=c++20", "--device-as-default-execution-space", "--minimal", "--ptxas-options=-v")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
