@@ -29,6 +29,7 @@ _METHODS = (
     dense(7), dense(24), dense(67), dense(251), dense(509), product(6, 5), product(24, 16),
     rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
     bluestein(20, product(8, 5)), bluestein(300, product(30, 20)), method_for(16_384),
+    method_for(32_768),
 )  # fmt: skip
 """Small ones: a tool checks every access."""
 _PASSES = (

@@ -33,7 +33,6 @@ _STAGE_CYCLES = 520
 """Cycles that a stage, forward and back, takes beside its instructions: it waits for shared memory,
 for twiddles and at barriers."""
 _CLUSTERS = {
-    1 << 14: ((8, 16, 8, 16),),
     1 << 15: ((8, 16, 16, 16),),
     1 << 16: ((16, 16, 16, 16),),
     1 << 17: ((16, 16, 32, 16), (16, 16, 16, 32)),

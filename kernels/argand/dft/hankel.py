@@ -20,8 +20,8 @@ from argand.rounding import encode, split
 _CORE_MATRIX_BYTES = 128
 _DEPTH = 16
 """k of one MMA, and of a k-tile."""
-ROW_COPIES = (1, 2, 4)
-"""Copies of a transform among the 64 rows of wgmma, for tiles of 32, 16 or 8 transforms."""
+ROW_COPIES = (1, 2)
+"""Copies of a transform among the 64 rows of wgmma, for tiles of 32 or 16 transforms."""
 LARGEST_COLUMNS = 256
 """Columns of one wgmma."""
 _CACHED_REGISTERS = 8
@@ -42,8 +42,8 @@ class HankelPlan:
 
     Attributes:
         length: L, an odd prime.
-        row_copies: 1, or 2 or 4 for tiles of 16 or 8 transforms in place of 32: each transform
-            takes that many times the rows of a product with as many times fewer columns.
+        row_copies: 1, or 2 for tiles of 16 transforms in place of 32: each transform takes twice
+            the rows of a product with half the columns.
         warpgroups: that share the columns of a tile.
         groups: tiles that a block works on at a time.
         buffers: of tiles in shared memory, for all groups together. Wide copies relay them from
@@ -68,6 +68,11 @@ class HankelPlan:
     def threads(self) -> int:
         """Threads of a block."""
         return self.groups * self.warps * 32
+
+    @property
+    def waits(self) -> bool:
+        """Whether no tile is in flight beside two in work."""
+        return self.groups < 2 or self.buffers < 3
 
     @property
     def num_k_tiles(self) -> int:

@@ -147,7 +147,7 @@ def test_where_the_kernels_are_ours() -> None:
     row = PRECISIONS["3xfp16"]
     kinds = {
         32: DensePlan, 67: DensePlan, 97: DensePlan, 127: DensePlan, 131: HankelPlan,
-        251: HankelPlan, 509: HankelPlan, 521: HankelPlan, 719: HankelPlan, 58 * 59: TwoFactorPlan,
+        251: HankelPlan, 509: HankelPlan, 641: ButterflyPlan, 58 * 59: TwoFactorPlan,
         12_000: TwoFactorPlan, 773: ButterflyPlan, 1009: ButterflyPlan, 2039: ButterflyPlan,
         4093: ButterflyPlan, 8191: ButterflyPlan, 10_007: ButterflyPlan, 16_384: SingleCtaPlan,
         32_768: ClusterPlan, 131_072: ClusterPlan,
@@ -165,7 +165,7 @@ def test_where_the_kernels_are_ours() -> None:
     assert isinstance(choose(method_for(521), row, ampere, wide=True).plan, ButterflyPlan)
     split = PRECISIONS["3xtf32"]
     assert isinstance(choose(method_for(127), split, HOPPER, wide=True).plan, DensePlan)
-    for length in (131, 251, 509, 719):
+    for length in (131, 251, 509):
         choice = choose(method_for(length), split, HOPPER, wide=False)
         assert isinstance(choice.plan, ButterflyPlan)
         assert str(choice).endswith("in fp32")

@@ -33,8 +33,8 @@ def matrix(tiles: np.ndarray, plan: HankelPlan) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("length", "row_copies", "warpgroups"),
-    [(3, 1, 1), (5, 4, 1), (7, 2, 1), (67, 1, 1), (131, 2, 2), (251, 4, 1), (509, 1, 2),
-     (521, 2, 1), (1013, 4, 3)],
+    [(3, 1, 1), (7, 2, 1), (67, 1, 1), (131, 2, 2), (251, 2, 1), (509, 1, 2),
+     (521, 2, 1), (1013, 2, 3)],
 )  # fmt: skip
 def test_tables_and_offsets_make_a_transform(
     rng: np.random.Generator, length: int, row_copies: int, warpgroups: int
@@ -94,7 +94,7 @@ def test_orders_have_few_conflicts() -> None:
             "no registers for a k-tile's high-order terms",
         ),
         ({"length": 255}, "need an odd prime, got 255"),
-        ({"row_copies": 3}, r"row_copies must be one of \[1, 2, 4\], got 3"),
+        ({"row_copies": 3}, r"row_copies must be one of \[1, 2\], got 3"),
         ({"buffers": 2}, "3 groups need as many buffers"),
         ({"buffers": 5, "wide_copies": False}, "or more and wide copies, got 5 in all"),
         ({"length": 1021, "row_copies": 1}, "at most 256 columns, got 512"),
@@ -109,7 +109,7 @@ def test_an_illegal_plan_says_why(change: dict[str, int], message: str) -> None:
         check_dft_plan(replace(PLAN, **change), ROW, HOPPER)
 
 
-@pytest.mark.parametrize("length", [3, 67, 131, 199, 251, 283, 307, 349, 449, 509, 719])
+@pytest.mark.parametrize("length", [3, 67, 131, 199, 251, 283, 307, 349, 449, 509])
 def test_k_tiles_are_cached_or_come_in_pairs(length: int) -> None:
     for plan in candidates(dense(length), ROW, HOPPER, wide=True):
         if isinstance(plan, HankelPlan):
@@ -123,7 +123,7 @@ def test_k_tiles_are_cached_or_come_in_pairs(length: int) -> None:
             )
 
 
-@pytest.mark.parametrize("length", [67, 317, 331, 401, 457, 509, 719])
+@pytest.mark.parametrize("length", [67, 317, 331, 401, 457, 509])
 def test_long_mainloops_promote_in_the_middle(length: int) -> None:
     for plan in candidates(dense(length), ROW, HOPPER, wide=True):
         if isinstance(plan, HankelPlan):

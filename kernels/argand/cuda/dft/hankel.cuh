@@ -9,9 +9,9 @@
 // is odd.
 //
 // The real and the imaginary part of a transform are rows of wgmma that lie 8 apart, so that one
-// lane has both. A tile of 32 transforms fills the 64 rows; tiles of 16 or 8 transforms are
-// repeated in two or four copies of the rows, each of which computes a part of the columns: with s
-// columns per copy, column j + s is column j of the rows that are read at k = g^(i - s).
+// lane has both. A tile of 32 transforms fills the 64 rows; tiles of 16 transforms are
+// repeated in two copies of the rows, each of which computes half of the columns: with s columns
+// per copy, column j + s is column j of the rows that are read at k = g^(i - s).
 #pragma once
 #include "hankel_mainloop.cuh"
 
@@ -74,9 +74,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         // Four lines that are read at a time lie 4 lines apart, where odd lengths have different
         // banks.
         const int row_copy = warp * plan.row_copies / 4;
-        const int line_index = plan.row_copies == 1   ? 4 * (g % 4) + warp + g / 4 * 16
-                               : plan.row_copies == 2 ? 4 * (g % 4) + warp % 2 * 2 + g / 4
-                                                      : g % 4 * 2 + g / 4;
+        const int line_index = 4 * (g % 4) + (plan.row_copies == 1 ? warp + g / 4 * 16
+                                                                   : warp % 2 * 2 + g / 4);
         float2* const line = tile + line_index * layout.pitch;
         float scale = 1.0f, descale = 1.0f;
         if constexpr (plan.precision.scaled) {
