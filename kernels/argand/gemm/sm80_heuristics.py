@@ -158,10 +158,11 @@ and 15 of 8 run together, 32 and 16 one after the other (drawn products)."""
 _NUMBER_CYCLES = {(True, 1): 6.2, (False, 1): 9.2, (True, 2): 12.1, (False, 2): 7.1}
 """Cycles in which a warp reads, rounds and splits one number a lane, by whether the format has
 more than 16 bits, and terms."""
-_FULL_WARP, _FULL_WARP_NUMBER = 32, 10.2
+_FULL_WARP, _FULL_WARP_NUMBER = 32, {True: 10.2, False: 14.0}
 """Eights of rows by eights of columns from which the numbers of a warp take most of its registers,
-and what one of them then takes (15298 x 97 x 2433 on an H100, before these were tested for NaN four
-at a time)."""
+and what one of them then takes by whether the format has more than 16 bits (15298 x 97 x 2433 on an
+H100, before these were tested for NaN four at a time; the other, which ranks tiles alone, by 440
+times of 15 products on an H200, of which the choice takes 1.02 of the fastest, 1.07 before)."""
 _SPLIT_BY_PRODUCTS = 6.2
 """The same of a number split in two terms of tf32 by the fp32 units, the second one cut (17 drawn
 shapes on an H200)."""
@@ -272,8 +273,8 @@ def _k_tile_cycles(plan: MmaPlan, precision: Precision) -> float:
     copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32
     wide = precision.operand.bytes > 2
     number = _NUMBER_CYCLES[wide, precision.terms]
-    if rows * columns >= _FULL_WARP and wide and precision.terms == 1:
-        number = _FULL_WARP_NUMBER
+    if rows * columns >= _FULL_WARP and precision.terms == 1:
+        number = _FULL_WARP_NUMBER[wide]
     if wide and precision.terms > 1 and precision.roundings[0] == "nearest_even":
         number = _SPLIT_BY_PRODUCTS if plan.grid_slices == 1 else number + _SPLIT_TIES_TO_EVEN
     mmas = rows / 2 * columns * 4 * len(precision.products)
