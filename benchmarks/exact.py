@@ -9,7 +9,8 @@ complex64, beyond complex128; cuBLAS computes both at the operands' own type, an
 ``$GEMMUL8`` names its library (`benchmarks/peers/_gemmul8.cu`), GEMMul8 at the same moduli in its
 fast mode. Every call of ours is the public function, into a place that was filled with NaN, from
 interleaved row-major operands; ``--checked`` adds calls with ``check=True``, of which each waits
-for its proof, so that those after idle are timed by the host.
+for its proof, so that those after idle are timed by the host, and calls without it that are waited
+for and timed alike.
 
 - idle: the median of ``--calls`` calls, 150 ms of rest before each, behind a held stream;
 - in a row: calls for ``--seconds`` without a pause, which is what the card's power allows;
@@ -48,8 +49,8 @@ _REST_SECONDS = 0.15
 _CASE_SIZES = (256, 8192)
 _SAMPLED_ROWS, _SAMPLED_COLUMNS = 16, 256
 """Results whose errors stand for all: 8 x 96 are off by up to 6% of the error of the whole."""
-CHECKED = "argand, checked"
-OURS = ("argand", CHECKED)
+WAITED, CHECKED = "argand, waited for", "argand, checked"
+OURS = ("argand", WAITED, CHECKED)
 _CLASSES = {"complex64": "fp32", "complex128": "fp64"}
 
 
@@ -130,7 +131,7 @@ def measured(
             within = within and (name not in OURS or excess <= 1)
         a, b = operands["normal"]
         call = _call(name, a, b, out, precision)
-        idle, row = call_seconds(call, arguments.calls, arguments.seconds, waits=name == CHECKED)
+        idle, row = call_seconds(call, arguments.calls, arguments.seconds, waits=name in OURS[1:])
         base = base or row
         yield {
             "batch": shape.batch, "m": shape.m, "n": shape.n, "k": shape.k, "operands": dtype,
@@ -148,12 +149,13 @@ def _implementations(
 ) -> Iterator[tuple[str, str]]:
     """Precisions and who computes them: cuBLAS, then ours and, where it is there, GEMMul8."""
     yield base, "cublas"
+    ours = OURS if checked else OURS[:1]
     try:
         _gemmul8.library()
-        names = [*OURS[: 1 + checked], "gemmul8"]
+        names = [*ours, "gemmul8"]
     except CannotRunError as error:
         print(error)
-        names = [*OURS[: 1 + checked]]
+        names = [*ours]
     for precision in precisions:
         for name in names:
             yield precision, name
@@ -162,7 +164,15 @@ def _implementations(
 def _call(name: str, a: Any, b: Any, out: Any, precision: str) -> Callable[[], object]:
     if name == "gemmul8":
         return _gemmul8.product(a, b, out, MODULAR_PRECISIONS[precision])
-    return partial(gemm, a, b, precision=precision, out=out, check=name == CHECKED)
+    call = partial(gemm, a, b, precision=precision, out=out, check=name == CHECKED)
+    return partial(_wait_for, call) if name == WAITED else call
+
+
+def _wait_for(call: Callable[[], object]) -> None:
+    import cupy
+
+    call()
+    cupy.cuda.get_current_stream().synchronize()
 
 
 def call_seconds(
