@@ -181,6 +181,7 @@ def to_pairs(x: Any, format: str) -> Pairs:
     if has_foreign(x):
         found: Pairs = call_on_foreign(to_pairs, {"x": x}, format=format)
         return found
+    x = x if is_cuda_array(x) else np.asarray(x)
     if str(x.dtype) != "complex64":
         raise ValueError(f"x must be complex64, got {x.dtype}")
     with _device_of(x), np.errstate(over="ignore"):
