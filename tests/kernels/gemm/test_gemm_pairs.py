@@ -121,6 +121,7 @@ def test_arrays_on_different_devices() -> None:
     class OnGpu:
         """As much of a CuPy array as says where it lives."""
 
+        __module__ = "cupy"
         __cuda_array_interface__ = None
         shape, dtype, ndim = (2, 2, 2), np.dtype(np.float16), 3
 
