@@ -121,11 +121,10 @@ def test_arrays_on_different_devices() -> None:
     class OnGpu:
         """As much of a CuPy array as says where it lives."""
 
-        __module__ = "cupy"
         __cuda_array_interface__ = None
         shape, dtype, ndim = (2, 2, 2), np.dtype(np.float16), 3
 
-    elsewhere = pairs(OnGpu())
+    elsewhere = Pairs(OnGpu(), "fp16")
     assert elsewhere.on_gpu
     with pytest.raises(TypeError, match="must all be on the CPU"):
         gemm(elsewhere, np.eye(2))
