@@ -56,18 +56,30 @@ def prepared(x: Any) -> None:
     argand.PreparedCircuit(argand.plan_circuit(3, [GATE]), x)(x)
 
 
-@pytest.fixture(params=["torch", "jax", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture(
+    params=[
+        "torch",
+        "jax",
+        pytest.param("torch on a GPU", marks=pytest.mark.gpu),
+        pytest.param("jax on a GPU", marks=pytest.mark.gpu),
+    ]
+)
 def of_library(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
-    """What makes an array of a library; tensors on a GPU are torch's too."""
-    name = str(request.param)
-    if name == "jax":
-        return importlib.import_module("jax.numpy").asarray if _has("jax") else _skip(name)
-    if not _has("torch"):
-        return _skip("torch")
-    torch = importlib.import_module("torch")
-    if name == "cuda":
+    """What makes an array of a library, on a device."""
+    name, _, on_gpu = str(request.param).partition(" ")
+    if on_gpu:
         request.getfixturevalue("gpu")
-    return lambda x: torch.from_numpy(np.array(x)).to("cuda" if name == "cuda" else "cpu")
+    if not _has(name):
+        return _skip(name)
+    if name == "torch":
+        torch = importlib.import_module("torch")
+        return lambda x: torch.from_numpy(np.array(x)).to("cuda" if on_gpu else "cpu")
+    jax = importlib.import_module("jax")
+    try:
+        device = jax.devices("gpu" if on_gpu else "cpu")[0]
+    except RuntimeError:
+        pytest.skip("JAX is installed without CUDA")
+    return lambda x: jax.device_put(np.asarray(x), device)
 
 
 def _has(library: str) -> bool:
