@@ -111,21 +111,21 @@ _WORKSPACE = (
     Column("pieces", "pieces", numeric=True),
     Column("idle", "after idle, × time", numeric=True),
     Column("row", "in a row, × time", numeric=True),
-    Column("taken", "a call takes"),
 )
 
 
 def workspace_table(data: Path) -> str:
-    """A line for each shape: what less workspace costs, and whether a call takes less."""
+    """A line for each shape: what less workspace costs, where the largest takes more."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in plain_rows(data / WORKSPACE):
         found.setdefault((row["shape"], row["precision"]), {})[row["limit"]] = row
     lines = []
     for (shape, precision), rows in found.items():
         once, twice = rows["once"], rows["twice"]
+        if once["workspace_bytes"] == twice["workspace_bytes"]:
+            continue
         lines.append({
             "shape": shape, "precision": precision, "pieces": once["pieces"],
-            "taken": "the least" if once["taken"] == "True" else "the most",
             **{name: f"{int(row['workspace_bytes']) / int(row['operand_bytes']):.2f}"
                for name, row in (("least", once), ("most", twice))},
             **{name: f"{float(once[f'{name}_ms']) / float(twice[f'{name}_ms']):.3f}"
