@@ -13,12 +13,11 @@ from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.threads import ONE_CORE
 
 Array = npt.NDArray[Any]
 _SMALL_PRODUCT = 1 << 17
 """Products of numbers up to which matmul, of all at once, takes less time than herk of each."""
-_ONE_CORE = 1 << 18
-"""Products of numbers up to which BLAS computes a complex product on one core (OpenBLAS)."""
 _LONG_K = 4
 """k over n from which herk of larger products, half of them, gains as much as a second core."""
 _SHARED_PRODUCTS, _SHARED_LARGER = 1 << 19, 1 << 21
@@ -38,7 +37,7 @@ def is_shared(problem: HerkProblem) -> bool:
     made = problem.batch * square * (problem.k + _FINISHING)
     if each <= _SMALL_PRODUCT:
         return problem.batch > 1 and made >= _SHARED_PRODUCTS
-    one_core = each <= _ONE_CORE and problem.k < _LONG_K * problem.n
+    one_core = each <= ONE_CORE and problem.k < _LONG_K * problem.n
     return problem.batch > 1 and one_core and made >= _SHARED_LARGER
 
 

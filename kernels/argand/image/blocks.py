@@ -19,6 +19,7 @@ import numpy as np
 from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, ImageProblem
 from argand.precision import Precision
 from argand.rounding import power_of_two, scale_exponents, split
+from argand.runtime.threads import ONE_CORE
 
 _BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 """Weights made at a time: on the CPU they and their products stay in the last-level cache."""
@@ -44,9 +45,8 @@ def image_in_blocks(
     total = arrays.zeros((problem.matrices, problem.directions), kind)
     if problem.matrices:
         r = r.reshape(problem.matrices, *r.shape[-3:])
-    values = _BLOCK_VALUES[arrays.__name__]
-    step = max(1, values // max(1, problem.antennas))
-    chunks = _chunks(problem, values, step)
+    step = max(1, _BLOCK_VALUES[arrays.__name__] // max(1, problem.antennas))
+    chunks = _chunks(problem, arrays, step)
     place, toward = arrays.asarray(x), arrays.asarray(s.T)
     for channel in range(problem.channels if total.size and problem.antennas else 0):
         forms = [_RealForms(r[chunk, channel], problem.precision, arrays) for chunk in chunks]
@@ -61,10 +61,14 @@ def image_in_blocks(
     return found
 
 
-def _chunks(problem: ImageProblem, values: int, step: int) -> list[slice]:
-    """Return which matrices are multiplied at a time: as many as make no more values."""
-    each = problem.antennas * max(problem.antennas, min(step, problem.directions))
-    together = max(1, values // max(1, each))
+def _chunks(problem: ImageProblem, arrays: Any, step: int) -> list[slice]:
+    """Return which matrices are multiplied at a time, as rows of one: as many as gain by it."""
+    antennas, values = problem.antennas, _BLOCK_VALUES[arrays.__name__]
+    columns = min(step, problem.directions)
+    together = values // max(1, antennas * max(antennas, columns))
+    if arrays is np:  # several cores would wait for each other
+        together = min(together, ONE_CORE // max(1, antennas * antennas * columns))
+    together = max(1, together)
     return [slice(first, first + together) for first in range(0, problem.matrices, together)]
 
 

@@ -12,6 +12,8 @@ from typing import TypeVar
 from argand.device import available_cores
 
 _Item = TypeVar("_Item")
+ONE_CORE = 1 << 18
+"""Products of numbers up to which BLAS computes a matrix product on one core (OpenBLAS)."""
 
 
 def on_all_cores(work: Callable[[_Item], object], items: Iterable[_Item]) -> None:

@@ -15,6 +15,7 @@ from argand.device import available_cores
 from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
 from argand.precision import PRECISIONS
+from argand.runtime.threads import on_all_cores
 from argand.spectrum.problem import SpectrumProblem
 from argand.spectrum.trend import without_trend
 
@@ -47,6 +48,7 @@ class Estimator:
         #: Whether a call is so short that threads are not worth their start.
         self.is_short = problem.rows * problem.segments * problem.length < _FEW
         self._blocks = list(_blocks(problem))
+        self._has_parts = any((one.stop - one.start) % problem.average for one in self._blocks)
         self._h = coefficients.astype(problem.precision.real_output)
 
     def __call__(self, x: Any, out: Any) -> Any:
@@ -67,9 +69,11 @@ class Estimator:
         workers = min(available_cores(), len(blocks))
         if workers < 2 or self.is_short:
             _collect(problem, blocks, map(work, blocks), target)
-            return found
-        with ThreadPoolExecutor(workers) as pool:
-            _collect(problem, blocks, pool.map(work, blocks), target)
+        elif not self._has_parts:
+            on_all_cores(work, blocks)
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                _collect(problem, blocks, pool.map(work, blocks), target)
         return found
 
 

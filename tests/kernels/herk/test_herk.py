@@ -30,7 +30,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cpu, name, value)
     values = {
         "_SMALL_PRODUCT": 400,
-        "_ONE_CORE": 1000,
+        "ONE_CORE": 1000,
         "_SHARED_PRODUCTS": 5000,
         "_SHARED_LARGER": 7000,
     }
