@@ -238,7 +238,7 @@ KINDS: Mapping[str, Callable[[np.random.Generator, int, str], Drawn]] = {
     "spectrum": _spectrum,
     "image": _image,
 }
-"""What draws a case of each operation."""
+"""Functions that draw a case, by operation."""
 
 
 if __name__ == "__main__":

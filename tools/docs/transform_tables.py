@@ -45,7 +45,7 @@ def factors_table(data: Path) -> str:
 
 
 def earned_table(data: Path) -> str:
-    """What each kind of plan earns, at all lengths that `benchmarks.dft.plans` measured."""
+    """The gain of each kind of plan, at all lengths that `benchmarks.dft.plans` measured."""
     rows = [row for name in ("h200-dft-kinds.csv", "h200-dft-factors.csv")
             for row in plain_rows(data / name)]  # fmt: skip
     return text_table(earned(rows), "plan", "over")

@@ -38,7 +38,7 @@ class _Block:
 
 
 class FilterBank:
-    """What computes a problem whose arguments are checked.
+    """The filter bank of a problem whose arguments are checked.
 
     Args:
         problem: the sizes and the precision.

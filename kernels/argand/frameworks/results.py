@@ -1,4 +1,4 @@
-"""What a call returns, with its arrays as another library's."""
+"""Results of calls, with their arrays as another library's."""
 
 from __future__ import annotations
 

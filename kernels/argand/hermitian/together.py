@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 _CORNER = {"complex64": 2.0**100, "complex128": 2.0**1000}
-"""What a Cholesky factor's rows of right-hand sides may have as squares, by type: as large as sums
-of many still are finite."""
+"""Largest squares of right-hand sides below a factored matrix, by type: sums of many are finite."""
 
 _FEW_COLUMNS = 4
 """Rows of a system for each right-hand side from which the factorization takes less time for them

@@ -1,7 +1,7 @@
-"""What an operation's earlier calls on NumPy arrays found, by the form of their arguments.
+"""Earlier calls on NumPy arrays: their checked problems, by the form of the arguments.
 
-To check the arguments takes longer than a small product, and beside a large one, which has emptied
-the caches, several percent of its time.
+A check of the arguments takes longer than a small product. Beside a large product, which has
+emptied the caches, it takes several percent of the time.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class _Block:
 
 
 class Estimator:
-    """What computes a problem whose arguments are checked.
+    """The spectral estimates of a problem whose arguments are checked.
 
     Args:
         problem: the sizes and the precision.
