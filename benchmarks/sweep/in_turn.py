@@ -7,6 +7,7 @@ average at softmax. In turn they differ by up to 3% and by nothing on average (a
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from workflow.accuracy import Accuracy
 
 SHORT_SECONDS = 20e-6
 """Calls shorter than this are timed again, in turn with the others of their case."""
+_NEAR = 1.25
+"""What takes longer than this times the least of its class decides no ratio near 1."""
 _ROUNDS, _CALLS_OF_A_ROUND = 8, 25
 
 
@@ -36,27 +39,37 @@ class Measurement:
 def timed_in_turn(
     measured: Sequence[Measurement], measure: Callable[..., Queued] = queued
 ) -> list[Measurement]:
-    """Return the measurements of a case, with the short calls' times taken anew.
+    """Return the measurements of a case, with the times of short calls near the fastest taken anew.
 
     A batch of each follows in every round, and every second round goes the other way, so that a
     drift is in the times of all.
     """
-    short = [place for place, one in enumerate(measured) if one.calls]
+    least: dict[str, float] = {}
+    for one in measured:
+        least[one.row.peer_class] = min(least.get(one.row.peer_class, math.inf), _time_us(one))
+    short = [
+        place for place, one in enumerate(measured)
+        if one.calls and _time_us(one) <= _NEAR * least[one.row.peer_class]
+    ]  # fmt: skip
     seconds: dict[int, list[float]] = {place: [] for place in short}
     for number in range(_ROUNDS):
         for place in short if number % 2 else reversed(short):
             batch = measure(measured[place].calls, _CALLS_OF_A_ROUND, held=True)
             seconds[place] += batch.seconds
     return [
-        _with_time(one, 1e6 * statistics.median(seconds[place])) if one.calls else one
+        _with_time(one, 1e6 * statistics.median(seconds[place]))
+        if place in seconds
+        else replace(one, calls=())
         for place, one in enumerate(measured)
     ]
 
 
+def _time_us(measured: Measurement) -> float:
+    return math.inf if measured.row.time_us is None else measured.row.time_us
+
+
 def _with_time(measured: Measurement, time_us: float) -> Measurement:
-    row = measured.row
-    assert row.time_us is not None
-    faster = row.time_us / time_us
+    row, faster = measured.row, _time_us(measured) / time_us
     row = replace(
         row, time_us=time_us, of_copy=None if row.of_copy is None else faster * row.of_copy,
         tflops=None if row.tflops is None else faster * row.tflops,

@@ -165,10 +165,14 @@ def test_a_drift_is_in_the_times_of_all_short_calls() -> None:
         now += 1e-7
         return Queued([5e-6 + now] * count, [1e-6] * count, held)
 
-    short = [Measurement(row("a", "tf32", time), None, [lambda: None]) for time in (4.0, 6.0)]
+    def short(time: float) -> Measurement:
+        return Measurement(row("a", "tf32", time), None, [lambda: None])
+
     long = Measurement(row("a", "tf32", 300.0), None)
-    *found, other = timed_in_turn([*short, long], slower_and_slower)
+    measured = [short(4.0), short(4.9), long, short(5.1)]
+    *found, other, behind = timed_in_turn(measured, slower_and_slower)
     assert other == long
+    assert behind == Measurement(measured[-1].row, None)
     times = [one.row.time_us for one in found]
     assert times[0] == pytest.approx(times[1], abs=0.11)
     assert times[0] == pytest.approx(5 + 1e6 * now / 2, abs=0.2)

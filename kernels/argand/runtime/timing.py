@@ -97,11 +97,12 @@ def queued(calls: Calls, count: int, *, held: bool = False) -> Queued:
     are timed anew without.
     """
     if held:
-        found = [
-            _timed(calls, first, min(_AT_ONCE, count - first), held=True)
-            for first in range(0, count, _AT_ONCE)
-        ]
-        if all(part.held for part in found):
+        found: list[Queued] = []
+        for first in range(0, count, _AT_ONCE):
+            found.append(_timed(calls, first, min(_AT_ONCE, count - first), held=True))
+            if not found[-1].held:  # after half a second, which the next ones would take too
+                break
+        else:
             return Queued(
                 [x for part in found for x in part.seconds],
                 [x for part in found for x in part.host_seconds],

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device
 from argand.device import cpu
-from argand.runtime import ceilings
+from argand.runtime import ceilings, timing
 from argand.runtime.ceilings import Ceilings, measure_ceilings, operand_formats
+from argand.runtime.timing import Calls, Queued, queued
 
 from workflow.spread import FEWEST
 from workflow.timing import measure, measure_in_turn, rotations, with_allocations
@@ -246,3 +247,18 @@ def test_a_call_that_waits_for_the_device_is_timed_without(gpu: Device) -> None:
     found = measure([lambda: float(x.sum())], gpu, repeats=5, held=True)
     assert not found.held
     assert found.iterations >= FEWEST
+
+
+def test_no_more_calls_are_held_after_one_that_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would wait half a second for nothing; all are timed anew without."""
+    asked: list[tuple[int, int, bool]] = []
+
+    def timed(calls: Calls, first: int, count: int, *, held: bool) -> Queued:
+        asked.append((first, count, held))
+        return Queued([1e-6] * count, [1e-6] * count, held=held and first != 25)
+
+    monkeypatch.setattr(timing, "_timed", timed)
+    assert not queued([lambda: None], 90, held=True).held
+    assert asked == [(0, 25, True), (25, 25, True), (0, 90, False)]
+    found = queued([lambda: None], 20, held=True)
+    assert (found.held, len(found.seconds)) == (True, 20)
