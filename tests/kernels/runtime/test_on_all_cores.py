@@ -57,5 +57,9 @@ def test_a_child_of_fork_has_threads_of_its_own() -> None:
         warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads
         child = os.fork()
     if child == 0:
-        os._exit(0 if doubled(10) == list(range(0, 20, 2)) else 1)
+        status = 1
+        try:
+            status = 0 if doubled(10) == list(range(0, 20, 2)) else 1
+        finally:  # else the child would go on as a second worker of pytest
+            os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

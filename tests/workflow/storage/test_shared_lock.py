@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -185,9 +186,15 @@ def as_user(number: int, what: Callable[[], bool]) -> bool:
     """A function's answer in a process of another user."""
     child = os.fork()
     if not child:
-        os.setgid(number)
-        os.setuid(number)
-        os._exit(0 if what() else 1)
+        status = 1
+        try:
+            os.setgid(number)
+            os.setuid(number)
+            status = 0 if what() else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:  # else the child would go on as a second worker of pytest
+            os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
