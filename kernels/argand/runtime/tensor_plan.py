@@ -26,8 +26,8 @@ _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
-_SeenTensor = tuple[Callable[[], Any], Any, Any]
-"""A reference to a tensor, its address and whether it is contiguous."""
+_SeenTensor = tuple[Callable[[], Any], Any, Any, Any]
+"""A reference to a tensor, its address, shape and strides, which change in place."""
 
 
 class _Seen(NamedTuple):
@@ -107,7 +107,7 @@ class TensorPlan:
         if every[-1] is not None and overlaps(self._call, places):
             return None
         tensors: list[_SeenTensor] = [
-            (_nothing, None, None) if x is None else (ref(x), place, x.is_contiguous())
+            (_nothing, None, None, None) if x is None else (ref(x), place, x.shape, x.stride())
             for x, place in zip(every, places, strict=True)
         ]
         return _Seen(tensors, tuple(places))
@@ -131,11 +131,11 @@ class TensorPlan:
 
 
 def _are_as_seen(every: tuple[Any, ...], tensors: list[_SeenTensor]) -> bool:
-    """Return whether these are the tensors that were seen, with their memory and strides still."""
-    for x, (seen, place, contiguous) in zip(every, tensors, strict=True):
+    """Return whether these are the tensors that were seen, as they were then."""
+    for x, (seen, place, shape, steps) in zip(every, tensors, strict=True):
         if x is not seen():
             return False
-        if x is not None and (x.data_ptr() != place or x.is_contiguous() != contiguous):
+        if x is not None and (x.data_ptr() != place or x.shape != shape or x.stride() != steps):
             return False
     return True
 

@@ -132,7 +132,7 @@ def test_plans_of_jax() -> None:
 
 @pytest.mark.gpu
 def test_a_tensor_that_became_another_is_seen(gpu: Any) -> None:
-    """By its memory and strides at each call, not by the object."""
+    """By its memory, shape and strides at each call, not by the object."""
     x, y = (drawn(8, 8, device="cuda", seed=i) for i in range(2))
     plan = DftPlan(x)
     plan(x)
@@ -140,6 +140,9 @@ def test_a_tensor_that_became_another_is_seen(gpu: Any) -> None:
     assert torch.equal(plan(x), dft(y))
     x.t_()
     with pytest.raises(ValueError, match="strides"):
+        plan(x)
+    x.t_().resize_(4, 8)  # in the same memory
+    with pytest.raises(ValueError, match="shape"):
         plan(x)
 
 
