@@ -99,8 +99,7 @@ class _Kernels:
     """The two kernels of a plan, and what their arguments and memory depend on.
 
     ``fragments_k`` is that of `WeightArguments`, ``fragment_bytes`` what 16 beams of a matrix take,
-    ``start`` the time before a block's first tile, in tiles. The kernel of power ``waits`` itself
-    for that which packs.
+    ``start`` the time before a block's first tile, in tiles.
     """
 
     pack: tuple[str, str]
@@ -110,7 +109,6 @@ class _Kernels:
     fragments_k: int
     fragment_bytes: int
     start: float = _FILLING
-    waits: bool = False
 
 
 class BeamPowerLaunch:
@@ -159,7 +157,7 @@ class BeamPowerLaunch:
                 "slices": tiles.slices, "slice": tiles.slice, "tiles": count,
                 "block_tiles": block_tiles,
             }),
-            shared_bytes=kernels.shared_bytes, waits=kernels.waits,
+            shared_bytes=kernels.shared_bytes,
         )  # fmt: skip
         weights, samples = Address(BaseAddress.ROWS), Address(BaseAddress.COLUMNS)
         packed = {
@@ -252,7 +250,7 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
             (int8_pack_source(plan), int8_pack_name(plan)),
             (int8_power_source(plan), int8_kernel_name(plan)),
             plan.shared_bytes(antennas), plan.blocks, rows, fragments,
-            _FILLING + weights / (antennas * plan.times * SAMPLE_BYTES["int8"]), waits=True,
+            _FILLING + weights / (antennas * plan.times * SAMPLE_BYTES["int8"]),
         )  # fmt: skip
     if isinstance(plan, WgmmaBeamPowerPlan):
         check_wgmma_plan(plan, precision, antennas, arch)
@@ -266,7 +264,6 @@ def _kernels(plan: AnyPlan, form: KernelForm, arch: Arch) -> _Kernels:
             (wgmma_power_source(plan, precision), wgmma_kernel_name(plan, precision)),
             plan.shared_bytes(antennas, precision), plan.blocks, rows, fragments,
             _FILLING + (0 if plan.weight_stages else weights / samples),
-            waits=not plan.weight_stages,
         )  # fmt: skip
     check_plan(plan, precision, arch)
     padded = -(-antennas // DEPTH[form.samples]) * DEPTH[form.samples]

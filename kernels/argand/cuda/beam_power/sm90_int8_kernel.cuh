@@ -20,7 +20,6 @@ __device__ __forceinline__ int int8_antenna_at(int k) {
 // [128 bytes], swizzled as by TMA. One block for a matrix and 16 beams; `args.fragments_k` are rows of k.
 template <int Beams>
 __device__ __forceinline__ void pack_int8_columns(const WeightArguments& args) {
-    let_next_kernel_begin();
     constexpr int kBlocks = Beams / kRowTile;  // of 16 beams, in a block of beams
     const int tile = static_cast<int>(blockIdx.x % args.row_tiles);
     const int64 matrix = blockIdx.x / args.row_tiles;

@@ -6,7 +6,6 @@
 // `wgmma<sign>(d, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
 #pragma once
 #include "bins.cuh"
-#include "device/dependent_launch.cuh"
 #include "device/warpgroup.cuh"
 #include "ring.cuh"
 #include "sm90_rows.cuh"
@@ -235,13 +234,6 @@ struct WgmmaBeamPowerKernel {
         const BlockPlace place(args, Beams);
         const int beam_block = place.beam_block, result = place.result;
         const int first = place.first, last = place.last;
-        Reader reader = {Ring(args, ring, thread, result, first + warpgroup, last),
-                         ring + lane % 4 * Copied::kPitch +
-                             (first_time + lane / 4 * 2) * Copied::kItem,
-                         warpgroup};
-#pragma unroll 1
-        for (int i = 0; i < Stages - 1; ++i) reader.copies.next(args);
-        wait_for_kernel_before();  // which packs the weights; the samples are the caller's
         const float* descales[Polarizations];  // of the block's first beam
 #pragma unroll
         for (int p = 0; p < Polarizations; ++p) {
@@ -253,7 +245,13 @@ struct WgmmaBeamPowerKernel {
                 cp_async_16(weights + p * weight_bytes + i, packed + i);
         }
         cp_async_commit();
-        cp_async_wait<0>();
+        Reader reader = {Ring(args, ring, thread, result, first + warpgroup, last),
+                         ring + lane % 4 * Copied::kPitch +
+                             (first_time + lane / 4 * 2) * Copied::kItem,
+                         warpgroup};
+#pragma unroll 1
+        for (int i = 0; i < Stages - 1; ++i) reader.copies.next(args);
+        cp_async_wait<Stages - 1>();
         // The tensor cores read weights that threads have copied.
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();

@@ -4,7 +4,6 @@
 // A lane of a row fragment holds neighbours in k; samples of antennas that are four apart meet no bank
 // conflict (samples.cuh). So the k of an MMA stand in the order in which lanes read antennas.
 #pragma once
-#include "device/dependent_launch.cuh"
 #include "plan.cuh"
 
 constexpr int kWeightRowBytes = 128;
@@ -22,7 +21,6 @@ __device__ __forceinline__ int antenna_at(int k) {
 // One block for a matrix and 16 beams, `args.row_tiles` of them; `args.fragments_k` are rows of k.
 template <Operand operand, int Terms, Rounding first, Rounding second, int Beams>
 __device__ __forceinline__ void pack_columns(const WeightArguments& args) {
-    let_next_kernel_begin();
     constexpr int kThreads = 256, kThreadsPerRow = kThreads / kRowTile;
     constexpr int kNumbers = 16 / bytes_of(operand);  // of 16 bytes
     __shared__ int exponents[kRowTile];
