@@ -5,7 +5,7 @@
 Planes of residues take 2 N bytes a number, so a call that holds all of them takes more bytes than
 operands and result where these are complex64 and N is above 4. With less it goes in panels. Each
 shape is multiplied in the least workspace and in the largest that a call may take, by the pieces
-that calls choose; what is the one a call takes is marked. Times are those of `benchmarks.exact`.
+that calls choose; the one that a call takes is marked. Times are those of `benchmarks.exact`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from workflow.accuracy import Accuracy
 SHORT_SECONDS = 20e-6
 """Calls shorter than this are timed again, in turn with the others of their case."""
 _NEAR = 1.25
-"""What takes longer than this times the least of its class decides no ratio near 1."""
+"""Times of a class over its least beyond which a candidate decides no ratio near 1."""
 _ROUNDS, _CALLS_OF_A_ROUND = 8, 25
 
 

@@ -93,7 +93,7 @@ def stored(x: Any) -> tuple[Any, bool, bool]:
 
 
 def refuse_copies(arrays: dict[str, Any], _: dict[str, Any]) -> None:
-    """Raise ValueError for tensors of torch that a call reads in no place: a rule of plans."""
+    """Raise ValueError for tensors of torch that a call would have to copy: a rule of plans."""
     for name, x in arrays.items():
         if any(stored(x)[1:]):
             raise ValueError(

@@ -65,7 +65,7 @@ def prepared(x: Any) -> None:
     ]
 )
 def of_library(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
-    """What makes an array of a library, on a device."""
+    """The function that makes an array of a library, on a device."""
     name, _, on_gpu = str(request.param).partition(" ")
     if on_gpu:
         request.getfixturevalue("gpu")

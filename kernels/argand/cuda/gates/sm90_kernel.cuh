@@ -1,13 +1,13 @@
-// Gates on 6 and 7 qubits by wgmma (sm_90a): tiles of the state from
-// TilePipeline are split into operand planes in shared memory, multiplied, and stored to the state
-// from registers. The matrix is the A operand and stays in registers; on its way there it lies where
-// the planes will be. While the tensor cores multiply one tile, the threads split the next one.
+// Gates on 6 and 7 qubits by wgmma (sm_90a): tiles of the state from TilePipeline are split into
+// operand planes in shared memory, multiplied, and stored to the state from registers. The matrix is
+// the A operand and stays in registers; on its way there it lies where the planes will be. While the
+// tensor cores multiply one tile, the threads split the next one.
 //
 // There is one plane per term. A plane consists of core matrices of 8 columns by 16 bytes a column,
 // which are 8 rows of 16-bit operands or 4 of tf32 (PTX ISA: K-major without swizzle), with the real
-// and the imaginary parts of the tile's columns side by side. With joint parts, the negated imaginary parts come before them. One
-// instruction of twice the columns then accumulates real and imaginary parts, and reads the
-// matrix's registers half as often.
+// and the imaginary parts of the tile's columns side by side. With joint parts, the negated imaginary
+// parts come before them. One instruction of twice the columns then accumulates real and imaginary
+// parts, and reads the matrix's registers half as often.
 #pragma once
 #include "device/tma_bulk.cuh"
 #include "device/warpgroup.cuh"
