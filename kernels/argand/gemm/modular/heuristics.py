@@ -65,10 +65,8 @@ def choose_pieces(problem: ModularProblem, device: Device, limit: int) -> list[P
 
 def most_slices(problem: ModularProblem, piece: Piece, limit: int) -> int:
     """Return for how many split-K slices of a piece a workspace has room; it may be none."""
-    of_a, of_b, of_c = problem.plane_bytes()
-    of_a *= piece.rows * (piece.products if problem.a.batch_stride else 1)
-    of_b *= piece.padded * (piece.products if problem.b.batch_stride else 1)
-    return (limit - of_a - of_b) // (of_c * piece.products * piece.rows * piece.padded)
+    of_a, of_b, of_c = problem.piece_bytes(piece)
+    return (limit - of_a - of_b) // of_c
 
 
 def _time_of_pieces(

@@ -131,12 +131,9 @@ class ModularLaunch:
 
     def _kernel_launches(self) -> Iterator[KernelLaunch]:
         problem, a, b, proof, pieces = self._problem, self._a, self._b, self._proof, self.pieces
-        of_a, of_b, of_c = problem.plane_bytes()
-        of_a *= pieces[0].rows * (pieces[0].products if problem.a.batch_stride else 1)
-        of_b *= pieces[0].padded * (pieces[0].products if problem.b.batch_stride else 1)
-        a_planes, b_planes = self._reserve(of_a), self._reserve(of_b)
         # The first piece is the largest: its slices are as many as the workspace has room for.
-        of_c *= pieces[0].products * pieces[0].rows * pieces[0].padded
+        of_a, of_b, of_c = problem.piece_bytes(pieces[0])
+        a_planes, b_planes = self._reserve(of_a), self._reserve(of_b)
         most = most_slices(problem, pieces[0], self._limit)
         plans = [choose_plan(problem, piece, self._device, most) for piece in pieces]
         slices = [

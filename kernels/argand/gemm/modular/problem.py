@@ -64,6 +64,15 @@ class ModularProblem:
         line = planes * self.pitch
         return line * (not self.a_packed), line * (not self.b_packed), planes
 
+    def piece_bytes(self, piece: Piece) -> tuple[int, int, int]:
+        """Bytes of workspace of a piece: its planes of A and of B, and its residues of a slice."""
+        of_a, of_b, of_c = self.plane_bytes()
+        return (
+            of_a * piece.rows * (piece.products if self.a.batch_stride else 1),
+            of_b * piece.padded * (piece.products if self.b.batch_stride else 1),
+            of_c * piece.products * piece.rows * piece.padded,
+        )
+
 
 @dataclass(frozen=True)
 class Piece:
