@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import Arch, gpu
-from argand.dft.butterfly_heuristics import butterfly_plans
-from argand.dft.heuristics import best_of_each_kind, candidates, choose
-from argand.dft.legality import is_legal, wide_fits
+from argand.dft.heuristics import best_of_each_kind, candidates, choose, legal_butterflies
+from argand.dft.legality import wide_fits
 from argand.dft.method import Method, method_for
 from argand.dft.plan import Plan, dft_source
 from argand.runtime.compiler import compile_all
@@ -93,8 +92,8 @@ def _plans(method: Method, precision: Precision, arch: Arch, most: int) -> list[
     wide = wide_fits(method.kind, method.length, method.length)
     found = candidates(method, precision, arch, wide=wide)
     if method.kind == "dense":
-        others = butterfly_plans(method.length)
-        found += [plan for plan in others if is_legal(plan, precision, arch) and plan not in found]
+        others = legal_butterflies(method.length, precision, arch)
+        found += [plan for plan in others if plan not in found]
     return best_of_each_kind(found, most)
 
 
