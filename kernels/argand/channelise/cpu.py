@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from argand.channelise.problem import ChanneliseProblem
-from argand.channelise.signal import written_array
+from argand.channelise.signal import rows_of, written_array
 from argand.dft.api import dft
-from argand.gemm.pairs import Pairs
 from argand.runtime.threads import on_all_cores
 
 Array = np.ndarray[Any, Any]
@@ -63,9 +62,7 @@ class FilterBank:
         found = written_array(x, out, problem.shape, problem.dtype)
         if not found.size:
             return found
-        if isinstance(x, Pairs):
-            x = x.to_complex64() if x.format == "bf16" else x.array
-        rows = x.reshape(problem.rows, problem.samples, *x.shape[len(problem.leading) + 1 :])
+        rows = rows_of(x, len(problem.leading))
         target = found.reshape(problem.rows, problem.spectra, problem.bins)
         work = partial(_filtered_and_transformed, problem, rows, self._h, target)
         if self.is_short:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,16 @@ def written_array(x: Any, out: Any, shape: tuple[int, ...], dtype: str) -> Any:
     if out.size and array_module(array).may_share_memory(array, out):
         raise ValueError("out must not overlap x")
     return out
+
+
+def rows_of(x: Any, leading: int) -> Any:
+    """Return a NumPy signal (..., time) with ``leading`` axes before time as rows (rows, time).
+
+    `Pairs` of integers and of fp16 become their parts (rows, time, 2).
+    """
+    if isinstance(x, Pairs):
+        x = x.to_complex64() if x.format == "bf16" else x.array
+    return x.reshape(math.prod(x.shape[:leading]), *x.shape[leading:])
 
 
 def is_named(window: Any) -> bool:

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from argand.channelise.signal import written_array
+from argand.channelise.signal import rows_of, written_array
 from argand.device import available_cores
 from argand.dft.api import dft
-from argand.gemm.pairs import Pairs
 from argand.precision import PRECISIONS
 from argand.runtime.threads import on_all_cores
 from argand.spectrum.problem import SpectrumProblem
@@ -61,9 +60,7 @@ class Estimator:
         found = written_array(x, out, problem.shape, problem.dtype)
         if not found.size:
             return found
-        if isinstance(x, Pairs):
-            x = x.to_complex64() if x.format == "bf16" else x.array
-        rows = x.reshape(problem.rows, problem.samples, *x.shape[len(problem.leading) + 1 :])
+        rows = rows_of(x, len(problem.leading))
         target = found.reshape(problem.rows, problem.groups, problem.bins)
         work = partial(_done, problem, rows, self._h, target)
         workers = min(available_cores(), len(blocks))
