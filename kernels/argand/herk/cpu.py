@@ -20,13 +20,13 @@ from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.herk.small import (
-    above,
     alone,
     blas_herk,
     by_matmul,
     is_plain,
     is_shared,
     is_small,
+    mirror_lower,
     trans_of,
 )
 from argand.precision import Precision
@@ -262,9 +262,7 @@ def _mirror(square: Array) -> None:
     side = n if n <= 2 * _MIRRORED else _MIRRORED
     for start in range(0, n, side):
         rows = slice(start, min(start + side, n))
-        block = square[..., rows, rows]
-        rest = above(block.shape[-1])
-        np.copyto(block, np.conj(block.swapaxes(-1, -2)), where=rest)
+        mirror_lower(square[..., rows, rows])
         if start:
             beside = square[..., rows, :start].conj()
             square[..., :start, rows] = beside.swapaxes(-1, -2)

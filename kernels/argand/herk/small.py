@@ -64,9 +64,14 @@ def by_matmul(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
     left, right = (a, conjugate) if problem.op == "N" else (conjugate, a)
     with np.errstate(all="ignore"):
         found = np.matmul(left, right, out=out)
-    np.copyto(found, np.conjugate(found.swapaxes(-1, -2)), where=above(n))
+    mirror_lower(found)
     found.reshape(-1, n * n)[:, :: n + 1].imag = 0
     return found
+
+
+def mirror_lower(square: Array) -> None:
+    """Write the conjugates of what is below the diagonals of matrices above them."""
+    np.copyto(square, np.conjugate(square.swapaxes(-1, -2)), where=above(square.shape[-1]))
 
 
 def alone(problem: HerkProblem) -> Callable[[Array], Array]:
