@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _batch(rng: np.random.Generator) -> int:
-    return 1 if rng.random() < 1 / 3 else int(log_uniform(rng, 2, 1024, (1,))[0])
+    return 1 if rng.random() < 1 / 3 else _size(rng, 2, 1024)
 
 
 def _row(kind: str, drawn: Drawn, dtype: str, arguments: argparse.Namespace) -> CpuCall:
@@ -124,6 +124,10 @@ def _normal(rng: np.random.Generator, dtype: str, *shape: int) -> Any:
     return rng.standard_normal((*shape, 2), real).view(dtype)[..., 0]
 
 
+def _size(rng: np.random.Generator, low: int, high: int) -> int:
+    return int(log_uniform(rng, low, high, (1,))[0])
+
+
 def _leading(batch: int, numbers: int) -> tuple[int, ...]:
     """Return the leading axes of so many operands, or of as many as there may be."""
     batch = min(batch, max(1, _MOST_NUMBERS // numbers))
@@ -131,7 +135,7 @@ def _leading(batch: int, numbers: int) -> tuple[int, ...]:
 
 
 def _herk(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
-    n, k = int(log_uniform(rng, 2, 128, (1,))[0]), int(log_uniform(rng, 2, 1024, (1,))[0])
+    n, k = _size(rng, 2, 128), _size(rng, 2, 1024)
     leading = _leading(batch, n * (n + k))
     x = _normal(rng, dtype, *leading, n, k)
     return Drawn(
@@ -141,7 +145,7 @@ def _herk(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
 
 
 def _solve_hermitian(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
-    n, columns = int(log_uniform(rng, 2, 64, (1,))[0]), int(log_uniform(rng, 1, 16, (1,))[0])
+    n, columns = _size(rng, 2, 64), _size(rng, 1, 16)
     leading = _leading(batch, n * (n + 2 * columns))
     x, b = _normal(rng, dtype, *leading, n, 2 * n), _normal(rng, dtype, *leading, n, columns)
     r = x @ x.conj().swapaxes(-1, -2) + np.eye(n)
@@ -154,9 +158,9 @@ def _solve_hermitian(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
 
 
 def _beam_power(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
-    beams, antennas = (int(log_uniform(rng, 1, 64, (1,))[0]) for _ in range(2))
-    integrate = int(log_uniform(rng, 1, 64, (1,))[0])
-    times = integrate * int(log_uniform(rng, 1, 64, (1,))[0])
+    beams, antennas = (_size(rng, 1, 64) for _ in range(2))
+    integrate = _size(rng, 1, 64)
+    times = integrate * _size(rng, 1, 64)
     leading = _leading(batch, beams * antennas + (beams + antennas) * times)
     w = _normal(rng, dtype, *leading, beams, antennas)
     x = _normal(rng, dtype, *leading, antennas, times)
@@ -170,8 +174,8 @@ def _beam_power(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
 
 
 def _channelise(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
-    channels, taps = int(log_uniform(rng, 8, 512, (1,))[0]), int(log_uniform(rng, 2, 16, (1,))[0])
-    spectra = int(log_uniform(rng, 1, 64, (1,))[0])
+    channels, taps = _size(rng, 8, 512), _size(rng, 2, 16)
+    spectra = _size(rng, 1, 64)
     samples = channels * (spectra + taps - 1)
     leading = _leading(batch, 2 * samples)
     x = _normal(rng, dtype, *leading, samples)
@@ -185,7 +189,7 @@ def _channelise(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
 
 
 def _spectrum(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
-    length, segments = (int(log_uniform(rng, 8, high, (1,))[0]) for high in (512, 64))
+    length, segments = (_size(rng, 8, high) for high in (512, 64))
     average: int | str = 1 if rng.random() < 0.5 else "all"
     samples = length // 2 * (segments + 1) + length % 2
     leading = _leading(batch, 2 * samples)
@@ -204,7 +208,7 @@ def _spectrum(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
 
 def _image(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
     antennas, channels, count = (
-        int(log_uniform(rng, low, high, (1,))[0]) for low, high in ((2, 64), (1, 8), (64, 2048))
+        _size(rng, low, high) for low, high in ((2, 64), (1, 8), (64, 2048))
     )
     leading = _leading(batch, channels * antennas * (2 * antennas + count))
     x = _normal(rng, dtype, *leading, channels, antennas, antennas)
