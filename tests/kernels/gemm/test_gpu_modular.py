@@ -34,6 +34,12 @@ def modular_launch(cp: Any) -> Iterator[Any]:
     CALLS.clear()
 
 
+@pytest.fixture
+def smallest_pieces(modular_launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products in the smallest pieces, as with no workspace."""
+    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 0)
+
+
 def numbers(rng: np.random.Generator, *shape: int, dtype: Any, spread: float = 0.5) -> Any:
     """Normal numbers whose magnitudes are spread by e^(spread normal)."""
     parts = rng.standard_normal((2, *shape)) * np.exp(spread * rng.standard_normal((2, *shape)))

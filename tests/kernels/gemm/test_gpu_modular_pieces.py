@@ -14,18 +14,17 @@ from tests.kernels.gemm.test_gpu_modular import (
     modular_launch,
     numbers,
     same_bits,
+    smallest_pieces,
 )
 
 pytestmark = pytest.mark.gpu
-__all__ = ["modular_launch"]
+__all__ = ["modular_launch", "smallest_pieces"]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_pieces_of_columns_and_of_batches(
-    cp: Any, rng: np.random.Generator, dtype: Any, modular_launch: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 0)
+    cp: Any, rng: np.random.Generator, dtype: Any, smallest_pieces: None
+) -> None:
     for shape_a, shape_b in (((300, 200), (200, 1100)), ((7, 60, 90), (7, 90, 130)),
                              ((60, 90), (7, 90, 130)), ((7, 60, 90), (90, 130))):  # fmt: skip
         a, b = numbers(rng, *shape_a, dtype=dtype), numbers(rng, *shape_b, dtype=dtype)
@@ -33,10 +32,9 @@ def test_pieces_of_columns_and_of_batches(
 
 
 def test_graphs_of_pieces_side_by_side(
-    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
+    cp: Any, rng: np.random.Generator, smallest_pieces: None
 ) -> None:
     """From the third call on a graph runs, whose kernels wait only for what they need."""
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 0)
     for shape_a, shape_b in (((9, 300, 700), (9, 700, 260)), ((300, 700), (9, 700, 260))):
         a, b = (numbers(rng, *shape, dtype="complex64") for shape in (shape_a, shape_b))
         expected = gemm(a, b, precision="7xint8")
@@ -49,10 +47,8 @@ def test_graphs_of_pieces_side_by_side(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_packed_operands_in_pieces(
-    cp: Any, rng: np.random.Generator, family: str, modular_launch: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 0)
+    cp: Any, rng: np.random.Generator, family: str, smallest_pieces: None
+) -> None:
     for shape_a, shape_b in (((60, 200), (200, 900)), ((5, 60, 90), (5, 90, 130)),
                              ((60, 90), (5, 90, 130))):  # fmt: skip
         a, b = (numbers(rng, *shape, dtype="complex128") for shape in (shape_a, shape_b))

@@ -19,10 +19,11 @@ from tests.kernels.gemm.test_gpu_modular import (
     modular_launch,
     numbers,
     same_bits,
+    smallest_pieces,
 )
 
 pytestmark = pytest.mark.gpu
-__all__ = ["modular_launch"]
+__all__ = ["modular_launch", "smallest_pieces"]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -50,10 +51,7 @@ def test_ops_batches_scalars_and_layouts(cp: Any, rng: np.random.Generator, dtyp
     np.testing.assert_array_equal(out.get(), gemm(left, right, precision="7xint8"))
 
 
-def test_pieces(
-    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 0)
+def test_pieces(cp: Any, rng: np.random.Generator, smallest_pieces: None) -> None:
     for shape_a, shape_b in (
         ((60, 90), (90, 700)), ((5, 60, 90), (5, 90, 130)), ((60, 90), (5, 90, 130)),
         ((5, 60, 90), (90, 130)), ((300, 4500), (4500, 40)), ((2, 140, 2500), (2, 2500, 9)),
