@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import argand
 import pytest
 from argand.command import study
 
+from tools.wheel_metadata import urls
+
+REPOSITORY = "https://code.example/argand"
 TINY = """
 device: cpu
 precisions: [fp32]
@@ -26,7 +31,10 @@ workloads:
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    subprocess.run(
+        command, cwd=root, check=True, capture_output=True,
+        env={**os.environ, "ARGAND_REPOSITORY": REPOSITORY},
+    )  # fmt: skip
     (built,) = folder.glob("*.whl")
     return built
 
@@ -72,6 +80,45 @@ def test_it_has_one_package_with_every_file(wheel: Path, root: Path) -> None:
         for name in tracked
     }
     assert inside - names == set()
+
+
+def test_its_metadata_names_where_the_project_is(wheel: Path, root: Path) -> None:
+    inside = f"argand-{argand.__version__}.dist-info/METADATA"
+    said = message_from_bytes(zipfile.ZipFile(wheel).read(inside))
+    addresses = dict(line.split(", ") for line in said.get_all("Project-URL") or [])
+    assert addresses["Source"] == REPOSITORY
+    assert all(address.startswith(REPOSITORY) for address in addresses.values())
+    assert said["Description-Content-Type"] == "text/markdown"
+    page = str(said.get_payload())
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert len(links) > 20
+    for address in (*links, addresses["Documentation"], addresses["Changelog"]):
+        found = re.fullmatch(re.escape(REPOSITORY) + r"/(blob|raw)/main/([^#]+)(#.*)?", address)
+        assert found, address
+        assert (root / found[2]).exists(), address
+
+
+def test_without_an_address_it_names_none(root: Path) -> None:
+    code = (
+        "from hatchling.metadata.core import ProjectMetadata; "
+        "from hatchling.plugin.manager import PluginManager; "
+        "core = ProjectMetadata('.', PluginManager()).core; "
+        "print(core.urls, len(core.readme) > 1000)"
+    )
+    environment = {name: given for name, given in os.environ.items() if name != "ARGAND_REPOSITORY"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout == "{} True\n"
+
+
+@pytest.mark.parametrize(
+    "address", ["code.example/argand", "ssh://code.example/argand", "https://"]
+)
+def test_an_address_that_is_none_of_the_web_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match=r"ARGAND_REPOSITORY is '.*': give an address such as"):
+        urls(address)
 
 
 def test_the_quick_start_of_the_readme(installed: Path, root: Path, tmp_path: Path) -> None:
