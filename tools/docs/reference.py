@@ -73,7 +73,7 @@ def _page(package: str, names: list[str]) -> str:
         signature = _signature(name)
         if signature:
             parts.append(f"```python\n{signature}\n```\n")
-        parts.append(_body(_docstring(name)))
+        parts.append(docstring_markdown(_docstring(name)))
     return "\n".join(parts)
 
 
@@ -95,22 +95,31 @@ def _signature(name: str) -> str:
     return f"{name}(\n{''.join(f'    {word},' + chr(10) for word in words)}){returned}"
 
 
-def _body(docstring: str) -> str:
+def docstring_markdown(docstring: str) -> str:
     """The docstring as Markdown: arguments in a list, the example as code."""
     pieces = _SECTION.split(docstring)
-    text = [_marked(pieces[0].strip()) + "\n"]
+    text = [_paragraphs(pieces[0])]
     for title, piece in zip(pieces[1::2], pieces[2::2], strict=True):
-        content = inspect.cleandoc("\n" + piece)
+        # Text that is not indented follows the section.
+        after = re.search(r"^\S", piece, re.MULTILINE)
+        end = after.start() if after else len(piece)
+        content = inspect.cleandoc("\n" + piece[:end])
         if title == "Example":
             text.append(f"```pycon\n{content}\n```\n")
-            continue
-        if title in ("Returns", "Yields"):
-            text.append(f"{title}: {_marked(content)}\n")
-            continue
-        listed = re.sub(r"\n {2,}", " ", content)
-        items = [re.sub(r"^([^:]{1,80}): ", r"**\1**: ", line) for line in listed.splitlines()]
-        text.append(f"{title}:\n\n" + "".join(f"- {_marked(item)}\n" for item in items if item))
+        elif title in ("Returns", "Yields"):
+            text.append(f"{title}: {_paragraphs(content)}")
+        else:
+            listed = re.sub(r"\n {2,}", " ", content)
+            items = [re.sub(r"^([^:]{1,80}): ", r"**\1**: ", line) for line in listed.splitlines()]
+            text.append(f"{title}:\n\n" + "".join(f"- {_marked(x)}\n" for x in items if x))
+        if after:
+            text.append(_paragraphs(piece[end:]))
     return "\n".join(text)
+
+
+def _paragraphs(text: str) -> str:
+    """The text with a line for each paragraph."""
+    return re.sub(r"(?<=\S)\n(?=\S)", " ", _marked(text.strip())) + "\n"
 
 
 def _marked(text: str) -> str:
