@@ -279,7 +279,7 @@ def test_a_waiter_that_is_interrupted_leaves_nothing_held(processes: Processes) 
     waiter = processes.start(1)
     waits(waiter)
     waiter.send_signal(signal.SIGINT)
-    waiter.wait(10)
+    waiter.wait()
     holder.kill()
     with mine(4, processes.folder) as held:
-        assert held.waited_s < 5
+        assert len(held.gpus) == 4

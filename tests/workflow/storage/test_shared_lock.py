@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,11 +98,16 @@ def test_waiting_ends_when_it_is_given_back_and_the_note_goes(path: Path) -> Non
     first, second = SharedLock(path), SharedLock(path)
     first.take()
     first.describe("first")
-    timer = threading.Timer(0.3, first.release)
+    released: list[str] = []
+
+    def release() -> None:
+        released.append(second.note())  # the holder's, while the other waits
+        first.release()
+
+    timer = threading.Timer(0.3, release)
     timer.start()
-    started = time.monotonic()
     second.take()
-    assert time.monotonic() - started >= 0.25
+    assert released == ["first"]
     assert second.note() == ""
     timer.join()
     first.close()
