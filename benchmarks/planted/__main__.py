@@ -1,8 +1,9 @@
-"""The command: trials of every kind, the rows printed and written."""
+"""The command: trials of some kinds, the rows printed, and written in the place of earlier ones."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from argand import PRECISIONS
 
 import benchmarks.planted
 from benchmarks.harness.measuring import chosen_device
+from benchmarks.harness.recorded import plain_rows
 from benchmarks.harness.tables import Table, parser
 from benchmarks.planted.campaign import PlantedRow, rows_for
 from benchmarks.planted.cases import NAMES
@@ -23,6 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     device = chosen_device(arguments.device)
     table = Table(arguments.csv)
+    if arguments.csv is not None and arguments.csv.exists():
+        replaced = set(itertools.product(arguments.kinds, arguments.precisions))
+        earlier = plain_rows(arguments.csv)
+        table.rows += [row for row in earlier if (row["kind"], row["precision"]) not in replaced]
     failures = []
     for kind in arguments.kinds:
         found = rows_for(kind, arguments.precisions, device, arguments.cases, arguments.seed)

@@ -123,8 +123,11 @@ def test_the_command_writes_rows_and_says_what_failed(
     out = tmp_path / "planted.csv"
     given = ["--kinds", "dft", "--precisions", "fp64", "bf16", "--cases", "1", "--csv", str(out)]
     assert command.main(given) == 0
+    out.write_text(out.read_text() + out.read_text().splitlines()[-1].replace("dft", "gemm") + "\n")
+    assert command.main(given) == 0
     with out.open() as file:
-        assert [row["precision"] for row in csv.DictReader(file)] == ["fp64", "bf16"]
+        rows = [(row["kind"], row["precision"]) for row in csv.DictReader(file)]
+    assert rows == [("gemm", "bf16"), ("dft", "fp64"), ("dft", "bf16")], "other rows stay"
     monkeypatch.setattr(campaign, "UNPROVEN", "nothing says this")
     monkeypatch.setattr(
         "workflow.workloads.dft.Dft.assess",
