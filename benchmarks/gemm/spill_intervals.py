@@ -1,6 +1,6 @@
 """Costs and gains of accumulator spills: split products with different spill intervals.
 
-    python -m benchmarks.gemm.spill_intervals --csv h200-gemm-segments.csv
+    python -m benchmarks.gemm.spill_intervals --csv h200-gemm-spill-intervals.csv
 
 The fp32 accumulators of promoted sums are spilled to memory at an interval of stages
 (`argand.gemm.sm90_plan.SPILL_INTERVAL`), so that errors do not grow with k. The intervals are
@@ -42,7 +42,7 @@ _OWN = wgmma_plan.SPILL_INTERVAL
 
 @dataclass(frozen=True)
 class SpillRow:
-    """One product whose accumulators are spilled every ``segment`` stages.
+    """One product whose accumulators are spilled every ``interval`` stages.
 
     Attributes:
         kernels: which ones ran.
@@ -53,7 +53,7 @@ class SpillRow:
 
     shape: str
     precision: str
-    segment: int
+    interval: int
     kernels: str
     time_us: float
     ratio: float
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for row in compared.rows(intervals, arguments):
                 table.add(
                     [row],
-                    f"{row.shape:16} {row.precision:7} {row.segment:4} stages "
+                    f"{row.shape:16} {row.precision:7} {row.interval:4} stages "
                     f"{row.time_us:9.1f} us {row.ratio:6.3f} error {row.error:.2e} "
                     f"{'' if row.verified else 'WRONG '}{row.kernels}",
                 )

@@ -41,7 +41,7 @@ KERNELS = _in(
      "-(rows[block] + columns)", "-(rows[block] - columns)", _GEMM),
     ("gemm: transpose without conjugating", "gemm/cpu.py",
      'return np.conj(x) if op == "C" else x', "return x", _GEMM),
-    ("gemm: lose the last k of a segment", "gemm/cpu.py",
+    ("gemm: lose the last k before a spill", "gemm/cpu.py",
      "k = slice(start, start + step)", "k = slice(start, max(start + step - 1, 1))", _GEMM),
     ("gemm: vectors with gaps go to BLAS as they lie", "gemm/cpu.py",
      "together = (along if rows == 1 else down) == item", "together = True", ("packing",)),

@@ -17,12 +17,14 @@ def growth_table(data: Path) -> str:
     return markdown_table([Column(name, name) for name in lines[0]], lines)
 
 
-def segments_table(data: Path) -> str:
+def spill_intervals_table(data: Path) -> str:
     """Errors and times by spill interval: `benchmarks.gemm.spill_intervals`."""
-    rows = [r for r in plain_rows(data / "h200-gemm-segments.csv") if r["verified"] == "True"]
+    rows = [
+        r for r in plain_rows(data / "h200-gemm-spill-intervals.csv") if r["verified"] == "True"
+    ]
     columns = [Column("shape", "shape"), Column("precision", "precision")]
     columns += [
-        Column("segment", "spill interval (stages)", numeric=True),
+        Column("interval", "spill interval (stages)", numeric=True),
         Column("time_us", "time (µs)", _rounded, numeric=True),
         Column("ratio", "times ours", lambda text: f"{float(text):.3f}", numeric=True),
         Column("error", "error", _rounded, numeric=True),

@@ -20,9 +20,9 @@ def promotions(k: int) -> float:
     Then the accumulators spill to memory but for what is below 2^-11 of them, which stays: so each
     rounding in registers is of at most the slices since the last spill and 2^-11 of all. In memory
     there is one rounding for each spill, and one where the accumulators return: two for each
-    segment are more. A stream-K tile has at most `MAX_PARTIAL_TILES` partial tiles, which are
-    reduced, one rounding each; so are split-K slices of 512 or more, of half a segment or more: in
-    place of its spills.
+    spill are more. A stream-K tile has at most `MAX_PARTIAL_TILES` partial tiles, which are
+    reduced, one rounding each; so are split-K slices of 512 or more, of half an interval or more:
+    in place of its spills.
 
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
     begins. Lost for good are the roundings of the two differences, each of at most u |y| but for

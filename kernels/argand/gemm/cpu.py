@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _BLOCK_VALUES = 1 << 19
 """Values that are processed at a time, so that they stay in the last-level cache."""
-_SEGMENT = 1024
+_SPILL_K = 1024
 """Longest sums over k of the largest products of terms. Shorter ones would hardly be more accurate,
 because BLAS adds up some hundred products at a time anyway."""
 _K_AXIS = {"a": -1, "b": -2}
@@ -164,13 +164,13 @@ def _factors(a: Terms, b: Terms, precision: Precision) -> Iterator[tuple[Array, 
     """Yield the pairs of factors that BLAS multiplies, in the order of the sum.
 
     The smallest products come first, so that they are not lost in the sum of the large ones. The
-    largest of several is computed by segments of k, as the GPU's accumulators spill, because the
-    error of a sum grows with its length.
+    largest of several is summed over `_SPILL_K` at a time, as the GPU's accumulators spill, because
+    the error of a sum grows with its length.
     """
     for i, j in precision.products:
         left, right = a.values[i], b.values[j]
         whole = len(precision.products) == 1 or (i, j) != (0, 0)
-        step = max(left.shape[-1], 1) if whole else _SEGMENT
+        step = max(left.shape[-1], 1) if whole else _SPILL_K
         for start in range(0, left.shape[-1], step):
             k = slice(start, start + step)
             yield left[..., k], right[..., k, :]

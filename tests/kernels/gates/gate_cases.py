@@ -34,11 +34,9 @@ def dense_gate(
     controls: Sequence[int] = (),
     kind: npt.DTypeLike = np.complex128,
 ) -> Any:
-    """The state after a gate in complex128 or complex64, by the numbers of amplitudes.
+    """The state after a gate in complex128 or complex64, of NumPy or CuPy as the state before.
 
-    No views, no axes, a product of BLAS.
-
-    Of NumPy's arrays, or of CuPy's on their GPU.
+    Amplitudes are found by their numbers, without views or axes, and multiplied by BLAS.
     """
     arrays = np if isinstance(state, np.ndarray) else importlib.import_module("cupy")
     found = state.astype(kind)

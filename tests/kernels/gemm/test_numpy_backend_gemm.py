@@ -229,7 +229,7 @@ def test_any_call_is_within_its_bound(
 
 @pytest.mark.parametrize("precision", SPLIT)
 def test_sums_of_a_long_k_begin_anew(precision):
-    """Whole sums of so long a k would be off by more: those of its segments are not."""
+    """Whole sums of so long a k would be off by more: those between spills are not."""
     rng = np.random.default_rng(3)
     row, k = PRECISIONS[precision], 16384
     a, b = normal(rng, 48, k).astype(np.complex64), normal(rng, k, 48).astype(np.complex64)
@@ -239,10 +239,10 @@ def test_sums_of_a_long_k_begin_anew(precision):
 
     large, right = (terms_of(x, "N", row, side) for x, side in ((a, "a"), (b, "b")))
     whole = np.empty((48, 48), np.complex64)
-    segments = list(_factors(large, right, row))
-    assert [left.shape[-1] for left, _ in segments] == [k, k] + 16 * [1024]
-    whole[...] = sum(x @ y for x, y in [*segments[:2], (large.values[0], right.values[0])])
-    exact = sum(x.astype(complex) @ y for x, y in segments)  # of the operands as they are held
+    factors = list(_factors(large, right, row))
+    assert [left.shape[-1] for left, _ in factors] == [k, k] + 16 * [1024]
+    whole[...] = sum(x @ y for x, y in [*factors[:2], (large.values[0], right.values[0])])
+    exact = sum(x.astype(complex) @ y for x, y in factors)  # of the operands as they are held
     if large.exponents is not None:
         _descale(whole, large.exponents, right.exponents)
         exact = np.ldexp(exact.view(float), -(large.exponents + right.exponents).repeat(2, axis=-1))
