@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
@@ -115,6 +117,16 @@ def segments(
         ),
         axes[-1]: Coordinate(start + apart * middle, units, "middle of the segments' samples"),
     }
+
+
+def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
+    """``own`` of the spectra, and those of the samples' other axes beside them."""
+    *others, transformed = staged.axes["samples"]
+    kept = {
+        name: one for name, one in staged.coordinates.items()
+        if transformed not in one.of(name) and set(one.of(name)) & set(others) and name not in own
+    }  # fmt: skip
+    return {**kept, **own}
 
 
 def power_units(samples: str, frequency: str, *, density: bool) -> str:

@@ -255,13 +255,10 @@ class Channelise(Workload):
         """The spectra, with the frequency of each channel and the time of each spectrum."""
         axes = staged.axes["samples"]
         channels, own = self._channels(staged)
-        kept = {
-            name: one for name, one in staged.coordinates.items()
-            if axes[-1] not in one.of(name) and set(one.of(name)) & set(axes) and name not in own
-        }  # fmt: skip
+        coordinates = spectrum.coordinates_beside(staged, own)
         data = spectrum.shifted(result) if self.case.shift else result
         return Product(
-            "spectra", data, (*axes, channels), {**kept, **own},
+            "spectra", data, (*axes, channels), coordinates,
             f"{self.name}: channels of a filter bank", staged.units.get("samples", ""),
         )  # fmt: skip
 

@@ -229,16 +229,13 @@ class PowerSpectra(Dft):
         """The powers, with the frequency of each bin and the middle of each group in time."""
         axes = staged.axes["samples"]
         bins, own = self._axes(staged)
-        kept = {
-            name: one for name, one in staged.coordinates.items()
-            if axes[-1] not in one.of(name) and set(one.of(name)) & set(axes) and name not in own
-        }  # fmt: skip
+        coordinates = spectrum.coordinates_beside(staged, own)
         data = spectrum.shifted(result) if self.case.shift else result
         units = spectrum.power_units(
             staged.units.get("samples", ""), own[bins].units, density=self.case.scaling == "density"
         )
         return Product(
-            "power", data, (*axes, bins), {**kept, **own}, f"{self.name}: power of segments", units
+            "power", data, (*axes, bins), coordinates, f"{self.name}: power of segments", units
         )
 
     def picture(self, product: Product, axes: Axes) -> None:

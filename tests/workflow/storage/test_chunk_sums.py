@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.workflow.storage.damaged_files import assert_refused
 from workflow.data import Coordinate, Product, Staged
 from workflow.storage import chunk_places
 from workflow.storage.checksum import fletcher32
@@ -150,17 +151,7 @@ def test_flips_anywhere(kind: Any, path: Path, rng: np.random.Generator) -> None
     """Bits of the whole file, of the checksums and the seal too, and files cut anywhere."""
     write, read = kind
     write(path, rng.standard_normal((9, 8)))
-    good = path.read_bytes()
-    for position in range(0, len(good), 41):
-        damaged = bytearray(good)
-        damaged[position] ^= 1 << position % 8
-        path.write_bytes(damaged)
-        with pytest.raises(DataError, match=r"w\.h5"):
-            read(path)
-    for length in range(0, len(good), 997):
-        path.write_bytes(good[:length])
-        with pytest.raises(DataError, match=r"w\.h5"):
-            read(path)
+    assert_refused(path, read, flips=41, cuts=997)
 
 
 def test_every_bit_of_a_chunk(path: Path, rng: np.random.Generator) -> None:
