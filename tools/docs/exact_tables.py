@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.harness.recorded import plain_rows
+from tools.docs.shown import text_table
 from workflow.tables.readable import Column, markdown_table, number
 
 SUITE, DRAWN, BESIDE = "h200-exact.csv", "h200-exact-drawn.csv", "h200-exact-gemmul8.csv"
@@ -15,6 +16,7 @@ WORKSPACE, SOLVE = "h200-exact-workspace.csv", "h200-solve.csv"
 GEMMul8's library was there, and of large shapes with a proof; `benchmarks.exact_workspace`'s and
 `benchmarks.solve`'s."""
 _SIZES = ("batch", "m", "n", "k")
+_SHAPE = "m x n x k"
 
 
 def _number(text: str) -> str:
@@ -22,7 +24,7 @@ def _number(text: str) -> str:
 
 
 _COLUMNS = (
-    Column("shape", "m x n x k"),
+    Column("shape", _SHAPE),
     Column("operands", "operands"),
     Column("implementation", "implementation"),
     Column("precision", "precision"),
@@ -58,7 +60,7 @@ def exact_summary(data: Path) -> str:
     precisions = list(dict.fromkeys(
         row["precision"] for row in rows if row["implementation"] == "argand"
     ))  # fmt: skip
-    columns = [Column("shape", "m x n x k")]
+    columns = [Column("shape", _SHAPE)]
     columns += [Column(name, name, numeric=True) for name in precisions]
     shapes = dict.fromkeys(_shape(row) for row in rows)
     return markdown_table(columns, [_line(rows, shape) for shape in shapes])
@@ -73,17 +75,6 @@ def _line(rows: Sequence[dict[str, str]], shape: str) -> dict[str, str]:
     return line
 
 
-_BESIDE = (
-    Column("shape", "m x n x k"),
-    Column("precision", "moduli"),
-    Column("ours", "argand, TFLOP/s", _number, numeric=True),
-    Column("theirs", "GEMMul8, TFLOP/s", _number, numeric=True),
-    Column("ratio", "× GEMMul8", numeric=True),
-    Column("our_error", "argand, error", _number, numeric=True),
-    Column("their_error", "GEMMul8, error", _number, numeric=True),
-)
-
-
 def gemmul8_table(data: Path) -> str:
     """A line for each shape and number of moduli that both computed, in a row of calls."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
@@ -95,23 +86,13 @@ def gemmul8_table(data: Path) -> str:
             ours, theirs = rows["argand"], rows["gemmul8"]
             ratio = float(ours["row_tflops"]) / float(theirs["row_tflops"])
             lines.append({
-                "shape": shape, "precision": precision.removesuffix("xint8"),
-                "ours": ours["row_tflops"], "theirs": theirs["row_tflops"],
-                "ratio": f"{ratio:.2f}",
-                "our_error": ours["error_normal"], "their_error": theirs["error_normal"],
+                _SHAPE: shape, "moduli": precision.removesuffix("xint8"),
+                "argand, TFLOP/s": _number(ours["row_tflops"]),
+                "GEMMul8, TFLOP/s": _number(theirs["row_tflops"]), "× GEMMul8": f"{ratio:.2f}",
+                "argand, error": _number(ours["error_normal"]),
+                "GEMMul8, error": _number(theirs["error_normal"]),
             })  # fmt: skip
-    return markdown_table(_BESIDE, lines)
-
-
-_WORKSPACE = (
-    Column("shape", "m x n x k"),
-    Column("precision", "precision"),
-    Column("most", "most workspace, × operands and result", numeric=True),
-    Column("least", "least workspace, ×", numeric=True),
-    Column("pieces", "pieces", numeric=True),
-    Column("idle", "after idle, × time", numeric=True),
-    Column("row", "in a row, × time", numeric=True),
-)
+    return text_table(lines, _SHAPE, "moduli")
 
 
 def workspace_table(data: Path) -> str:
@@ -124,37 +105,37 @@ def workspace_table(data: Path) -> str:
         once, twice = rows["once"], rows["twice"]
         if once["workspace_bytes"] == twice["workspace_bytes"]:
             continue
+        most, least = (
+            f"{int(row['workspace_bytes']) / int(row['operand_bytes']):.2f}"
+            for row in (twice, once)
+        )
+        idle, in_row = (
+            f"{float(once[name]) / float(twice[name]):.3f}" for name in ("idle_ms", "row_ms")
+        )
         lines.append({
-            "shape": shape, "precision": precision, "pieces": once["pieces"],
-            **{name: f"{int(row['workspace_bytes']) / int(row['operand_bytes']):.2f}"
-               for name, row in (("least", once), ("most", twice))},
-            **{name: f"{float(once[f'{name}_ms']) / float(twice[f'{name}_ms']):.3f}"
-               for name in ("idle", "row")},
+            _SHAPE: shape, "precision": precision, "most workspace, × operands and result": most,
+            "least workspace, ×": least, "pieces": once["pieces"], "after idle, × time": idle,
+            "in a row, × time": in_row,
         })  # fmt: skip
-    return markdown_table(_WORKSPACE, lines)
-
-
-_SYSTEMS = (
-    Column("n", "n", numeric=True),
-    Column("ms", "ours (ms)", _number, numeric=True),
-    Column("peer_ms", "cuSOLVER (ms)", _number, numeric=True),
-    Column("speedup", "×", numeric=True),
-    Column("backward_error", "backward error", _number, numeric=True),
-    Column("peer_error", "cuSOLVER's", _number, numeric=True),
-)
+    return text_table(lines, _SHAPE, "precision")
 
 
 def solve_table(data: Path) -> str:
     """A line for each system that ours and cuSOLVER solved in one run."""
-    lines: dict[str, dict[str, str]] = {}
+    systems: dict[str, dict[bool, dict[str, str]]] = {}
     for row in plain_rows(data / SOLVE):
-        line, ms = lines.setdefault(row["n"], {"n": row["n"]}), f"{float(row['time_us_p50']) / 1e3}"
-        if row["implementation"] == "argand":
-            line |= {"ms": ms, "backward_error": row["backward_error"]}
-            line["speedup"] = f"{float(row['speedup']):.2f}"
-        else:
-            line |= {"peer_ms": ms, "peer_error": row["backward_error"]}
-    return markdown_table(_SYSTEMS, list(lines.values()))
+        systems.setdefault(row["n"], {})[row["implementation"] == "argand"] = row
+    return text_table([
+        {
+            "n": n, "ours (ms)": number(float(both[True]["time_us_p50"]) / 1e3),
+            "cuSOLVER (ms)": number(float(both[False]["time_us_p50"]) / 1e3),
+            "×": f"{float(both[True]['speedup']):.2f}",
+            "backward error": _number(both[True]["backward_error"]),
+            "cuSOLVER's": _number(both[False]["backward_error"]),
+        }
+        for n, both in systems.items()
+        if len(both) == 2
+    ])  # fmt: skip
 
 
 EXACT_TABLES: dict[str, Callable[[Path], str]] = {
