@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,13 @@ from argand.herk.problem import HerkProblem, triangle_length
 from argand.herk.small import (
     alone,
     blas_herk,
-    by_matmul,
+    by_numpy,
+    is_dotted,
     is_plain,
     is_shared,
     is_small,
     mirror_lower,
+    real_diagonals,
     trans_of,
 )
 from argand.precision import Precision
@@ -40,8 +42,16 @@ _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
 _MIRRORED = 64
 """Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
-_PART_VALUES = 1 << 16
-"""Values of operands and products that a core's cache holds."""
+_PART_VALUES, _DOTTED_VALUES = 1 << 16, 1 << 18
+"""Values of operands and products that a core's cache holds, its own and that of all."""
+
+
+class _How(NamedTuple):
+    """How a problem is computed: `is_plain`, `is_small` and `is_shared` of it."""
+
+    plain: bool
+    small: bool
+    shared: bool
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -64,13 +74,14 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     C, c is None or not read where it is not added.
     """
     compute: Callable[[Any], Array]
-    plain = is_plain(problem, a, c)
+    plain, shared = is_plain(problem, a, c), is_shared(problem)
+    small = shared or is_small(problem)
     if plain and problem.batch == 1 and problem.n <= 2 * _MIRRORED:
         compute = alone(problem)
-    elif plain and _is_one_part(problem):
-        compute = partial(by_matmul, problem)
+    elif plain and small and not shared and problem.batch <= _together(problem):
+        compute = partial(by_numpy, problem)
     else:
-        return partial(_herk, problem, plain)
+        return partial(_herk, problem, _How(plain, small, shared))
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:
         found = compute(a)
@@ -83,7 +94,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
 
 
 def _herk(
-    problem: HerkProblem, plain: bool, a: Array | Pairs, c: Array | None, out: Array | None
+    problem: HerkProblem, how: _How, a: Array | Pairs, c: Array | None, out: Array | None
 ) -> Array:
     c = c if problem.beta else None
     found = np.empty((*problem.batch_shape, problem.n, problem.n), problem.dtype)
@@ -91,38 +102,37 @@ def _herk(
     precision = problem.precision
     if lowest.size:
         if precision is None or precision.moduli:
-            _part(problem, a, c, found, lowest)
+            _part(problem, how, a, c, found, lowest)
         else:
-            _in_parts(problem, _array(a), c, found, lowest, plain and is_small(problem))
+            _in_parts(problem, how, _array(a), c, found, lowest)
     if out is None:
         return lowest
     out[...] = lowest
     return out
 
 
-def _is_one_part(problem: HerkProblem) -> bool:
-    """Return whether matmul computes all products at once."""
-    return is_small(problem) and not is_shared(problem) and problem.batch <= _together(problem)
-
-
 def _together(problem: HerkProblem) -> int:
-    """Return how many products stay in a core's cache until they are finished."""
-    return max(1, _PART_VALUES // (problem.n * (problem.n + problem.k)))
+    """Return how many products stay in a core's cache until they are finished.
+
+    Dot products make no copy, and take a call a column of each part.
+    """
+    values = _DOTTED_VALUES if is_dotted(problem) else _PART_VALUES
+    return max(1, values // (problem.n * (problem.n + problem.k)))
 
 
 def _in_parts(
-    problem: HerkProblem, a: Array, c: Array | None, found: Array, lowest: Array, plain: bool
+    problem: HerkProblem, how: _How, a: Array, c: Array | None, found: Array, lowest: Array
 ) -> None:
     """Compute products that stay in a core's cache until they are finished, some at a time.
 
     Those that BLAS computes on one core are shared out to all.
     """
     batch = problem.batch
-    step, shared = _together(problem), is_shared(problem)
-    if shared:
+    step = _together(problem)
+    if how.shared:
         step = min(step, -(-batch // available_cores()))
     if batch <= step:
-        _part(problem, a, c, found, lowest)
+        _part(problem, how, a, c, found, lowest)
         return
     leading = len(problem.batch_shape)
     parts, squares, results = (x.reshape(batch, *x.shape[leading:]) for x in (a, found, lowest))
@@ -130,14 +140,14 @@ def _in_parts(
 
     def work(first: int) -> None:
         some = slice(first, first + step)
-        if plain:
-            by_matmul(problem, parts[some], squares[some])
+        if how.plain and how.small:
+            by_numpy(problem, parts[some], squares[some])
             return
         addend = None if addends is None else addends[some]
-        _part(problem, parts[some], addend, squares[some], results[some])
+        _part(problem, how, parts[some], addend, squares[some], results[some])
 
     starts = range(0, batch, step)
-    if shared:
+    if how.shared:
         on_all_cores(work, starts)
         return
     for first in starts:
@@ -145,18 +155,23 @@ def _in_parts(
 
 
 def _part(
-    problem: HerkProblem, a: Array | Pairs, c: Array | None, found: Array, lowest: Array
+    problem: HerkProblem,
+    how: _How,
+    a: Array | Pairs,
+    c: Array | None,
+    found: Array,
+    lowest: Array,
 ) -> None:
     """Compute some products of a problem: ``found`` whole, or ``lowest``, their triangles."""
     with np.errstate(all="ignore"):
         if problem.alpha == 0 or not problem.k:
             found[...] = 0
         else:
-            _lower(problem, a, found)
+            _lower(problem, how.small, a, found)
         _finish(problem, found, c, lowest)
 
 
-def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
+def _lower(problem: HerkProblem, small: bool, a: Array | Pairs, out: Array) -> None:
     """Compute the lower triangle of op(A) op(A)^H; what is above the diagonal is left to chance."""
     precision = problem.precision
     if precision is None and _fits_fp64(problem, a):
@@ -167,7 +182,7 @@ def _lower(problem: HerkProblem, a: Array | Pairs, out: Array) -> None:
             precision=EXACT if precision is None else precision.name, tolerance=None, check=False,
             out=out,
         )  # fmt: skip
-    elif precision.exact_operands and not is_small(problem):
+    elif precision.exact_operands and not small:
         _by_blas(problem, _array(a).astype(precision.output, copy=False), out)
     else:
         _by_terms(problem.n, terms_of(_array(a), problem.op, precision, "a"), precision, out)
@@ -189,11 +204,11 @@ def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
 
     It is given A^T and computes C^T, whose upper triangle is the lower one of C.
     """
-    routine, trans = blas_herk(str(a.dtype)), trans_of(problem.op)
+    routine, trans = blas_herk(a.dtype), trans_of(problem.op)
     operands = a.reshape(-1, *a.shape[-2:]).swapaxes(-1, -2)
     for operand, product in zip(operands, out.reshape(-1, *out.shape[-2:]), strict=True):
         target = product.T
-        found = routine(1.0, operand, trans=trans, lower=0, c=target, overwrite_c=1)
+        found = routine(1.0, operand, 0.0, target, trans, 0, 1)  # lower: 0, overwrite_c: 1
         if found is not target:
             target[...] = found
 
@@ -258,7 +273,10 @@ def _combine(problem: HerkProblem, panel: Array, c: Array | None, rows: range) -
 def _mirror(square: Array) -> None:
     """Make matrices Hermitian by their lower triangles."""
     n = square.shape[-1]
-    np.einsum("...ii->...i", square.imag)[...] = 0
+    if square.flags.c_contiguous:
+        real_diagonals(square)
+    else:
+        np.einsum("...ii->...i", square.imag)[...] = 0
     side = n if n <= 2 * _MIRRORED else _MIRRORED
     for start in range(0, n, side):
         rows = slice(start, min(start + side, n))

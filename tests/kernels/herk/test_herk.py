@@ -26,13 +26,21 @@ from tests.kernels.herk.herk_cases import (
 @pytest.fixture(autouse=True)
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
-    for name, value in {"_PANEL": 9, "_MIRRORED": 3, "_PART_VALUES": 150}.items():
+    for name, value in {
+        "_PANEL": 9,
+        "_MIRRORED": 3,
+        "_PART_VALUES": 150,
+        "_DOTTED_VALUES": 200,
+    }.items():
         monkeypatch.setattr(cpu, name, value)
     values = {
         "_SMALL_PRODUCT": 400,
         "ONE_CORE": 1000,
         "_SHARED_PRODUCTS": 5000,
-        "_SHARED_LARGER": 7000,
+        "_FEW_ROWS": 6,
+        "_LONG_ROW": 2,
+        "_LONG_ROWS": 20,
+        "_PANEL_ROWS": 3,
     }
     for name, value in values.items():
         monkeypatch.setattr(small, name, value)
