@@ -15,16 +15,19 @@ from argand.hermitian.together import solve_together
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.threads import on_all_cores
 
-_BATCHED_ROWS = 16
-"""Rows up to which steps over a batch take less time than a call of LAPACK a matrix."""
-_FEW_SYSTEMS, _FEW_SYSTEMS_A_ROW = 10, 4
+_BATCHED_ROWS, _SHARED_ROWS = 12, 16
+"""Rows up to which steps over a batch take less time than a call of LAPACK a matrix; those up to
+which they do on several cores, which LAPACK's calls do not share."""
+_FEW_SYSTEMS, _FEW_SYSTEMS_A_ROW = 20, 8
 """Systems, and more for each of their rows, up to which the calls of LAPACK take less time."""
 _LEAST_ROWS = 2048
 """Rows of all systems of a thread that take longer than it takes to start one."""
 _LEAST_CHUNK, _CHUNK = 128, 512
 """Systems whose steps are taken together by a thread: enough of them to hide the cost of a step,
 few enough to stay in a core's cache."""
-_LOWER = 1
+_COPIED_VALUES = 1 << 15
+"""Numbers of matrices that are copied at a time for LAPACK to write over, in a core's cache."""
+_LOWER, _UPPER = 1, 0
 """LAPACK's flag of the triangle that it reads; given by its name it takes a call longer."""
 
 Solver = Callable[[Any, Any, Any, Any], Any]
@@ -40,7 +43,8 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     sides = (len(b), 1) if vector else b.shape[-2:]
     shape = leading + (b.shape if vector else sides)
     named, systems = r.ndim - 2, math.prod(leading)
-    at_once = min(*sides, systems) > 0 and _step(sides[0], systems) >= systems
+    many = _is_many(sides[0], systems)
+    at_once = min(*sides, systems) > 0 and _step(sides[0], systems, many) >= systems
 
     def run(r: Any, b: Any, out: Any, info: Any) -> Any:
         if vector:
@@ -49,9 +53,9 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
             r, b = r.astype(dtype, copy=False), b.astype(dtype, copy=False)
         found = None
         if at_once:
-            found = _solved_at_once(r, b, leading)
+            found = _solved_at_once(r, b, leading, many)
         if found is None:
-            found, rows = _solved(_stacked(r, leading), _stacked(b, leading))
+            found, rows = _solved(_stacked(r, leading), _stacked(b, leading), many)
             _report(found, rows.reshape(leading), named, info)
         elif info is not None:
             info[...] = 0
@@ -66,12 +70,14 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
 
 def _is_many(n: int, systems: int) -> bool:
     """Return whether steps over all systems take less time than a call of LAPACK each."""
-    return n <= _BATCHED_ROWS and systems > _FEW_SYSTEMS + _FEW_SYSTEMS_A_ROW * n
+    shared = systems >= 2 * _LEAST_CHUNK and available_cores() > 1
+    rows = _SHARED_ROWS if shared else _BATCHED_ROWS
+    return n <= rows and systems > _FEW_SYSTEMS + _FEW_SYSTEMS_A_ROW * n
 
 
-def _step(n: int, systems: int) -> int:
+def _step(n: int, systems: int, many: bool) -> int:
     """Return how many systems a thread solves at a time."""
-    if not _is_many(n, systems):
+    if not many:
         return systems
     least = max(_LEAST_CHUNK, _LEAST_ROWS // n)
     return max(min(-(-systems // available_cores()), _CHUNK), least)
@@ -94,7 +100,7 @@ def _report(x: Any, rows: Any, named: int, info: Any) -> None:
         )
 
 
-def _solved(r: Any, b: Any) -> tuple[Any, Any]:
+def _solved(r: Any, b: Any, many: bool) -> tuple[Any, Any]:
     """Return x, and of each system the row without a pivot, counted from 1; 0 where all have one.
 
     What is not finite in a lower triangle reaches a pivot.
@@ -102,7 +108,7 @@ def _solved(r: Any, b: Any) -> tuple[Any, Any]:
     systems, n, _ = b.shape
     if not b.size:
         return np.empty(b.shape, b.dtype), np.zeros(systems, np.int32)
-    how, step = solve_together if _is_many(n, systems) else _by_posv, _step(n, systems)
+    how, step = solve_together if many else _by_posv, _step(n, systems, many)
 
     def chunk(r: Any, b: Any) -> tuple[Any, Any]:
         found = how(r, b)
@@ -122,14 +128,14 @@ def _solved(r: Any, b: Any) -> tuple[Any, Any]:
     return x, rows
 
 
-def _solved_at_once(r: Any, b: Any, leading: tuple[int, ...]) -> Any:
+def _solved_at_once(r: Any, b: Any, leading: tuple[int, ...], many: bool) -> Any:
     """Return the solutions in few steps, None where a system may have none."""
     if not leading:
         return _alone(r, b)
     r, b = _stacked(r, leading), _stacked(b, leading)
     if len(r) == 1:
         return _alone(r[0], b[0])
-    return solve_together(r, b) if _is_many(r.shape[-1], len(r)) else _by_posv(r, b)
+    return solve_together(r, b) if many else _by_posv(r, b)
 
 
 def _alone(r: Any, b: Any) -> Any:
@@ -145,13 +151,28 @@ def _alone(r: Any, b: Any) -> Any:
 
 def _by_posv(r: Any, b: Any) -> Any:
     """Return the solutions of (systems, n, n) and (systems, n, k) by LAPACK; None as `_alone`."""
-    posv, failed = _posv(r.dtype), 0
-    x = np.empty(b.shape, b.dtype)
-    for system in range(len(r)):
-        _, x[system], row = posv(r[system], b[system], _LOWER)
-        failed |= row
+    x, rows = _each_by_posv(r, b)
     norm = np.vdot(x, x)
-    return None if failed or not cmath.isfinite(norm) or not _has_finite_pivots(r) else x
+    if any(rows) or not cmath.isfinite(norm) or not _has_finite_pivots(r):
+        return None
+    return x.swapaxes(-1, -2)
+
+
+def _each_by_posv(r: Any, b: Any) -> tuple[Any, list[int]]:
+    """Return the solutions (systems, k, n) by a call of posv each, and the row without a pivot.
+
+    posv reads column-major matrices and writes over them. It is given copies of R^T, which is R's
+    conjugate, with R's lower triangle as its upper one, and solves for the conjugate of x.
+    """
+    posv = _posv(r.dtype)
+    x = np.conjugate(b.swapaxes(1, 2), order="C")
+    step = max(1, _COPIED_VALUES // r[0].size)
+    rows: list[int] = []
+    for first in range(0, len(r), step):
+        some = slice(first, first + step)
+        columns = zip(r[some].copy().swapaxes(1, 2), x[some].swapaxes(1, 2), strict=True)
+        rows += [posv(matrix, sides, _UPPER, 1, 1)[2] for matrix, sides in columns]
+    return np.conjugate(x, out=x), rows
 
 
 def _has_finite_pivots(r: Any) -> bool:
@@ -174,13 +195,11 @@ def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
     Some libraries' let NaN pass, which is then in the solution; an infinite pivot is on R's
     diagonal. Such systems' factors say in which row.
     """
-    posv, rows = _posv(r.dtype), np.zeros(len(r), np.int32)
-    x = np.empty(b.shape, b.dtype)
-    for system, (matrix, side) in enumerate(zip(r, b, strict=True)):
-        _, x[system], rows[system] = posv(matrix, side, lower=1)
+    x, found = _each_by_posv(r, b)
+    x, rows = x.swapaxes(-1, -2), np.array(found, np.int32)
     with np.errstate(all="ignore"):  # of systems without a pivot
         if not (cmath.isfinite(np.add.reduce(x, axis=None)) and _has_finite_pivots(r)):
-            _mark_pivots(posv, r, rows)
+            _mark_pivots(_posv(r.dtype), r, rows)
     return x, rows
 
 

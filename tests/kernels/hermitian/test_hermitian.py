@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import solve_hermitian
+from argand.hermitian import cpu
 from argand.hermitian.bounds import backward_bound, probable_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("n", [1, 2, 3, 8, 17, 64, 128])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 16, 17, 64, 128])
 def test_residuals_are_within_the_bound(rng: np.random.Generator, n: int, dtype: str) -> None:
     """Few systems, and enough that their steps are taken together."""
-    for systems, columns in ((2, 4), (30, 4), (30, 1)) if n <= 16 else ((2, 4),):
+    for systems, columns in ((2, 4), (90, 4), (90, 1)) if n <= 16 else ((2, 4),):
         r = covariances(rng, systems, 3, n=n, dtype=dtype)
         b = normal(rng, systems, 3, n, columns).astype(dtype)
         x = solve_hermitian(r, b)
@@ -48,13 +49,23 @@ def test_strides_broadcasts_and_vectors(rng: np.random.Generator) -> None:
 
 
 def test_only_the_lower_triangle_is_read(rng: np.random.Generator) -> None:
-    for leading in ((), (3,), (50,)):
+    for leading in ((), (3,), (90,)):
         r = covariances(rng, *leading, n=6, dtype="complex64")
         b = normal(rng, *leading, 6, 1).astype("complex64")
         for value in (np.nan, 1e38):
             other = r.copy()
             other[(..., *np.triu_indices(6, 1))] = value
             np.testing.assert_allclose(solve_hermitian(other, b), solve_hermitian(r, b), rtol=1e-4)
+
+
+def test_a_matrix_of_many_systems_is_copied_in_parts(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "_COPIED_VALUES", 100)
+    r, b = covariances(rng, n=7, dtype="complex128"), normal(rng, 5, 7, 2)
+    found = solve_hermitian(r, b)
+    np.testing.assert_array_equal(found, solve_hermitian(np.stack([r] * 5), b))
+    assert excess(r, b, found) <= 1
 
 
 def test_out_may_be_the_right_hand_sides(rng: np.random.Generator) -> None:
