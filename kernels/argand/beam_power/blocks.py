@@ -25,12 +25,18 @@ Run = Callable[[Any, Any, Any], Any]
 _BLOCK_VALUES = {"numpy": 1 << 17, "cupy": 1 << 24}
 """Beams that are made at a time: on the CPU they and their squares stay in a core's cache."""
 
+_MANY_TERMS, _FEW_SUMS = 64, 512
+"""Terms of a sum from which BLAS's dot product takes less time than einsum, whatever their number;
+sums up to which a call of it takes less time."""
+_FEW_TERMS = 4
+"""Terms up to which einsum takes longer than to add all sums' first terms, then their second."""
+
 
 def on_host(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
     """Return what computes a problem of NumPy arrays of the form of w and x, checked."""
     if problem.antennas and prod(problem.shape) and _is_one_block(problem, w, x):
         typed = all(one.dtype == problem.precision.output for one in (w, x))
-        return partial(_in_one_block, problem, typed)
+        return partial(_in_one_block, problem, typed, problem.bins)
     return partial(in_blocks, problem, arrays=np)
 
 
@@ -69,20 +75,22 @@ def _is_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
     return values <= _BLOCK_VALUES["numpy"] and problem.integrate <= LONGEST_SUM
 
 
-def _in_one_block(problem: BeamPowerProblem, typed: bool, w: Any, x: Any, out: Any) -> Any:
+def _in_one_block(
+    problem: BeamPowerProblem, typed: bool, bins: int, w: Any, x: Any, out: Any
+) -> Any:
     """Return the same without what blocks take, which is longer than a small product.
 
     Operands that are ``typed`` as the precision are multiplied as they are where they are
     contiguous.
     """
-    times = problem.bins * problem.integrate
+    times = bins * problem.integrate
     columns = x if x.shape[-1] == times else x[..., :times]
     as_they_are = typed and w.flags.c_contiguous and columns.flags.c_contiguous
     if not as_they_are:
         w = terms_of(w, "N", problem.precision, "a").values[0]
         columns = terms_of(columns, "N", problem.precision, "b").values[0]
     with np.errstate(all="ignore"):
-        found = _detected(problem, np.matmul(w, columns), problem.bins, np)
+        found = _detected(problem, np.matmul(w, columns), bins, np)
     if out is None:
         return found
     out[...] = found
@@ -165,7 +173,13 @@ def _detected(problem: BeamPowerProblem, beams: Any, bins: int, arrays: Any) -> 
 def _dot(x: Any, y: Any, arrays: Any) -> Any:
     if arrays is not np:
         return (x * y).sum(axis=-1)
-    if x.shape[-1] == 2:  # einsum takes four times as long
-        products = x * y
-        return products[..., 0] + products[..., 1]
-    return np.einsum("...t,...t->...", x, y)
+    terms = x.shape[-1]
+    if terms >= _MANY_TERMS or x.size <= _FEW_SUMS * terms:
+        return np.vecdot(x, y)
+    if terms > _FEW_TERMS:
+        return np.einsum("...t,...t->...", x, y)
+    products = x * y
+    total = products[..., 0]
+    for term in range(1, terms):
+        total = total + products[..., term]
+    return total
