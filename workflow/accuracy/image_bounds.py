@@ -48,7 +48,7 @@ def image_bound(
     ends): 2 sqrt(2) e for both weights, and e^2 twice. A scaled precision loses a part of the
     largest entry in each of the 4 antennas^2 entries of M, whose weights' moduli sum up to at most
     2 antennas^2. Sums are those of a real dot product: of antennas or twice as many terms, then of
-    antennas, then of channels, in any order.
+    antennas or twice as many, then of channels, in any order.
     """
     own = _coefficient(precision, antennas, channels, turns, backend)
     return own + _coefficient(PRECISIONS["fp64"], antennas, channels, turns, "cpu")
@@ -73,7 +73,7 @@ def _coefficient(
 def _sums(precision: Precision, antennas: int, channels: int, backend: str) -> float:
     u, count = accumulator_roundoff(precision), len(precision.products)
     if not on_tensor_cores(precision, backend):
-        return gamma(3 * antennas + count + channels + 6, u)
+        return gamma(4 * antennas + count + channels + 6, u)
     # Tensor cores sum over a panel's cosines and sines; fp32 adds the sums of pairs of panels.
     # `truncations` counts both real products of a complex one: a panel's 128 reals are 64 of them.
     inner = gamma(count * truncations(PANEL), 2 * u)

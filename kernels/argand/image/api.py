@@ -9,6 +9,7 @@ import numpy as np
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.image.blocks import image_in_blocks, require_hermitian
+from argand.image.few_antennas import few_antennas_image, has_few_antennas
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
 from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
@@ -93,17 +94,15 @@ def image(
     if sign not in (1, -1):
         raise ValueError(f"sign must be 1 or -1, got {sign!r}")
     channels, antennas = r.shape[-3], r.shape[-1]
-    x = _numbers(positions, "positions", antennas, (2, 3), "metres")
+    x = _numbers(positions, "positions", antennas, (2, 3))
+    if not np.isfinite(x).all():
+        raise ValueError("positions must be finite metres")
     f = _frequencies(frequencies, channels)
     arrays = array_module(directions) if gpu else np
-    s = _numbers(directions, "directions", None, (2, 3), "direction cosines", arrays)
+    s = _numbers(directions, "directions", None, (2, 3), arrays)
     length = (s * s).sum(axis=1)
-    if (length > 1 + _BEYOND).any():
-        worst = int(length.argmax())
-        raise ValueError(
-            f"directions must not be longer than 1 (below the horizon l^2 + m^2 > 1), but "
-            f"directions[{worst}] is {s[worst].tolist()}"
-        )
+    if len(s) and not length.max() <= 1 + _BEYOND:
+        _refuse_directions(s, length, arrays)
     if s.shape[1] == 2:
         s = arrays.column_stack([s, arrays.sqrt(arrays.maximum(0.0, 1 - length))])
     x = _centred(x, f)
@@ -118,19 +117,30 @@ def image(
 
         return on_gpu(problem, r, x, f, s, out)
     require_hermitian(r, np)
+    if has_few_antennas(problem):
+        return few_antennas_image(problem, r, x, f, s, out)
     return image_in_blocks(problem, r, x, f, s, out, np)
 
 
+def _refuse_directions(s: Any, length: Any, arrays: Any) -> None:
+    """Raise ValueError for directions of which one is not finite or too long."""
+    if not arrays.isfinite(s).all():
+        raise ValueError("directions must be finite direction cosines")
+    worst = int(length.argmax())
+    raise ValueError(
+        f"directions must not be longer than 1 (below the horizon l^2 + m^2 > 1), but "
+        f"directions[{worst}] is {s[worst].tolist()}"
+    )
+
+
 def _numbers(
-    given: Any, name: str, rows: int | None, columns: tuple[int, ...], what: str, arrays: Any = np
+    given: Any, name: str, rows: int | None, columns: tuple[int, ...], arrays: Any = np
 ) -> Any:
-    """An array of finite real numbers, (rows, one of columns); on the host for NumPy."""
+    """An array of real numbers, (rows, one of columns); on the host for NumPy."""
     values = _typed(given, name, arrays)
     if values.ndim != 2 or values.shape[1] not in columns or rows not in (None, len(values)):
         shape = "(direction, 2 or 3)" if rows is None else f"({rows} antennas, 2 or 3)"
         raise ValueError(f"{name} must have shape {shape}, got {values.shape}")
-    if not arrays.isfinite(values).all():
-        raise ValueError(f"{name} must be finite {what}")
     return values
 
 
@@ -138,7 +148,7 @@ def _frequencies(given: Any, channels: int) -> np.ndarray[Any, np.dtype[np.float
     values: np.ndarray[Any, np.dtype[np.float64]] = _typed(given, "frequencies")
     if values.shape != (channels,):
         raise ValueError(f"frequencies must have shape ({channels} channels,), got {values.shape}")
-    if not (np.isfinite(values) & (values > 0)).all():
+    if channels and not 0 < values.min() <= values.max() < np.inf:
         raise ValueError("frequencies must be finite and positive, in Hz")
     return values
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.image.cosines import cosines_and_sines
 from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, ImageProblem
 from argand.precision import Precision
 from argand.rounding import power_of_two, scale_exponents, split
@@ -84,10 +85,29 @@ def require_hermitian(r: Any, arrays: Any) -> None:
     for first in range(0, channels, step):
         some = as_complex(r[..., first : first + step, :, :])
         with np.errstate(all="ignore"):
+            if arrays is np and _is_close(some):
+                continue
             bad = _is_apart(some, arrays)
         if bad.any():
             channel = int(bad.reshape(-1, bad.shape[-1]).any(axis=0).argmax())
             raise not_hermitian(first + channel)
+
+
+def _is_close(r: Any) -> bool:
+    """Return whether no NumPy covariance is apart; False where it takes `_is_apart` to tell.
+
+    It compares the largest part of all differences with each matrix's largest part.
+    """
+    apart = np.abs(_parts(r - r.swapaxes(-1, -2).conj())).max()
+    if apart == 0:
+        return True
+    largest = np.abs(_parts(r)).max(axis=(-1, -2)).min()
+    return bool(apart <= math.sqrt(0.5) * HERMITIAN * largest)
+
+
+def _parts(x: Any) -> Any:
+    """Return complex numbers as neighbouring real and imaginary parts."""
+    return np.ascontiguousarray(x).view(x.real.dtype)
 
 
 def _is_apart(r: Any, arrays: Any) -> Any:
@@ -179,6 +199,10 @@ def _weights(place: Any, toward: Any, turns: float, kind: str, arrays: Any) -> I
     """Cosines and sines (antenna, direction) of the phases, reduced to half a turn in fp64."""
     phase = place @ toward
     phase *= turns
+    if arrays is np:
+        parts = np.empty((2, *phase.shape), kind)
+        cosines_and_sines(phase, *parts)
+        return iter(parts)
     phase -= arrays.rint(phase)
     phase *= 2 * math.pi
     phase = phase.astype(kind, copy=False)

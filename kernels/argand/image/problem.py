@@ -74,9 +74,12 @@ def weight_error(precision: Precision, turns: float) -> float:
     polynomials err by at most 2^-23, with what a phase is rounded by: less than 2^-22 too. With one
     term to an operand it takes ``sin.approx`` and ``cos.approx``, off by at most 2^-21.19 between
     -pi and pi (CUDA C++ Programming Guide, intrinsic functions), and rounds the phase twice by
-    2^-23 (in radians): below 2^-20. At fp64 cosines are off by two units of 2^-53.
+    2^-23 (in radians): below 2^-20. At fp64, with u = 2^-53, radians are off by less than 4.3 u of
+    the whole angle, the tangent of its half by a unit in the last place (2 u of a part), its square
+    by 0.5 u of one, and sums and the quotient by u each: together less than 10 u, and so are
+    cosines that are off by two units in the last place.
     """
     phase = 2 * math.pi * turns * 4 * 2.0**-53
     if precision.real_output == "float64":
-        return phase + 2.0**-50
+        return phase + 10 * 2.0**-53
     return phase + (2.0**-20 if precision.terms == 1 and not precision.exact_operands else 2.0**-22)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS, image
+from argand.image import few_antennas
+from argand.image.cosines import cosines_and_sines
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
 
 from tests.kernels.image.arrays import Sky, sky
@@ -27,6 +29,28 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
     found = image(*one.arguments, precision=precision, out=out)
     assert found is out
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
+
+
+@pytest.mark.parametrize("values", [1, 60, 400])
+def test_pieces_of_images_of_few_antennas(monkeypatch: pytest.MonkeyPatch, values: int) -> None:
+    """Some channels, matrices and directions at a time; matrices as one, or each."""
+    one = sky(5, 4, 9, leading=(2, 3), seed=6)
+    monkeypatch.setattr(few_antennas, "_BLOCK_VALUES", values)
+    for most in (0, 1 << 18):
+        monkeypatch.setattr(few_antennas, "ONE_CORE", most)
+        found = image(*one.arguments, precision="fp64")
+        assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
+
+
+def test_cosines_of_half_angles_are_those_of_the_angle() -> None:
+    """At quarters of a turn and beside them the tangent or its square is 0, 1 or very large."""
+    quarters = np.arange(-8, 9)[:, None] / 8
+    turns = (quarters + np.array([0, 2.0**-53, -(2.0**-53), 1e-9, -1e-9])).ravel()
+    angles = 2 * np.longdouble("3.14159265358979323846264338327950288") * turns
+    cosines, sines = np.empty((2, turns.size))
+    cosines_and_sines(turns.copy(), cosines, sines)
+    for found, exact in ((cosines, np.cos(angles)), (sines, np.sin(angles))):
+        assert np.abs(found - exact).max() < 10 * 2.0**-53
 
 
 def test_a_coarse_precision_is_rounded() -> None:
@@ -153,6 +177,14 @@ def test_wrong_options_are_refused() -> None:
             image(R, X, F, S, out=out)
     with pytest.raises(ValueError, match="out must be C-contiguous"):
         image(R, X, F, S, out=np.zeros(6, "f4")[::2])
+
+
+def test_a_matrix_that_leans_is_refused_beside_larger_ones() -> None:
+    """Its difference is small beside the largest entry of all, and not of its own."""
+    leaning = np.stack([LEANING, 1e6 * R])
+    with pytest.raises(ValueError, match="one of channel 0 differs"):
+        image(leaning, X, F, S)
+    image(np.stack([R, 1e6 * R]), X, F, S)
 
 
 def test_rounding_is_no_reason_to_refuse() -> None:

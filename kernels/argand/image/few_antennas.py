@@ -1,0 +1,78 @@
+"""Images of few antennas on the CPU at fp64 and fp32: channels and matrices together.
+
+With R = X + i Y and z = [c; s] of the weights c + i s the power is z^T M z, M = [[X, -Y], [Y, X]]:
+that of R's Hermitian part. M z takes four real products of antennas^2, where `argand.image.blocks`
+takes three, and in return a third of the steps over arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argand.image.cosines import cosines_and_sines
+from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
+from argand.runtime.threads import ONE_CORE
+
+_FEW_ANTENNAS = 32
+"""Antennas up to which the steps take longer than the products that they save."""
+_BLOCK_VALUES = 1 << 17
+"""Numbers of M z that are made at a time: they stay in a core's cache."""
+
+
+def has_few_antennas(problem: ImageProblem) -> bool:
+    """Return whether `few_antennas_image` takes less time than blocks."""
+    few = 0 < problem.antennas <= _FEW_ANTENNAS
+    return few and problem.precision.exact_operands and problem.channels > 0
+
+
+def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
+    """Return the power (..., direction) of a problem; arguments as of `image_in_blocks`."""
+    found = np.zeros((problem.matrices, problem.directions), problem.dtype)
+    r = r.reshape(problem.matrices, *r.shape[-3:]).swapaxes(0, 1)
+    rows = 2 * problem.antennas
+    step = max(1, min(problem.directions, _BLOCK_VALUES // rows))
+    together = max(1, _BLOCK_VALUES // (rows * step))
+    channels = max(1, together // max(1, problem.matrices))
+    turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
+    for start in range(0, problem.directions, step):
+        some = slice(start, start + step)
+        delays = x @ s[some].T
+        for first in range(0, problem.channels, channels):
+            band = slice(first, first + channels)
+            z = _weights(delays * turns[band], problem.dtype)
+            for one in range(0, problem.matrices, together):
+                chunk = slice(one, one + together)
+                found[chunk, some] += _power(r[band, chunk], z)
+    found = found.reshape(problem.shape)
+    if out is None:
+        return found
+    out[...] = found
+    return out
+
+
+def _weights(turns: Any, kind: str) -> Any:
+    """Return cosines and below them sines (channel, 2 antennas, direction) of phases in turns."""
+    channels, antennas, directions = turns.shape
+    z = np.empty((channels, 2 * antennas, directions), kind)
+    cosines_and_sines(turns, z[:, :antennas], z[:, antennas:])
+    return z
+
+
+def _power(r: Any, z: Any) -> Any:
+    """Return the power (matrix, direction) of (channel, matrix, antenna, antenna), summed."""
+    channels, matrices, n, _ = r.shape
+    directions = z.shape[-1]
+    m = np.empty((channels, matrices, 2 * n, 2 * n), z.dtype)
+    with np.errstate(all="ignore"):
+        m[..., :n, :n] = m[..., n:, n:] = r.real
+        m[..., n:, :n] = r.imag
+        np.negative(m[..., n:, :n], out=m[..., :n, n:])
+        if 4 * n * n * matrices * directions <= ONE_CORE:  # as one matrix it takes less time
+            formed = m.reshape(channels, matrices * 2 * n, 2 * n) @ z
+            formed = formed.reshape(channels, matrices, 2 * n, directions)
+        else:
+            formed = m @ z[:, None]
+        formed *= z[:, None]
+        return formed.sum(axis=(0, 2))
