@@ -114,6 +114,16 @@ def source(path, **changes):
     return given | changes
 
 
+@pytest.mark.parametrize("name", ["r", "w"])
+def test_nan_is_refused_with_its_place(tmp_path, name):
+    path = own(tmp_path)
+    with h5py.File(path, "r+") as file:
+        file[name][0, 0, 1, 2] = np.nan
+    one = adaptive(input={"file": path, "covariances": "r", "weights": "w"})
+    with pytest.raises(InputError, match=r" NaN .* first at \(0, 0, 1, 2"):
+        one.stage()
+
+
 def test_weights_of_a_file_need_no_places(tmp_path):
     given = {"file": own(tmp_path), "covariances": "r", "weights": "w"}
     one = adaptive(input=given)

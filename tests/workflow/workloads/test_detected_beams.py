@@ -140,6 +140,10 @@ def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) ->
     np.testing.assert_allclose(found[0, 0], intensity, rtol=1e-12)
     with pytest.raises(InputError, match="integrate must divide the 50 samples along time, got 7"):
         own(detect="power", integrate=7).check()
+    with h5py.File(path, "r+") as file:
+        file["weights"][1, 2] = np.nan
+    with pytest.raises(InputError, match=r"1 NaN.* first at \(0, 0, 1, 2\)"):
+        own(detect="power").stage()
     given["samples"] = "one"
     with pytest.raises(InputError, match="detect: detect stokes needs two polarizations"):
         own(detect="stokes").check()

@@ -124,6 +124,15 @@ def test_a_channel_of_rank_one_has_no_zero_forcing(tmp_path):
         mimo(input={**given, "channel": "wide"}).check()
 
 
+def test_nan_in_a_channel_is_refused_with_its_place(tmp_path):
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["h"] = np.ones((2, 4, 4, 2)) * (1 + 0j)
+        file["h"][1, 2, 3, 0] = complex(0, np.nan)
+    one = mimo(input={"file": tmp_path / "own.h5", "channel": "h"}, symbols=3)
+    with pytest.raises(InputError, match=r"1 NaN.* first at \(1, 2, 3, 0\)"):
+        one.stage()
+
+
 def test_measured_wireless_channels(real_data):
     given = {"file": real_data / "csi" / "iwl5300_sample_0x1_ap.dat", "format": "csi",
              "channel": "channel"}  # fmt: skip
