@@ -52,19 +52,30 @@ def probabilities(state: Any, chosen: Sequence[int]) -> Any:
     width = min(BLOCK_QUBITS, int(state.size).bit_length() - 1)
     for bit, qubit in enumerate(chosen):
         (inside if qubit < width else outside).append((qubit, bit))
-    keys = _moved_bits(np.arange(1 << width), inside)
+    kept = sorted(inside)
+    others = sorted(set(range(width)) - set(chosen), reverse=True)
+    if state.size == 1 << width:
+        sums = _summed(probabilities_of(state), others)
+        ranks = [rank for rank, _ in sorted(enumerate(kept), key=lambda one: -one[1][1])]
+        axes = [len(kept) - 1 - rank for rank in ranks]
+        return sums.reshape([2] * len(kept)).transpose(axes).ravel()
+    outcomes = _moved_bits(
+        np.arange(1 << len(kept)), [(rank, bit) for rank, (_, bit) in enumerate(kept)]
+    )
     out = np.zeros(1 << len(chosen))
-    outcomes, places = np.unique(keys, return_inverse=True)
     for start, block in _blocks(state):
         high = int(_moved_bits(np.int64(start), outside))
         found = probabilities_of(block)
-        if len(inside) == width:
-            out[keys + high] += found
-        elif inside:
-            out[outcomes + high] += np.bincount(places, found, len(outcomes))
-        else:
-            out[high] += found.sum()
+        out[outcomes + high] += _summed(found, others) if kept else found.sum()
     return out
+
+
+def _summed(found: Any, others: Sequence[int]) -> Any:
+    """Return the sums over some qubits, the highest first, so that rows stay long."""
+    for qubit in others:
+        halves = found.reshape(-1, 2, 1 << qubit)
+        found = halves[:, 0] + halves[:, 1]
+    return found.ravel()
 
 
 def _in_order(state: Any) -> Any:
@@ -132,13 +143,15 @@ def _group(state: Any, flips: int, paulis: Sequence[Pauli]) -> Any:
     flipped bit is 0 suffice where that bit lies above the blocks. Re(i^ys c) is Re c, -Im c, -Re c,
     Im c for ys = 0, 1, 2, 3, and Im(conj(b) a) is Re(conj(b) (-i a)).
     """
-    width = min(BLOCK_QUBITS, int(state.size).bit_length() - 1)
+    if state.size <= 1 << BLOCK_QUBITS:
+        return _group_in_one_block(state, flips, paulis)
+    width = BLOCK_QUBITS
     low, high = flips & ((1 << width) - 1), flips >> width
     numbers = np.arange(1 << width)
     partners = numbers ^ low
     half = 1 << (high.bit_length() - 1) if high else 0
     sums = np.zeros(len(paulis))
-    factors = np.array([(-1.0) ** ((one.ys + 1) // 2) * one.coefficient for one in paulis])
+    factors = np.array([_factor(one) for one in paulis])
     odd = np.array([one.ys % 2 for one in paulis], bool)
     # A sign for the real and one for the imaginary part of each amplitude.
     signs = [np.repeat(_signs(numbers & one.signs), 2) for one in paulis]
@@ -160,6 +173,34 @@ def _group(state: Any, flips: int, paulis: Sequence[Pauli]) -> Any:
     return factors * sums * (2.0 if half else 1.0)
 
 
+def _group_in_one_block(state: Any, flips: int, paulis: Sequence[Pauli]) -> Any:
+    """Return the same of a state of one block, by sums and differences in place of signs."""
+    numbers = np.arange(state.size)
+    partner = _reals(state[numbers ^ flips] if flips else state)
+    products: dict[bool, Any] = {}
+    sums = np.empty(len(paulis))
+    for number, one in enumerate(paulis):
+        odd = one.ys % 2 == 1
+        if odd not in products:
+            parts = partner * _reals(state * np.complex64(-1j) if odd else state)
+            products[odd] = parts[::2] + parts[1::2]
+        sums[number] = _factor(one) * _signed_sum(products[odd], one.signs)
+    return sums
+
+
+def _factor(pauli: Pauli) -> float:
+    return (-1.0) ** ((pauli.ys + 1) // 2) * pauli.coefficient
+
+
+def _signed_sum(terms: Any, signs: int) -> Any:
+    """Return the sum of 2^n terms, negative where an odd number of the bits ``signs`` is set."""
+    while terms.size > 1:
+        half = terms.size // 2
+        combine = np.subtract if signs & half else np.add
+        terms = combine(terms[:half], terms[half:])
+    return terms[0]
+
+
 def _reals(amplitudes: Any) -> Any:
     """Real and imaginary parts next to each other, float64."""
     return amplitudes.view(amplitudes.real.dtype).astype(np.float64, copy=False)
@@ -167,10 +208,7 @@ def _reals(amplitudes: Any) -> Any:
 
 def _signs(masked: Any) -> Any:
     """1 where a number has an even count of bits, else -1; float64."""
-    parity = masked.astype(np.uint64)
-    for shift in (32, 16, 8, 4, 2, 1):
-        parity = parity ^ (parity >> np.uint64(shift))
-    return 1.0 - 2.0 * (parity & np.uint64(1)).astype(np.float64)
+    return 1.0 - 2.0 * (np.bitwise_count(masked) & 1)
 
 
 def _block_sums(state: Any, exponent: int) -> tuple[Any, float]:

@@ -56,7 +56,11 @@ def test_a_changed_amplitude_changes_every_expectation_value(rng: np.random.Gene
     assert (abs(argand.expectation(state, strings) - before) > 1e-6).all()
 
 
-def test_many_strings_of_one_group(rng: np.random.Generator) -> None:
+@WIDTHS
+def test_many_strings_of_one_group(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr(cpu, "BLOCK_QUBITS", width)
     state = random_state(rng, 6)
     strings = ["".join(rng.choice([*"IZ"], 6)) for _ in range(2 * cpu._SIGNED_STRINGS + 1)]
     found = argand.expectation(state, strings)
