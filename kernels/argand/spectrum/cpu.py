@@ -48,7 +48,10 @@ class Estimator:
         self.is_short = problem.rows * problem.segments * problem.length < _FEW
         self._blocks = list(_blocks(problem))
         self._has_parts = any((one.stop - one.start) % problem.average for one in self._blocks)
-        self._h = coefficients.astype(problem.precision.real_output)
+        #: The coefficient of each real number of a segment.
+        self._h = np.repeat(
+            coefficients.astype(problem.precision.real_output), 1 if problem.real else 2
+        )
 
     def __call__(self, x: Any, out: Any) -> Any:
         """Return the means (..., groups, bins) of x (..., time), an array or `Pairs`.
@@ -101,11 +104,13 @@ def _done(
     average, count = problem.average, block.stop - block.start
     with np.errstate(all="ignore"):
         x = _transformed(problem, _windowed(problem, rows, h, block))
-        squares = np.square(x.real)
-        squares += np.square(x.imag)
         if average == 1:
-            _write(problem, target, block, squares)
+            rows = target[block.rows, block.start : block.stop]
+            _write_squares(x, rows[..., : problem.half])
+            _finish(problem, rows)
             return None
+        squares = np.empty(x.shape, problem.dtype)
+        _write_squares(x, squares)
         if count % average:
             return np.asarray(squares.sum(axis=1, keepdims=True, dtype=np.float64))
         grouped = squares.reshape(len(squares), -1, average, squares.shape[-1])
@@ -123,15 +128,18 @@ def _windowed(problem: SpectrumProblem, rows: Array, h: Array, block: _Block) ->
     wide = np.ascontiguousarray(part, held.real_output if pairs or problem.real else held.output)
     if pairs:
         wide = wide.view(held.output)[..., 0]
-    windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length, axis=-1)[
-        :, :: problem.hop
-    ]
+    own, count = problem.precision, block.stop - block.start
+    kind = own.real_output if problem.real else own.output
     if problem.detrend:
-        own = problem.precision
-        windows = without_trend(windows, problem.detrend).astype(
-            own.real_output if problem.real else own.output, copy=False
-        )
-    return np.asarray(windows * h)
+        windows = np.lib.stride_tricks.sliding_window_view(wide, problem.length, axis=-1)
+        windows = without_trend(windows[:, :: problem.hop], problem.detrend)
+        return np.asarray(windows.astype(kind, copy=False) * h[:: len(h) // problem.length])
+    # As real numbers, because NumPy would make the window complex and multiply by zeros too.
+    numbers = wide.view(own.real_output)
+    row, item = numbers.strides
+    step = problem.hop * len(h) // problem.length * item
+    windows = np.ndarray((len(wide), count, len(h)), h.dtype, numbers, 0, (row, step, item))
+    return np.asarray((windows * h).view(kind))
 
 
 def _transformed(problem: SpectrumProblem, windowed: Array) -> Array:
@@ -164,11 +172,21 @@ def _collect(
 
 def _write(problem: SpectrumProblem, target: Array, block: _Block, sums: Array) -> None:
     """Write the means of a block's groups from their sums, which are changed."""
-    average, half = problem.average, problem.half
-    if average > 1:
-        sums /= average
-    sums[..., problem.doubled] *= 2
+    average = problem.average
+    sums /= average
     rows = target[block.rows, block.start // average : block.stop // average]
-    rows[..., :half] = sums
+    rows[..., : problem.half] = sums
+    _finish(problem, rows)
+
+
+def _write_squares(x: Array, out: Array) -> None:
+    np.square(x.real, out=out)
+    out += np.square(x.imag)
+
+
+def _finish(problem: SpectrumProblem, rows: Array) -> None:
+    """Double and mirror the powers of bins that stand for two."""
+    half = problem.half
+    rows[..., problem.doubled] *= 2
     if problem.bins > half:  # negative frequencies of real samples
         rows[..., half:] = rows[..., 1 : problem.length - half + 1][..., ::-1]
