@@ -155,11 +155,11 @@ def _by_posv(r: Any, b: Any) -> Any:
     norm = np.vdot(x, x)
     if any(rows) or not cmath.isfinite(norm) or not _has_finite_pivots(r):
         return None
-    return x.swapaxes(-1, -2)
+    return x
 
 
 def _each_by_posv(r: Any, b: Any) -> tuple[Any, list[int]]:
-    """Return the solutions (systems, k, n) by a call of posv each, and the row without a pivot.
+    """Return the solutions by a call of posv each, and the row without a pivot, or 0, of each.
 
     posv reads column-major matrices and writes over them. It is given copies of R^T, which is R's
     conjugate, with R's lower triangle as its upper one, and solves for the conjugate of x.
@@ -172,7 +172,7 @@ def _each_by_posv(r: Any, b: Any) -> tuple[Any, list[int]]:
         some = slice(first, first + step)
         columns = zip(r[some].copy().swapaxes(1, 2), x[some].swapaxes(1, 2), strict=True)
         rows += [posv(matrix, sides, _UPPER, 1, 1)[2] for matrix, sides in columns]
-    return np.conjugate(x, out=x), rows
+    return np.conjugate(x.swapaxes(1, 2), order="C"), rows
 
 
 def _has_finite_pivots(r: Any) -> bool:
@@ -196,7 +196,7 @@ def _solved_apart(r: Any, b: Any) -> tuple[Any, Any]:
     diagonal. Such systems' factors say in which row.
     """
     x, found = _each_by_posv(r, b)
-    x, rows = x.swapaxes(-1, -2), np.array(found, np.int32)
+    rows = np.array(found, np.int32)
     with np.errstate(all="ignore"):  # of systems without a pivot
         if not (cmath.isfinite(np.add.reduce(x, axis=None)) and _has_finite_pivots(r)):
             _mark_pivots(_posv(r.dtype), r, rows)
