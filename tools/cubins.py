@@ -73,6 +73,7 @@ def _products(
     from argand.gemm.heuristics import choose
     from argand.gemm.operand_form import OperandForm
     from argand.gemm.problem import gemm_problem
+    from argand.gemm.question import Question
     from argand.gemm.sizes import GemmSizes
 
     for target, precision, (m, n, k) in itertools.product(targets, precisions, tuple(sizes)):
@@ -84,10 +85,8 @@ def _products(
             OperandForm(layout)
             for layout in (_row_major(m, k), _row_major(k, n).transposed)
         )  # fmt: skip
-        given = GemmSizes(1, m, n, k)
-        choice = choose(
-            problem.precision, arch, multiprocessors, given, a.traits, b.traits, None
-        )  # fmt: skip
+        question = Question(problem.precision, GemmSizes(1, m, n, k), a.traits, b.traits)
+        choice = choose(question, arch, multiprocessors)
         yield problem, a, b, None, _row_major(m, n), choice, card
 
 

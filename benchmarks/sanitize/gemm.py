@@ -19,10 +19,11 @@ import numpy as np
 from argand import PRECISIONS, Precision, gemm, pack, to_pairs
 from argand.device import ARCHITECTURES, gpu
 from argand.gemm import sm90_plan as wgmma_plan
-from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.families import Family
 from argand.gemm.fma_plan import fma_plans
 from argand.gemm.operands import OPS
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import CLUSTER_SM, SPLIT_K_SLICES
 from argand.gemm.sm80_tiles import mma_tiles
@@ -229,9 +230,8 @@ def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> lis
     sizes = GemmSizes(shape.batch, shape.m, shape.n, shape.k)
     found: dict[Any, GemmChoice] = {}
     b = OperandTraits(packed=True) if packed else OperandTraits(k_major=False)
-    for choice in candidates(
-        precision, card.require_arch(), card.sm_count, sizes, OperandTraits(), b
-    ):
+    question = Question(precision, sizes, OperandTraits(), b)
+    for choice in candidates(question, card.require_arch(), card.sm_count):
         if choice.plan is not None:
             key = (
                 choice.plan.storage,

@@ -9,9 +9,10 @@ from dataclasses import replace
 from argand.device import Arch, gpu
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import estimate, relative_memory
+from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import cut_tiles
-from argand.gemm.tuned import Question, trial
+from argand.gemm.tuned import trial
 from argand.precision import Precision
 from argand.runtime.loading import NotLaunchedError
 from argand.runtime.plan import PlanError
@@ -33,15 +34,15 @@ def near_plans(call: Callable[[], object]) -> list[GemmChoice]:
 
 def near(question: Question, device: int) -> list[GemmChoice]:
     """Return the candidates `WITHIN` the least estimate on a device, by their estimates."""
-    row, sizes, a, b = question
+    row, sizes = question.precision, question.sizes
     card = gpu(device)
     arch, memory = card.require_arch(), relative_memory(card.memory_rate)
-    posed = (row, arch, card.sm_count, sizes, a, b)
+    posed = question, arch, card.sm_count
     estimates: dict[GemmChoice, float] = {}
     for choice in (*candidates(*posed), *candidates_in_tf32(*posed)):
         for one in _with_tiles(choice, row, arch, card.sm_count, sizes):
             with suppress(PlanError):  # a tile that is not legal for these operands
-                estimates[one] = estimate(one, row, card.sm_count, sizes, a, b, memory)
+                estimates[one] = estimate(one, question, card.sm_count, memory)
     limit = WITHIN * min(estimates.values())
     return sorted((x for x in estimates if estimates[x] <= limit), key=estimates.__getitem__)
 

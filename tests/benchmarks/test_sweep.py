@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, gemm
 from argand.device import arch_for
-from argand.gemm.candidates import OperandTraits
 from argand.gemm.heuristics import choose
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.runtime.plan import PlanError
 from argand.runtime.timing import Queued
@@ -148,9 +148,9 @@ def test_plans_near_the_choice_are_measured(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(product_plans, "gpu", lambda _: card)
     rows, columns = OperandTraits(), OperandTraits(k_major=False)
     for sizes in (GemmSizes(1, 300, 280, 570), GemmSizes(1, 4096, 4096, 64)):
-        question = PRECISIONS["3xfp16"], sizes, rows, columns
+        question = Question(PRECISIONS["3xfp16"], sizes, rows, columns)
         found = product_plans.near(question, 0)
-        assert choose(question[0], arch_for(90), 132, *question[1:]).plan in {x.plan for x in found}
+        assert choose(question, arch_for(90), 132).plan in {x.plan for x in found}
         assert len({x.name for x in found}) == len(found) > 10
         assert (found[0].family == "mma.sync") == (sizes.m == 300)
 

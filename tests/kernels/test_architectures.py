@@ -12,10 +12,10 @@ from argand.dft.heuristics import own_plan
 from argand.dft.legality import check_dft_plan
 from argand.dft.method import method_for
 from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
-from argand.gemm.candidates import OperandTraits
 from argand.gemm.families import require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.modular.product_plan import plans_of
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import check_plan
@@ -88,7 +88,7 @@ def assert_refused(row: Precision, arch: Arch) -> None:
     gate = GatePlan("mma", 5, row, inside=False, stages=2, blocks=1)
     for attempt in (
         lambda: plan_gemm(row, arch, batch=1, m=64, n=64, k=64, sm_count=100),
-        lambda: choose(row, arch, 100, SIZES, OperandTraits(), OperandTraits()),
+        lambda: choose(Question(row, SIZES, OperandTraits(), OperandTraits()), arch, 100),
         lambda: check_softmax_plan(fitted(form, 256, 1, 4096), form, arch),
         lambda: choose_transform(method_for(127), row, arch, wide=False),
         lambda: check_gate_plan(gate, arch),
@@ -116,8 +116,11 @@ def test_what_only_hopper_has_is_refused_with_what_runs_instead(arch: Arch) -> N
     require_family("mma.sync", card)
     planes, row = OperandTraits(packed=True), PRECISIONS["fp16"]
     with pytest.raises(PlanError, match=r"mma\.sync takes complex64 and gives it, on every card"):
-        choose(row, arch, 100, SIZES, planes, OperandTraits())
-    assert choose(row, arch, 100, SIZES, OperandTraits(), OperandTraits()).family == "mma.sync"
+        choose(Question(row, SIZES, planes, OperandTraits()), arch, 100)
+    assert (
+        choose(Question(row, SIZES, OperandTraits(), OperandTraits()), arch, 100).family
+        == "mma.sync"
+    )
     with pytest.raises(PlanError, match=r"no kernels of wgmma for exact products, but mma\.sync"):
         plans_of(arch, "wgmma")
     assert {plan.family for plan in plans_of(arch)} == {"mma.sync"}

@@ -11,59 +11,13 @@ from argand.gemm.families import ChosenFamily
 from argand.gemm.fma_plan import FmaPlan, fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
 from argand.gemm.memory import OperandMemory
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan, is_legal
 from argand.gemm.sm90_tiles import in_planes, wgmma_tiles
 from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError
-
-
-@dataclass(frozen=True)
-class OperandTraits:
-    """Properties of an operand that plans depend on.
-
-    ``copyable`` says that TMA can read it in place, ``k_major`` that k is its
-    contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
-    that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
-    has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync,
-    ``odd_pitch`` that its lines are an odd number of complex64 apart, so that TMA reads the even
-    and the odd ones by a map each, ``odd_batches`` that products are too.
-    """
-
-    copyable: bool = True
-    k_major: bool = True
-    half: bool = False
-    packed: bool = False
-    batched: bool = True
-    conjugated: bool = False
-    copied: bool = False
-    odd_pitch: bool = False
-    odd_batches: bool = False
-
-    def readable(self, beside: OperandTraits) -> bool:
-        """Return whether it can be a row operand in place, next to this column operand.
-
-        conj(X) Y is computed as conj(X conj(Y)), which needs a Y that is not packed yet. So do odd
-        batches of an m-major X, with a Y of each product: packing exchanges its k.
-        """
-        addressable = (self.copyable or self.odd_pitch) and not self.packed
-        exchanges = self.exchanges_k and not beside.batched
-        return (
-            addressable
-            and not exchanges
-            and not (beside.packed and (self.conjugated or self.exchanges_k))
-        )
-
-    @property
-    def exchanges_k(self) -> bool:
-        """Whether k changes places in every second product, where it is read in place."""
-        return self.odd_batches and not self.k_major
-
-    @property
-    def fusable(self) -> bool:
-        """Whether fused packing can read it as the column operand."""
-        return self.copyable and self.k_major and not self.packed and not self.half
 
 
 @dataclass(frozen=True)
@@ -116,18 +70,12 @@ class GemmChoice:
         return row
 
 
-def candidates(
-    precision: Precision,
-    arch: Arch,
-    sm_count: int,
-    sizes: GemmSizes,
-    a: OperandTraits,
-    b: OperandTraits,
-) -> list[GemmChoice]:
+def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice]:
     """List every candidate plan of a product on ``sm_count`` multiprocessors.
 
     mma.sync and fma read neither planes nor pairs of 16 bits, and store no 16-bit results.
     """
+    precision, sizes, a, b = question
     planes = any(x.packed and not x.copied for x in (a, b))
     wgmma_only = planes or a.half or b.half or sizes.narrow
     found = [] if wgmma_only else [GemmChoice()]
@@ -164,7 +112,7 @@ def candidates(
     return [
         x for x in found
         if x.split_k_slices == 1
-        or (_slices_bytes(x, sizes) <= _slices_capacity(x, precision, sizes, a, b)
+        or (_slices_bytes(x, sizes) <= _slices_capacity(x, question)
             and not _rounds_beside_wide_slices(x, precision))
     ]  # fmt: skip
 
@@ -176,42 +124,33 @@ def _rounds_beside_wide_slices(choice: GemmChoice, precision: Precision) -> bool
     return wide and precision.operand.bytes == 2
 
 
-def candidates_in_tf32(
-    precision: Precision,
-    arch: Arch,
-    sm_count: int,
-    sizes: GemmSizes,
-    a: OperandTraits,
-    b: OperandTraits,
-) -> list[GemmChoice]:
+def candidates_in_tf32(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice]:
     """List the candidates by kernels of tf32 that may compute a product of 16 bits.
 
     They spare a scaled precision the search for row absmax. What is packed or of 16 bits is in the
     precision's format already, and so is a 16-bit result. Estimates that compare precisions are of
     Hopper, so other cards have none.
     """
-    row = product_in_tf32(precision)
-    given = any(x.packed or x.half for x in (a, b)) or sizes.half_output
+    row = product_in_tf32(question.precision)
+    given = any(x.packed or x.half for x in (question.a, question.b)) or question.sizes.half_output
     if row is None or given or arch.target != TARGET:
         return []
-    return [replace(x, in_tf32=True) for x in candidates(row, arch, sm_count, sizes, a, b)]
+    in_tf32 = question._replace(precision=row)
+    return [replace(x, in_tf32=True) for x in candidates(in_tf32, arch, sm_count)]
 
 
-def partials_capacity(
-    choice: GemmChoice, precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
-) -> int:
+def partials_capacity(choice: GemmChoice, question: Question) -> int:
     """Return the bytes that a choice of the wgmma family may take besides its planes."""
     assert choice.plan is not None
     planar = choice.plan.storage == "planar"  # Y is in planes with every storage of X
     return gemm_memory.partials_capacity(
-        *_memories(precision, sizes, a, b),
+        *_memories(question),
         packs_a=planar or choice.swapped, packs_b=planar or not choice.swapped,
     )  # fmt: skip
 
 
-def _memories(
-    precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
-) -> list[OperandMemory]:
+def _memories(question: Question) -> list[OperandMemory]:
+    precision, sizes, a, b = question
     return [
         OperandMemory.of(
             precision, rows, sizes.k, sizes.batch if x.batched else 1, half=x.half, packed=x.packed
@@ -220,12 +159,10 @@ def _memories(
     ]
 
 
-def _slices_capacity(
-    choice: GemmChoice, precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits
-) -> int:
+def _slices_capacity(choice: GemmChoice, question: Question) -> int:
     """Return the bytes that the results of split-K slices may take."""
-    least = gemm_memory.slices_capacity(*_memories(precision, sizes, a, b))
-    return max(least, partials_capacity(choice, precision, sizes, a, b))
+    least = gemm_memory.slices_capacity(*_memories(question))
+    return max(least, partials_capacity(choice, question))
 
 
 def _slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:

@@ -13,7 +13,7 @@ from argand.gemm import cublas as cuda_cublas
 from argand.gemm import tuned as tuning
 from argand.gemm.calls import CALLS, empty, run_of
 from argand.gemm.families import Family, require_family
-from argand.gemm.launch import PLAN_OVERRIDE, prepare
+from argand.gemm.launch import PLAN_OVERRIDE, prepare, question_of
 from argand.gemm.modular.moduli import EXACT_ALGORITHM
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.operands import Op, Side
@@ -21,7 +21,6 @@ from argand.gemm.pack_launch import PackLaunch, PackSource, Planes, planes_for
 from argand.gemm.pairs import Pairs, to_pairs
 from argand.gemm.pairs_launch import as_halves, in_words, words
 from argand.gemm.problem import GemmProblem
-from argand.gemm.sizes import GemmSizes
 from argand.gemm.squares import squared
 from argand.precision import Precision
 from argand.runtime.call_cache import Key
@@ -242,8 +241,7 @@ def _solve(
     if key is not None and source_a.in_place and source_b.in_place and c_in_place:
         operands = given[:3]
         run = run_of(launch, operands, output)
-        sizes = GemmSizes.of(problem)
-        entry = tuning.key(problem.precision, sizes, form_a.traits, form_b.traits)
+        entry = tuning.key(question_of(problem, form_a, form_b))
         chosen = Chosen(launch.name, launch.choice, entry)
         CALLS.keep(key, run, operands, given[3], problem.shape, output, chosen=chosen)
 

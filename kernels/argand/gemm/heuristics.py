@@ -10,17 +10,11 @@ from dataclasses import replace
 
 from argand.device import Arch, arch_for
 from argand.gemm import fma_heuristics, sm80_heuristics
-from argand.gemm.candidates import (
-    GemmChoice,
-    OperandTraits,
-    candidates,
-    candidates_in_tf32,
-    partials_capacity,
-)
+from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32, partials_capacity
 from argand.gemm.families import Family
 from argand.gemm.in_tf32 import tf32_margin
 from argand.gemm.pack_plan import ALONE_K, panel_fill
-from argand.gemm.sizes import GemmSizes
+from argand.gemm.question import Question
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
 from argand.precision import Precision
@@ -28,12 +22,9 @@ from argand.runtime.plan import TARGET, PlanError, require_precision
 
 
 def choose(
-    precision: Precision,
+    question: Question,
     arch: Arch,
     sm_count: int,
-    sizes: GemmSizes,
-    a: OperandTraits,
-    b: OperandTraits,
     family: Family | None = None,
     *,
     memory: float = 1.0,
@@ -45,10 +36,10 @@ def choose(
     architecture lacks. Where kernels of tf32 may compute a product of 16 bits, those of 16 bits are
     taken where they are clearly faster.
     """
+    precision = question.precision
     require_precision(precision, arch)
-    posed = (precision, arch, sm_count, sizes, a, b)
-    own = [x for x in candidates(*posed) if family in (None, x.family)]
-    in_tf32 = [] if family else candidates_in_tf32(*posed)
+    own = [x for x in candidates(question, arch, sm_count) if family in (None, x.family)]
+    in_tf32 = [] if family else candidates_in_tf32(question, arch, sm_count)
     if not own:
         raise PlanError(
             f"no {family or 'kernel'} for {precision.name} on {arch.name} with packed operands, "
@@ -57,7 +48,7 @@ def choose(
         )
 
     def seconds(choice: GemmChoice) -> float:
-        return estimate(choice, precision, sm_count, sizes, a, b, memory)
+        return estimate(choice, question, sm_count, memory)
 
     best = min(own, key=seconds)
     if not in_tf32:
@@ -65,7 +56,7 @@ def choose(
     other = min(in_tf32, key=seconds)
     packs = best.plan is not None and best.plan.storage == "planar"
     same = best == replace(other, in_tf32=False)
-    margin = tf32_margin(precision, sizes.k, seconds(best), packs=packs, same_plan=same)
+    margin = tf32_margin(precision, question.sizes.k, seconds(best), packs=packs, same_plan=same)
     return best if margin * seconds(best) < seconds(other) else other
 
 
@@ -157,28 +148,22 @@ def relative_memory(rate: float) -> float:
     return rate / _FITTED_RATE if rate else 1.0
 
 
-def estimate(
-    choice: GemmChoice,
-    precision: Precision,
-    sm_count: int,
-    sizes: GemmSizes,
-    a: OperandTraits,
-    b: OperandTraits,
-    memory: float = 1.0,
-) -> float:
+def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: float = 1.0) -> float:
     """Return a candidate's estimated seconds on ``sm_count`` multiprocessors, to rank it by.
 
     ``memory`` is the card's `relative_memory`.
     """
+    question = question._replace(precision=choice.computed_at(question.precision))
+    precision, sizes, a, b = question
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
-    plan, precision = choice.plan, choice.computed_at(precision)
+    plan = choice.plan
     if choice.fma is not None:
         strided = (not a.k_major and m > 1) + (not b.k_major and n > 1)
         return 1e-6 * fma_heuristics.estimate(
             choice.fma, precision, sm_count, (batch, m, n, k), memory, strided
         )
     if plan is None:
-        return _mma_sync_estimate(choice, precision, sm_count, sizes, a, b, memory)
+        return _mma_sync_estimate(choice, question, sm_count, memory)
     memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES
     rows, columns = (n, m) if choice.swapped else (m, n)
     row_traits, column_traits = (b, a) if choice.swapped else (a, b)
@@ -234,9 +219,7 @@ def estimate(
     division = TileDivision(min(tiles, sm_count), tiles)
     if choice.split_k_slices == 1:
         # Partial tiles of a last wave lie over planes where memory of their own is short.
-        capacity = partials_capacity(choice, precision, sizes, a, b) // (
-            8 * plan.block_m * plan.block_n
-        )
+        capacity = partials_capacity(choice, question) // (8 * plan.block_m * plan.block_n)
         division = divide(
             tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None,
             saved_k=min_saved_k(plan, precision),
@@ -278,15 +261,10 @@ def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> f
 
 
 def _mma_sync_estimate(
-    choice: GemmChoice,
-    precision: Precision,
-    sm_count: int,
-    sizes: GemmSizes,
-    a: OperandTraits,
-    b: OperandTraits,
-    memory: float,
+    choice: GemmChoice, question: Question, sm_count: int, memory: float
 ) -> float:
     """Return the same of the plan that the mma.sync family makes on Hopper, for any address."""
+    precision, sizes, a, b = question
     plan = sm80_heuristics.plan_gemm(
         precision, arch_for(90), sm_count=sm_count,
         batch=sizes.batch, m=sizes.m, n=sizes.n, k=sizes.k,

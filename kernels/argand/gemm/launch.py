@@ -9,7 +9,7 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.gemm import tuned as tuning
-from argand.gemm.candidates import GemmChoice, OperandTraits, adapted
+from argand.gemm.candidates import GemmChoice, adapted
 from argand.gemm.families import Family
 from argand.gemm.fma_launch import FmaLaunch
 from argand.gemm.heuristics import choose, relative_memory
@@ -17,10 +17,10 @@ from argand.gemm.names import computed_name, in_place_name, wgmma_name
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import Planes
 from argand.gemm.problem import GemmProblem
+from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_launch import MmaLaunch
 from argand.gemm.sm90_call import WgmmaCall
-from argand.precision import Precision
 from argand.runtime import kernel_trace
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.layout import Layout
@@ -62,27 +62,24 @@ def _prepared(
     device: int,
     _generation: int,
 ) -> GemmLaunch:
-    sizes = GemmSizes.of(problem)
-    choice = choice_for(problem.precision, sizes, a.traits, b.traits, device, problem.kernels)
+    choice = choice_for(question_of(problem, a, b), device, problem.kernels)
     return GemmLaunch(problem, a, b, c, out, choice, gpu(device))
 
 
-def choice_for(
-    precision: Precision,
-    sizes: GemmSizes,
-    a: OperandTraits,
-    b: OperandTraits,
-    device: int,
-    family: Family | None = None,
-) -> GemmChoice:
+def question_of(problem: GemmProblem, a: OperandForm, b: OperandForm) -> Question:
+    """Return the question of the plan of a product of operands of these forms."""
+    return Question(problem.precision, GemmSizes.of(problem), a.traits, b.traits)
+
+
+def choice_for(question: Question, device: int, family: Family | None = None) -> GemmChoice:
     """Return the device's tuned plan, else the candidate of the least estimate, of a family."""
     found = gpu(device)
     # Tuned plans are of whole products.
-    measured = None if sizes.triangle else tuning.lookup(precision, sizes, a, b, device)
+    measured = None if question.sizes.triangle else tuning.lookup(question, device)
     if measured is not None and family in (None, measured.family):
         return measured
     return choose(
-        precision, found.require_arch(), found.sm_count, sizes, a, b, family,
+        question, found.require_arch(), found.sm_count, family,
         memory=relative_memory(found.memory_rate),
     )  # fmt: skip
 

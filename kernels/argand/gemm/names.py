@@ -5,8 +5,9 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from argand.gemm.candidates import GemmChoice, OperandTraits
+from argand.gemm.candidates import GemmChoice
 from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.question import OperandTraits
 from argand.gemm.sm80_plan import MmaPlan
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import TileDivision

@@ -13,6 +13,7 @@ from argand.gemm.candidates import GemmChoice, partials_capacity
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
+from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_form import WgmmaProblem
 from argand.gemm.sm90_launch import WgmmaLaunch
@@ -64,7 +65,7 @@ class WgmmaCall:
             target = Layout(num_rows, num_columns, num_columns, 1, num_rows * num_columns, 8, 32)
             alpha, beta, addend = 1, 0, target
         sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k)
-        capacity = partials_capacity(choice, precision, sizes, a.traits, b.traits)
+        capacity = partials_capacity(choice, Question(precision, sizes, a.traits, b.traits))
         self._multiply = WgmmaLaunch(
             precision, plan,
             WgmmaProblem(

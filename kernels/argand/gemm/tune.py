@@ -78,11 +78,11 @@ def tune(
     with tuning.trial(None) as trial:
         call()
     assert trial.question is not None
-    row, sizes, a, b = trial.question
-    posed = (row, device.require_arch(), device.sm_count, sizes, a, b)
+    question, sm_count = trial.question, device.sm_count
+    posed = question, device.require_arch(), sm_count
     plans = sorted(
         [*candidates(*posed), *candidates_in_tf32(*posed)],
-        key=lambda choice: estimate(choice, row, device.sm_count, sizes, a, b),
+        key=lambda choice: estimate(choice, question, sm_count),
     )
 
     with compiling_only():
@@ -97,7 +97,7 @@ def tune(
 
     found = ranked(plans, times)
     if keep:
-        tuning.TABLE.keep(device.index, {tuning.key(*trial.question): found[0][0]})
+        tuning.TABLE.keep(device.index, {tuning.key(question): found[0][0]})
     return found
 
 

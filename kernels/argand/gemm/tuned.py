@@ -13,25 +13,18 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Device
-from argand.gemm.candidates import (
-    GemmChoice,
-    OperandTraits,
-    candidates,
-    candidates_in_tf32,
-    most_slices,
-)
+from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32, most_slices
 from argand.gemm.fma_plan import FmaPlan
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
-from argand.precision import PRECISIONS, Precision
+from argand.precision import PRECISIONS
 from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
-Question = tuple[Precision, GemmSizes, OperandTraits, OperandTraits]
-"""The key of a tuned plan: precision, sizes, and the traits of A and B."""
 
-
-def key(precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits) -> str:
+def key(question: Question) -> str:
     """Return the name of the table's entry for products like this one."""
+    precision, sizes, a, b = question
     rounded = [size_bucket(size) for size in (sizes.batch, sizes.m, sizes.n, sizes.k)]
     flags = [int(flag) for traits in (a, b) for flag in asdict(traits).values()]
     return json.dumps([precision.name, *rounded, sizes.half_output + 2 * sizes.power, *flags])
@@ -63,16 +56,15 @@ def trial(choice: GemmChoice | None) -> Iterator[Trial]:
         TABLE.changed()
 
 
-def lookup(
-    precision: Precision, sizes: GemmSizes, a: OperandTraits, b: OperandTraits, device: int
-) -> GemmChoice | None:
+def lookup(question: Question, device: int) -> GemmChoice | None:
     """Return the tuned plan of a product, None where none was measured."""
     if _trials:
-        _trials[-1].question = (precision, sizes, a, b)
+        _trials[-1].question = question
         return _trials[-1].choice
+    sizes = question.sizes
     if min(sizes.batch, sizes.m, sizes.n, sizes.k) == 0:
         return None  # nothing to measure; it would share the entry of size 1
-    return TABLE.find(key(precision, sizes, a, b), device)
+    return TABLE.find(key(question), device)
 
 
 def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
@@ -101,15 +93,10 @@ def _candidates(
     # A long k has every tile, and a short one those of the fma family.
     found: set[GemmChoice] = set()
     for k in (1, 2**30):
-        given = (
-            PRECISIONS[precision],
-            device.require_arch(),
-            device.sm_count,
-            GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2),
-            a,
-            b,
-        )
-        found.update(candidates(*given), candidates_in_tf32(*given))
+        sizes = GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2)
+        question = Question(PRECISIONS[precision], sizes, a, b)
+        for listed in (candidates, candidates_in_tf32):
+            found.update(listed(question, device.require_arch(), device.sm_count))
     return frozenset(found)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.heuristics import choose
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime.plan import TARGET
@@ -24,7 +25,7 @@ PACKED = OperandTraits(packed=True)
 def candidates_of(
     precision: str, a: OperandTraits = A, b: OperandTraits = B, sizes: GemmSizes = LARGE
 ) -> list[GemmChoice]:
-    return candidates(PRECISIONS[precision], HOPPER, SM_COUNT, sizes, a, b)
+    return candidates(Question(PRECISIONS[precision], sizes, a, b), HOPPER, SM_COUNT)
 
 
 def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:
@@ -33,4 +34,4 @@ def wgmma(found: list[GemmChoice]) -> list[tuple[GemmChoice, WgmmaPlan]]:
 
 def chosen(precision: str, *sizes: int, **traits: Any) -> GemmChoice:
     a, b = replace(A, **traits), replace(B, **traits)
-    return choose(PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(*sizes), a, b)
+    return choose(Question(PRECISIONS[precision], GemmSizes(*sizes), a, b), HOPPER, SM_COUNT)

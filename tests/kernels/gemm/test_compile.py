@@ -10,7 +10,6 @@ from itertools import chain, product
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm.candidates import OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import (
     FMA_PLANS,
@@ -22,6 +21,7 @@ from argand.gemm.fma_plan import (
 )
 from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
@@ -152,7 +152,7 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
         sizes = GemmSizes(1, 4096, 4096, 4096, half_output)
         row = PRECISIONS[precision]
         for other in (traits, OperandTraits(packed=True)):
-            for choice in gemm_choices(row, ARCHS[TARGET], 132, sizes, traits, other):
+            for choice in gemm_choices(Question(row, sizes, traits, other), ARCHS[TARGET], 132):
                 if choice.plan is not None:
                     found[choice.plan] = None
     return list(found)
@@ -237,7 +237,9 @@ def test_strides_beyond_32_bits() -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_the_wgmma_plan_of_a_large_gemm(precision: str) -> None:
     row, left, right = PRECISIONS[precision], OperandTraits(), OperandTraits(k_major=False)
-    plan = choose(row, ARCHS[TARGET], 132, GemmSizes(1, 4096, 4096, 4096), left, right).plan
+    plan = choose(
+        Question(row, GemmSizes(1, 4096, 4096, 4096), left, right), ARCHS[TARGET], 132
+    ).plan
     assert plan is not None
     assert_clean(wgmma_source(row, plan), TARGET, wgmma_kernel_name(row, plan))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.runtime.plan import TARGET
@@ -25,7 +25,7 @@ def test_squared_magnitudes(precision: str) -> None:
     row, sizes, seen = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, power=True), set()
     for k_major in (False, True):
         traits = OperandTraits(True, k_major)
-        for choice in gemm_choices(row, HOPPER, 132, sizes, traits, traits):
+        for choice in gemm_choices(Question(row, sizes, traits, traits), HOPPER, 132):
             plan = choice.plan
             if plan is None or (plan.storage, plan.k_major, plan.fused_pack) in seen:
                 continue

@@ -7,15 +7,10 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.gemm.candidates import (
-    GemmChoice,
-    OperandTraits,
-    adapted,
-    candidates,
-    partials_capacity,
-)
+from argand.gemm.candidates import GemmChoice, adapted, candidates, partials_capacity
 from argand.gemm.heuristics import choose
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import check_wgmma_plan, is_legal
 from argand.runtime.plan import TARGET, PlanError
@@ -66,7 +61,7 @@ def test_a_packed_operand_may_have_either_role(precision: str) -> None:
 def test_a_long_packed_operand_is_the_row_operand(precision: str) -> None:
     """Samples packed before, by 64 x 64 weights that are not: tiles are 128 of the samples."""
     choice = choose(
-        PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(256, 64, 4096, 64), A, PACKED
+        Question(PRECISIONS[precision], GemmSizes(256, 64, 4096, 64), A, PACKED), HOPPER, SM_COUNT
     )
     assert choice.plan is not None
     assert (choice.swapped, choice.plan.storage) == (True, "planar")
@@ -172,8 +167,8 @@ def test_other_architectures_have_only_the_other_family(arch: Arch, precision: s
     if refused(precision, arch):
         return
     row = PRECISIONS[precision]
-    assert candidates(row, arch, 108, LARGE, A, B) == [GemmChoice()]
-    assert choose(row, arch, 108, LARGE, A, B) == GemmChoice()
+    assert candidates(Question(row, LARGE, A, B), arch, 108) == [GemmChoice()]
+    assert choose(Question(row, LARGE, A, B), arch, 108) == GemmChoice()
 
 
 @pytest.mark.parametrize("arch", OTHERS, ids=lambda arch: arch.target)
@@ -185,7 +180,7 @@ def test_where_nothing_fits_the_reason_is_said(
 ) -> None:
     sizes = replace(LARGE, half_output=half_output)
     with pytest.raises(PlanError, match=r"no kernel for fp16 on .*packed operands, pairs of 16"):
-        choose(PRECISIONS["fp16"], arch, 108, sizes, a, b)
+        choose(Question(PRECISIONS["fp16"], sizes, a, b), arch, 108)
 
 
 @pytest.mark.parametrize("sizes", [(1, 0, 5, 5), (1, 5, 0, 5), (1, 5, 5, 0)])
@@ -248,6 +243,8 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
         assert used <= allowed
         assert used + slices <= allowed or slices <= SLICES_WORKSPACE * allowed / MAX_WORKSPACE
         used += slices
-        assert partials_capacity(choice, row, GemmSizes(*sizes), *traits) == allowed - used + (
+        assert partials_capacity(
+            choice, Question(row, GemmSizes(*sizes), *traits)
+        ) == allowed - used + (
             8 * choice.split_k_slices * batch * m * n * (choice.split_k_slices > 1)
         )

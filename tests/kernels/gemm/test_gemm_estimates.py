@@ -8,6 +8,7 @@ import pytest
 from argand import PRECISIONS
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.heuristics import estimate, relative_memory
+from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -68,7 +69,7 @@ def test_the_long_operand_of_a_batch_stays_where_it_is(precision: str) -> None:
 
 def test_the_least_estimate_is_chosen() -> None:
     row = PRECISIONS["tf32"]
-    times = {c: estimate(c, row, SM_COUNT, LARGE, A, B) for c in candidates_of("tf32")}
+    times = {c: estimate(c, Question(row, LARGE, A, B), SM_COUNT) for c in candidates_of("tf32")}
     assert chosen("tf32", 1, 4096, 4096, 4096) == min(times, key=lambda c: times[c])
     assert all(time > 0 for time in times.values())
 
@@ -79,9 +80,9 @@ def test_every_candidate_has_an_estimate_that_grows(precision: str) -> None:
     larger = GemmSizes(1, 8192, 8192, 8192)
     for a, b in ((A, B), (A, PACKED), (PACKED, B), (PACKED, PACKED)):
         for choice in candidates_of(precision, a, b):
-            small = estimate(choice, row, SM_COUNT, LARGE, a, b)
+            small = estimate(choice, Question(row, LARGE, a, b), SM_COUNT)
             # Eight times the products at the same rate, up to packing and the last wave.
-            assert 5 < estimate(choice, row, SM_COUNT, larger, a, b) / small < 9
+            assert 5 < estimate(choice, Question(row, larger, a, b), SM_COUNT) / small < 9
 
 
 def test_slower_memory_delays_what_it_bounds() -> None:
@@ -92,7 +93,9 @@ def test_slower_memory_delays_what_it_bounds() -> None:
     for k, least, most in ((16, 1.15, 1 / slow), (8192, 1.0, 1.1)):
         sizes = GemmSizes(1, 16384, 2048, k)
         for choice, _ in wgmma(candidates_of("tf32", A, B, sizes)):
-            times = [estimate(choice, row, SM_COUNT, sizes, A, B, rate) for rate in (1.0, slow)]
+            times = [
+                estimate(choice, Question(row, sizes, A, B), SM_COUNT, rate) for rate in (1.0, slow)
+            ]
             assert least < times[1] / times[0] < most
 
 
@@ -100,8 +103,8 @@ def test_slower_memory_delays_what_it_bounds() -> None:
 def test_what_is_packed_beforehand_costs_less(precision: str) -> None:
     row = PRECISIONS[precision]
     for choice, _ in wgmma(candidates_of(precision, A, PACKED)):
-        packed = estimate(choice, row, SM_COUNT, LARGE, A, PACKED)
-        assert packed < estimate(choice, row, SM_COUNT, LARGE, A, B)
+        packed = estimate(choice, Question(row, LARGE, A, PACKED), SM_COUNT)
+        assert packed < estimate(choice, Question(row, LARGE, A, B), SM_COUNT)
 
 
 def test_names_say_what_is_done() -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError, gemm, launched, pack
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, candidates
 from argand.gemm.families import families_of, require_family
 from argand.gemm.heuristics import choose
 from argand.gemm.names import in_place_name, wgmma_name
 from argand.gemm.problem import gemm_problem
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm90_plan import WgmmaPlan
@@ -52,7 +53,7 @@ def test_a_name_says_how_each_operand_came_and_what_was_cut() -> None:
 @pytest.mark.parametrize("precision", TENSOR)
 def test_different_candidates_have_different_names(precision: str) -> None:
     row = PRECISIONS[precision]
-    choices = candidates(row, HOPPER, 132, GemmSizes(1, 64, 64, 100_000), A, B)
+    choices = candidates(Question(row, GemmSizes(1, 64, 64, 100_000), A, B), HOPPER, 132)
     names = [
         wgmma_name(choice, choice.plan, WHOLE, A, B)
         if choice.plan
@@ -106,16 +107,16 @@ def test_the_cpu_leaves_no_name() -> None:
 def test_the_family_that_is_asked_for_is_chosen(precision: str, family: Any) -> None:
     row = PRECISIONS[precision]
     for sizes in (SIZES, GemmSizes(1, 20, 30, 40), GemmSizes(1, 16, 16, 100_000)):
-        assert choose(row, HOPPER, 132, sizes, A, B, family).family == family
+        assert choose(Question(row, sizes, A, B), HOPPER, 132, family).family == family
 
 
 def test_what_mma_sync_cannot_read_is_refused() -> None:
     row = PRECISIONS["fp16"]
     copied = replace(PACKED, copied=True)
-    assert choose(row, HOPPER, 132, SIZES, A, copied, "mma.sync") == GemmChoice()
+    assert choose(Question(row, SIZES, A, copied), HOPPER, 132, "mma.sync") == GemmChoice()
     for a, b in ((A, PACKED), (copied, PACKED), (HALF, HALF)):
         with pytest.raises(PlanError, match=r"no mma.sync for fp16 on Hopper.* with packed"):
-            choose(row, HOPPER, 132, SIZES, a, b, "mma.sync")
+            choose(Question(row, SIZES, a, b), HOPPER, 132, "mma.sync")
 
 
 def test_families_by_precision_and_card() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device, gemm, pack
-from argand.gemm.candidates import OperandTraits, candidates
+from argand.gemm.candidates import candidates
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
@@ -63,7 +64,7 @@ def test_fused_packing_beside_planes(
     traits = OperandTraits(), OperandTraits(packed=True)
     found = 0
     for choice in candidates(
-        PRECISIONS["tf32"], gpu.require_arch(), gpu.sm_count, GemmSizes(*shape), *traits
+        Question(PRECISIONS["tf32"], GemmSizes(*shape), *traits), gpu.require_arch(), gpu.sm_count
     ):
         if choice.plan is None or not choice.plan.fused_pack:
             continue

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, pack
-from argand.gemm.candidates import GemmChoice, OperandTraits, candidates_in_tf32
+from argand.gemm.candidates import GemmChoice, candidates_in_tf32
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.runtime.plan import PlanError
 
@@ -62,7 +63,9 @@ def test_every_candidate_in_tf32(cp: Any, rng: np.random.Generator, precision: s
     traits = OperandTraits(), OperandTraits(k_major=False, batched=False)
     card = gpu(cp.cuda.Device().id)
     every = candidates_in_tf32(
-        PRECISIONS[precision], card.require_arch(), card.sm_count, GemmSizes(2, m, n, k), *traits
+        Question(PRECISIONS[precision], GemmSizes(2, m, n, k), *traits),
+        card.require_arch(),
+        card.sm_count,
     )
     assert {choice.family for choice in every} == {"wgmma", "mma.sync"}
     for choice in every:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched
 from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.question import Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_scheduler import divide, min_saved_k
 
@@ -52,11 +53,9 @@ def odd_choices(cp: Any, precision: str, a: Any, b: Any) -> list[GemmChoice]:
               for x in (batched(a, shape), batched(b, shape).transposed)]  # fmt: skip
     card = gpu(cp.cuda.Device().id)
     found = candidates(
-        PRECISIONS[precision],
+        Question(PRECISIONS[precision], GemmSizes(batch, m, n, k), *traits),
         card.require_arch(),
         card.sm_count,
-        GemmSizes(batch, m, n, k),
-        *traits,
     )
     return [x for x in found if x.plan is not None and x.plan.odd_pitch]
 

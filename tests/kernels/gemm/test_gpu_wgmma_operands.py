@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
-from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 
 from tests.kernels.gemm.product_cases import (
@@ -146,7 +147,7 @@ def test_each_stage_of_a_row_in_place_has_a_scale_of_its_own(
     b[64:] = 0
     traits = OperandTraits(), OperandTraits(k_major=False)
     sizes = GemmSizes(1, 150, 90, 160)
-    every = candidates(row, card.require_arch(), card.sm_count, sizes, *traits)
+    every = candidates(Question(row, sizes, *traits), card.require_arch(), card.sm_count)
     in_place = [x for x in every if x.plan and x.plan.storage == "fp32" and not x.swapped]
     assert len(in_place) > 3
     for choice in in_place:
@@ -225,7 +226,9 @@ def test_a_packed_operand_in_every_role(
         right = pack(right, precision, side="b")
     by_role: dict[Any, GemmChoice] = {}
     for choice in candidates(
-        row, card.require_arch(), card.sm_count, GemmSizes(3, 70, 90, 66), traits["a"], traits["b"]
+        Question(row, GemmSizes(3, 70, 90, 66), traits["a"], traits["b"]),
+        card.require_arch(),
+        card.sm_count,
     ):
         assert choice.plan is not None
         by_role.setdefault((choice.swapped, choice.plan.storage), choice)

@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import (
-    GemmChoice,
-    OperandTraits,
-    candidates,
-    candidates_in_tf32,
-)
+from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.heuristics import choose, estimate
 from argand.gemm.in_tf32 import product_in_tf32, tf32_margin
 from argand.gemm.names import computed_name
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.rounding import scale_exponents, split
 from argand.runtime.plan import TARGET, PlanError
@@ -46,10 +42,11 @@ def test_the_estimates_decide(precision: str) -> None:
     row = PRECISIONS[precision]
     seen = set()
     for sizes in [*drawn(np.random.default_rng(31), examples(100)), GemmSizes(1, 8192, 8192, 8192)]:
-        found = choose(row, HOPPER, SM_COUNT, sizes, A, B)
-        cost = partial(estimate, precision=row, sm_count=SM_COUNT, sizes=sizes, a=A, b=B)
-        own = min(candidates(row, HOPPER, SM_COUNT, sizes, A, B), key=cost)
-        other = min(candidates_in_tf32(row, HOPPER, SM_COUNT, sizes, A, B), key=cost)
+        question = Question(row, sizes, A, B)
+        found = choose(question, HOPPER, SM_COUNT)
+        cost = partial(estimate, question=question, sm_count=SM_COUNT)
+        own = min(candidates(question, HOPPER, SM_COUNT), key=cost)
+        other = min(candidates_in_tf32(question, HOPPER, SM_COUNT), key=cost)
         assert cost(found) == cost(other if found.in_tf32 else own)
         packs = own.plan is not None and own.plan.storage == "planar"
         same = own == replace(other, in_tf32=False)
@@ -63,16 +60,19 @@ def test_the_estimates_decide(precision: str) -> None:
 def test_what_is_asked_for_stays(precision: str) -> None:
     """A family, packed operands, pairs, results of 16 bits, and cards without an estimate."""
     row, sizes = PRECISIONS[precision], GemmSizes(1, 100, 90, 80)
-    assert choose(row, HOPPER, SM_COUNT, sizes, A, B).in_tf32
+    assert choose(Question(row, sizes, A, B), HOPPER, SM_COUNT).in_tf32
     for family in ("wgmma", "mma.sync"):
-        assert not choose(row, HOPPER, SM_COUNT, sizes, A, B, family).in_tf32  # type: ignore[arg-type]
+        assert not choose(Question(row, sizes, A, B), HOPPER, SM_COUNT, family).in_tf32  # type: ignore[arg-type]
     for change in ({"packed": True}, {"packed": True, "copied": True}, {"half": True}):
         for a, b in ((replace(A, **change), B), (A, replace(B, **change))):
-            assert candidates_in_tf32(row, HOPPER, SM_COUNT, sizes, a, b) == []
-    assert candidates_in_tf32(row, HOPPER, SM_COUNT, replace(sizes, half_output=True), A, B) == []
+            assert candidates_in_tf32(Question(row, sizes, a, b), HOPPER, SM_COUNT) == []
+    assert (
+        candidates_in_tf32(Question(row, replace(sizes, half_output=True), A, B), HOPPER, SM_COUNT)
+        == []
+    )
     for arch in ARCHITECTURES:
         if arch.target != TARGET:
-            assert candidates_in_tf32(row, arch, SM_COUNT, sizes, A, B) == []
+            assert candidates_in_tf32(Question(row, sizes, A, B), arch, SM_COUNT) == []
 
 
 def test_only_scaled_precisions_have_a_counterpart() -> None:

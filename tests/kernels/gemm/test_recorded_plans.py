@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.candidates import OperandTraits, candidates
+from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import choose, estimate
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 
 RECORD = Path(__file__).with_name("recorded_plans.csv")
@@ -50,8 +51,8 @@ def posed(case: Case) -> tuple[GemmSizes, OperandTraits, OperandTraits]:
 def estimates(case: Case) -> dict[str, float]:
     row, (sizes, a, b) = PRECISIONS[case[2]], posed(case)
     return {
-        choice.name: 1e6 * estimate(choice, row, SM_COUNT, sizes, a, b)
-        for choice in candidates(row, HOPPER, SM_COUNT, sizes, a, b)
+        choice.name: 1e6 * estimate(choice, Question(row, sizes, a, b), SM_COUNT)
+        for choice in candidates(Question(row, sizes, a, b), HOPPER, SM_COUNT)
         if choice.plan is not None
     }
 
@@ -85,8 +86,6 @@ NAMED = [
 def test_plans_of_large_sizes_stay(
     precision: str, sizes: tuple[int, int, int, int], name: str
 ) -> None:
-    found = choose(
-        PRECISIONS[precision], HOPPER, SM_COUNT, GemmSizes(*sizes),
-        OperandTraits(), OperandTraits(k_major=False),
-    )  # fmt: skip
-    assert found.name == name
+    traits = OperandTraits(), OperandTraits(k_major=False)
+    question = Question(PRECISIONS[precision], GemmSizes(*sizes), *traits)
+    assert choose(question, HOPPER, SM_COUNT).name == name

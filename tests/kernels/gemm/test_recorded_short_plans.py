@@ -18,8 +18,9 @@ import numpy as np
 from argand import PRECISIONS
 from argand.device import arch_for
 from argand.gemm import sm80_heuristics
-from argand.gemm.candidates import OperandTraits, candidates
+from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import estimate
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_slices import shared
@@ -58,8 +59,8 @@ def estimates(case: Case) -> dict[str, float]:
     b = operand(kind[1] != "N", *((n, k) if kind[1] == "N" else (k, n)), batch > 1, kind[1])
     sizes, numbers = GemmSizes(batch, m, n, k), (batch, m, n, k)
     found = {
-        choice.name: 1e6 * estimate(choice, TF32, SM_COUNT, sizes, a, b)
-        for choice in candidates(TF32, HOPPER, SM_COUNT, sizes, a, b)
+        choice.name: 1e6 * estimate(choice, Question(TF32, sizes, a, b), SM_COUNT)
+        for choice in candidates(Question(TF32, sizes, a, b), HOPPER, SM_COUNT)
         if choice.plan is not None or choice.fma is not None
     }
     cut = [replace(x, split_k_slices=n) for x in mma_tiles(TF32, HOPPER) for n in SPLIT_K_SLICES]

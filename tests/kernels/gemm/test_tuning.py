@@ -11,12 +11,8 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.gemm import tuned as tuning
-from argand.gemm.candidates import (
-    GemmChoice,
-    OperandTraits,
-    candidates,
-    candidates_in_tf32,
-)
+from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.runtime import tuned_plans
 
@@ -27,16 +23,16 @@ pytestmark = pytest.mark.usefixtures("card_without_tables")
 
 
 def kept(choice: GemmChoice = CHOICE, sizes: GemmSizes = SIZES) -> Path:
-    tuning.TABLE.keep(DEVICE, {tuning.key(TF32, sizes, A, B): choice})
+    tuning.TABLE.keep(DEVICE, {tuning.key(Question(TF32, sizes, A, B)): choice})
     return tuning.TABLE.path(DEVICE)
 
 
 def looked_up(sizes: GemmSizes = SIZES) -> GemmChoice | None:
-    return tuning.lookup(TF32, sizes, A, B, DEVICE)
+    return tuning.lookup(Question(TF32, sizes, A, B), DEVICE)
 
 
 def test_the_way_that_these_tests_keep_is_a_candidate() -> None:
-    assert CHOICE in candidates(TF32, HOPPER, 132, SIZES, A, B)
+    assert CHOICE in candidates(Question(TF32, SIZES, A, B), HOPPER, 132)
 
 
 def test_without_a_table_there_is_no_answer() -> None:
@@ -49,7 +45,7 @@ def test_sizes_within_an_eighth_of_an_octave_share_an_entry(field: str) -> None:
     """Steps are a quarter of an octave, a power of two in the middle of its own: 2^(1/8) = 1.09."""
 
     def entry(size: float) -> str:
-        return tuning.key(TF32, replace(SIZES, **{field: round(size)}), A, B)
+        return tuning.key(Question(TF32, replace(SIZES, **{field: round(size)}), A, B))
 
     assert entry(4096 * 0.92) == entry(4096) == entry(4096 * 1.08)
     quarters = [entry(4096 * 2 ** (step / 4)) for step in range(-8, 9)]
@@ -64,11 +60,14 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
         replace(A, **{name: not getattr(A, name)})
         for name in ("copyable", "k_major", "half", "packed", "batched", "conjugated")
     ]
-    keys = [tuning.key(TF32, SIZES, A, A), tuning.key(PRECISIONS["3xtf32"], SIZES, A, A)]
-    keys.append(tuning.key(TF32, replace(SIZES, half_output=True), A, A))
-    keys += [tuning.key(TF32, SIZES, other, A) for other in traits]
-    keys += [tuning.key(TF32, SIZES, A, other) for other in traits]
-    keys += [tuning.key(TF32, GemmSizes(*sizes), A, A)
+    keys = [
+        tuning.key(Question(TF32, SIZES, A, A)),
+        tuning.key(Question(PRECISIONS["3xtf32"], SIZES, A, A)),
+    ]
+    keys.append(tuning.key(Question(TF32, replace(SIZES, half_output=True), A, A)))
+    keys += [tuning.key(Question(TF32, SIZES, other, A)) for other in traits]
+    keys += [tuning.key(Question(TF32, SIZES, A, other)) for other in traits]
+    keys += [tuning.key(Question(TF32, GemmSizes(*sizes), A, A))
              for sizes in ((2, 8, 8, 8), (8, 2, 8, 8), (8, 8, 2, 8), (8, 8, 8, 2))]  # fmt: skip
     assert len(set(keys)) == len(keys)
 
@@ -77,13 +76,13 @@ def test_everything_that_a_choice_depends_on_is_in_the_key() -> None:
 def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
     row = PRECISIONS[precision]
     sizes = GemmSizes(1, 16, 16, 100_000)
-    posed = row, HOPPER, 132, sizes, A, B
-    every = [*candidates(*posed), *candidates_in_tf32(*posed)]
+    question = Question(row, sizes, A, B)
+    every = [*candidates(question, HOPPER, 132), *candidates_in_tf32(question, HOPPER, 132)]
     for choice in covered(
         every, lambda one: fields_of(one) | fields_of(one.plan or {}), strength=1
     ):
-        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, A, B): choice})
-        assert tuning.lookup(row, sizes, A, B, DEVICE) == choice
+        tuning.TABLE.keep(DEVICE, {tuning.key(Question(row, sizes, A, B)): choice})
+        assert tuning.lookup(Question(row, sizes, A, B), DEVICE) == choice
 
 
 @pytest.mark.parametrize("half_output", [False, True])
@@ -91,9 +90,9 @@ def test_every_way_comes_back_from_the_file_as_it_was(precision: str) -> None:
 def test_pairs_and_packed_operands_come_back_too(half_output: bool, packed: bool) -> None:
     row, sizes = PRECISIONS["fp16"], replace(SIZES, half_output=half_output)
     a, b = (OperandTraits(packed=packed, half=not packed), OperandTraits(half=not packed))
-    for choice in candidates(row, HOPPER, 132, sizes, a, b):
-        tuning.TABLE.keep(DEVICE, {tuning.key(row, sizes, a, b): choice})
-        assert tuning.lookup(row, sizes, a, b, DEVICE) == choice
+    for choice in candidates(Question(row, sizes, a, b), HOPPER, 132):
+        tuning.TABLE.keep(DEVICE, {tuning.key(Question(row, sizes, a, b)): choice})
+        assert tuning.lookup(Question(row, sizes, a, b), DEVICE) == choice
 
 
 def test_entries_are_added_and_replaced() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argand import PRECISIONS, Device
 from argand.device import ARCHITECTURES
-from argand.gemm.candidates import GemmChoice, OperandTraits
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.question import OperandTraits
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime.plan import TARGET

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from argand import PRECISIONS
-from argand.gemm.candidates import GemmChoice, OperandTraits, candidates
+from argand.gemm.candidates import GemmChoice, candidates
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 
 
@@ -17,7 +18,7 @@ def choices(cp: Any, precision: str, sizes: GemmSizes, **traits: Any) -> Iterato
     card = gpu(cp.cuda.Device().id)
     a, b = OperandTraits(**traits), OperandTraits(**({"k_major": False} | traits))
     for choice in candidates(
-        PRECISIONS[precision], card.require_arch(), card.sm_count, sizes, a, b
+        Question(PRECISIONS[precision], sizes, a, b), card.require_arch(), card.sm_count
     ):
         if choice.plan is not None:
             yield choice

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import Arch
-from argand.gemm.candidates import OperandTraits
 from argand.gemm.candidates import candidates as gemm_choices
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import MmaPlan, gemm_source, kernel_name
@@ -68,7 +68,7 @@ def triangles() -> Iterator[Candidate]:
         for k_major in (False, True):
             traits = OperandTraits(k_major=k_major)
             sizes = GemmSizes(1, 4096, 4096, 4096, triangle=True)
-            for choice in gemm_choices(row, arch, 132, sizes, traits, traits):
+            for choice in gemm_choices(Question(row, sizes, traits, traits), arch, 132):
                 if choice.plan is None:
                     continue
                 descaled = replace(choice.plan, tma_epilogue=True, epilogue="descale")
@@ -103,7 +103,9 @@ def test_the_largest_tiles_of_a_triangle(arch: Arch, precision: str) -> None:
     """The order of tiles is new; `test_compile` compiles everything else of these plans."""
     row, sizes = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, triangle=True)
     traits = OperandTraits(), OperandTraits(conjugated=True)
-    plan = gemm_choices(row, arch, 132, sizes, *traits)[-1 if arch.target == TARGET else 0].plan
+    plan = gemm_choices(Question(row, sizes, *traits), arch, 132)[
+        -1 if arch.target == TARGET else 0
+    ].plan
     tile = plan_gemm(row, arch, batch=1, m=4096, n=4096, k=4096, sm_count=132, triangle=True)
     for one in (tile, plan) if EXHAUSTIVE else (plan or tile,):
         if one is not None:

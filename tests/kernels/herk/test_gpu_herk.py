@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, gemm, herk, launched, pairs
 from argand.device import arch_for, gpu
-from argand.gemm.candidates import OperandTraits, candidates
+from argand.gemm.candidates import candidates
 from argand.gemm.families import families_of
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm90_scheduler import Tiles, Workspace
 from argand.runtime.plan import TARGET
@@ -266,12 +267,11 @@ def test_mainloops_overlap_epilogues_that_mirror_nothing() -> None:
     """Those of a result that is wanted whole store mirror images instead."""
     from argand.gemm.sm90_form import WgmmaProblem, schedule_with_overlap
 
+    traits = OperandTraits(), OperandTraits(conjugated=True)
+    sizes = GemmSizes(900, 128, 128, 700, triangle=True)
     plan = next(
         replace(choice.plan, tma_epilogue=True)
-        for choice in candidates(
-            PRECISIONS["tf32"], arch_for(90), 132, GemmSizes(900, 128, 128, 700, triangle=True),
-            OperandTraits(), OperandTraits(conjugated=True),
-        )
+        for choice in candidates(Question(PRECISIONS["tf32"], sizes, *traits), arch_for(90), 132)
         if choice.plan is not None and (choice.plan.block_m, choice.plan.storage) == (128, "planar")
     )  # fmt: skip
     for rows, mirror, overlaps in ((1, True, False), (4, True, False), (1, False, True)):

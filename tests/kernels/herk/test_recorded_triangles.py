@@ -12,8 +12,8 @@ from pathlib import Path
 
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.candidates import OperandTraits
 from argand.gemm.heuristics import choose
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 
@@ -42,7 +42,7 @@ def chosen(shape: str, precision: str) -> tuple[str, str]:
         for conjugated in (False, True)
     )
     sizes = GemmSizes(batch, n, n, k, triangle=True)
-    choice = choose(row, arch, SM_COUNT, sizes, rows, columns)
+    choice = choose(Question(row, sizes, rows, columns), arch, SM_COUNT)
     own = "tf32" if choice.in_tf32 else precision
     if choice.plan is not None:
         return choice.name.removesuffix(", in tf32"), own

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from argand import PRECISIONS
 from argand.device import arch_for
-from argand.gemm.candidates import OperandTraits, candidates
+from argand.gemm.candidates import candidates
 from argand.gemm.heuristics import choose
+from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_heuristics import plan_gemm
 from argand.gemm.sm80_plan import MmaPlan
@@ -35,13 +36,13 @@ def test_chosen_tiles_are_square_and_half_as_many(precision: str, sm: int | None
     for n, k in ((64, 10_000), (2048, 4096), (2050, 77)):
         sizes = GemmSizes(4, n, n, k, triangle=True)
         traits = OperandTraits(), OperandTraits(conjugated=True)
-        for one in candidates(row, arch, 132, sizes, *traits):
+        for one in candidates(Question(row, sizes, *traits), arch, 132):
             if one.plan is not None:
                 assert one.plan.triangle
                 assert one.plan.block_m == one.plan.block_n
                 assert one.plan.conjugate_y == (one.plan.storage == "planar")
                 assert not one.swapped
-        assert choose(row, arch, 132, sizes, *traits) is not None
+        assert choose(Question(row, sizes, *traits), arch, 132) is not None
         plan = plan_gemm(row, arch, batch=4, m=n, n=n, k=k, sm_count=132, triangle=True)
         assert plan.triangle
         assert plan.block_m == plan.block_n

@@ -1,0 +1,65 @@
+"""The question that a plan of a product on a GPU answers. Needs no GPU and no CuPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from argand.gemm.sizes import GemmSizes
+from argand.precision import Precision
+
+
+@dataclass(frozen=True)
+class OperandTraits:
+    """Properties of an operand that plans depend on.
+
+    ``copyable`` says that TMA can read it in place, ``k_major`` that k is its
+    contiguous axis, ``half`` that it holds pairs of 16 bits in the precision's format, ``packed``
+    that it is in planes already, ``batched`` that each product has its own, ``conjugated`` that it
+    has yet to be conjugated, ``copied`` that beside its planes there is a copy for mma.sync,
+    ``odd_pitch`` that its lines are an odd number of complex64 apart, so that TMA reads the even
+    and the odd ones by a map each, ``odd_batches`` that products are too.
+    """
+
+    copyable: bool = True
+    k_major: bool = True
+    half: bool = False
+    packed: bool = False
+    batched: bool = True
+    conjugated: bool = False
+    copied: bool = False
+    odd_pitch: bool = False
+    odd_batches: bool = False
+
+    def readable(self, beside: OperandTraits) -> bool:
+        """Return whether it can be a row operand in place, next to this column operand.
+
+        conj(X) Y is computed as conj(X conj(Y)), which needs a Y that is not packed yet. So do odd
+        batches of an m-major X, with a Y of each product: packing exchanges its k.
+        """
+        addressable = (self.copyable or self.odd_pitch) and not self.packed
+        exchanges = self.exchanges_k and not beside.batched
+        return (
+            addressable
+            and not exchanges
+            and not (beside.packed and (self.conjugated or self.exchanges_k))
+        )
+
+    @property
+    def exchanges_k(self) -> bool:
+        """Whether k changes places in every second product, where it is read in place."""
+        return self.odd_batches and not self.k_major
+
+    @property
+    def fusable(self) -> bool:
+        """Whether fused packing can read it as the column operand."""
+        return self.copyable and self.k_major and not self.packed and not self.half
+
+
+class Question(NamedTuple):
+    """The precision and sizes of a product, and the traits of A and B."""
+
+    precision: Precision
+    sizes: GemmSizes
+    a: OperandTraits
+    b: OperandTraits
