@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
 from argand.herk import cpu, small
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.covers import examples
@@ -52,6 +52,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     op=st.sampled_from(OPS), seed=st.integers(0, 99),
     alpha=st.sampled_from([1.0, -0.5]), beta=st.sampled_from([0.0, 2.0]),
 )  # fmt: skip
+@example(n=1, k=9, batch=[], op="N", seed=109, alpha=1.0, beta=0.0)
 @settings(max_examples=examples(40), deadline=None)
 def test_random_shapes(
     precision: str, n: int, k: int, batch: list[int], op: str, seed: int, alpha: float, beta: float
@@ -67,14 +68,15 @@ def test_random_shapes(
     assert found.dtype == PRECISIONS[precision].output
     assert_hermitian(found)
     magnitude = abs(alpha) * size + abs(beta) * abs(hermitian)
-    error = abs(found - (alpha * value + beta * hermitian))
+    exact = alpha * value + beta * hermitian
     # Each of the two parts is within the bound.
     limit = 2**0.5 * tolerance(precision, k, alpha=alpha, beta=beta)
-    assert (error <= limit * magnitude).all()
+    assert (abs(found - exact) <= limit * magnitude).all()
     triangle = herk(
         a, packed(c), alpha=alpha, beta=beta, op=op, precision=precision, form="triangle",  # type: ignore[arg-type]
     )  # fmt: skip
-    np.testing.assert_array_equal(triangle, packed(found))
+    # By other routines of BLAS than a small product that is wanted whole.
+    assert (abs(triangle - packed(exact)) <= limit * packed(magnitude)).all()
 
 
 def limits(kind: str) -> tuple[int, int]:
