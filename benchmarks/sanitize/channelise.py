@@ -42,21 +42,23 @@ def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """
     rng = np.random.default_rng(_SEED)
-    for channels, taps, oversampling, spectra in BANKS:
+    for number, (channels, taps, oversampling, spectra) in enumerate(BANKS):
         fraction, h = Fraction(oversampling), firwin(channels * taps, 1 / channels)
         samples = channels * taps + (spectra - 1) * int(channels / fraction)
         for kind in KINDS:
             given, exact = drawn_signal(rng, kind, samples)
             x = arrays.asarray(given)
             real = kind in REAL_KINDS
+            conjugate = not real and number % 2 == 1
             problem = ChanneliseProblem(
-                (2,), samples, channels, taps, fraction, real, PRECISIONS[precision]
+                (2,), samples, channels, taps, fraction, real, PRECISIONS[precision], conjugate
             )
             with nullcontext() if arrays is np else watched(problem, kind):
                 found = channelise(
                     pairs(x) if "pairs" in kind else x, channels, taps, window=h,
-                    oversampling=fraction, precision=precision,
+                    oversampling=fraction, precision=precision, conjugate=conjugate,
                 )  # fmt: skip
+            exact = exact.conj() if conjugate else exact
             truth = channelise_reference(exact, h, channels, fraction)
             ran = ""
             if arrays is not np:
@@ -69,7 +71,8 @@ def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
             )  # fmt: skip
             error = np.linalg.norm(on_host(found) - truth.values, axis=-1) * 2 ** (0.5 * real)
             ratio = float((error / bound.allowed(truth.size, truth.norm)).max())
-            yield f"{channels} channels, {taps} taps, {oversampling}, {kind}", ratio
+            words = f"{kind}, conjugates" if conjugate else kind
+            yield f"{channels} channels, {taps} taps, {oversampling}, {words}", ratio
 
 
 main = bounded_program(

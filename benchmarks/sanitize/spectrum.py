@@ -44,17 +44,18 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
         for kind in KINDS:
             given, exact = drawn_signal(rng, kind, samples)
             real = kind in REAL_KINDS
+            conjugate = not real and number % 2 == 1
             problem = spectrum_problem(
                 (2, samples), length=length, overlap=overlap, average=average, real=real,
-                onesided=None, precision=row, detrend=detrend,
+                onesided=None, precision=row, detrend=detrend, conjugate=conjugate,
             )  # fmt: skip
             x = arrays.asarray(given)
             found = spectrum(
                 pairs(x) if "pairs" in kind else x, length, overlap=overlap, average=average,
-                precision=precision, detrend=detrend,
+                precision=precision, detrend=detrend, conjugate=conjugate,
             )  # fmt: skip
             truth = spectra_reference(
-                exact, window_of("hann", length), problem,
+                exact.conj() if conjugate else exact, window_of("hann", length), problem,
                 scaling="density", sample_rate=1.0,
             )  # fmt: skip
             ran = BLOCKS
@@ -68,8 +69,9 @@ def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
             )  # fmt: skip
             error = np.abs(on_host(found) - truth.power)
             allowed = bound.of_bins(truth.power, truth.total[..., None], truth.given[..., None])
+            words = f"{kind}, conjugates" if conjugate else kind
             yield (
-                f"{length} samples, overlap {overlap}, average {average}, {kind}, less {detrend}",
+                f"{length} samples, overlap {overlap}, average {average}, {words}, less {detrend}",
                 float((error / allowed).max()),
             )
 

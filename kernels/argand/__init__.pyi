@@ -164,6 +164,7 @@ def channelise(
     *,
     window: Operand = 'hamming',
     oversampling: Any = 1,
+    conjugate: bool = False,
     precision: PrecisionLike = None,
     out: Operand | None = None,
 ) -> NDArray[Any]: ...
@@ -176,6 +177,7 @@ def channelise(
     *,
     window: Operand = 'hamming',
     oversampling: Any = 1,
+    conjugate: bool = False,
     precision: PrecisionLike = None,
     out: Operand | None = None,
 ) -> ArrayT: ...
@@ -188,6 +190,7 @@ def channelise(
     *,
     window: Operand = 'hamming',
     oversampling: Any = 1,
+    conjugate: bool = False,
     precision: PrecisionLike = None,
     out: Operand | None = None,
 ) -> Any: ...
@@ -691,6 +694,7 @@ def spectrum(
     scaling: str = 'density',
     sample_rate: float = 1.0,
     onesided: bool | None = None,
+    conjugate: bool = False,
     precision: PrecisionLike = 'fp32',
     out: Operand | None = None,
 ) -> NDArray[Any]: ...
@@ -707,6 +711,7 @@ def spectrum(
     scaling: str = 'density',
     sample_rate: float = 1.0,
     onesided: bool | None = None,
+    conjugate: bool = False,
     precision: PrecisionLike = 'fp32',
     out: Operand | None = None,
 ) -> ArrayT: ...
@@ -723,6 +728,7 @@ def spectrum(
     scaling: str = 'density',
     sample_rate: float = 1.0,
     onesided: bool | None = None,
+    conjugate: bool = False,
     precision: PrecisionLike = 'fp32',
     out: Operand | None = None,
 ) -> Any: ...

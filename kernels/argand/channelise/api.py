@@ -7,9 +7,10 @@ from typing import Any
 from argand.channelise.cpu import FilterBank
 from argand.channelise.problem import ChanneliseProblem, check_sizes, oversampling_of
 from argand.channelise.prototype import prototype
-from argand.channelise.signal import check_signal, check_written, is_real
+from argand.channelise.signal import are_conjugate, check_signal, check_written, is_real
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.rules import conjugate_of_samples
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
@@ -25,6 +26,7 @@ def channelise(
     *,
     window: Any = "hamming",
     oversampling: Any = 1,
+    conjugate: bool = False,
     precision: str | Precision | None = None,
     out: Any = None,
 ) -> Any:
@@ -49,6 +51,8 @@ def channelise(
             coefficients, the first of them of a spectrum's first sample.
         oversampling: 1, critically sampled, or a fraction p / q above it whose p divides M: an
             integer, a ``Fraction`` or text such as ``4/3``.
+        conjugate: takes the conjugates of the samples, which are not copied: those of a lower
+            sideband, whose spectrum a receiver has inverted. Real ones are their own.
         precision: a name of ``PRECISIONS`` or a dtype, as of `argand.dft`, by default fp64 of fp64
             data and else fp32: transforms have it, the filter's sums are fp32's (fp64's at fp64).
             On a GPU the kernel for up to 4096 channels computes in fp32 at every precision but fp64
@@ -72,14 +76,15 @@ def channelise(
         >>> spectra.shape  # times and channels
         (15, 4)
     """
-    key = _ON_HOST.key((x, out), (channels, taps, window, oversampling, precision))
+    key = _ON_HOST.key((x, out), (channels, taps, window, oversampling, conjugate, precision))
     bank = _ON_HOST.known(key)
     if bank is not None and (out is None or out.flags.c_contiguous):
         return bank(x, out)
     if has_foreign(x, out):
         return call_on_foreign(
-            channelise, {"x": x, "out": out}, pairs=Pairs, channels=channels, taps=taps,
-            window=window, oversampling=oversampling, precision=precision,
+            channelise, {"x": x, "out": out}, adapted=conjugate_of_samples, pairs=Pairs,
+            channels=channels, taps=taps, window=window, oversampling=oversampling,
+            conjugate=conjugate, precision=precision,
         )  # fmt: skip
     given, x = x, as_operand(x, "x")
     if precision is None:
@@ -92,7 +97,16 @@ def channelise(
     check_signal(x, out)
     fraction = oversampling_of(oversampling, channels)
     *leading, samples = x.shape
-    problem = ChanneliseProblem(tuple(leading), samples, channels, taps, fraction, real, row)
+    problem = ChanneliseProblem(
+        tuple(leading),
+        samples,
+        channels,
+        taps,
+        fraction,
+        real,
+        row,
+        are_conjugate(conjugate, real=real),
+    )
     check_written(out, problem.shape, problem.dtype)
     coefficients = prototype(window, channels, taps)
     if on_gpu(x):

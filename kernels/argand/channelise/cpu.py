@@ -51,6 +51,8 @@ class FilterBank:
         self._blocks = list(_blocks(problem))
         kind, width = problem.precision.real_output, 1 if problem.real else 2
         self._h = np.repeat(coefficients.astype(kind), width).reshape(problem.taps, -1)
+        if problem.conjugate:
+            self._h[:, 1::2] *= -1  # coefficients of imaginary parts
 
     def __call__(self, x: Any, out: Any) -> Any:
         """Return the spectra (..., spectra, channels) of x (..., time), an array or `Pairs`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from argand.channelise.plan import COMPONENTS
+from argand.channelise.plan import UNITS
 from argand.channelise.problem import ChanneliseProblem
 from argand.runtime.arguments import size_check
 
@@ -95,9 +95,10 @@ def filter_name(component: str, *, real: bool, form: FilterForm) -> str:
 
 
 def filter_source(component: str, *, real: bool, form: FilterForm) -> str:
-    """Return the CUDA C++ of the filter alone; ``component`` is of `COMPONENTS`, or float64."""
-    kind = "fp32" if component == FLOAT64 else COMPONENTS[component][0]
-    number = "double" if component == FLOAT64 else "float"
+    """Return the CUDA C++ of the filter alone; ``component`` is of `read_as`, or float64."""
+    number = "double" if component.endswith(FLOAT64) else "float"
+    # The kind of fp64 says alone whether samples are conjugates.
+    kind = UNITS[component.replace(FLOAT64, "float32")][0]
     arguments = f"{number}, Component::{kind}, {str(real).lower()}"
     call = f"filter_samples<{arguments}, {str(form == 'sliding').lower()}>(args)"
     if form == "flat":

@@ -18,6 +18,7 @@ from argand.channelise.plan import (
     kernel_name,
     kernel_source,
     plan_of,
+    read_as,
     twiddle_tables,
     without_spills,
 )
@@ -157,7 +158,9 @@ def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
         x = x[..., : problem.samples - 1]  # the last one is in no spectrum: those have even samples
     component = "float32" if x.dtype.kind == "c" else str(x.dtype)
     x = cupy.ascontiguousarray(x)
-    return (x if x.data.ptr % COMPONENTS[component][1] == 0 else x.copy()), component
+    if x.data.ptr % COMPONENTS[component][1]:
+        x = x.copy()
+    return x, read_as(component, conjugate=problem.conjugate)
 
 
 def _cluster(plan: ChannelisePlan) -> int:

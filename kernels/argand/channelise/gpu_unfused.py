@@ -19,7 +19,7 @@ from argand.channelise.filter_plan import (
     filter_name,
     filter_source,
 )
-from argand.channelise.plan import COMPONENTS
+from argand.channelise.plan import COMPONENTS, read_as
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Device
 from argand.dft.api import dft
@@ -81,7 +81,7 @@ def filtered_samples(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
     unit = COMPONENTS[component][1] if component in COMPONENTS else 16
     if not problem.real and x.data.ptr % unit:
         x = x.copy()
-    return x.reshape(problem.rows, -1), component
+    return x.reshape(problem.rows, -1), read_as(component, conjugate=problem.conjugate)
 
 
 def _filter(

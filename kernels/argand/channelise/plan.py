@@ -34,6 +34,11 @@ LARGEST_BATCH = 32
 """Spectra of a batch at most: the loop over them is unrolled."""
 COMPONENTS = {"float32": ("fp32", 8), "int8": ("int8", 2), "int16": ("int16", 4)}
 """Types of samples that the kernel reads: name of ``Component``, bytes of a unit (units.cuh)."""
+_CONJUGATE = "conjugate_"
+UNITS = COMPONENTS | {
+    _CONJUGATE + name: (_CONJUGATE + kind, unit) for name, (kind, unit) in COMPONENTS.items()
+}
+"""The same, and those of complex samples whose conjugates the kernel computes with."""
 _FEWER = (1, 3 / 4, 1 / 2, 1 / 4)
 """Parts of a plan's blocks that `without_spills` tries."""
 _RESERVED = 1024
@@ -211,11 +216,16 @@ def twiddle_tables(plan: ChannelisePlan) -> Array:
     return np.concatenate(found).astype(np.complex64)
 
 
+def read_as(component: str, *, conjugate: bool) -> str:
+    """Return the name in `UNITS` of components of a type, of samples or of their conjugates."""
+    return _CONJUGATE * conjugate + component
+
+
 def kernel_name(plan: ChannelisePlan, component: str) -> str:
     """Return the name of the kernel of a plan, for samples of components of a type."""
     radices = "x".join(map(str, plan.radices))
     kind = "real" if plan.real else "complex"
-    return f"channelise_{COMPONENTS[component][0]}_{kind}_{radices}_{plan.taps}"
+    return f"channelise_{UNITS[component][0]}_{kind}_{radices}_{plan.taps}"
 
 
 def members(plan: ChannelisePlan) -> str:
@@ -236,7 +246,7 @@ def kernel_source(plan: ChannelisePlan, component: str) -> str:
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes});\n"
         f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
         f"{kernel_name(plan, component)}(const __grid_constant__ ChanneliseArguments args) {{\n"
-        f"    ChanneliseKernel<kPlan, Component::{COMPONENTS[component][0]}>::run(args);\n"
+        f"    ChanneliseKernel<kPlan, Component::{UNITS[component][0]}>::run(args);\n"
         "}\n"
     )
 

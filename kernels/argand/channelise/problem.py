@@ -24,6 +24,7 @@ class ChanneliseProblem:
         oversampling: spectra a sample interval of a channel, M / D in lowest terms.
         real: whether the samples are; the result then has channels 0 to M / 2 alone.
         precision: of the transforms; the filter's sums are those of its accumulator.
+        conjugate: whether x is the conjugate of complex samples that are given.
     """
 
     leading: tuple[int, ...]
@@ -33,6 +34,7 @@ class ChanneliseProblem:
     oversampling: Fraction
     real: bool
     precision: Precision
+    conjugate: bool = False
 
     @property
     def phases(self) -> int:

@@ -24,6 +24,16 @@ def is_real(x: Any) -> bool:
     return bool(x.dtype.kind != "c")
 
 
+def are_conjugate(conjugate: Any, *, real: bool) -> bool:
+    """Return whether a call computes with other numbers than its samples: their conjugates.
+
+    Real ones are their own. Raises ValueError for a ``conjugate`` that is neither true nor false.
+    """
+    if not isinstance(conjugate, bool):
+        raise ValueError(f"conjugate must be true or false, got {conjugate!r}")
+    return conjugate and not real
+
+
 def check_signal(x: Any, out: Any) -> None:
     """Raise ValueError for a signal without a time axis, TypeError where ``out`` is elsewhere."""
     if not x.ndim:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.channelise.plan import COMPONENTS, LARGEST_PRIME, LARGEST_RADIX
+from argand.channelise.plan import LARGEST_PRIME, LARGEST_RADIX, UNITS
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.dft.method import prime_factors
@@ -95,7 +95,7 @@ def single_thread_name(plan: SingleThreadPlan, component: str) -> str:
     """Return the name of the kernel of a plan, for samples of components of a type."""
     kind = "real" if plan.real else "complex"
     sizes = f"{plan.channels}_{plan.taps}_{plan.hop}"
-    return f"channelise_single_thread_{COMPONENTS[component][0]}_{kind}_{sizes}"
+    return f"channelise_single_thread_{UNITS[component][0]}_{kind}_{sizes}"
 
 
 def single_thread_source(plan: SingleThreadPlan, component: str, arch: Arch) -> str:
@@ -109,6 +109,6 @@ def single_thread_source(plan: SingleThreadPlan, component: str, arch: Arch) -> 
         f'extern "C" __global__ void __launch_bounds__({plan.spectra}, {plan.blocks(arch)})\n'
         f"{single_thread_name(plan, component)}("
         "const __grid_constant__ SingleThreadArguments args) {\n"
-        f"    SingleThreadKernel<kPlan, Component::{COMPONENTS[component][0]}>::run(args);\n"
+        f"    SingleThreadKernel<kPlan, Component::{UNITS[component][0]}>::run(args);\n"
         "}\n"
     )

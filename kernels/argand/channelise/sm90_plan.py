@@ -9,8 +9,8 @@ from math import lcm
 import numpy as np
 
 from argand.channelise.plan import (
-    COMPONENTS,
     KERNEL_ARGUMENTS,
+    UNITS,
     ChannelisePlan,
     check_plan,
     kernel_name,
@@ -29,6 +29,8 @@ _SPARE_SLOTS = 1
 """Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
 _FEW_TAPS = 4
 """Taps up to which integers, which are converted, gain nothing by being kept in registers."""
+_FP32_BYTES = 8
+"""Of a complex sample whose components need no conversion."""
 _MOST_DEPTH = 8
 _RING_BYTES = 32 << 10
 """Largest ring of frames: what is copied ahead hides the latency of memory."""
@@ -155,7 +157,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     a cluster as many as the numbers of `_SLOT_NUMBERS` have.
     """
     first, second, last = plan.radices
-    if second == 1 or (component != "float32" and plan.taps <= _FEW_TAPS):
+    if second == 1 or (UNITS[component][1] < _FP32_BYTES and plan.taps <= _FEW_TAPS):
         return None
     columns = next((size for size in sorted(_ROLES, reverse=True) if plan.columns % size == 0), 0)
     if not columns:
@@ -171,7 +173,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     roles = (_ROLES if largest <= _SHORT_RADIX else _LONG_ROLES)[columns]
     numbers = _SLOT_NUMBERS // plan.points if cluster > 1 else columns // (first * largest)
     longest = max(1, numbers)
-    unit = COMPONENTS[component][1]
+    unit = UNITS[component][1]
     most = min(_MOST_DEPTH, _RING_BYTES * cluster // (plan.points * unit))
     sizes = (
         (batch, depth) for batch in range(longest, (longest - 1) // 2, -1)
@@ -227,7 +229,7 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
         f"{str(plan.arrive_per_lane).lower()}, {plan.cluster}"
     )
     clustered = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
-    kernel = f"SpecializedKernel<kPlan, kRoles, Component::{COMPONENTS[component][0]}>"
+    kernel = f"SpecializedKernel<kPlan, kRoles, Component::{UNITS[component][0]}>"
     return (
         '#include "channelise/sm90_kernel.cuh"\n'
         f"{size_check('ChanneliseArguments', KERNEL_ARGUMENTS)}"

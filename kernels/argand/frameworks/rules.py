@@ -107,6 +107,17 @@ def refuse_copies(arrays: dict[str, Any], _: dict[str, Any]) -> None:
             )
 
 
+def conjugate_of_samples(arrays: dict[str, Any], options: dict[str, Any]) -> None:
+    """Read the samples ``x`` of a conjugate view, and compute with their conjugates.
+
+    A negative view is `.imag` of conjugates: its numbers have gaps, and are copied as those of any
+    such view.
+    """
+    x = arrays["x"]
+    if stored(x)[2]:
+        arrays["x"], options["conjugate"] = x.conj(), not options["conjugate"]
+
+
 def adapted_system(matrix: str) -> Adapted:
     """Return the rule of systems A x = b, A by its name: conj(A) x = b where A x* = b*.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from argand.channelise.signal import check_signal, check_written, is_real
+from argand.channelise.signal import are_conjugate, check_signal, check_written, is_real
 from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.frameworks.rules import conjugate_of_samples
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
@@ -28,6 +29,7 @@ def spectrum(
     scaling: str = "density",
     sample_rate: float = 1.0,
     onesided: bool | None = None,
+    conjugate: bool = False,
     precision: str | Precision = "fp32",
     out: Any = None,
 ) -> Any:
@@ -57,6 +59,8 @@ def spectrum(
             sample_rate)``, or of ``rfftfreq`` where one-sided.
         onesided: whether a result of real x has bins 0 to N / 2 alone, and the inner ones hold both
             sides' power; None is true for real x. Complex x has both sides.
+        conjugate: takes the conjugates of the samples, which are not copied: the bins are in
+            reverse. Real ones are their own.
         precision: a name of ``PRECISIONS``, as of `argand.dft`: transforms have it, windowed
             samples and squares are fp32's (fp64's at fp64), sums over batches of segments fp64's.
             On a GPU the kernel for up to 4096 points computes in fp32 at every precision but fp64
@@ -80,16 +84,18 @@ def spectrum(
     """
     key = _ON_HOST.key(
         (x, out),
-        (length, overlap, window, average, detrend, scaling, sample_rate, onesided, precision),
-    )
+        (length, overlap, window, average, detrend, scaling, sample_rate, onesided, conjugate,
+         precision),
+    )  # fmt: skip
     kept = _ON_HOST.known(key)
     if kept is not None and (out is None or out.flags.c_contiguous):
         return kept(x, out)
     if has_foreign(x, out):
         return call_on_foreign(
-            spectrum, {"x": x, "out": out}, pairs=Pairs, length=length, overlap=overlap,
-            window=window, average=average, detrend=detrend, scaling=scaling,
-            sample_rate=sample_rate, onesided=onesided, precision=precision,
+            spectrum, {"x": x, "out": out}, adapted=conjugate_of_samples, pairs=Pairs,
+            length=length, overlap=overlap, window=window, average=average, detrend=detrend,
+            scaling=scaling, sample_rate=sample_rate, onesided=onesided, conjugate=conjugate,
+            precision=precision,
         )  # fmt: skip
     row = get_precision(precision)
     given, x = x, as_operand(x, "x")
@@ -98,6 +104,7 @@ def spectrum(
     problem = spectrum_problem(
         tuple(x.shape), length=length, overlap=overlap, average=average, real=real,
         onesided=onesided, precision=row, detrend=detrend,
+        conjugate=are_conjugate(conjugate, real=real),
     )  # fmt: skip
     check_written(out, problem.shape, problem.dtype)
     coefficients = scaled_window(window, problem.length, scaling, sample_rate)

@@ -145,12 +145,18 @@ def _windowed(problem: SpectrumProblem, rows: Array, h: Array, block: _Block) ->
 def _transformed(problem: SpectrumProblem, windowed: Array) -> Array:
     precision = problem.precision
     if not precision.exact_operands:
-        return np.asarray(dft(windowed, precision=precision)[..., : problem.half])
+        found = dft(windowed, inverse=problem.conjugate, norm=problem.norm, precision=precision)
+        return np.asarray(found[..., : problem.half])
     from scipy import fft
 
     # The caller may have set another backend, even ours.
     with fft.set_backend("scipy", only=True):
-        found = fft.rfft(windowed) if problem.real else fft.fft(windowed, overwrite_x=True)
+        if problem.real:
+            found = fft.rfft(windowed)
+        else:
+            # Conjugates have the squares of the other sign's transform.
+            transform = fft.ifft if problem.conjugate else fft.fft
+            found = transform(windowed, norm=problem.norm, overwrite_x=True)
     return np.asarray(found)
 
 

@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from argand.channelise.gpu import device_twiddles
-from argand.channelise.plan import COMPONENTS, ChannelisePlan
+from argand.channelise.plan import COMPONENTS, UNITS, ChannelisePlan, read_as
 from argand.channelise.signal import written_array
 from argand.device import Device, gpu
 from argand.dft.plan_words import plan_words
@@ -95,7 +95,7 @@ def _in_one_kernel(
 ) -> None:  # fmt: skip
     given, component, stride = _units(problem, x)
     aligned = not problem.real or (
-        given.data.ptr % COMPONENTS[component][1] == 0 and stride % 2 == 0 and problem.hop % 2 == 0
+        given.data.ptr % UNITS[component][1] == 0 and stride % 2 == 0 and problem.hop % 2 == 0
     )
     if not PLAN_OVERRIDE.active:
         plan = without_spills(plan, component, device.target, aligned=aligned)
@@ -135,7 +135,7 @@ def _units(problem: SpectrumProblem, x: Any) -> tuple[Any, str, int]:
     x = cupy.ascontiguousarray(x)
     if not problem.real and x.data.ptr % COMPONENTS[component][1]:
         x = x.copy()
-    return x, component, problem.samples
+    return x, read_as(component, conjugate=problem.conjugate), problem.samples
 
 
 def _chunks(segments: int, each: int, plan: ChannelisePlan, device: Device) -> tuple[int, int]:

@@ -56,7 +56,8 @@ def unfused(
     def transformed(first: int, stop: int) -> Any:
         some = workspace[: stop - first]
         _window(problem, given, window, trends, some, first, device)
-        dft(some, precision=precision, out=some)
+        # Conjugates have the squares of the other sign's transform.
+        dft(some, inverse=problem.conjugate, norm=problem.norm, precision=precision, out=some)
         return some
 
     if average <= most:

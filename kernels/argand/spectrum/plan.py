@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from argand.channelise import plan as banks
-from argand.channelise.plan import COMPONENTS, ChannelisePlan
+from argand.channelise.plan import UNITS, ChannelisePlan
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.runtime.arguments import Fields, size_check
@@ -150,7 +150,7 @@ def kernel_name(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
     radices = "x".join(map(str, one.radices))
     kind = "complex" if not one.real else "real" if aligned else "real_unaligned"
     kind += "_detrended" * plan.detrended
-    return f"spectrum_{COMPONENTS[component][0]}_{kind}_{radices}_{one.batch}_{plan.summed}"
+    return f"spectrum_{UNITS[component][0]}_{kind}_{radices}_{one.batch}_{plan.summed}"
 
 
 def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
@@ -164,7 +164,7 @@ def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
         f"static_assert(kPlan.shared_bytes() == {one.shared_bytes});\n"
         f'extern "C" __global__ void __launch_bounds__({one.block_threads}, {one.blocks})\n'
         f"{name}(const __grid_constant__ SpectrumArguments args) {{\n"
-        f"    SpectrumKernel<kPlan, Component::{COMPONENTS[component][0]}, {plan.summed}, "
+        f"    SpectrumKernel<kPlan, Component::{UNITS[component][0]}, {plan.summed}, "
         f"{str(aligned).lower()}, {str(plan.detrended).lower()}>::run(args);\n"
         "}\n"
     )

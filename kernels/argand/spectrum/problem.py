@@ -32,6 +32,7 @@ class SpectrumProblem:
             doubled.
         precision: of the transforms.
         detrend: what is subtracted from a segment before the window, None for nothing.
+        conjugate: whether x is the conjugate of complex samples that are given.
     """
 
     leading: tuple[int, ...]
@@ -43,11 +44,17 @@ class SpectrumProblem:
     onesided: bool
     precision: Precision
     detrend: Detrend | None = None
+    conjugate: bool = False
 
     @property
     def hop(self) -> int:
         """Samples from one segment to the next."""
         return self.length - self.overlap
+
+    @property
+    def norm(self) -> Literal["forward", "backward"]:
+        """The norm at which transforms, which of conjugates are inverse ones, are not scaled."""
+        return "forward" if self.conjugate else "backward"
 
     @property
     def groups(self) -> int:
@@ -99,7 +106,7 @@ class SpectrumProblem:
 
 def spectrum_problem(
     shape: tuple[int, ...], *, length: Any, overlap: Any, average: Any, real: bool, onesided: Any,
-    precision: Precision, detrend: Any = None,
+    precision: Precision, detrend: Any = None, conjugate: bool = False,
 ) -> SpectrumProblem:  # fmt: skip
     """Return the problem of a call for samples of a shape.
 
@@ -123,8 +130,9 @@ def spectrum_problem(
     if detrend is not None and detrend not in DETRENDS:
         raise ValueError(f"detrend must be one of {list(DETRENDS)} or None, got {detrend!r}")
     return SpectrumProblem(
-        shape[:-1], shape[-1], length, overlap, average, real, onesided, precision, detrend
-    )
+        shape[:-1], shape[-1], length, overlap, average, real, onesided, precision, detrend,
+        conjugate,
+    )  # fmt: skip
 
 
 def _integer(name: str, value: Any, least: int, most: int | None, more: str = "") -> int:

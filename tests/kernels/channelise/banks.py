@@ -25,13 +25,15 @@ class Bank:
     taps: int
     oversampling: Fraction
     coefficients: Array
+    conjugate: bool = False
 
     @property
     def samples(self) -> Array:
-        """Complex or real, in fp64."""
+        """Complex or real, in fp64; of a conjugate bank the conjugates."""
+        found = self.given.astype(complex if self.given.dtype.kind == "c" else float)
         if self.pairs:
-            return self.given[..., 0] + 1j * self.given[..., 1]
-        return self.given.astype(complex if self.given.dtype.kind == "c" else float)
+            found = self.given[..., 0] + 1j * self.given[..., 1]
+        return found.conj() if self.conjugate else found
 
     @property
     def pairs(self) -> bool:
@@ -42,7 +44,7 @@ class Bank:
         """Arguments of `argand.channelise` beside the samples."""
         return {
             "channels": self.channels, "taps": self.taps, "window": self.coefficients,
-            "oversampling": self.oversampling,
+            "oversampling": self.oversampling, "conjugate": self.conjugate,
         }  # fmt: skip
 
     def operand(self, arrays: Any = np) -> Any:

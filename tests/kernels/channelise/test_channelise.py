@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -38,6 +39,17 @@ def test_every_spectrum_is_the_direct_sum_within_the_bound(name: str, precision:
     out = np.full(truth.shape, np.nan, PRECISIONS[precision].output)
     assert channelise(one.operand(), **one.options, precision=precision, out=out) is out
     assert one.excess(out, precision, "cpu") <= 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64", "3xfp16"])
+@pytest.mark.parametrize("name", BANKS)
+def test_conjugates_are_those_of_a_copy(name: str, precision: str) -> None:
+    one, precise = BANKS[name], {"precision": precision}
+    found = channelise(one.operand(), **(one.options | {"conjugate": True}), **precise)
+    kind = "c16" if precision == "fp64" else "c8"
+    copied = one.samples.conj().astype(kind) if np.iscomplexobj(one.samples) else one.operand()
+    np.testing.assert_array_equal(found, channelise(copied, **one.options, **precise))
+    assert replace(one, conjugate=True).excess(found, precision, "cpu") <= 1
 
 
 def test_a_coarse_precision_is_rounded() -> None:
@@ -162,6 +174,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "few coefficients": ({"window": np.ones(511)}, ValueError, "512 coefficients, taps times"),
     "infinite": ({"window": np.full(512, np.inf)}, ValueError, "window must be finite"),
     "complex": ({"window": np.full(512, 1j)}, TypeError, "window must hold real numbers"),
+    "conjugate": ({"conjugate": 1}, ValueError, "conjugate must be true or false, got 1"),
     "precision": ({"precision": "7xint8"}, ValueError, "precision must be one of"),
     "out": ({"out": np.zeros((2, 3, 39, 64), "c8")}, ValueError, "out must have shape"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from argand.channelise.sm90_plan import specialized
 from argand.device import gpu
 
 from tests.kernels.channelise.banks import Bank, bank
+from tests.kernels.device_memory import most_allocated
 from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
 
 pytestmark = pytest.mark.gpu
@@ -93,6 +95,29 @@ def test_every_spectrum_is_the_direct_sum_within_the_bound(
     words, ran = algorithm(problem_of(one, precision), gpu(0))
     assert (ran == "kernel") == (name not in OTHERS and precision != "fp64"), words
     assert one.excess(channelised(cp, one, precision), precision, "cuda", ran) <= 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64", "3xfp16"])
+@pytest.mark.parametrize("name", BANKS)
+def test_conjugates_are_those_of_a_copy_and_take_no_memory(
+    cp: Any, name: str, precision: str
+) -> None:
+    from argand.channelise.gpu import algorithm
+
+    one = BANKS[name]
+    conjugates = replace(one, conjugate=True)
+    found = channelised(cp, conjugates, precision)
+    _, ran = algorithm(problem_of(one, precision), gpu(0))
+    assert conjugates.excess(found, precision, "cuda", ran) <= 1
+    if one.given.dtype.kind == "c" and one.taps > 1:  # of one tap fused operations may differ
+        copied = replace(one, given=one.given.conj())
+        np.testing.assert_array_equal(found, channelised(cp, copied, precision))
+    given, out = one.operand(cp), cp.empty(found.shape, found.dtype)
+    call = partial(channelise, given, precision=precision, out=out)
+    plain, conjugate = (
+        most_allocated(cp, partial(call, **same.options)) for same in (one, conjugates)
+    )
+    assert plain == conjugate
 
 
 @pytest.mark.parametrize("name", ["1024 channels", "oversampled", "1024 real channels", "twice"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +15,7 @@ from argand.gemm.problem import gemm_problem
 from argand.gemm.sm90_plan import WgmmaPlan
 
 from benchmarks.gemm.shapes import SUITES, Shape
+from tests.kernels.device_memory import most_allocated
 from tests.kernels.gemm.product_cases import check, normal
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 from tests.kernels.runtime.graph_cases import forget_calls
@@ -85,26 +85,6 @@ def test_partial_tiles_over_planes_give_the_same_bits(
     first, *others = (x.view(cp.uint32) for x in results)
     assert bool((first == others[1]).all())
     assert bool((others[0] == others[2]).all())
-
-
-def most_allocated(cp: Any, call: Callable[[], object]) -> int:
-    """Bytes that a call and its temporaries take at most, beside what is there before."""
-
-    class Counted(cp.cuda.MemoryHook):  # type: ignore[name-defined, misc]
-        name = "Counted"
-        now = most = 0
-
-        def malloc_postprocess(self, *, mem_size: int, **_: object) -> None:
-            self.now += mem_size
-            self.most = max(self.most, self.now)
-
-        def free_postprocess(self, *, mem_size: int, **_: object) -> None:
-            self.now -= mem_size
-
-    call()  # counters of the stream, which stay
-    with Counted() as counted:
-        call()
-    return int(counted.most)
 
 
 @pytest.mark.usefixtures("wgmma")

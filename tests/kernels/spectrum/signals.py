@@ -33,10 +33,11 @@ class Signal:
 
     @property
     def samples(self) -> Array:
-        """Complex or real, in fp64."""
+        """Complex or real, in fp64, or the conjugates that the options ask for."""
+        found = self.given.astype(complex if self.given.dtype.kind == "c" else float)
         if self.pairs:
-            return self.given[..., 0] + 1j * self.given[..., 1]
-        return self.given.astype(complex if self.given.dtype.kind == "c" else float)
+            found = self.given[..., 0] + 1j * self.given[..., 1]
+        return found.conj() if self.options.get("conjugate") else found
 
     def operand(self, arrays: Any = np) -> Any:
         """The samples as an argument, on the device of an array module."""
@@ -135,5 +136,14 @@ SIGNALS = {
     "int8 pairs, less means": drawn(
         1024, 19, average="all", kind="int8 pairs", leading=(2,), detrend="constant", seed=21
     ),
+    "conjugates": drawn(64, 40, average=3, leading=(2,), conjugate=True, seed=23),
+    "conjugates, less lines": drawn(
+        128, 30, average="all", rise=0.1, detrend="linear", conjugate=True, seed=24
+    ),
+    "conjugate int8 pairs": drawn(
+        1024, 19, kind="int8 pairs", detrend="constant", conjugate=True, seed=25
+    ),
+    "a prime of conjugates": drawn(37, 30, average=2, conjugate=True, kind="complex128", seed=26),
+    "real, which are their conjugates": drawn(32, 20, kind="float32", conjugate=True, seed=27),
     "real int16, less lines": drawn(37, 19, average=2, kind="int16", detrend="linear", seed=22),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from argand import PRECISIONS, launched, pairs, spectrum
 from argand.device import gpu
 from argand.spectrum.plan import plan_of
 
+from tests.kernels.device_memory import most_allocated
 from tests.kernels.spectrum.signals import SIGNALS, Signal, drawn
 
 pytestmark = pytest.mark.gpu
@@ -48,7 +50,7 @@ MORE = {
 EVERY = SIGNALS | MORE
 OTHERS = (
     "a sample", "a prime", "odd and real", "odd, real, both sides", "a prime, whole", "long",
-    "long and real", "real int16, less lines",
+    "long and real", "real int16, less lines", "a prime of conjugates",
 )  # fmt: skip
 """Signals that the kernel does not take."""
 
@@ -78,6 +80,17 @@ def test_every_bin_is_scipys_within_the_bound(cp: Any, name: str, precision: str
     words, ran = algorithm(one.problem(precision), gpu(0))
     assert (ran == "kernel") == (name not in OTHERS and precision != "fp64"), words
     verify(one, estimated(cp, one, precision), precision, ran)
+
+
+@pytest.mark.parametrize("name", ["1024", "1024, whole", "64", "less means", "int8 1024"])
+def test_conjugates_take_no_memory(cp: Any, name: str) -> None:
+    one = EVERY[name]
+    conjugates = replace(one, options=one.options | {"conjugate": True})
+    verify(conjugates, estimated(cp, conjugates, "fp32"), "fp32", "kernel")
+    given, out = one.operand(cp), cp.empty(one.power.shape, np.float32)
+    call = partial(spectrum, given, one.length, **one.options, out=out)
+    plain, conjugate = (most_allocated(cp, partial(call, conjugate=same)) for same in (False, True))
+    assert plain == conjugate
 
 
 @pytest.mark.parametrize("name", ["1024, groups of 3", "1024, whole", "real 1024, whole"])

@@ -18,7 +18,8 @@ template <Component Of>
 struct FilterSample<float, Of, false> {
     using Number = float2;
     static __device__ __forceinline__ float2 load(const void* x, int64 at) {
-        return global_unit<Of>(static_cast<const unsigned char*>(x) + at * Unit<Of>::kBytes);
+        return conjugated<Of>(
+            global_unit<Of>(static_cast<const unsigned char*>(x) + at * Unit<Of>::kBytes));
     }
 };
 
@@ -35,7 +36,7 @@ template <Component Of>
 struct FilterSample<double, Of, false> {
     using Number = double2;
     static __device__ __forceinline__ double2 load(const void* x, int64 at) {
-        return __ldg(static_cast<const double2*>(x) + at);
+        return conjugated<Of>(__ldg(static_cast<const double2*>(x) + at));
     }
 };
 

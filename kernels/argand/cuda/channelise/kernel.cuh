@@ -113,6 +113,7 @@ struct ChanneliseKernel {
                     z[i].y =
                         t ? fmaf(h[t][i][kParts - 1], x.y, z[i].y) : h[t][i][kParts - 1] * x.y;
                 }
+                z[i] = conjugated<Of>(z[i]);
             }
             if constexpr (R0 > 1) butterfly<R0>(z);
             float2* const line = to + b * plan.spectrum_pitch();

@@ -133,6 +133,7 @@ struct SpecializedKernel {
                         z[i].x = fmaf(h[t][i], x[(s + t) % T][i].x, z[i].x);
                         z[i].y = fmaf(h[t][i], x[(s + t) % T][i].y, z[i].y);
                     }
+                    z[i] = conjugated<Of>(z[i]);
                 }
                 if constexpr (R0 > 1) butterfly<R0>(z);
                 if (s % B == 0) {

@@ -2,7 +2,11 @@
 #pragma once
 #include "device/types.cuh"
 
-enum class Component { fp32, int8, int16 };
+enum class Component { fp32, int8, int16, conjugate_fp32, conjugate_int8, conjugate_int16 };
+
+// Whether kernels compute with the conjugates of complex samples, which lie as the samples do.
+template <Component Of>
+constexpr bool kConjugate = Of >= Component::conjugate_fp32;
 
 // A unit of `kBytes` lies as a `Raw`, of which `value` makes two floats.
 template <Component Of>
@@ -35,6 +39,21 @@ struct Unit<Component::int16> {
         return {static_cast<float>(raw.x), static_cast<float>(raw.y)};
     }
 };
+
+template <>
+struct Unit<Component::conjugate_fp32> : Unit<Component::fp32> {};
+template <>
+struct Unit<Component::conjugate_int8> : Unit<Component::int8> {};
+template <>
+struct Unit<Component::conjugate_int16> : Unit<Component::int16> {};
+
+// A sum over samples as that over the numbers that kernels compute with. Additions take a negated
+// operand for nothing; negated samples would each take a register of their own.
+template <Component Of, typename Number>
+__device__ __forceinline__ Number conjugated(Number sum) {
+    if constexpr (kConjugate<Of>) sum.y = -sum.y;
+    return sum;
+}
 
 // A unit in global memory.
 template <Component Of>

@@ -98,7 +98,7 @@ struct SpectrumKernel {
                     x = load_unit(from + i * P * Samples::kBytes);
                     if constexpr (Detrended) x = without_trend(x, item.trends[b], column + i * P);
                 }
-                z[i] = {w[i][0] * x.x, w[i][kParts - 1] * x.y};
+                z[i] = conjugated<Of>(float2{w[i][0] * x.x, w[i][kParts - 1] * x.y});
             }
             if constexpr (R0 > 1) butterfly<R0>(z);
             float2* const line = to + b * plan.spectrum_pitch();

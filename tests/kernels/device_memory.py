@@ -1,0 +1,26 @@
+"""Memory that calls take on a GPU, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def most_allocated(cp: Any, call: Callable[[], object]) -> int:
+    """Bytes that a call and its temporaries take at most, beside what is there before."""
+
+    class Counted(cp.cuda.MemoryHook):  # type: ignore[name-defined, misc]
+        name = "Counted"
+        now = most = 0
+
+        def malloc_postprocess(self, *, mem_size: int, **_: object) -> None:
+            self.now += mem_size
+            self.most = max(self.most, self.now)
+
+        def free_postprocess(self, *, mem_size: int, **_: object) -> None:
+            self.now -= mem_size
+
+    call()  # counters of the stream, which stay
+    with Counted() as counted:
+        call()
+    return int(counted.most)
