@@ -13,9 +13,12 @@ import numpy as np
 
 from argand.frameworks.framework import framework_of
 from argand.frameworks.results import converted
+from argand.frameworks.streams import let_wait
 
 _CPU_DEVICES = (1, 3)
 """DLPack's kDLCPU and kDLCUDAHost."""
+_GPU_DEVICES = (2, 13)
+"""DLPack's kDLCUDA and kDLCUDAManaged."""
 
 
 def call_on_exchanged(
@@ -53,6 +56,10 @@ def _array(x: Any) -> Any:
         kind, _ = x.__dlpack_device__()
         if int(kind) in _CPU_DEVICES:
             return np.from_dlpack(x)
+        if int(kind) not in _GPU_DEVICES:
+            raise TypeError(
+                f"arrays must be on a CPU or a CUDA GPU, got DLPack's device type {int(kind)}"
+            )
         import cupy
 
         return cupy.from_dlpack(x)
@@ -61,7 +68,7 @@ def _array(x: Any) -> Any:
     interface = dict(x.__cuda_array_interface__)
     producer = interface.pop("stream", None)
     if producer is not None:
-        _wait(cupy.cuda.get_current_stream(), producer)
+        let_wait(cupy.cuda.get_current_stream(), producer)
     return cupy.asarray(_Interface(interface, x))
 
 
@@ -84,17 +91,6 @@ def _let_producer_wait(x: Any) -> None:
         event = cupy.cuda.Event(disable_timing=True)
         event.record()
         cupy.cuda.runtime.streamWaitEvent(stream, event.ptr)
-
-
-def _wait(stream: Any, producer: int) -> None:
-    """Let a stream wait for what is queued on another, given by its address, 1 or 2."""
-    import cupy
-
-    if stream.ptr == producer:
-        return
-    event = cupy.cuda.Event(disable_timing=True)
-    cupy.cuda.runtime.eventRecord(event.ptr, producer)
-    stream.wait_event(event)
 
 
 def _like(x: Any, found: Any) -> Any:

@@ -17,6 +17,17 @@ def cupy_stream(address: int) -> Any:
     return cupy.cuda.Stream.from_external(_Handle(address))
 
 
+def let_wait(stream: Any, producer: int) -> None:
+    """Let a stream of CuPy's wait for what is queued on another, given by its address, 1 or 2."""
+    import cupy
+
+    if stream.ptr == producer:
+        return
+    event = cupy.cuda.Event(disable_timing=True)
+    cupy.cuda.runtime.eventRecord(event.ptr, producer)
+    stream.wait_event(event)
+
+
 class _Handle:
     """A stream by CUDA's stream protocol: its version and the address."""
 

@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 from argand.frameworks.framework import framework_of
 from argand.frameworks.results import converted
 from argand.frameworks.rules import Adapted, FrameworkRules
-from argand.frameworks.streams import cupy_stream
+from argand.frameworks.streams import cupy_stream, let_wait
 from argand.frameworks.torch_internals import INTERNALS
 
 OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -145,7 +145,7 @@ def _computed(
         for name in names:
             x = given[name]
             if x.dtype == torch.bfloat16 and "format" in options:
-                given[name] = _array(x.detach().view(torch.int16)).view(np.uint16)
+                given[name] = _array(_resolved(x).view(torch.int16)).view(np.uint16)
                 if name != written:
                     options["format"] = "bf16"
             else:
@@ -159,7 +159,9 @@ def _computed(
             result = converted(found, lambda _: out)
         if finish is not None:
             finish(result)
-        return result
+    if device.type == "cuda" and not isinstance(result, (torch.Tensor, tuple)):
+        _let_cupy_wait(device)
+    return result
 
 
 def _device_of(tensors: Sequence[Any]) -> Any:
@@ -218,11 +220,21 @@ def _torch_memory() -> Any:
     return cupy.cuda.PythonFunctionAllocator(allocate, free).malloc
 
 
+def _let_cupy_wait(device: Any) -> None:
+    """Let CuPy's own stream, on which calls on pairs and packed operands run, wait for torch's.
+
+    But in a capture, which no stream outside may wait for.
+    """
+    import cupy
+
+    if torch.cuda.is_current_stream_capturing():
+        return
+    with cupy.cuda.Device(device.index):
+        let_wait(cupy.cuda.get_current_stream(), INTERNALS.raw_stream(device.index))
+
+
 def _view(x: Any, pairs: type | None) -> Any:
-    if x.requires_grad:
-        x = x.detach()
-    if x.is_conj() or x.is_neg():
-        x = x.resolve_conj().resolve_neg()
+    x = _resolved(x)
     if x.dtype == torch.bfloat16:
         x = x.float()
     if x.dtype == torch.complex32:
@@ -230,6 +242,13 @@ def _view(x: Any, pairs: type | None) -> Any:
             return _array(x.to(torch.complex64))
         return pairs(_array(torch.view_as_real(x)), "fp16")
     return _array(x)
+
+
+def _resolved(x: Any) -> Any:
+    """Return a tensor without a gradient, whose numbers are those in memory."""
+    if x.requires_grad:
+        x = x.detach()
+    return x.resolve_conj().resolve_neg() if x.is_conj() or x.is_neg() else x
 
 
 TYPES = {

@@ -12,6 +12,7 @@ from argand.gemm import cpu as numpy_backend
 from argand.gemm.families import Family, check_family, require_family
 from argand.gemm.operands import SIDES, Op, Side, as_operand, native_pairs, on_gpu, oriented_shape
 from argand.gemm.pairs import Pairs
+from argand.gemm.rules import adapted_operand
 from argand.precision import Precision, get_precision
 
 
@@ -84,8 +85,8 @@ def pack(
     """
     if has_foreign(x):
         packed: Packed = call_on_foreign(
-            pack, {"x": x}, pairs=Pairs, precision=precision, side=side, op=op, rounding=rounding,
-            kernels=kernels,
+            pack, {"x": x}, adapted=adapted_operand, pairs=Pairs, precision=precision, side=side,
+            op=op, rounding=rounding, kernels=kernels,
         )  # fmt: skip
         return packed
     row = get_precision(precision, rounding, exact=True)

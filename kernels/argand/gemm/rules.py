@@ -94,6 +94,13 @@ def of_conjugate(x: Any, op: str) -> tuple[Any, str]:
     return (x.mT if op == "N" and x.ndim >= 2 else x), _OPS_OF_CONJUGATES.get(op, op)
 
 
+def adapted_operand(arrays: dict[str, Any], options: dict[str, Any]) -> None:
+    """Pack a conjugate view as an op of what lies in memory."""
+    x = arrays["x"]
+    if stored(x)[2]:
+        arrays["x"], options["op"] = of_conjugate(x.conj(), options["op"])
+
+
 @cache
 def _is_complex_half(dtype: Any) -> bool:
     return str(dtype) == "torch.complex32"

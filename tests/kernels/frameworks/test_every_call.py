@@ -10,6 +10,8 @@ import argand
 import numpy as np
 import pytest
 
+from tests.kernels.frameworks.copies import copied_conjugate
+
 GATE = argand.Gate([[0, 1j], [1, 0]], (1,))
 POSITIONS = np.array([[0.0, 0, 0], [1, 2, 0], [5, -3, 0], [7, 7, 1]])
 DIRECTIONS = np.array([[0.0, 0.1], [0.3, -0.2], [0.5, 0.5]])
@@ -38,6 +40,8 @@ CALLS: dict[str, tuple[Callable[..., Any], Any]] = {
     "sample": (lambda x: argand.sample(x, 100, seed=3).outcomes, (8,)),
 }  # fmt: skip
 """Calls of one complex array by name, and the shape of that array."""
+COPIED = {"solve", "details", "solve_hermitian", "softmax", "logsumexp"}
+"""Those that copy some of it: right-hand sides, and `.imag` of conjugates, which has gaps."""
 
 
 def drawn(shape: Any) -> Any:
@@ -127,6 +131,19 @@ def test_conjugate_and_negative_views_are_their_numbers(
         kept = x.clone()
         assert_close(on_host(call(view)), call(on_host(view.resolve_conj().resolve_neg())))
         assert torch.equal(x, kept)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("name", sorted(set(CALLS) - COPIED))
+def test_conjugate_views_are_not_copied(
+    name: str, device: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if device == "cuda":
+        request.getfixturevalue("gpu")
+    monkeypatch.setattr(torch.Tensor, "resolve_conj", copied_conjugate)
+    call, shape = CALLS[name]
+    call(torch.from_numpy(drawn(shape)).to(device).conj())
 
 
 @pytest.mark.parametrize("call", [in_place, prepared])

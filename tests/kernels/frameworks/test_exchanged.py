@@ -61,6 +61,15 @@ def test_arrays_on_a_cpu_are_read_and_written_in_place(rng: np.random.Generator)
     assert state[2] == 1
 
 
+def test_other_devices_are_refused() -> None:
+    class Elsewhere(ByDlpack):
+        def __dlpack_device__(self) -> Any:
+            return 7, 0  # Vulkan
+
+    with pytest.raises(TypeError, match="on a CPU or a CUDA GPU, got DLPack's device type 7"):
+        dft(Elsewhere(np.ones(4)))
+
+
 def test_a_result_is_of_the_callers_library(rng: np.random.Generator) -> None:
     found = dft(WithNamespace(drawn(rng, 4)))
     assert type(found) is WithNamespace

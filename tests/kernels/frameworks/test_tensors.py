@@ -17,7 +17,11 @@ from argand import (
     log_softmax,
     logsumexp,
     softmax,
+    spectrum,
 )
+
+from tests.kernels.frameworks.copies import copied_conjugate
+from tests.kernels.frameworks.tensors import close, drawn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -31,19 +35,6 @@ def device(request: pytest.FixtureRequest) -> str:
         if not torch.cuda.is_available():
             pytest.skip("torch is installed without CUDA")
     return name
-
-
-def drawn(*shape: int, device: str, dtype: Any = None) -> Any:
-    made = torch.Generator().manual_seed(7)
-    x = torch.randn(*shape, dtype=torch.complex128, generator=made)
-    return x.to(dtype or torch.complex64).to(device)
-
-
-def close(found: Any, expected: Any, rtol: float = 3e-6) -> None:
-    assert found.device == expected.device
-    assert found.shape == expected.shape
-    error = torch.linalg.vector_norm(found.to(expected.dtype) - expected)
-    assert error <= rtol * torch.linalg.vector_norm(expected)
 
 
 def test_each_call_gives_what_torch_gives(device: str) -> None:
@@ -102,6 +93,40 @@ def test_transforms_of_conjugates_and_negatives(device: str, how: dict[str, Any]
         dft(x.conj(), norm="middle")
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_filter_banks_and_spectra_do_not_copy_conjugates(
+    device: str, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = drawn(2, 1200, device=device, dtype=torch.complex64)
+    calls = (
+        partial(channelise, channels=8, taps=4), partial(spectrum, length=16),
+        partial(spectrum, length=37, average="all", detrend="linear"),
+        partial(channelise, channels=64, oversampling="4/3"),
+    )  # fmt: skip
+    for x in (whole, whole[:, ::2], whole.to(torch.complex32)):
+        conjugates = x.to(torch.complex64).conj().resolve_conj()
+        copied = [call(conjugates, precision=precision) for call in calls]
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.Tensor, "resolve_conj", copied_conjugate)
+            found = [call(x.conj(), precision=precision) for call in calls]
+        for one, other in zip(found, copied, strict=True):
+            assert not one.is_conj()
+            close(one, other)
+
+
+def test_a_softmax_closes_the_gaps_of_a_negative_view_by_the_copy_that_negates_it(
+    device: str,
+) -> None:
+    """No negative view that torch's public functions make has neighbours side by side."""
+    x = drawn(9, 64, device=device)
+    for view in (x.conj().imag, x.mH.imag, x.conj()[..., 3].imag, x.mH.imag[::2]):
+        assert view.is_neg()
+        assert all(stride % 2 == 0 for stride in view.stride())
+        for function in (softmax, log_softmax, logsumexp):
+            close(function(view), function(view.resolve_neg()))
+
+
 def test_gates_change_the_memory_of_conjugates_and_negatives(device: str) -> None:
     gate, flip = drawn(2, 2, device=device), [[0, 1j], [1, 0]]
     for view in (torch.Tensor.conj, torch._neg_view, lambda x: torch._neg_view(x.conj())):
@@ -149,6 +174,7 @@ def test_half_types(device: str) -> None:
     assert logsumexp(bits.half(), 0).dtype == torch.float16
     assert gemm(x, x).dtype == torch.complex32
     assert gemm(x, x, out=torch.empty_like(wide)).dtype == torch.complex64
+    close(softmax(torch._neg_view(bits), output="fp32"), torch.softmax(-bits.float(), -1), 1e-5)
     found = softmax(bits, precision="bf16", output="bf16")
     assert found.dtype == torch.bfloat16
     close(found.float(), torch.softmax(bits.float(), -1), 1e-2)
@@ -181,74 +207,3 @@ def test_arrays_may_stand_beside_tensors(device: str) -> None:
 
         beside = cupy.asarray(beside)
     close(gemm(x, beside), x @ torch.ones(4, 4, dtype=torch.complex64, device=device))
-
-
-@pytest.mark.gpu
-def test_calls_run_on_torchs_stream(gpu: Any) -> None:
-    """A producer that is still running on a stream of torch's is waited for."""
-    x = drawn(512, 512, device="cuda")
-    expected = x @ x
-    stream = torch.cuda.Stream()
-    for _ in range(3):
-        y = torch.zeros_like(x)
-        torch.cuda.synchronize()
-        with torch.cuda.stream(stream):
-            torch.cuda._sleep(50_000_000)
-            y.copy_(x)
-            found = gemm(y, y, precision="3xtf32")
-        stream.synchronize()
-        close(found, expected, 1e-5)
-
-
-@pytest.mark.gpu
-def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
-    """They come from the call cache by their addresses, in the order of torch's stream."""
-    a, b = drawn(3, 70, 60, device="cuda"), drawn(60, 65, device="cuda")
-    real = a.real.contiguous()
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    for current in (torch.cuda.current_stream(), stream, torch.cuda.current_stream()):
-        with torch.cuda.stream(current):
-            for turn in range(4):
-                x = (turn + 1) * a[turn % 3]
-                close(gemm(x, b, precision="3xtf32"), x @ b, 1e-5)
-                close(gemm(x.conj(), b, precision="3xtf32"), x.conj() @ b, 1e-5)
-                held = torch.full((70, 65), float("nan"), dtype=x.dtype, device="cuda")
-                assert gemm(x, b, out=held) is held
-                close(held, x @ b, 1e-5)
-                close(dft(x), torch.fft.fft(x), 1e-5)
-                close(softmax(real[turn % 3]), torch.softmax(real[turn % 3], -1), 1e-5)
-                assert softmax(real[0].half()).dtype == torch.float16
-        stream.synchronize()
-
-
-@pytest.mark.gpu
-def test_ten_thousand_calls_take_no_memory(gpu: Any) -> None:
-    x = drawn(64, 64, device="cuda")
-    real = x.real.contiguous()
-    calls = (lambda: gemm(x, x), lambda: dft(x), lambda: softmax(real))
-    for call in calls:
-        call()
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        for number in range(10_000):
-            call()
-            if number % 1000 == 0:
-                torch.cuda.synchronize()
-        assert torch.cuda.memory_allocated() == before
-
-
-@pytest.mark.gpu
-def test_a_result_that_overlaps_an_operand(gpu: Any) -> None:
-    for _ in range(3):
-        x = drawn(64, 64, device="cuda")
-        expected = x @ x
-        gemm(x, x, out=torch.empty_like(x))
-        close(gemm(x, x, out=x), expected, 1e-5)
-
-
-@pytest.mark.gpu
-def test_no_elements(gpu: Any) -> None:
-    x = torch.zeros(0, 5, dtype=torch.complex64, device="cuda")
-    assert gemm(x, x.mT).shape == (0, 0)
-    assert (gemm(x.mT, x) == 0).all()

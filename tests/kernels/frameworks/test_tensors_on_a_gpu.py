@@ -1,0 +1,108 @@
+"""Calls on CUDA tensors: their stream, repeated calls, memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from argand import dft, gemm, pack, pairs, softmax, to_pairs
+
+from tests.kernels.frameworks.tensors import close, drawn
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("kind", ["own", "legacy", "per-thread"])
+def test_calls_run_on_torchs_stream(gpu: Any, kind: str) -> None:
+    """A producer that is still running on a stream of torch's is waited for."""
+    x = drawn(512, 512, device="cuda")
+    expected = x @ x
+    stream = {
+        "own": torch.cuda.Stream, "legacy": torch.cuda.default_stream,
+        "per-thread": lambda: torch.cuda.ExternalStream(2),
+    }[kind]()  # fmt: skip
+    for _ in range(3):
+        y = torch.zeros_like(x)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(50_000_000)
+            y.copy_(x)
+            found = gemm(y, y, precision="3xtf32")
+        stream.synchronize()
+        close(found, expected, 1e-5)
+
+
+@pytest.mark.parametrize("make", ["pairs", "to_pairs", "pack"])
+def test_pairs_and_packed_operands_alone_wait_for_torchs_stream(gpu: Any, make: str) -> None:
+    """Calls on them run on CuPy's stream, which waits for that on which they were made."""
+    import cupy
+
+    x = drawn(512, 512, device="cuda")
+    made = {
+        "pairs": lambda y: pairs(torch.view_as_real(y)),
+        "to_pairs": lambda y: to_pairs(y, "fp16"),
+        "pack": lambda y: pack(y, "3xtf32"),
+    }[make]
+    expected = cupy.from_dlpack(x @ x)
+    other = cupy.from_dlpack(x)
+    stream = torch.cuda.Stream()
+    for _ in range(3):
+        y = torch.zeros_like(x)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(50_000_000)
+            y.copy_(x)
+            given = made(y)
+        found = gemm(given, other, precision="3xtf32")
+        cupy.testing.assert_allclose(found, expected, rtol=0, atol=0.1)
+
+
+def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
+    """They come from the call cache by their addresses, in the order of torch's stream."""
+    a, b = drawn(3, 70, 60, device="cuda"), drawn(60, 65, device="cuda")
+    real = a.real.contiguous()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    for current in (torch.cuda.current_stream(), stream, torch.cuda.current_stream()):
+        with torch.cuda.stream(current):
+            for turn in range(4):
+                x = (turn + 1) * a[turn % 3]
+                close(gemm(x, b, precision="3xtf32"), x @ b, 1e-5)
+                close(gemm(x.conj(), b, precision="3xtf32"), x.conj() @ b, 1e-5)
+                held = torch.full((70, 65), float("nan"), dtype=x.dtype, device="cuda")
+                assert gemm(x, b, out=held) is held
+                close(held, x @ b, 1e-5)
+                close(dft(x), torch.fft.fft(x), 1e-5)
+                close(softmax(real[turn % 3]), torch.softmax(real[turn % 3], -1), 1e-5)
+                assert softmax(real[0].half()).dtype == torch.float16
+        stream.synchronize()
+
+
+def test_ten_thousand_calls_take_no_memory(gpu: Any) -> None:
+    x = drawn(64, 64, device="cuda")
+    real = x.real.contiguous()
+    calls = (lambda: gemm(x, x), lambda: dft(x), lambda: softmax(real))
+    for call in calls:
+        call()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        for number in range(10_000):
+            call()
+            if number % 1000 == 0:
+                torch.cuda.synchronize()
+        assert torch.cuda.memory_allocated() == before
+
+
+def test_a_result_that_overlaps_an_operand(gpu: Any) -> None:
+    for _ in range(3):
+        x = drawn(64, 64, device="cuda")
+        expected = x @ x
+        gemm(x, x, out=torch.empty_like(x))
+        close(gemm(x, x, out=x), expected, 1e-5)
+
+
+def test_no_elements(gpu: Any) -> None:
+    x = torch.zeros(0, 5, dtype=torch.complex64, device="cuda")
+    assert gemm(x, x.mT).shape == (0, 0)
+    assert (gemm(x.mT, x) == 0).all()
