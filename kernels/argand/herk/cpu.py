@@ -27,6 +27,7 @@ from argand.herk.small import (
     is_plain,
     is_shared,
     is_small,
+    lower_by_numpy,
     mirror_lower,
     real_diagonals,
     trans_of,
@@ -75,7 +76,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     compute: Callable[[Any], Array]
     plain, shared = is_plain(problem, a, c), is_shared(problem)
-    small = shared or is_small(problem)
+    small = problem.batch > 1 and (shared or is_small(problem))
     if plain and problem.batch == 1 and problem.n <= 2 * _MIRRORED:
         compute = alone(problem)
     elif plain and small and not shared and problem.batch <= _together(problem):
@@ -182,8 +183,9 @@ def _lower(problem: HerkProblem, small: bool, a: Array | Pairs, out: Array) -> N
             precision=EXACT if precision is None else precision.name, tolerance=None, check=False,
             out=out,
         )  # fmt: skip
-    elif precision.exact_operands and not small:
-        _by_blas(problem, _array(a).astype(precision.output, copy=False), out)
+    elif precision.exact_operands:
+        by = lower_by_numpy if small else _by_blas
+        by(problem, _array(a).astype(precision.output, copy=False), out)
     else:
         _by_terms(problem.n, terms_of(_array(a), problem.op, precision, "a"), precision, out)
 

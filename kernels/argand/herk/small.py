@@ -69,20 +69,26 @@ def by_numpy(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
 
     More steps take longer than a small product. ``out`` is contiguous.
     """
-    n = problem.n
-    with np.errstate(all="ignore"):
-        if is_dotted(problem):
-            found = _by_dot_products(a, out)
-        else:
-            conjugate = np.conjugate(a).swapaxes(-1, -2)
-            left, right = (a, conjugate) if problem.op == "N" else (conjugate, a)
-            panels = (
-                min(_MOST_PANELS, n // _PANEL_ROWS) if n * n * problem.k > _SMALL_PRODUCT else 1
-            )
-            found = _by_matmul(left, right, panels, out)
+    found = lower_by_numpy(problem, a, out)
     mirror_lower(found)
     real_diagonals(found)
     return found
+
+
+def lower_by_numpy(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
+    """Return op(A) op(A)^H of a problem that `is_small`, void above the diagonal.
+
+    ``a`` is of the result's type.
+    """
+    n = problem.n
+    with np.errstate(all="ignore"):
+        if is_dotted(problem):
+            return _by_dot_products(a, out)
+        conjugate = np.conjugate(a).swapaxes(-1, -2)
+        left, right = (a, conjugate) if problem.op == "N" else (conjugate, a)
+        large = n * n * problem.k > _SMALL_PRODUCT
+        panels = min(_MOST_PANELS, n // _PANEL_ROWS) if large else 1
+        return _by_matmul(left, right, panels, out)
 
 
 def _by_dot_products(a: Array, out: Array | None) -> Any:
