@@ -27,6 +27,8 @@ _LEAST_CHUNK, _CHUNK = 128, 512
 few enough to stay in a core's cache."""
 _COPIED_VALUES = 1 << 15
 """Numbers of matrices that are copied at a time for LAPACK to write over, in a core's cache."""
+_FEW_COPIES = 8
+"""Systems up to which LAPACK's own copies of them take less time than copies and conjugates."""
 _LOWER, _UPPER = 1, 0
 """LAPACK's flag of the triangle that it reads; given by its name it takes a call longer."""
 
@@ -161,18 +163,28 @@ def _by_posv(r: Any, b: Any) -> Any:
 def _each_by_posv(r: Any, b: Any) -> tuple[Any, list[int]]:
     """Return the solutions by a call of posv each, and the row without a pivot, or 0, of each.
 
-    posv reads column-major matrices and writes over them. It is given copies of R^T, which is R's
-    conjugate, with R's lower triangle as its upper one, and solves for the conjugate of x.
+    posv reads column-major matrices and writes over them. Of more than few systems it is given
+    copies of R^T, which is R's conjugate, with R's lower triangle as its upper one, and solves for
+    the conjugate of x.
     """
     posv = _posv(r.dtype)
+    if len(r) <= _FEW_COPIES:
+        x = b.swapaxes(1, 2).copy()
+        rows = _solve_each(posv, r, x, _LOWER, 0)
+        return x.swapaxes(1, 2).copy(), rows
     x = np.conjugate(b.swapaxes(1, 2), order="C")
     step = max(1, _COPIED_VALUES // r[0].size)
-    rows: list[int] = []
+    rows = []
     for first in range(0, len(r), step):
         some = slice(first, first + step)
-        columns = zip(r[some].copy().swapaxes(1, 2), x[some].swapaxes(1, 2), strict=True)
-        rows += [posv(matrix, sides, _UPPER, 1, 1)[2] for matrix, sides in columns]
+        rows += _solve_each(posv, r[some].copy().swapaxes(1, 2), x[some], _UPPER, 1)
     return np.conjugate(x.swapaxes(1, 2), order="C"), rows
+
+
+def _solve_each(posv: Any, r: Any, x: Any, triangle: int, overwrite: int) -> list[int]:
+    """Write the solutions over the right-hand sides (systems, k, n); return rows as above."""
+    systems = zip(r, x.swapaxes(1, 2), strict=True)
+    return [posv(matrix, sides, triangle, overwrite, 1)[2] for matrix, sides in systems]
 
 
 def _has_finite_pivots(r: Any) -> bool:

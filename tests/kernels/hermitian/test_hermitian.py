@@ -62,9 +62,9 @@ def test_a_matrix_of_many_systems_is_copied_in_parts(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu, "_COPIED_VALUES", 100)
-    r, b = covariances(rng, n=7, dtype="complex128"), normal(rng, 5, 7, 2)
+    r, b = covariances(rng, n=7, dtype="complex128"), normal(rng, 10, 7, 2)
     found = solve_hermitian(r, b)
-    np.testing.assert_array_equal(found, solve_hermitian(np.stack([r] * 5), b))
+    np.testing.assert_array_equal(found, solve_hermitian(np.stack([r] * 10), b))
     assert excess(r, b, found) <= 1
 
 
