@@ -7,10 +7,7 @@ fitted to them; a change of its constants must not lose what it reaches here.
 
 from __future__ import annotations
 
-import csv
-from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from argand import PRECISIONS
@@ -19,25 +16,15 @@ from argand.gemm.sm80_heuristics import estimate
 from argand.gemm.sm80_plan import SPLIT_K_SLICES, MmaPlan, whole_passes
 from argand.gemm.sm80_tiles import mma_tiles
 
-RECORD = Path(__file__).with_name("recorded_mma_plans.csv")
+from tests.kernels.gemm.recorded_times import Case, recorded, sizes_of
+
 SM_COUNT = 132
-Case = tuple[str, str, str]
-
-
-def recorded() -> dict[Case, dict[str, float]]:
-    """Microseconds of each plan, by shape, ops and precision."""
-    found: dict[Case, dict[str, float]] = defaultdict(dict)
-    with RECORD.open() as file:
-        for row in csv.DictReader(file):
-            times = found[row["shape"], row["kind"], row["precision"]]
-            times[row["plan"]] = min(float(row["time_us"]), times.get(row["plan"], np.inf))
-    return found
 
 
 def estimates(case: Case) -> dict[str, float]:
     """Estimated microseconds of each tile and number of slices, for row-major operands."""
     shape, kind, precision = case
-    batch, m, n, k = (*(1,) * (4 - len(shape.split("x"))), *map(int, shape.split("x")))
+    batch, m, n, k = sizes_of(shape)
     even = (k if kind[0] == "N" else m) % 2 == (n if kind[1] == "N" else k) % 2 == 0
     found = {}
     for tile in mma_tiles(PRECISIONS[precision], arch_for(90)):
@@ -57,7 +44,7 @@ def _estimated(plan: MmaPlan, precision: str, sizes: tuple[int, int, int, int]) 
 
 def test_the_choice_loses_little_to_the_fastest() -> None:
     regrets, errors = [], []
-    for case, times in recorded().items():
+    for case, times in recorded("recorded_mma_plans.csv").items():
         estimated = estimates(case)
         assert set(times) <= set(estimated), case
         chosen = min(times, key=lambda name: estimated[name])

@@ -7,10 +7,6 @@ others; a change of its constants must not lose what it reaches here.
 
 from __future__ import annotations
 
-import csv
-from collections import defaultdict
-from pathlib import Path
-
 import numpy as np
 import pytest
 from argand import PRECISIONS
@@ -20,26 +16,16 @@ from argand.gemm.heuristics import choose, estimate
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
 
-RECORD = Path(__file__).with_name("recorded_plans.csv")
+from tests.kernels.gemm.recorded_times import Case, recorded, sizes_of
+
 HOPPER = arch_for(90)
 SM_COUNT = 132
-Case = tuple[str, str, str]
-
-
-def recorded() -> dict[Case, dict[str, float]]:
-    """Microseconds of each candidate, by shape, ops and result, and precision."""
-    found: dict[Case, dict[str, float]] = defaultdict(dict)
-    with RECORD.open() as file:
-        for row in csv.DictReader(file):
-            case = (row["shape"], row["kind"], row["precision"])
-            found[case][row["plan"]] = float(row["time_us"])
-    return found
 
 
 def posed(case: Case) -> tuple[GemmSizes, OperandTraits, OperandTraits]:
     """The sizes, and the traits of row-major operands of a case."""
     shape, kind, _ = case
-    batch, m, n, k = (*(1,) * (4 - len(shape.split("x"))), *map(int, shape.split("x")))
+    batch, m, n, k = sizes_of(shape)
     a_contiguous, b_contiguous = (k if kind[0] == "N" else m), (n if kind[1] == "N" else k)
     return (
         GemmSizes(batch, m, n, k, "half" in kind),
@@ -59,7 +45,7 @@ def estimates(case: Case) -> dict[str, float]:
 
 def test_the_choice_loses_little_to_the_fastest() -> None:
     regrets, errors = [], []
-    for case, times in recorded().items():
+    for case, times in recorded("recorded_plans.csv").items():
         estimated = estimates(case)
         assert set(times) <= set(estimated), case
         chosen = min(times, key=lambda name: estimated[name])

@@ -8,11 +8,8 @@ lose what they reach here.
 
 from __future__ import annotations
 
-import csv
-from collections import defaultdict
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from argand import PRECISIONS
@@ -26,19 +23,9 @@ from argand.gemm.sm80_plan import SPLIT_K_SLICES
 from argand.gemm.sm80_slices import shared
 from argand.gemm.sm80_tiles import mma_tiles
 
-RECORD = Path(__file__).with_name("recorded_short_plans.csv")
+from tests.kernels.gemm.recorded_times import Case, recorded, sizes_of
+
 HOPPER, SM_COUNT, TF32 = arch_for(90), 132, PRECISIONS["tf32"]
-Case = tuple[str, str, float]
-
-
-def recorded() -> dict[Case, dict[str, float]]:
-    """Microseconds of each plan, by shape, ops and the library's microseconds."""
-    found: dict[Case, dict[str, float]] = defaultdict(dict)
-    with RECORD.open() as file:
-        for row in csv.DictReader(file):
-            case = row["shape"], row["kind"], float(row["library_us"])
-            found[case][row["plan"]] = float(row["time_us"])
-    return found
 
 
 def operand(k_major: bool, pitch: int, lines: int, batched: bool, op: str) -> OperandTraits:
@@ -54,7 +41,7 @@ def operand(k_major: bool, pitch: int, lines: int, batched: bool, op: str) -> Op
 def estimates(case: Case) -> dict[str, float]:
     """Estimated microseconds of each plan."""
     shape, kind, _ = case
-    batch, m, n, k = (*(1,) * (4 - len(shape.split("x"))), *map(int, shape.split("x")))
+    batch, m, n, k = sizes_of(shape)
     a = operand(kind[0] == "N", *((k, m) if kind[0] == "N" else (m, k)), batch > 1, kind[0])
     b = operand(kind[1] != "N", *((n, k) if kind[1] == "N" else (k, n)), batch > 1, kind[1])
     sizes, numbers = GemmSizes(batch, m, n, k), (batch, m, n, k)
@@ -73,13 +60,13 @@ def estimates(case: Case) -> dict[str, float]:
 
 def test_the_choice_loses_little_to_the_fastest() -> None:
     regrets, ratios = [], []
-    for case, times in recorded().items():
+    for case, times in recorded("recorded_short_plans.csv", "library_us").items():
         estimated = estimates(case)
         known = [name for name in times if name in estimated]
         assert len(known) > len(times) / 2, case
         chosen = min(known, key=lambda name: estimated[name])
         regrets.append(times[chosen] / min(times.values()))
-        ratios.append(case[2] / times[chosen])
+        ratios.append(float(case[2]) / times[chosen])
     assert len(regrets) > 90
     assert np.mean(regrets) < 1.03
     assert np.quantile(regrets, 0.9) < 1.09
@@ -91,7 +78,7 @@ def test_fused_packing_takes_as_long_as_its_warps_pack() -> None:
     """Up to three times as long as the product itself, where they pack the larger operand."""
     ratios = [
         time / estimates(case)[name]
-        for case, times in recorded().items()
+        for case, times in recorded("recorded_short_plans.csv", "library_us").items()
         for name, time in times.items()
         if "fused packing" in name and name in estimates(case)
     ]
