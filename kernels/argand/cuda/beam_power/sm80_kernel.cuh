@@ -4,6 +4,7 @@
 #pragma once
 #include "bins.cuh"
 #include "detect.cuh"
+#include "device/term_products.cuh"
 #include "ring.cuh"
 
 template <Operand operand, int Terms, Rounding first, Rounding second, Samples samples,
@@ -52,6 +53,7 @@ struct BeamPowerKernel {
     // first MMA, `row_tile` the distance between row tiles, in fragments.
     __device__ __forceinline__ static void multiply(const uint4* weights, int row_tile,
                                                     uint32 address, Accumulators& accumulators) {
+        using Products = TermProducts<Terms>;
         constexpr uint32 kSigns = operand == Operand::tf32 ? 0x80000000u : 0x80008000u;
 #pragma unroll kUnrolled
         for (int mma_index = 0; mma_index < kMmas; ++mma_index) {
@@ -59,11 +61,9 @@ struct BeamPowerKernel {
             b.load(address, mma_index);
 #pragma unroll
             for (int i = 0; i < RowTiles; ++i) {
-                // Smallest products first; the last is that of both high-order terms.
 #pragma unroll
-                for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-                    const int left = Terms == 2 && product == 0 ? 1 : 0;
-                    const int right = Terms == 2 && product == 1 ? 1 : 0;
+                for (int product = 0; product < Products::kCount; ++product) {
+                    const int left = Products::left(product), right = Products::right(product);
                     const uint4* at =
                         weights + i * row_tile + mma_index * kMmaFragments<Terms> + left * kWarp;
                     const uint4 re = __ldg(at), im = __ldg(at + Terms * kWarp);

@@ -6,6 +6,7 @@
 // `wgmma<sign>(d, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
 #pragma once
 #include "bins.cuh"
+#include "device/term_products.cuh"
 #include "device/warpgroup.cuh"
 #include "ring.cuh"
 #include "sm90_rows.cuh"
@@ -61,19 +62,19 @@ struct WgmmaBeamPowerKernel {
         return Promoted ? chunk % kPromotedStages > 0 : chunk > 0;
     }
 
-    // Begins to multiply a stage, as one group of MMAs. Of two terms the smallest products come first;
-    // the last is that of both high-order terms. `later` is what `follows` says of the stage.
+    // Begins to multiply a stage, as one group of MMAs. `later` is what `follows` says of the stage.
     __device__ __forceinline__ static void multiply(const Rows& rows, uint32 weights, bool later,
                                                     float (&re)[Beams / 2],
                                                     float (&im)[Beams / 2]) {
+        using Products = TermProducts<Terms>;
         constexpr uint64 kHigh = make_matrix_descriptor<kWeightRowBytes>(0) >> 32 << 32;
         wgmma_fence();
 #pragma unroll
         for (int mma_index = 0; mma_index < kMmas; ++mma_index) {
             const uint32 from = weights + mma_index * 32;
 #pragma unroll
-            for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-                const int left = Terms == 2 && product == 0, right = Terms == 2 && product == 1;
+            for (int product = 0; product < Products::kCount; ++product) {
+                const int left = Products::left(product), right = Products::right(product);
                 const uint64 columns =
                     kHigh | uint32(make_matrix_descriptor<kWeightRowBytes>(
                                 from + left * 2 * kPartBytes));

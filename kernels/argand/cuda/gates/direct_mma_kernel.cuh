@@ -130,8 +130,8 @@ struct DirectMmaGate {
 #pragma unroll
             for (int part = 0; part < 2; ++part)
                 load_fragment(fragments + (k_tile * 2 + part) * kWarp * kPartBytes, matrix[part]);
-            for_each_term_product<Terms>([&](const TermProduct& x) {
-                mma<operand>(accumulators[kSeparateSmallProducts && x.low_order][x.accumulator],
+            for_each_real_product<Terms>([&](const RealProduct& x) {
+                mma<operand>(accumulators[kSeparateSmallProducts && x.is_low_order][x.accumulator],
                              state[0][k_tile][x.state_part][x.state_term],
                              state[1][k_tile][x.state_part][x.state_term],
                              matrix[x.matrix_part][x.matrix_term]);

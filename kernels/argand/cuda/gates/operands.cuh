@@ -8,6 +8,7 @@
 // columns of a row.
 #pragma once
 #include "device/rounding.cuh"
+#include "device/term_products.cuh"
 #include "tile.cuh"
 
 // Bit i of the number moves to bit positions[i].
@@ -75,25 +76,26 @@ __device__ __forceinline__ void load_matrix_fragments(const Arguments& args, uin
     }
 }
 
-// One of the real products of two complex numbers in terms.
-struct TermProduct {
-    int matrix_part, matrix_term, state_part, state_term;
-    int accumulator;  // re re, im im, or the imaginary part
-    bool low_order;   // of a low-order term
+// A real product of one term of the matrix and one of the state, for mma.sync. It cannot subtract, so
+// the products of real parts and those of imaginary parts have an accumulator each.
+struct RealProduct {
+    int matrix_part, matrix_term, state_part, state_term;  // part 0 is real, 1 imaginary
+    int accumulator;  // 0: re re, 1: im im, 2: re im + im re
+    bool is_low_order;
 };
 
-// Visits the products of terms, the smallest first; the last are those of both high-order terms.
+// Visits the four real products of two complex numbers (4M), for each product of their terms.
 template <int Terms, typename Visit>
-__device__ __forceinline__ void for_each_term_product(const Visit& visit) {
+__device__ __forceinline__ void for_each_real_product(const Visit& visit) {
+    using Products = TermProducts<Terms>;  // of the state and the matrix
 #pragma unroll
-    for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-#pragma unroll
-        for (int which = 0; which < 4; ++which) {
-            // (matrix, state): re re, im im, re im, im re
-            visit(TermProduct{which & 1, Terms == 2 && product == 1 ? 1 : 0,
-                              which == 1 || which == 2, Terms == 2 && product == 0 ? 1 : 0,
-                              which < 2 ? which : 2, Terms == 2 && product < 2});
-        }
+    for (int product = 0; product < Products::kCount; ++product) {
+        const int state_term = Products::left(product), matrix_term = Products::right(product);
+        const bool is_low_order = Products::is_low_order(product);
+        visit(RealProduct{0, matrix_term, 0, state_term, 0, is_low_order});
+        visit(RealProduct{1, matrix_term, 1, state_term, 1, is_low_order});
+        visit(RealProduct{0, matrix_term, 1, state_term, 2, is_low_order});
+        visit(RealProduct{1, matrix_term, 0, state_term, 2, is_low_order});
     }
 }
 

@@ -61,28 +61,30 @@ struct MmaStep {
         }
     }
 
-    // Multiplies 16 columns, small products of all k-tiles first.
+    // Multiplies 16 columns, products with low-order terms of all k-tiles first.
     template <bool inside>
     __device__ __forceinline__ static void multiply(const Gate<inside>& held,
                                                     const Negative& negative,
                                                     const Columns& columns, float (&re)[2][4],
                                                     float (&im)[2][4]) {
+        using Products = TermProducts<Terms>;  // of the state and the matrix
 #pragma unroll
-        for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-            const int m = Terms == 2 && product == 1 ? 1 : 0, s = Terms == 2 && product == 0 ? 1 : 0;
+        for (int product = 0; product < Products::kCount; ++product) {
+            const int state_term = Products::left(product), matrix_term = Products::right(product);
 #pragma unroll
             for (int k_tile = kNumKTiles - 1; k_tile >= 0; --k_tile) {
 #pragma unroll
                 for (int which = 0; which < 4; ++which) {
                     // re re, re im, -im im, im re
-                    const uint32(&rows)[4] = which == 2 ? negative[k_tile][m]
-                                                        : held.matrix[k_tile][which == 3][m];
+                    const uint32(&rows)[4] = which == 2
+                                                 ? negative[k_tile][matrix_term]
+                                                 : held.matrix[k_tile][which == 3][matrix_term];
                     const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};
                     const int part = which == 1 || which == 2;
 #pragma unroll
                     for (int column = 0; column < 2; ++column)
                         mma<operand>(which % 2 ? im[column] : re[column], upper, lower,
-                                     columns[k_tile][part][column][s]);
+                                     columns[k_tile][part][column][state_term]);
                 }
             }
         }

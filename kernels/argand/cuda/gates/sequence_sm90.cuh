@@ -6,6 +6,7 @@
 // columns take the first and the imaginary parts the second. Lines are the rows of the gate, real
 // and imaginary parts in turn; a plane consists of core matrices of 8 lines by 16 bytes.
 #pragma once
+#include "device/term_products.cuh"
 #include "device/warpgroup.cuh"
 #include "sequence_tile.cuh"
 #include "sm80_kernel.cuh"
@@ -77,15 +78,16 @@ struct WgmmaStep {
 
     __device__ __forceinline__ static void multiply(const Rows& x, uint32 matrix,
                                                     float (&found)[16]) {
+        using Products = TermProducts<Terms>;  // of the rows and the matrix
         wgmma_fence_operand(found);
         wgmma_fence();
 #pragma unroll
-        for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-            const int m = Terms == 2 && product == 1 ? 1 : 0, s = Terms == 2 && product == 0 ? 1 : 0;
+        for (int product = 0; product < Products::kCount; ++product) {
+            const uint32 planes = matrix + 2 * Products::right(product) * kPlaneBytes;
 #pragma unroll
             for (int part = 0; part < 2; ++part)
-                wgmma<1>(found, x[part][s], descriptor(matrix + (2 * m + part) * kPlaneBytes),
-                         product > 0 || part > 0);
+                wgmma<1>(found, x[part][Products::left(product)],
+                         descriptor(planes + part * kPlaneBytes), product > 0 || part > 0);
         }
         wgmma_commit();
     }

@@ -109,13 +109,13 @@ struct MmaGate {
                     }
                 }
             }
-            for_each_term_product<Terms>([&](const TermProduct& x) {
+            for_each_real_product<Terms>([&](const RealProduct& x) {
                 const uint32(&rows)[4] = matrix[k_tile][x.matrix_part][x.matrix_term];
                 const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};
 #pragma unroll
                 for (int column = 0; column < 2; ++column) {
                     mma<operand>(
-                        accumulators[kSeparateSmallProducts && x.low_order][x.accumulator][column],
+                        accumulators[kSeparateSmallProducts && x.is_low_order][x.accumulator][column],
                         upper, lower, columns[x.state_part][column][x.state_term]);
                 }
             });

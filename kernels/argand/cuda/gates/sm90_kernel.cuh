@@ -208,16 +208,15 @@ struct WgmmaGate {
         }
     }
 
-    // Products with low-order terms come first, over all of k, because each MMA truncates the
-    // accumulator in proportion to its size. argand/gates/truncation.py compensates the bias in the
-    // matrix.
+    // Each product of terms over all of k, before the next one begins. argand/gates/truncation.py
+    // compensates the truncation bias in the matrix.
     __device__ __forceinline__ void mainloop(uint32 planes, float (&re)[16],
                                              float (&im)[16]) const {
-        if constexpr (Terms == 2) {
-            mma_terms(0, 1, true, planes, re, im);
-            mma_terms(1, 0, false, planes, re, im);
-        }
-        mma_terms(0, 0, Terms == 1, planes, re, im);
+        using Products = TermProducts<Terms>;  // of the state and the matrix
+#pragma unroll
+        for (int product = 0; product < Products::kCount; ++product)
+            mma_terms(Products::right(product), Products::left(product), product == 0, planes, re,
+                      im);
     }
 
     __device__ __forceinline__ void run(const GateArguments& args) {
@@ -245,19 +244,20 @@ struct WgmmaGate {
         char* results =
             args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, threadIdx.x);
 
-        // A tile is taken to registers one turn before it is split, so that its absmax needs no
+        // A tile is taken to registers one iteration before it is split, so that its absmax needs no
         // barrier of its own.
         float4 x[8];
-        uint32 stage = ring, planes = first_planes, turn = 0;
+        uint32 stage = ring, planes = first_planes, absmax_buffer = 0;
         const auto split_and_take_next = [&](uint32 tile) {
-            const int exponent = split_tile(args, planes + plane_offset, x, warp_maxima[turn]);
+            const int exponent =
+                split_tile(args, planes + plane_offset, x, warp_maxima[absmax_buffer]);
             pipeline.load(tile + Stages * gridDim.x, stage);
             stage = next_stage<kTileBytes, Stages>(stage, ring);
-            turn ^= 1;
-            take_tile(pipeline, stage, x, warp_maxima[turn]);
+            absmax_buffer ^= 1;
+            take_tile(pipeline, stage, x, warp_maxima[absmax_buffer]);
             return exponent;
         };
-        take_tile(pipeline, stage, x, warp_maxima[turn]);
+        take_tile(pipeline, stage, x, warp_maxima[absmax_buffer]);
         __syncthreads();
         int exponent = split_and_take_next(blockIdx.x);
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {

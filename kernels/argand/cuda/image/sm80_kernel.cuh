@@ -2,6 +2,7 @@
 // shared memory and multiplied with the packed matrices, channel after channel. L z is multiplied
 // with z and added up in registers: neither leaves the multiprocessor.
 #pragma once
+#include "device/term_products.cuh"
 #include "weights.cuh"
 
 template <Operand operand, int Terms, Rounding first, Rounding second, int Directions>
@@ -33,12 +34,11 @@ struct ImageKernel {
     __device__ __forceinline__ static void multiply(
         const Unit& unit, int mma_index, const uint32 (&b)[kWarpGroups][Terms][2],
         float (&accumulators)[kWarpGroups][4]) {
-        // Smallest products first; the last is that of both high-order terms.
+        using Products = TermProducts<Terms>;
 #pragma unroll
-        for (int product = 0; product < (Terms == 2 ? 3 : 1); ++product) {
-            const int left = Terms == 2 && product == 0 ? 1 : 0;
-            const int right = Terms == 2 && product == 1 ? 1 : 0;
-            const uint4 a = unit.a[mma_index][left];
+        for (int product = 0; product < Products::kCount; ++product) {
+            const int right = Products::right(product);
+            const uint4 a = unit.a[mma_index][Products::left(product)];
             const uint32 upper[2] = {a.x, a.z}, lower[2] = {a.y, a.w};
 #pragma unroll
             for (int group = 0; group < kWarpGroups; ++group)
