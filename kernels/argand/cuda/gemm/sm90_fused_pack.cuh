@@ -55,15 +55,17 @@ struct Panels {
           k_blocks((opaque(args.y_pitch) + kPackBlockK - 1) / kPackBlockK) {}
 };
 
-// Two neighbouring k, 0 from `inside` on. Y is read once, so it leaves L2 first.
+// Two neighbouring k, 0 from `inside` on. It is predicated and not branched, so all loads of a lane
+// are in flight at once. Y is read once, so it leaves L2 first.
 __device__ __forceinline__ float4 load_k_pair(const float2* from, int inside) {
-    if (inside >= 2) return __ldcs(reinterpret_cast<const float4*>(from));
-    float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (inside == 1) {
-        const float2 last = __ldcs(from);
-        x.x = last.x;
-        x.y = last.y;
-    }
+    float4 x;
+    asm volatile(
+        "{\n.reg .pred two, one;\nsetp.ge.s32 two, %5, 2;\nsetp.eq.s32 one, %5, 1;\n"
+        "mov.b32 %0, 0;\nmov.b32 %1, 0;\nmov.b32 %2, 0;\nmov.b32 %3, 0;\n"
+        "@two ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+        "@one ld.global.cs.v2.f32 {%0, %1}, [%4];\n}"
+        : "=&f"(x.x), "=&f"(x.y), "=&f"(x.z), "=&f"(x.w)
+        : "l"(from), "r"(inside));
     return x;
 }
 
@@ -88,20 +90,16 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
         const int left = i < count ? args.k - k : 0;
         const float2* from =
             args.y_source + batch * args.y_stride_batch + row * args.y_stride_n + k;
-        float4 x[2];  // two k of every four, of eight: of sixteen they take ptxas twice as long
+        float4 x[4];  // two k of every four
+#pragma unroll
+        for (int j = 0; j < 4; ++j) x[j] = load_k_pair(from + 4 * j, left - 4 * j);
         const int64 at = 2 * batch * plane + int64(row) * args.y_pitch + k + 2 * odd;
 #pragma unroll
         for (int half = 0; half < 4; ++half) {  // eight k of the real or the imaginary plane
-            if (half % 2 == 0) {
-                const int first = half / 2 * 8;
-#pragma unroll
-                for (int j = 0; j < 2; ++j)
-                    x[j] = load_k_pair(from + first + 4 * j, left - first - 4 * j);
-            }
             float own[Vector::kElements];
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
-                const float4 pair = x[j];
+                const float4 pair = x[half / 2 * 2 + j];
                 float one = half % 2 ? pair.y : pair.x, two = half % 2 ? pair.w : pair.z;
                 if (half % 2 && args.conjugate_y) {
                     one = -one;
