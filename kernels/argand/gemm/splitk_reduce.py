@@ -13,12 +13,13 @@ REDUCE_KERNEL = "gemm_add_parts"
 # ReduceArguments of gemm/splitk_reduce.cuh.
 _ARGUMENTS = (
     ("const float2*", "partials"), ("const float2*", "c"), ("float2*", "out"),
+    *(("uint32", name) for name in ("split_k_slices", "batch", "m", "n")),
     *(("int64", name) for name in (
-        "split_k_slices", "batch", "m", "n", "c_stride_m", "c_stride_n", "c_stride_batch",
+        "c_stride_m", "c_stride_n", "c_stride_batch",
         "out_stride_m", "out_stride_n", "out_stride_batch",
     )),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    ("int", "groups"),
+    ("uint32", "groups"),
 )  # fmt: skip
 _DTYPE = arguments_dtype(_ARGUMENTS)
 
@@ -64,7 +65,7 @@ class ReduceLaunch:
             "beta_re": beta.real, "beta_im": beta.imag, "groups": groups,
         }  # fmt: skip
         #: The launch.
-        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))
+        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values), waits=True)
 
     def addresses(self, slices: Address) -> dict[str, Address]:
         """Return the addresses in the kernel's arguments; ``slices`` is (slice, batch, m, n)."""

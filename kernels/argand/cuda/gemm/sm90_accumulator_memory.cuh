@@ -3,6 +3,7 @@
 // (sm90_partials.cuh) are built on it. One thread writes each element, so results repeat bit for
 // bit.
 #pragma once
+#include "device/predicated_load.cuh"
 #include "sm90_fragments.cuh"
 #include "sm90_scheduler.cuh"
 
@@ -111,19 +112,6 @@ __device__ __forceinline__ void store_or_reduce(float2* at, float2 x, float2 y, 
         "@!p st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};\n}" ::"l"(at),
         "f"(x.x), "f"(x.y), "f"(y.x), "f"(y.y), "r"(int(reduce))
         : "memory");
-}
-
-// Loads, or returns 0 where there is no element. It is predicated and not branched, so many loads
-// are in flight at once.
-__device__ __forceinline__ float2 load_or_zero(const float2* at, bool inside) {
-    float2 x;
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
-        "@p ld.global.cg.v2.f32 {%0, %1}, [%2];\n}"
-        : "=f"(x.x), "=f"(x.y)
-        : "l"(at), "r"(int(inside))
-        : "memory");
-    return x;
 }
 
 // Adds what lies in memory to the accumulators, 32 columns at a time, so that many loads are in
