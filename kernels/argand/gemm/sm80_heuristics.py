@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from argand.device import Arch
 from argand.gemm.sm80_plan import MmaPlan, check_plan, holds_accumulators, whole_passes
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
-from argand.gemm.sm80_tiles import mma_tiles, within_registers
+from argand.gemm.sm80_tiles import mma_tiles, with_many_blocks, within_registers
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 
@@ -50,6 +50,7 @@ def plan_gemm(
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         plan = within_registers(plan, precision, arch)
         plan = plan if whole_passes(plan) else replace(plan, vector=1)
+        plan = with_many_blocks(plan, precision, arch, k)
         fitted.append(_with_absmax(plan, precision, arch, k))
     if not fitted:
         raise PlanError(f"tiles of a triangle must be square, got {tile}")
@@ -185,6 +186,8 @@ _TILE_TIMES = {
 }
 """Time of a tile's mainloop over that, at tf32 by copies of one number, of operands of which one
 has an odd pitch (65 drawn shapes on an H200)."""
+_WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.1}
+"""The same by copies of two (12 shapes of a short k: 1.04 of the estimate, at most 1.4)."""
 
 
 def estimate(
@@ -210,7 +213,7 @@ def estimate(
     blocks = batch * tiles * plan.slices
     # The blocks of a cluster share a GPC, whose last multiprocessors hold no whole cluster.
     usable = int(sm_count * _CLUSTERED[plan.split_k_slices])
-    resident = max(1, min(_occupancy(plan), -(-blocks // usable)))
+    resident = max(1, min(_occupancy(plan, k), -(-blocks // usable)))
     slots = usable * resident
     waves = -(-blocks // slots) if blocks < 8 * sm_count else blocks / slots
     warps = resident * plan.threads / 128
@@ -226,8 +229,9 @@ def estimate(
         least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
     alike = plan.vector == 1 or plan.triangle
-    if precision.terms == 1 and precision.operand.name == "tf32" and alike:
-        mainloop *= _TILE_TIMES.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
+    if precision.terms == 1 and precision.operand.name == "tf32":
+        factors = _TILE_TIMES if alike else _WIDE_COPIES_TILE_TIMES
+        mainloop *= factors.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
     if precision.terms > 1 and plan.triangle:
         mainloop *= _TRIANGLE_TERMS
     work = waves * (mainloop + resident * store)
@@ -249,11 +253,11 @@ def estimate(
     return total
 
 
-def _occupancy(plan: MmaPlan) -> int:
+def _occupancy(plan: MmaPlan, k: int) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
-    registers = 64 if plan.threads >= 512 else 100
+    registers = 64 if plan.threads >= 512 else 104 if plan.min_blocks == 1 else 96
     return max(1, min(
-        2048 // plan.threads, 227 * 1024 // plan.shared_bytes,
+        2048 // plan.threads, 227 * 1024 // plan.launched_bytes(k),
         65536 // (plan.threads * registers),
     ))  # fmt: skip
 

@@ -86,7 +86,7 @@ class MmaLaunch:
         self._launches = in_grids(
             kernel, tiles * plan.slices, plan.threads, problem.batch,
             argument_values(problem, left, right, c, out) | {"grid_slices": plan.grid_slices},
-            plan.shared_bytes, _GRID_MEMBERS if shared else _MEMBERS,
+            plan.launched_bytes(problem.k), _GRID_MEMBERS if shared else _MEMBERS,
         )  # fmt: skip
 
     @property

@@ -42,7 +42,8 @@ class MmaPlan:
     ``mirror`` stores what is below the diagonal above it, too, and a real diagonal, where columns
     are contiguous.
     ``long_strides`` takes strides that do not fit 32 bits. ``fma`` takes fused multiply-adds in
-    fp32 in place of MMAs; the lanes of a warp are then four by eight.
+    fp32 in place of MMAs; the lanes of a warp are then four by eight. ``min_blocks`` run together
+    on a multiprocessor, which limits registers.
     """
 
     block_m: int
@@ -63,6 +64,7 @@ class MmaPlan:
     mirror: bool = False
     fma: bool = False
     grid_slices: int = 1
+    min_blocks: int = 1
 
     @property
     def slices(self) -> int:
@@ -81,6 +83,17 @@ class MmaPlan:
         b = _tile(self.block_n, self.block_k, self.b_k_major)
         received = self.block_m * self.block_n if self.split_k_slices > 1 else 0
         return _COMPLEX_BYTES * (self.stages * (a + b) + received)
+
+    def launched_bytes(self, k: int) -> int:
+        """Return the shared memory of a block for a ``k``: that of the stages it fills.
+
+        A short k leaves the others, so that a multiprocessor holds more blocks. Partial sums that
+        are reduced lie in the memory of all stages.
+        """
+        if self.slices * self.warps_k > 1:
+            return self.shared_bytes
+        filled = min(self.stages, max(1, -(-k // self.block_k)))
+        return self.shared_bytes // self.stages * filled
 
     @property
     def name(self) -> str:
@@ -181,6 +194,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror
     strides = "_long" if plan.long_strides else ""
     strides += "_fma" if plan.fma else ""
+    strides += f"_b{plan.min_blocks}" if plan.min_blocks > 1 else ""
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
     )
@@ -255,7 +269,8 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
         '#include "gemm/sm80_kernel.cuh"\n'
         f"{size_check('GemmArguments', ARGUMENTS)}"
         f"constexpr MmaPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void {cluster}__launch_bounds__({plan.threads}, 1)\n'
+        f'extern "C" __global__ void {cluster}'
+        f"__launch_bounds__({plan.threads}, {plan.min_blocks})\n"
         f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
         "    gemm_mma<kPlan>(args);\n"
         "}\n"

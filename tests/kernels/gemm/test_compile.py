@@ -33,7 +33,7 @@ from argand.gemm.sm80_plan import (
     kernel_name,
     whole_passes,
 )
-from argand.gemm.sm80_tiles import mma_tiles, within_registers
+from argand.gemm.sm80_tiles import mma_tiles, with_many_blocks, within_registers
 from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_plan import (
     WgmmaPlan,
@@ -74,6 +74,8 @@ def gemm_tiles() -> Iterator[Candidate]:
         for tile in sorted(others, key=lambda one: one.block_m * one.block_n):
             plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
         plans += [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
+        many = [with_many_blocks(plan, row, arch, k=1) for plan in plans]
+        plans += [plan for plan in many if plan.min_blocks > 1]
         if row.scaled:
             plans += [
                 replace(plan, finds_absmax=True, stages=2) for plan in plans if plan.vector == 2

@@ -17,7 +17,7 @@ from argand.gemm.sm80_plan import (
     check_plan,
     holds_accumulators,
 )
-from argand.gemm.sm80_tiles import mma_tiles
+from argand.gemm.sm80_tiles import mma_tiles, with_many_blocks
 from argand.runtime.plan import PlanError
 
 from tests.covers import covered
@@ -88,6 +88,30 @@ def test_stages_hold_the_sums_that_slices_reduce() -> None:
     small = {"batch": 1, "m": 40, "n": 40, "k": 60, "sm_count": 132}
     planned_tile = plan_gemm(row, arch, **small, tile=replace(tile, split_k_slices=4))
     assert (planned_tile.finds_absmax, planned_tile.stages) == (True, 3)
+
+
+def test_a_short_k_leaves_memory_of_its_stages() -> None:
+    tile = MmaPlan(32, 32, 32, 2, 2, 3)
+    stage = tile.shared_bytes // 3
+    assert [tile.launched_bytes(k) // stage for k in (0, 1, 32, 33, 64, 65, 5000)] == [
+        1, 1, 1, 2, 2, 3, 3,
+    ]  # fmt: skip
+    # Partial sums lie in the memory of all stages.
+    for cut in (replace(tile, warps_k=2), replace(tile, split_k_slices=2)):
+        assert cut.launched_bytes(1) == cut.shared_bytes
+
+
+@pytest.mark.parametrize("precision", TENSOR)
+def test_small_tiles_of_a_short_k_run_five_to_a_multiprocessor(precision: str) -> None:
+    """As many blocks as registers allow must fit shared memory, too."""
+    row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
+    found = 0
+    for tile in mma_tiles(row, arch):
+        for k in (16, 64, 200):
+            plan = with_many_blocks(tile, row, arch, k)
+            found += plan.min_blocks > 1
+            assert plan.min_blocks * (plan.launched_bytes(k) + 1024) <= 228 << 10
+    assert bool(found) == (row.terms == 1 and not row.scaled)
 
 
 @pytest.mark.parametrize("precision", SCALED)
