@@ -9,14 +9,19 @@ from benchmarks.harness.recorded import Rows, plain_rows, read_rows
 from tools.docs.shown import shown_columns
 from workflow.tables.readable import ACCURACY, Column, markdown_table, number
 
-GATES = "h200-gates.csv"
-"""Single gates on 28 qubits."""
+GATES = "h200-gates.csv", "h200-gates-custatevec.csv"
+"""Single gates on 28 qubits: ours, and those of cuStateVec, which may be of another run."""
 CIRCUITS = (
     "h200-circuits.csv", "h200-gates-20.csv", "h200-gates-20-alone.csv",
     "h200-circuits-shared.csv", "h200-circuits-shared-20.csv",
 )  # fmt: skip
 """Circuits on 28 qubits, and on 20, which a CPU can run too; then ours whose gates share passes."""
 COSTS, SETTLING = "h200-gate-costs.csv", "h200-gate-settling.csv"
+
+
+def gate_rows(data: Path) -> Rows:
+    """The rows of all single gates."""
+    return [row for name in GATES for row in read_rows(data / name)]
 
 
 def circuit_rows(data: Path) -> Rows:
@@ -28,7 +33,7 @@ def gates_table(data: Path) -> str:
     """Gates and circuits of `benchmarks.gates`, with what became of the norm."""
     state = [column for column in ACCURACY if column.field in ("norm_drift", "fidelity")]
     columns = [*shown_columns(), *state, Column("algorithm", "how")]
-    rows = [*read_rows(data / GATES), *circuit_rows(data)]
+    rows = [*gate_rows(data), *circuit_rows(data)]
     return markdown_table(columns, [row for row in rows if row["time_us_p50"]])
 
 

@@ -17,7 +17,7 @@ from benchmarks.harness.recorded import (
     slowest_placement,
     timed_rows,
 )
-from tools.docs.gate_tables import GATES, circuit_rows
+from tools.docs.gate_tables import circuit_rows, gate_rows
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
 from tools.docs.shown import text_table
 from tools.docs.softmax_tables import SOFTMAX
@@ -135,7 +135,7 @@ def _worst(rows: Iterable[Row]) -> str:
 
 def gates_summary(data: Path) -> str:
     """A line for each number of qubits, at the slowest placement of ours and of cuStateVec."""
-    ours, theirs = (slowest_placement(own) for own in beside(timed_rows(read_rows(data / GATES))))
+    ours, theirs = (slowest_placement(own) for own in beside(timed_rows(gate_rows(data))))
     return text_table([
         {
             "qubits": str(qubits), "ours (ms)": _ms(own), "cuStateVec (ms)": _ms(theirs[qubits]),
