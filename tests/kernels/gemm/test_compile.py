@@ -11,14 +11,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import Arch
 from argand.gemm.candidates import candidates as gemm_choices
-from argand.gemm.fma_plan import (
-    FMA_PLANS,
-    MAX_K,
-    FmaPlan,
-    fma_kernel_name,
-    fma_plans,
-    fma_source,
-)
+from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
 from argand.gemm.heuristics import choose
 from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
 from argand.gemm.question import OperandTraits, Question
@@ -35,10 +28,7 @@ from argand.gemm.sm80_plan import (
 )
 from argand.gemm.sm80_tiles import mma_tiles, with_many_blocks, within_registers
 from argand.gemm.sm90_epilogue import EPILOGUES
-from argand.gemm.sm90_plan import (
-    WgmmaPlan,
-    is_legal,
-)
+from argand.gemm.sm90_plan import WgmmaPlan, is_legal
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
