@@ -26,11 +26,11 @@ def product_in_tf32(precision: Precision) -> Precision | None:
 _SCALED_MARGIN = 1.1
 """See `tf32_margin`: estimates were that far off where fp16 was slower than tf32 with plans that
 find scales (18 drawn products on an H200, in which tf32 took 0.91 of the time on average)."""
-_LONG_SECONDS, _LONG_MARGIN = 1e-3, 1.067
-"""The same of one scaled term from this estimated time on, where a card is at its power limit and
-tf32 takes more energy: 64 x (512 x 8192 x 512) took 1.03 to 1.13 of fp16's time in tf32, where the
-estimate was 1.09 (an H200; 128 x (512 x 4096 x 512) 1.035, 1.07), and 12998 x 364 x 12045 0.95 to
-0.97 where it was 1.065."""
+_LONG_SECONDS, _LONG_MARGIN = 1e-3, 1.069
+"""The same of one scaled term from this estimated time on, where errors of estimates are less: tf32
+took 1 / 1.069 of what its estimate over that of fp16 says, in the geometric mean of ten products on
+an H200 (standard error 0.014; seven drawn with seed 20261127, 64 x (512 x 8192 x 512), 128 x (512 x
+4096 x 512) and 12998 x 364 x 12045)."""
 _SHORT_K, _PACKED_MARGIN = 128, 1.2
 """The same of bf16 up to this k with both operands packed: it was slower than tf32 by up to 1.11
 where its estimate was 0.88 to 0.9 of tf32's (45 drawn products on an H200)."""
