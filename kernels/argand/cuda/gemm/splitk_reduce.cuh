@@ -1,6 +1,6 @@
 // The split-K reduction: adds the slices that a product with split-K has stored and runs its
-// epilogue, out = alpha sum + beta C. It is a launch of its own, which in
-// a graph begins as the product's blocks end.
+// epilogue, out = alpha sum + beta C. It is a launch of its own, which in a graph begins as the
+// product's blocks end.
 #pragma once
 #include "device/complex.cuh"
 #include "device/dependent_launch.cuh"
