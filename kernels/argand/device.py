@@ -20,6 +20,10 @@ class DeviceError(RuntimeError):
     """The device that was asked for is not there or cannot be used."""
 
 
+_RESERVED_BYTES = 1024
+"""Shared memory that CUDA reserves of each block."""
+
+
 @dataclass(frozen=True)
 class Arch:
     """One GPU architecture: what it is compiled for and what a thread block may use.
@@ -32,6 +36,13 @@ class Arch:
     target: str
     shared_bytes: int
     name: str
+
+    def resident_blocks(self, shared_bytes: int) -> int:
+        """Return how many blocks of so much dynamic shared memory a multiprocessor's memory holds.
+
+        CUDA reserves memory of each, which the largest of one block leaves out.
+        """
+        return (self.shared_bytes + _RESERVED_BYTES) // (shared_bytes + _RESERVED_BYTES)
 
 
 HOPPER = 90

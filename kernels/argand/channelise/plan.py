@@ -41,8 +41,6 @@ UNITS = COMPONENTS | {
 """The same, and those of complex samples whose conjugates the kernel computes with."""
 _FEWER = (1, 3 / 4, 1 / 2, 1 / 4)
 """Parts of a plan's blocks that `without_spills` tries."""
-_RESERVED = 1024
-"""Bytes of shared memory that CUDA reserves in each block."""
 # ChanneliseArguments of cuda/channelise/plan.cuh.
 KERNEL_ARGUMENTS = (
     ("const void*", "x"), ("float2*", "out"), ("const float*", "coefficients"),
@@ -119,7 +117,7 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
         raise PlanError(f"a block must have whole warps, at most 32, got {plan.block_threads}")
     if plan.blocks * plan.block_threads > 1024 or plan.blocks < 1:
         raise PlanError(f"blocks of {plan.block_threads} threads leave too few registers")
-    if plan.blocks * (plan.shared_bytes + _RESERVED) > arch.shared_bytes + _RESERVED:
+    if plan.blocks > arch.resident_blocks(plan.shared_bytes):
         raise PlanError(
             f"{plan.blocks} blocks take {plan.shared_bytes} bytes of shared memory each"
         )

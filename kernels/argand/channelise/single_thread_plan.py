@@ -18,8 +18,6 @@ _BLOCKS = 4
 FEW_POINTS = 27
 """Points up to which this kernel is the fastest: a warp's accesses to short frames are pieces of
 lines in the other ones. More points leave fewer threads on a multiprocessor."""
-_RESERVED = 1024
-"""Bytes of shared memory that CUDA reserves in each block."""
 # SingleThreadArguments of cuda/channelise/plan.cuh.
 SINGLE_THREAD_ARGUMENTS = (
     ("const void*", "x"), ("float2*", "out"), ("const float*", "coefficients"),
@@ -61,8 +59,7 @@ class SingleThreadPlan:
 
     def blocks(self, arch: Arch) -> int:
         """Return the least blocks of a multiprocessor, which limit a thread's registers."""
-        fitting = (arch.shared_bytes + _RESERVED) // (self.shared_bytes + _RESERVED)
-        return max(1, min(_BLOCKS, fitting))
+        return max(1, min(_BLOCKS, arch.resident_blocks(self.shared_bytes)))
 
     def __str__(self) -> str:
         """The plan in words."""

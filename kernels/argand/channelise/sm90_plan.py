@@ -9,6 +9,7 @@ from math import lcm
 import numpy as np
 
 from argand.channelise.plan import (
+    COMPONENTS,
     KERNEL_ARGUMENTS,
     UNITS,
     ChannelisePlan,
@@ -29,8 +30,6 @@ _SPARE_SLOTS = 1
 """Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
 _FEW_TAPS = 4
 """Taps up to which integers, which are converted, gain nothing by being kept in registers."""
-_FP32_BYTES = 8
-"""Of a complex sample whose components need no conversion."""
 _MOST_DEPTH = 8
 _RING_BYTES = 32 << 10
 """Largest ring of frames: what is copied ahead hides the latency of memory."""
@@ -45,8 +44,6 @@ LARGEST_CLUSTER = 8
 """Largest portable cluster size."""
 _LONGEST_TURN = 16
 """Spectra of a loop without branches: windows of taps, batches and rings of frames repeat in it."""
-_RESERVED = 1024
-"""Bytes of shared memory that CUDA reserves in each block."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +132,11 @@ def check_specialized_plan(plan: SpecializedPlan, arch: Arch) -> None:
     if plan.depth < 2:
         raise PlanError(f"depth must be 2 or more, got {plan.depth}")
     barriers = 8 * (1 + plan.cluster) * plan.slots
-    taken = plan.blocks * (plan.shared_bytes + barriers + _RESERVED)
-    if taken > arch.shared_bytes + _RESERVED:
-        raise PlanError(f"rings and barriers take {taken} bytes of shared memory")
+    taken = plan.shared_bytes + barriers
+    if plan.blocks > arch.resident_blocks(taken):
+        raise PlanError(
+            f"rings and barriers of {plan.blocks} blocks take {taken} bytes of shared memory each"
+        )
     held = _REGISTERS // plan.blocks // plan.block_threads // 8 * 8 * plan.block_threads
     needed = (
         plan.block_columns * plan.filter_registers
@@ -157,7 +156,8 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     a cluster as many as the numbers of `_SLOT_NUMBERS` have.
     """
     first, second, last = plan.radices
-    if second == 1 or (UNITS[component][1] < _FP32_BYTES and plan.taps <= _FEW_TAPS):
+    converted = UNITS[component][1] < COMPONENTS["float32"][1]
+    if second == 1 or (converted and plan.taps <= _FEW_TAPS):
         return None
     columns = next((size for size in sorted(_ROLES, reverse=True) if plan.columns % size == 0), 0)
     if not columns:

@@ -27,8 +27,6 @@ TMA_SM = 90
 WIDE_BYTES = 16
 """Bytes of a wide copy, and alignment of its addresses."""
 LARGEST_BLOCK = 1024
-_RESERVED = 1024
-"""Bytes of shared memory that the system reserves for each block."""
 _NAMED_BARRIERS = 15
 
 
@@ -76,7 +74,7 @@ def check_dft_plan(plan: Plan, precision: Precision, arch: Arch) -> None:
             f"{plan.threads} threads with {plan.data_registers} accumulators have no registers for "
             "a k-tile's high-order terms, without which the compiler serialises MMAs"
         )
-    if blocks * (plan.shared_bytes(precision) + _RESERVED) - _RESERVED > arch.shared_bytes:
+    if blocks > arch.resident_blocks(plan.shared_bytes(precision)):
         raise PlanError(
             f"shared memory of {plan.shared_bytes(precision)} bytes for each of {blocks} is more "
             f"than the {arch.shared_bytes} that a block has on {arch.target}"

@@ -100,8 +100,6 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
 
 _MANY_BLOCKS, _SMALL_TILE = 5, 1024
 """Blocks that run together, and elements of C of their tiles."""
-_RESERVED_BYTES = 1024
-"""Shared memory that the driver adds to each block."""
 
 
 def with_many_blocks(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:
@@ -111,11 +109,11 @@ def with_many_blocks(plan: MmaPlan, precision: Precision, arch: Arch, k: int) ->
     tf32 11 x (90 x 1067 x 35) takes 13.7 us in place of 15.1 on an H200, 9174 x 105 x 58 13.9 in
     place of 15.3. Where memory holds four blocks, it takes 2% longer.
     """
-    blocks = (arch.shared_bytes + _RESERVED_BYTES) // (plan.launched_bytes(k) + _RESERVED_BYTES)
     small = plan.threads == 128 and plan.block_m * plan.block_n <= _SMALL_TILE
     whole = plan.slices == 1 and not plan.triangle
     plain = precision.terms == 1 and not precision.scaled and arch.sm == HOPPER
-    if small and whole and plain and blocks >= _MANY_BLOCKS:
+    fits = arch.resident_blocks(plan.launched_bytes(k)) >= _MANY_BLOCKS
+    if small and whole and plain and fits:
         return replace(plan, min_blocks=_MANY_BLOCKS)
     return plan
 

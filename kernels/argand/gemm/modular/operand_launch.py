@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from argand.device import Device
+from argand.device import Arch, Device
 from argand.gemm.modular.kernel_sources import (
     ENCODE_ARGUMENTS,
     ENCODE_KERNEL,
@@ -49,8 +49,6 @@ _FEW_BLOCKS = 32
 """Blocks of a line whose norms a warp reads at once."""
 PLANES_ALIGNMENT = 256
 """Bytes of which the planes of packed operands take a multiple."""
-_RESERVED_BYTES = 1024
-"""Shared memory of each CTA that the system takes."""
 
 
 def bound(
@@ -124,11 +122,11 @@ class OperandLaunch:
             return "clustered lines"
         strides = (x.row_stride * x.item, x.batch_stride * x.item)
         aligned = x.aligned >= _ALIGNMENT and not any(stride % _ALIGNMENT for stride in strides)
-        self._hold_lines(arch.shared_bytes)
+        self._hold_lines(arch)
         whole = x.column_stride == 1 and aligned and self._buffers and x.row_stride >= 0
         return "whole lines" if whole else "along k"
 
-    def _hold_lines(self, capacity: int) -> None:
+    def _hold_lines(self, arch: Arch) -> None:
         """Choose how many CTAs of a multiprocessor hold lines, and how many lines each.
 
         A warp takes a block of a line at a time, so short lines have fewer warps and more CTAs.
@@ -145,7 +143,7 @@ class OperandLaunch:
                 if buffers == 1 and resident * 32 * short > FEW_THREADS:
                     continue
                 nbytes = whole_line_bytes(self._x.item, self._k_blocks, buffers)
-                if resident * (nbytes + _RESERVED_BYTES) <= capacity + _RESERVED_BYTES:
+                if resident <= arch.resident_blocks(nbytes):
                     self._resident, self._buffers, self._shared_bytes = resident, buffers, nbytes
                     return
 
