@@ -36,7 +36,7 @@ def on_host(problem: BeamPowerProblem, w: Any, x: Any) -> Run:
     """Return what computes a problem of NumPy arrays of the form of w and x, checked."""
     if problem.antennas and prod(problem.shape) and _is_one_block(problem, w, x):
         typed = all(one.dtype == problem.precision.output for one in (w, x))
-        return partial(_in_one_block, problem, typed, problem.bins)
+        return partial(_in_one_block, problem, typed)
     return partial(in_blocks, problem, arrays=np)
 
 
@@ -75,22 +75,20 @@ def _is_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
     return values <= _BLOCK_VALUES["numpy"] and problem.integrate <= LONGEST_SUM
 
 
-def _in_one_block(
-    problem: BeamPowerProblem, typed: bool, bins: int, w: Any, x: Any, out: Any
-) -> Any:
+def _in_one_block(problem: BeamPowerProblem, typed: bool, w: Any, x: Any, out: Any) -> Any:
     """Return the same without what blocks take, which is longer than a small product.
 
     Operands that are ``typed`` as the precision are multiplied as they are where they are
     contiguous.
     """
-    times = bins * problem.integrate
+    times = problem.bins * problem.integrate
     columns = x if x.shape[-1] == times else x[..., :times]
     as_they_are = typed and w.flags.c_contiguous and columns.flags.c_contiguous
     if not as_they_are:
         w = terms_of(w, "N", problem.precision, "a").values[0]
         columns = terms_of(columns, "N", problem.precision, "b").values[0]
     with np.errstate(all="ignore"):
-        found = _detected(problem, np.matmul(w, columns), bins, np)
+        found = _detected(problem, np.matmul(w, columns), problem.bins, np)
     if out is None:
         return found
     out[...] = found

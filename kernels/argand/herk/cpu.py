@@ -48,7 +48,7 @@ _PART_VALUES, _DOTTED_VALUES = 1 << 16, 1 << 18
 
 
 class _How(NamedTuple):
-    """How a problem is computed: `is_plain`, `is_small` and `is_shared` of it."""
+    """How a problem is computed: in few steps (`is_plain`), by NumPy's products, on all cores."""
 
     plain: bool
     small: bool
@@ -76,7 +76,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     compute: Callable[[Any], Array]
     plain, shared = is_plain(problem, a, c), is_shared(problem)
-    small = problem.batch > 1 and (shared or is_small(problem))
+    small = problem.batch > 1 and is_small(problem)
     if plain and problem.batch == 1 and problem.n <= 2 * _MIRRORED:
         compute = alone(problem)
     elif plain and small and not shared and problem.batch <= _together(problem):
