@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 REPOSITORY = "ARGAND_REPOSITORY"
-_RELATIVE_LINK = re.compile(r"(!?)\]\((?![a-z]+:|#)([^)]+)\)")
+_RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)]+)\)")
 _PICTURE = re.compile(r"\.(svg|png)$")
 
 
@@ -25,7 +25,8 @@ def urls(repository: str) -> dict[str, str]:
     Raises:
         ValueError: The repository's address is not one of the web.
     """
-    if (found := urlsplit(repository)).scheme not in ("https", "http") or not found.netloc:
+    found = urlsplit(repository)
+    if found.scheme not in ("https", "http") or not found.netloc:
         raise ValueError(
             f"{REPOSITORY} is {repository!r}: give an address such as https://host/argand"
         )
@@ -44,9 +45,8 @@ def with_addresses(text: str, repository: str) -> str:
     at = repository.rstrip("/")
 
     def absolute(link: re.Match[str]) -> str:
-        target = link[2]
-        kind = "raw" if _PICTURE.search(target) else "blob"
-        return f"{link[1]}]({at}/{kind}/main/{target})"
+        kind = "raw" if _PICTURE.search(link[1]) else "blob"
+        return f"]({at}/{kind}/main/{link[1]})"
 
     return _RELATIVE_LINK.sub(absolute, text)
 
