@@ -1,4 +1,4 @@
-"""What stands in for a copy that a call must not make."""
+"""A stand-in for a copy that calls must not make."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def copied_conjugate(_: Any) -> None:
-    """In place of ``Tensor.resolve_conj``."""
+    """Fail where ``Tensor.resolve_conj`` would copy."""
     raise AssertionError("a conjugate view is copied")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,6 +13,17 @@ from tests.kernels.frameworks.tensors import close, drawn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytestmark = pytest.mark.gpu
+
+
+@contextmanager
+def late_copy(x: Any, stream: Any) -> Iterator[Any]:
+    """Enter a stream that copies x to the tensor that is yielded, after some time."""
+    y = torch.zeros_like(x)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        y.copy_(x)
+        yield y
 
 
 @pytest.mark.parametrize("kind", ["own", "legacy", "per-thread"])
@@ -23,11 +36,7 @@ def test_calls_run_on_torchs_stream(gpu: Any, kind: str) -> None:
         "per-thread": lambda: torch.cuda.ExternalStream(2),
     }[kind]()  # fmt: skip
     for _ in range(3):
-        y = torch.zeros_like(x)
-        torch.cuda.synchronize()
-        with torch.cuda.stream(stream):
-            torch.cuda._sleep(50_000_000)
-            y.copy_(x)
+        with late_copy(x, stream) as y:
             found = gemm(y, y, precision="3xtf32")
         stream.synchronize()
         close(found, expected, 1e-5)
@@ -48,11 +57,7 @@ def test_pairs_and_packed_operands_alone_wait_for_torchs_stream(gpu: Any, make: 
     other = cupy.from_dlpack(x)
     stream = torch.cuda.Stream()
     for _ in range(3):
-        y = torch.zeros_like(x)
-        torch.cuda.synchronize()
-        with torch.cuda.stream(stream):
-            torch.cuda._sleep(50_000_000)
-            y.copy_(x)
+        with late_copy(x, stream) as y:
             given = made(y)
         found = gemm(given, other, precision="3xtf32")
         cupy.testing.assert_allclose(found, expected, rtol=0, atol=0.1)
