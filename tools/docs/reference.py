@@ -12,11 +12,13 @@ import argand
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Note|Yields):$", re.MULTILINE)
 _ANNOTATION = re.compile(r": (?:ForwardRef\()?'([^']*)'\)?")
+_OPERAND_MODULES = ("argand.gemm.packed", "argand.gemm.pairs")
+"""Modules of forms that operands of several operations may have, which are a page of their own."""
 INDEX = """# Reference
 
-Every public name of `argand`, as its docstring says it, on a page for each package
-(`python -m tools.docs` writes them). The examples run in the tests, after `import argand` and
-`import numpy as np`. [python.md](python.md) shows how the calls belong together; they take arrays
+Every public name of `argand`, as its docstring says it, on a page for each package and one for
+forms of operands (`python -m tools.docs` writes them). The examples run in the tests, after
+`import argand` and `import numpy as np`. [python.md](python.md) shows how the calls belong together; they take arrays
 of torch and JAX too ([frameworks.md](frameworks.md)).
 
 | name | what |
@@ -25,13 +27,13 @@ of torch and JAX too ([frameworks.md](frameworks.md)).
 
 
 def reference_pages() -> dict[str, str]:
-    """The index and the pages of the packages, by their paths below docs/."""
+    """The index and the pages, by their paths below docs/."""
     names = sorted(argand.__all__, key=str.lower)
-    packages: dict[str, list[str]] = {}
+    on_page: dict[str, list[str]] = {}
     for name in names:
-        packages.setdefault(_package(name), []).append(name)
+        on_page.setdefault(_page_of(name), []).append(name)
     rows = "".join(_row(name) for name in names)
-    pages = {f"reference/{package}.md": _page(package, packages[package]) for package in packages}
+    pages = {f"reference/{page}.md": _page(page, own) for page, own in on_page.items()}
     return {"reference.md": f"{INDEX}{rows}", **pages}
 
 
@@ -61,13 +63,18 @@ def _package(name: str) -> str:
     return module.split(".")[1] if module.startswith("argand.") else "precision"
 
 
+def _page_of(name: str) -> str:
+    """The name of the page that has a public name."""
+    return "operands" if documented(name).__module__ in _OPERAND_MODULES else _package(name)
+
+
 def _row(name: str) -> str:
     sentence = " ".join(_docstring(name).partition("\n\n")[0].split()).partition(". ")[0]
-    return f"| [`{name}`](reference/{_package(name)}.md#{name.lower()}) | {_marked(sentence)} |\n"
+    return f"| [`{name}`](reference/{_page_of(name)}.md#{name.lower()}) | {_marked(sentence)} |\n"
 
 
-def _page(package: str, names: list[str]) -> str:
-    parts = [f"# argand: {package}\n", "[All names](../reference.md)\n"]
+def _page(title: str, names: list[str]) -> str:
+    parts = [f"# argand: {title}\n", "[All names](../reference.md)\n"]
     for name in names:
         parts.append(f"## {name}\n")
         signature = _signature(name)
