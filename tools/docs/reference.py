@@ -18,8 +18,8 @@ INDEX = """# Reference
 
 Every public name of `argand`, as its docstring says it, on a page for each package and one for
 forms of operands (`python -m tools.docs` writes them). The examples run in the tests, after
-`import argand` and `import numpy as np`. [python.md](python.md) shows how the calls belong together; they take arrays
-of torch and JAX too ([frameworks.md](frameworks.md)).
+`import argand` and `import numpy as np`. [python.md](python.md) shows how the calls belong
+together; they take arrays of torch and JAX too ([frameworks.md](frameworks.md)).
 
 | name | what |
 |---|---|
