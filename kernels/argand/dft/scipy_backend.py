@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,20 @@ import numpy as np
 from argand.device import available_cores, is_cuda_array
 from argand.dft.api import dft
 
-# By the types, because NumPy puts a name together anew each time, which takes as long as a short
-# transform.
-_SINGLE = frozenset(map(np.dtype, ("float16", "float32", "complex64")))
-_WIDER = frozenset(
-    np.dtype(x) for x in ("longdouble", "clongdouble") if np.finfo(x).nmant > 52
-)  # longdouble, where it is wider than fp64 on this machine
+
+def _is_single() -> dict[np.dtype[Any], bool]:
+    """Return whether numbers of a type are single, of each type in either order of its bytes.
+
+    Types wider than fp64 on this machine are not among them.
+    """
+    types = [np.dtype(x) for x in np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"]
+    types = [x for x in types if x.kind not in "fc" or np.finfo(x).nmant <= 52]
+    single = [np.dtype(x) for x in ("float16", "float32", "complex64")]
+    return {ordered: x in single for x in types for ordered in (x, x.newbyteorder())}
+
+
+# One look at a type, not at its name, kind and order: each takes a tenth of a short transform.
+_SINGLE = _is_single()
 
 
 @dataclass(eq=False)  # SciPy keeps things of its own in it
@@ -68,15 +77,18 @@ class FftBackend:
 
         A number of workers that SciPy refuses is left to it.
         """
-        x = x if is_cuda_array(x) else np.asarray(x)
+        # The type first: to look for attributes that an array lacks takes as long as all else here.
+        on_cpu = type(x) is np.ndarray or not is_cuda_array(x)
+        x = np.asarray(x) if on_cpu else x
         if workers is not None and not _allowed(workers):
             return NotImplemented
-        kind = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
-        if plan is not None or kind.kind not in "biufc" or kind in _WIDER:
+        single = _SINGLE.get(x.dtype)
+        if single is None or plan is not None:
             return NotImplemented
-        single = kind in _SINGLE
         precision = self.single if single else self.double
-        if not is_cuda_array(x) and precision in ((None, "fp32") if single else ("fp64",)):
+        if on_cpu and precision in ((None, "fp32") if single else ("fp64",)):
+            if norm is None and workers is None and x.size < _SHARED:
+                return _legacy()[inverse](x, n, axis, overwrite_x)
             return _by_scipy(x, n, axis, norm, overwrite_x, workers, inverse)
         return dft(x, axis, n=n, inverse=inverse, norm=norm or "backward", precision=precision)
 
@@ -92,14 +104,25 @@ _SHARED = 1 << 15
 _thread = threading.local()
 
 
+@cache
+def _legacy() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return scipy.fftpack's fft and ifft, which call what scipy.fft calls, without its dispatch.
+
+    They are imported by the first call: `import argand` does without them.
+    """
+    from scipy import fftpack
+
+    return fftpack.fft, fftpack.ifft
+
+
 def _by_scipy(
     x: Any, n: int | None, axis: int, norm: Any, overwrite: bool, workers: int | None,
     inverse: bool,
 ) -> Any:  # fmt: skip
     """SciPy's own transform, as `argand.dft` would call it, without the checks before it.
 
-    They take four times as long as a transform of 16 numbers. SciPy's context belongs to the thread
-    that made it, and is made once a thread.
+    It serves calls with a norm or with threads, which scipy.fftpack does not take. SciPy's context
+    belongs to the thread that made it, and is made once a thread.
     """
     from scipy import fft
 

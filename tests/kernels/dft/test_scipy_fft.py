@@ -67,5 +67,33 @@ def test_single_numbers_take_the_backends_precision(
         assert fft.ifft(x.astype(complex), norm="ortho").dtype == np.complex128
 
 
+@pytest.mark.parametrize("dtype", ["?", "b", "e", "f", "d", "F", "D", ">f", ">D"])
+@pytest.mark.parametrize("given", [
+    {}, {"n": 4}, {"n": 9, "axis": 0}, {"overwrite_x": True}, {"norm": "ortho"}, {"workers": 2},
+], ids=str)  # fmt: skip
+def test_native_precisions_give_scipys_bits(
+    rng: np.random.Generator, dtype: str, given: dict[str, Any]
+) -> None:
+    x = (10 * rng.standard_normal((5, 6))).astype(dtype)
+    for transform in (fft.fft, fft.ifft):
+        expected = transform(x.copy(), **given)
+        with fft.set_backend(argand.fft_backend, only=True):
+            found = transform(x.copy(), **given)
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(("x", "given"), [
+    (np.ones(4), {"n": 0}), (np.ones((2, 2)), {"axis": 2}), (np.float64(3), {}),
+    (np.ones((4, 0)), {}), (np.ones(4), {"norm": "none"}), (np.ones(4), {"workers": 0}),
+], ids=str)  # fmt: skip
+def test_what_scipy_refuses_is_refused_in_its_words(x: Any, given: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, IndexError)) as expected:
+        fft.fft(x, **given)
+    with fft.set_backend(argand.fft_backend), pytest.raises(expected.type) as found:
+        fft.fft(x, **given)
+    assert str(found.value) == str(expected.value)
+
+
 if __name__ == "__main__":
     scipys_own.main(Ours(), "-s", "--pyargs", "scipy.fft.tests.test_basic")
