@@ -6,6 +6,7 @@ A third of the cases is one matrix, system or row, the others are up to 1024 of 
 and results together there are up to 2^18 numbers, so that what a call costs beside its arithmetic
 shows. Both sides are called in turn, and the least time of each counts: what else runs on the
 machine only adds to it. ``--kinds`` names the operations. Results are compared, not times.
+fft_backend is scipy.fft.fft with `argand.fft_backend` set beside the same call without.
 """
 
 from __future__ import annotations
@@ -20,10 +21,20 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, beam_power, channelise, herk, image, solve_hermitian, spectrum
+from argand import (
+    PRECISIONS,
+    beam_power,
+    channelise,
+    fft_backend,
+    herk,
+    image,
+    solve_hermitian,
+    spectrum,
+)  # fmt: skip
 from argand.channelise.prototype import prototype
 from argand.device import cpu
 from argand.runtime.complex_types import UNIT_ROUNDOFF
+from scipy import fft
 from scipy.signal import get_window
 
 from benchmarks.harness.tables import Table, parser
@@ -225,6 +236,24 @@ def _image(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
     )  # fmt: skip
 
 
+def _fft_backend(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
+    length = _size(rng, 8, 4096)
+    leading = _leading(batch, 2 * length)
+    x = _normal(rng, dtype, *leading, length)
+    # A context on both sides, so that to enter one is no part of their ratio.
+    backend: Any = fft_backend  # scipy-stubs know no backend that is not a class
+    ours, scipys = fft.set_backend(backend), fft.set_backend("scipy")
+
+    def transformed(context: Any) -> Any:
+        with context:
+            return fft.fft(x)
+
+    return Drawn(
+        "x".join(map(str, x.shape)), prod(leading), partial(transformed, ours),
+        partial(transformed, scipys), 0,
+    )  # fmt: skip
+
+
 def _lines(operation: str, precision: str) -> Callable[..., Any]:
     """Return NumPy's peer of an operation, or SciPy's."""
     return study_peers(operation, "cpu")[0].computation(precision)
@@ -241,6 +270,7 @@ KINDS: Mapping[str, Callable[[np.random.Generator, int, str], Drawn]] = {
     "channelise": _channelise,
     "spectrum": _spectrum,
     "image": _image,
+    "fft_backend": _fft_backend,
 }
 """Functions that draw a case, by operation."""
 
