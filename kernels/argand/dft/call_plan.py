@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from argand.defaults import Operation
 from argand.dft.api import dft
 from argand.runtime.call_plan import OneArrayPlan
 
@@ -31,7 +32,7 @@ class DftPlan(OneArrayPlan):
     """
 
     operation = "dft"
-    kind = "transform"
+    kind: ClassVar[Operation] = "transform"
 
     def __init__(
         self,

@@ -136,5 +136,5 @@ def _by_scipy(
         return transform(x, n, axis, norm, overwrite, workers)
 
 
-fft_backend = FftBackend()
+fft_backend: FftBackend = FftBackend()
 """The default precision of `argand.dft` for single and fp64 for double numbers."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from argand.defaults import Operation
 from argand.gemm.api import gemm
 from argand.gemm.families import Family
 from argand.gemm.operands import Op
@@ -35,9 +36,9 @@ class GemmPlan(CallPlan):
     """
 
     operation = "gemm"
-    kind = "product"
-    pairs = Pairs
-    names = ("a", "b", "c")
+    kind: ClassVar[Operation] = "product"
+    pairs: ClassVar[type | None] = Pairs
+    names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
 
     def __init__(
         self,

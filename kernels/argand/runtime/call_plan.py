@@ -57,12 +57,14 @@ class CallPlan:
 
     def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         #: Arguments of the operation's function but for the operands.
-        self.options = {name: as_json(name, value) for name, value in options.items()}
+        self.options: dict[str, Any] = {
+            name: as_json(name, value) for name, value in options.items()
+        }
         self._on_gpu: Any = None
         #: Computes it for operands and last ``out``; None where it does not take them.
         self._start: Callable[[tuple[Any, ...]], Any] = self._computed
         #: Where it computes.
-        self.device = cpu()
+        self.device: Device = cpu()
         if not has_foreign(*arrays):
             self._plan(**dict(zip(self.names, arrays, strict=True)))
             return
@@ -229,7 +231,7 @@ class CallPlan:
 class OneArrayPlan(CallPlan):
     """A plan of an operation on one array, x, along one axis; base of those plans."""
 
-    names = ("x",)
+    names: ClassVar[tuple[str, ...]] = ("x",)
 
     def _planned(self, arrays: tuple[Any, ...]) -> Any:
         (x,), axis = arrays, self.options["axis"]

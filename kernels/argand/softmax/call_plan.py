@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from argand import defaults
 from argand.runtime.call_plan import OneArrayPlan
 from argand.softmax.api import FUNCTIONS
 from argand.softmax.formats import OPERATIONS, Operation
@@ -34,7 +35,7 @@ class SoftmaxPlan(OneArrayPlan):
     """
 
     operation = "softmax"
-    kind = "softmax"
+    kind: ClassVar[defaults.Operation] = "softmax"
 
     def __init__(
         self,
