@@ -8,7 +8,7 @@ from typing import Any
 
 from argand import gemm
 from argand.device import gpu
-from argand.gemm.modular.heuristics import choose_pieces, choose_plan, workspace_limit
+from argand.gemm.modular.heuristics import choose_plan
 from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
@@ -74,8 +74,7 @@ class Product:
             dtype, MODULAR_PRECISIONS[precision], shape.batch, a.layout, b.transposed.layout, None,
             out.layout, False, False, 1, 0,
         )  # fmt: skip
-        limit = workspace_limit(self.problem, self.device)
-        self.pieces = choose_pieces(self.problem, self.device, limit)
+        self.pieces = ModularLaunch(self.problem, self.device).pieces
         self.piece = self.pieces[0]
 
     def call(self) -> Call:
@@ -99,7 +98,8 @@ class Product:
         planes = 2 * self.problem.count
         rows, columns = self.problem.a.rows, self.problem.b.rows
         each = planes * (self.problem.pitch * (rows + columns) + rows * columns)
-        launch = ModularLaunch(self.problem, self.device, products * each)
+        # Half a product more holds what is neither planes nor residues.
+        launch = ModularLaunch(self.problem, self.device, products * each + each // 2)
         return partial(launch, self.a.data.ptr, self.b.data.ptr, 0, self.out.data.ptr)
 
     def kernels(self) -> Iterator[tuple[str, Call]]:

@@ -2,10 +2,10 @@
 
     python -m benchmarks.exact_workspace --csv docs/data/h200-exact-workspace.csv
 
-Planes of residues take 2 N bytes a number, so a call that holds all of them takes more bytes than
-operands and result where these are complex64 and N is above 4. With less it goes in panels. Each
-shape is multiplied in the least workspace and in the largest that a call may take, by the pieces
-that calls choose; the one that a call takes is marked. Times are those of `benchmarks.exact`.
+Planes of residues take 2 N bytes a number, so a call that held all of them would take more bytes
+than operands and result where these are complex64 and N is above 4. It goes in panels or in parts
+of k. Each shape is multiplied in the workspace of a call, and in twice the bytes of operands and
+result, below 2 GiB. Times are those of `benchmarks.exact`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from argand.gemm.modular.heuristics import workspace_limit
 from argand.gemm.modular.launch import ModularLaunch
-from argand.gemm.modular.pieces import largest_limit, least_limit
+from argand.gemm.modular.pieces import workspace_limit
 
 from benchmarks.exact import call_seconds
 from benchmarks.exact_parts import Product
@@ -33,6 +32,9 @@ CASES = (
     ("5000x3000x6000", "7xint8"), ("2048x2048x16384", "7xint8"), ("1024x1024x65536", "7xint8"),
 )  # fmt: skip
 
+_MOST_BYTES = 1 << 31
+"""Largest workspace that is measured beside a call's own where that is smaller."""
+
 
 @dataclass(frozen=True)
 class WorkspaceRow:
@@ -41,11 +43,10 @@ class WorkspaceRow:
     Attributes:
         shape, precision: of the call.
         limit: in words.
-        taken: whether a call has that limit.
         workspace_bytes: that the call takes.
         operand_bytes: of operands and result.
         pieces: that it goes in.
-        rows, columns: of the first of them.
+        rows, columns, k_parts: of the first of them.
         idle_ms, row_ms: of a call after idle, and in a row of calls.
         same_bits: whether the result has the bits of that in the largest workspace.
     """
@@ -53,12 +54,12 @@ class WorkspaceRow:
     shape: str
     precision: str
     limit: str
-    taken: bool
     workspace_bytes: int
     operand_bytes: int
     pieces: int
     rows: int
     columns: int
+    k_parts: int
     idle_ms: float
     row_ms: float
     same_bits: bool
@@ -87,10 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measured(product: Product, calls: int, seconds: float) -> Iterator[WorkspaceRow]:
-    """The rows of one shape: the largest workspace, then where it is another one the least."""
+    """The rows of one shape: in twice the workspace of a call, and in its own."""
     problem = product.problem
-    limits = {"twice": largest_limit(problem), "once": least_limit(problem)}
-    taken = workspace_limit(problem, product.device)
+    once = workspace_limit(problem)
+    limits = {"twice": max(once, min(2 * problem.nbytes, _MOST_BYTES)), "once": once}
     expected: Any = None
     for name, limit in limits.items():
         launch = ModularLaunch(problem, product.device, limit)
@@ -104,18 +105,19 @@ def measured(product: Product, calls: int, seconds: float) -> Iterator[Workspace
         idle, row = call_seconds(partial(launch, *addresses), calls, seconds)
         first = launch.pieces[0]
         yield WorkspaceRow(
-            str(product.shape), product.precision, name, limit == taken, launch.nbytes,
-            problem.nbytes, len(launch.pieces), first.rows, first.columns, 1e3 * idle, 1e3 * row,
-            same, product.device.name, versions(), timestamp(),
+            str(product.shape), product.precision, name, launch.nbytes,
+            problem.nbytes, len(launch.pieces), first.rows, first.columns, first.k_parts,
+            1e3 * idle, 1e3 * row, same, product.device.name, versions(), timestamp(),
         )  # fmt: skip
 
 
 def line(row: WorkspaceRow) -> str:
     """A row as it is printed."""
     return (
-        f"{row.shape:20} {row.precision:8} {row.limit:6} {'*' if row.taken else ' '} "
+        f"{row.shape:20} {row.precision:8} {row.limit:6} "
         f"{row.workspace_bytes / row.operand_bytes:5.2f} x {row.pieces:3} pieces from "
-        f"{row.rows}x{row.columns}, idle {row.idle_ms:8.3f} ms, in a row {row.row_ms:8.3f} ms"
+        f"{row.rows}x{row.columns}, {row.k_parts} parts of k, "
+        f"idle {row.idle_ms:8.3f} ms, in a row {row.row_ms:8.3f} ms"
         f"{'' if row.same_bits else ' OTHER BITS'}"
     )
 

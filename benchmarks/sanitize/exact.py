@@ -20,6 +20,7 @@ import numpy as np
 from argand import gemm, pack, pairs
 from argand.gemm.families import Family
 from argand.gemm.modular.moduli import FEWEST, MOST
+from argand.gemm.modular.problem import Piece
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS
 
 from benchmarks.harness.samples import on_host
@@ -31,11 +32,18 @@ SHAPES = ((7, 5, 3), (1, 1, 1), (33, 257, 77), (150, 141, 300))
 _MULTIPROCESSORS = 3
 
 
-def _launched_on_few(problem: Any, device: Any, *others: Any) -> Any:
+def _launched_on_few(problem: Any, device: Any, *others: Any, adds: bool) -> Any:
     """As `product_launch`, on a card of few multiprocessors, of which each takes many tiles."""
     from argand.gemm.modular.product_launch import product_launch
 
-    return product_launch(problem, replace(device, cores=_MULTIPROCESSORS), *others)
+    return product_launch(problem, replace(device, cores=_MULTIPROCESSORS), *others, adds=adds)
+
+
+def _in_parts(problem: Any, *_: Any) -> list[Piece]:
+    """Whole products, each in as many parts of k as it has blocks that are encoded."""
+    rows, columns = problem.a.rows, problem.b.rows
+    parts = problem.k_blocks
+    return [Piece(product, 1, 0, rows, 0, columns, parts) for product in range(problem.batch)]
 
 
 OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -44,6 +52,7 @@ OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
       for plan in (*WGMMA_PLANS, *MMA_PLANS)),
     ("2 slices", {"choose_slices": lambda *_: 2}),
     ("pieces", {"workspace_limit": lambda *_: 0}),
+    ("parts of k", {"choose_pieces": _in_parts}),
 )  # fmt: skip
 """Names of `argand.gemm.modular.launch` in place of which a call takes something else."""
 _COUNT = 7

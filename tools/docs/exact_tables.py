@@ -96,7 +96,7 @@ def gemmul8_table(data: Path) -> str:
 
 
 def workspace_table(data: Path) -> str:
-    """A line for each shape: what less workspace costs, where the largest takes more."""
+    """A line for each shape: what a call's workspace costs, where twice as much would be used."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in plain_rows(data / WORKSPACE):
         found.setdefault((row["shape"], row["precision"]), {})[row["limit"]] = row
@@ -113,9 +113,9 @@ def workspace_table(data: Path) -> str:
             f"{float(once[name]) / float(twice[name]):.3f}" for name in ("idle_ms", "row_ms")
         )
         lines.append({
-            _SHAPE: shape, "precision": precision, "most workspace, × operands and result": most,
-            "least workspace, ×": least, "pieces": once["pieces"], "after idle, × time": idle,
-            "in a row, × time": in_row,
+            _SHAPE: shape, "precision": precision, "twice, × operands and result": most,
+            "a call's, ×": least, "pieces": once["pieces"], "parts of k": once["k_parts"],
+            "after idle, × time": idle, "in a row, × time": in_row,
         })  # fmt: skip
     return text_table(lines, _SHAPE, "precision")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
-from argand import gemm, pack
+from argand import gemm, launched, pack
+from argand.gemm.modular.problem import Piece
 
+from tests.covers import examples
+from tests.kernels.gemm.product_cases import stored
 from tests.kernels.gemm.test_gpu_modular import (
     FAMILIES,
     TYPES,
@@ -60,25 +64,72 @@ def test_packed_operands_in_pieces(
             np.testing.assert_array_equal(out.get(), expected)
 
 
-def test_memory_for_pieces_alone(
-    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a call gets no memory for the whole it goes in pieces, and so do those after it."""
-    monkeypatch.setattr(modular_launch, "workspace_limit", lambda *_: 1 << 40)
-    monkeypatch.setattr(modular_launch, "least_limit", lambda _: 0)
-    a, b = numbers(rng, 300, 200, dtype="complex128"), numbers(rng, 200, 1100, dtype="complex128")
-    expected = gemm(a, b, precision="16xint8")
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_parts_of_k(
+    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch,
+    dtype: Any, family: str,
+) -> None:  # fmt: skip
+    """Each part has exponents of whole lines; residues of all parts and their slices are added."""
+    parts = [2]
+
+    def pieces(problem: Any, *_: Any) -> list[Piece]:
+        rows, columns = problem.a.rows, problem.b.rows
+        return [Piece(i, 1, 0, rows, 0, columns, parts[0]) for i in range(problem.batch)]
+
+    monkeypatch.setattr(modular_launch, "choose_pieces", pieces)
+    for parts[0], (m, n, k) in ((2, (150, 141, 700)), (3, (64, 257, 2100)), (9, (70, 30, 2305))):
+        modular_launch.prepared.cache_clear()
+        for op_a, op_b in itertools.product("NTC", "NTC"):
+            a = stored(numbers(rng, 2, m, k, dtype=dtype, spread=2.0), op_a)
+            b = stored(numbers(rng, 2, k, n, dtype=dtype, spread=2.0), op_b)
+            same_bits(cp, a, b, op_a=op_a, op_b=op_b, precision="9xint8", kernels=family)
+            same_bits(cp, a, b, op_a=op_a, op_b=op_b, precision="9xint8", kernels=family,
+                      check=True)  # fmt: skip
+
+
+def test_parts_of_a_long_k_are_taken(cp: Any, rng: np.random.Generator) -> None:
+    """A call that would take more workspace than its operands, with a graph from the third on."""
+    a, b = (numbers(rng, *shape, dtype="complex64") for shape in ((300, 100_000), (100_000, 130)))
+    expected = gemm(a, b, precision="7xint8")
     left, right = cp.asarray(a), cp.asarray(b)
-    out = cp.empty(expected.shape, expected.dtype)
-    pool = cp.cuda.MemoryPool()
-    pool.set_limit(12 << 20)  # planes and residues are 23 MB, of 128 columns 5 MB
-    with cp.cuda.using_allocator(pool.malloc):
-        for _ in range(5):
-            out.fill(np.nan)
-            gemm(left, right, precision="16xint8", out=out)
+    with launched() as names:
+        for check in (False, True, False, False, True):
+            out = cp.full(expected.shape, np.nan, "complex64")
+            gemm(left, right, precision="7xint8", out=out, check=check)
             np.testing.assert_array_equal(out.get(), expected)
-        assert 0 < pool.total_bytes() <= 12 << 20
-        pool.set_limit(1 << 20)
-        pool.free_all_blocks()
-        with pytest.raises(MemoryError):
-            gemm(left, right, precision="16xint8", out=out)
+    assert all("parts" in name for name in names)
+
+
+def test_no_call_takes_more_workspace_than_its_operands(
+    cp: Any, rng: np.random.Generator, modular_launch: Any
+) -> None:
+    from argand.device import gpu
+    from argand.runtime.layout import Layout
+
+    device, inside = gpu(cp.cuda.Device().id), 0
+    for _ in range(examples(60)):
+        m, n, k = (int(np.exp(rng.uniform(np.log(200), np.log(20_000)))) for _ in range(3))
+        batch, item = int(rng.choice([1, 3])), int(rng.choice([8, 16]))
+        a, b, out = (
+            Layout(rows, columns, *strides, rows * columns, item, 32)
+            for rows, columns, strides in ((m, k, (k, 1)), (n, k, (1, n)), (m, n, (n, 1)))
+        )
+        problem = modular_launch.ModularProblem(
+            "complex64" if item == 8 else "complex128", int(rng.integers(7, 17)), batch, a, b,
+            None, out, False, False, 1, 0, None, rng.choice([None, "row"]),
+        )  # fmt: skip
+        found = modular_launch.ModularLaunch(problem, device)
+        assert found.nbytes <= max(problem.nbytes, 1 << 28)
+        inside += found.nbytes > 1 << 28
+    assert inside
+
+
+def test_too_little_memory_is_an_error(cp: Any, rng: np.random.Generator) -> None:
+    a, b = numbers(rng, 300, 200, dtype="complex128"), numbers(rng, 200, 1100, dtype="complex128")
+    left, right = cp.asarray(a), cp.asarray(b)
+    out = cp.empty((300, 1100), "complex128")
+    pool = cp.cuda.MemoryPool()
+    pool.set_limit(1 << 20)
+    with cp.cuda.using_allocator(pool.malloc), pytest.raises(MemoryError):
+        gemm(left, right, precision="16xint8", out=out)

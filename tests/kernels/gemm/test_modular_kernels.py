@@ -88,7 +88,8 @@ def every_source(
     """Every kernel of the plans and numbers of moduli, or a cover: its source and its name."""
     types, both = ("complex64", "complex128"), (False, True)
     for plan in plans:
-        yield product_source(plan), f"modular_{PRODUCT_KERNEL}"
+        for adds in both:
+            yield product_source(plan, adds=adds), f"modular_{PRODUCT_KERNEL}"
     yield exponent_source(), f"modular_{EXPONENT_KERNEL}"
     yield slice_source(), f"modular_{SLICE_KERNEL}"
     for dtype, along_k in product(types, both):

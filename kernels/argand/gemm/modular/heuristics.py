@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from argand.device import Device
-from argand.gemm.modular.pieces import cuts_of, largest_limit, least_limit
+from argand.gemm.modular.pieces import cuts_of
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import TILE_K, ResiduePlan, plans_of
+from argand.gemm.modular.product_plan import TILE_K, ResiduePlan, plans_of, whole_line_bytes
 
 _SLICE_TILES = 8
 """Fewest stages of the mainloop in a split-K slice."""
@@ -34,25 +34,6 @@ _STACK_BYTE = 0.7
 _PIECE, _AGAIN_BYTE = 2e5, 0.0025
 """Time in which the kernels of one more piece begin and end, and of a byte of planes of the other
 operand that it reads again under its mainloop (docs/data/h200-exact-workspace.csv)."""
-_SMALL_LOSS = 1.015
-"""Most time of a call whose workspace is no larger than its operands and result, over that of one
-that may take twice as much, up to which it takes no more."""
-
-
-def workspace_limit(problem: ModularProblem, device: Device) -> int:
-    """Return the most bytes of planes and residues that a call takes.
-
-    They are those of its operands and result, or 256 MiB; below 2 GiB up to twice as many where
-    pieces that take no more would take 1.5% longer.
-    """
-    least, largest = least_limit(problem), largest_limit(problem)
-    if least == largest:
-        return least
-    few, many = (
-        _time_of_pieces(problem, choose_pieces(problem, device, limit), device, limit)
-        for limit in (least, largest)
-    )
-    return least if few <= _SMALL_LOSS * many else largest
 
 
 def choose_pieces(problem: ModularProblem, device: Device, limit: int) -> list[Piece]:
@@ -65,7 +46,7 @@ def choose_pieces(problem: ModularProblem, device: Device, limit: int) -> list[P
 
 def most_slices(problem: ModularProblem, piece: Piece, limit: int) -> int:
     """Return for how many split-K slices of a piece a workspace has room; it may be none."""
-    of_a, of_b, of_c = problem.piece_bytes(piece)
+    of_a, of_b, of_c = problem.parts(piece.k_parts)[0][1].piece_bytes(piece)
     return (limit - of_a - of_b) // of_c
 
 
@@ -74,19 +55,36 @@ def _time_of_pieces(
 ) -> float:
     """The time of a call: of products, of the bytes that other kernels move, of their starts."""
     most = most_slices(problem, pieces[0], limit)
-    numbers, item = problem.nbytes // problem.a.item, problem.a.item
-    found = _ADD_BYTE * numbers * (item + 2 * problem.count) + _PIECE * len(pieces)
+    numbers, item, parts = problem.nbytes // problem.a.item, problem.a.item, pieces[0].k_parts
+    found = _ADD_BYTE * numbers * (item + 2 * problem.count) + _PIECE * len(pieces) * parts
+    if parts > 1:
+        residues = problem.plane_bytes()[2] * problem.batch * problem.a.rows * pieces[0].padded
+        found += _ADD_BYTE * residues * (parts - 1)
+        found += _ADD_BYTE * _bytes_read_again(problem, device)
     of_a, of_b, _ = problem.plane_bytes()
     again = [
         of_b * x.padded if x.first_row else of_a * x.rows * (x.first_column > 0) for x in pieces
     ]
     found += _AGAIN_BYTE * sum(again)
     alike = Counter((x.products, x.rows, x.columns) for x in pieces)
+    part = problem.parts(parts)[0][1]
     for (products, rows, columns), times in alike.items():
         piece = Piece(0, products, 0, rows, 0, columns)
-        plan = choose_plan(problem, piece, device, most)
-        found += times * min(_times(problem, piece, device, plan, most))
+        plan = choose_plan(part, piece, device, most)
+        found += times * parts * min(_times(part, piece, device, plan, most))
     return found
+
+
+def _bytes_read_again(problem: ModularProblem, device: Device) -> int:
+    """Bytes of operands that are read for their norms, where k in one part is read once.
+
+    Lines of operands whose k is contiguous are; that others are not is left out.
+    """
+    capacity = device.require_arch().shared_bytes
+    held = whole_line_bytes(problem.a.item, problem.k_blocks, 1) <= capacity
+    return (
+        problem.nbytes - problem.batch * problem.out.rows * problem.b.rows * problem.a.item
+    ) * held
 
 
 def choose_plan(

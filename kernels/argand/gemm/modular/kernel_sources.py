@@ -189,8 +189,8 @@ def encode_kernel_source(
     )
 
 
-def product_source(plan: ResiduePlan) -> str:
-    """CUDA C++ of the kernel that multiplies residues."""
+def product_source(plan: ResiduePlan, *, adds: bool = False) -> str:
+    """CUDA C++ of the kernel that multiplies residues, and ``adds`` them to what is there."""
     wgmma = plan.family == "wgmma"
     header = "sm90_kernel" if wgmma else "sm80_kernel"
     if plan.resident_tiles:
@@ -206,7 +206,7 @@ def product_source(plan: ResiduePlan) -> str:
         + size_check("ResidueArguments", PRODUCT_ARGUMENTS)
         + constants_check(_TILE_CONSTANTS)
         + f"constexpr ResiduePlan kPlan{{{plan.warpgroup_rows}, {plan.block_m}, {plan.block_n}, "
-        f"{plan.stages}, {plan.resident_tiles}, {plan.stack_tiles}}};\n"
+        f"{plan.stages}, {plan.resident_tiles}, {plan.stack_tiles}, {int(adds)}}};\n"
         + kernel_source(
             f"modular_{PRODUCT_KERNEL}",
             plan.threads,

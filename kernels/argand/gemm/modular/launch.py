@@ -13,7 +13,6 @@ from argand.gemm.modular.heuristics import (
     choose_plan,
     choose_slices,
     most_slices,
-    workspace_limit,
 )
 from argand.gemm.modular.kernel_sources import (
     DECODE_ARGUMENTS,
@@ -22,7 +21,7 @@ from argand.gemm.modular.kernel_sources import (
 )
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
 from argand.gemm.modular.operand_launch import OperandLaunch, PackedOperand, bound
-from argand.gemm.modular.pieces import least_limit
+from argand.gemm.modular.pieces import workspace_limit
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_launch import RESIDUES, Planes, add_slices, product_launch
 from argand.gemm.modular.product_plan import (
@@ -45,41 +44,51 @@ _DECODING_WARPS = 16
 class ModularLaunch:
     """The launches of one problem. ``nbytes`` is the workspace of a call.
 
-    Planes and residues take ``limit`` bytes of it at most, by default those that are fastest. Where
-    a call gets less memory, it and those after it take no more than operands and result do.
+    It is at most ``limit`` bytes, by default those of `workspace_limit`, unless pieces of 128 lines
+    take more.
 
     Raises ValueError where k is too long for the moduli, PlanError where the device has no kernels.
     """
 
     def __init__(self, problem: ModularProblem, device: Device, limit: int | None = None) -> None:
         self._problem, self._device = problem, device
-        self.nbytes = 0
-        self._smaller: ModularLaunch | None = None
         # Columns of B in planes that are packed.
         self._stored = -(-problem.b.rows // COLUMN_BLOCK) * COLUMN_BLOCK
-        self._a = (
-            PackedOperand(problem, problem.a, BaseAddress.ROWS, problem.a.rows)
-            if problem.a_packed
-            else OperandLaunch(
-                problem, problem.a, BaseAddress.ROWS, device, self._reserve, permuted=False
-            )
-        )
-        self._b = (
-            PackedOperand(problem, problem.b, BaseAddress.COLUMNS, self._stored)
-            if problem.b_packed
-            else OperandLaunch(
-                problem, problem.b, BaseAddress.COLUMNS, device, self._reserve, permuted=True
-            )
-        )
-        self._limit = workspace_limit(problem, device) if limit is None else limit
+        self.nbytes = 0
+        self._a, self._b = self._operands(in_parts=False)
+        limit = workspace_limit(problem) if limit is None else limit
+        #: Bytes of it that planes and residues may take.
+        self._limit = limit - self.nbytes - problem.proof_bytes
         #: What it computes at a time.
         self.pieces = choose_pieces(problem, device, self._limit)
+        if self.pieces[0].k_parts > 1:
+            self.nbytes = 0
+            self._a, self._b = self._operands(in_parts=True)
         self._proof = self._prove() if problem.proved else None
         ordered = list(self._kernel_launches())
         #: The kernels of a call, one after the other.
         self.kernels = [launch.kernel for launch in ordered]
         self._addresses = [(launch.members, launch.maps) for launch in ordered]
         self._launches = LaunchSequence(self.kernels, self._updates, dependencies(ordered))
+
+    def _operands(
+        self, *, in_parts: bool
+    ) -> tuple[OperandLaunch | PackedOperand, OperandLaunch | PackedOperand]:
+        problem, device, reserve = self._problem, self._device, self._reserve
+        return (
+            PackedOperand(problem, problem.a, BaseAddress.ROWS, problem.a.rows)
+            if problem.a_packed
+            else OperandLaunch(
+                problem, problem.a, BaseAddress.ROWS, device, reserve,
+                permuted=False, in_parts=in_parts,
+            ),
+            PackedOperand(problem, problem.b, BaseAddress.COLUMNS, self._stored)
+            if problem.b_packed
+            else OperandLaunch(
+                problem, problem.b, BaseAddress.COLUMNS, device, reserve,
+                permuted=True, in_parts=in_parts,
+            ),
+        )  # fmt: skip
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
         return [
@@ -92,17 +101,8 @@ class ModularLaunch:
 
         Raises WrongProductError where a proof of the problem failed, for which it waits.
         """
-        if self._smaller is not None:
-            return self._smaller(a, b, c, out)
         # Freed after the launches, it is reused in the stream's order.
-        try:
-            memory = call_memory(self.nbytes)
-        except MemoryError:
-            limit = least_limit(self._problem)
-            if limit >= self._limit:
-                raise
-            self._smaller = ModularLaunch(self._problem, self._device, limit)
-            return self._smaller(a, b, c, out)
+        memory = call_memory(self.nbytes)
         if kernel_trace.watching:
             kernel_trace.note(self.name)
         stream = cupy.cuda.get_current_stream().ptr
@@ -131,13 +131,15 @@ class ModularLaunch:
 
     def _kernel_launches(self) -> Iterator[KernelLaunch]:
         problem, a, b, proof, pieces = self._problem, self._a, self._b, self._proof, self.pieces
-        # The first piece is the largest: its slices are as many as the workspace has room for.
-        of_a, of_b, of_c = problem.piece_bytes(pieces[0])
+        # The first piece is the largest: its slices are as many as the workspace has room for, and
+        # its parts of k are those of the others.
+        parts = problem.parts(pieces[0].k_parts)
+        of_a, of_b, of_c = parts[0][1].piece_bytes(pieces[0])
         a_planes, b_planes = self._reserve(of_a), self._reserve(of_b)
         most = most_slices(problem, pieces[0], self._limit)
-        plans = [choose_plan(problem, piece, self._device, most) for piece in pieces]
+        plans = [choose_plan(parts[0][1], piece, self._device, most) for piece in pieces]
         slices = [
-            choose_slices(problem, piece, self._device, plan, most)
+            choose_slices(parts[0][1], piece, self._device, plan, most)
             for piece, plan in zip(pieces, plans, strict=True)
         ]
         residues = self._reserve(of_c * max(slices))
@@ -145,17 +147,23 @@ class ModularLaunch:
         self.name = f"{problem.count} moduli, {plans[0].name()}"
         if slices[0] > 1:
             self.name += f", {slices[0]} slices of k"
+        if len(parts) > 1:
+            self.name += f", {len(parts)} parts of k"
         if proof is not None:
             yield proof.begin()
         for x in (a, b):
             if isinstance(x, OperandLaunch):
                 yield from x.norms()
         for number, (piece, plan, split) in enumerate(zip(pieces, plans, slices, strict=True)):
-            yield from self._encode(piece, a_planes, b_planes, first=number == 0)
-            yield product_launch(
-                problem, self._device, plan, piece, split,
-                *self._planes(piece, a_planes, b_planes), residues,
-            )  # fmt: skip
+            for part in parts:
+                first = number == 0 or len(parts) > 1
+                yield from self._encode(piece, part, a_planes, b_planes, first=first)
+                # A shorter last part may have fewer slices.
+                count = choose_slices(part[1], piece, self._device, plan, split)
+                yield product_launch(
+                    part[1], self._device, plan, piece, count,
+                    *self._planes(piece, a_planes, b_planes), residues, adds=part[0] > 0,
+                )  # fmt: skip
             if split > 1:
                 yield add_slices(problem, self._device, piece, split, residues)
             yield self._decode(piece, residues)
@@ -163,8 +171,9 @@ class ModularLaunch:
             yield from proof.end(a.exponents, b.exponents)
 
     def _encode(
-        self, piece: Piece, a_planes: Address, b_planes: Address, *, first: bool
-    ) -> Iterator[KernelLaunch]:
+        self, piece: Piece, part: tuple[int, ModularProblem], a_planes: Address, b_planes: Address,
+        *, first: bool,
+    ) -> Iterator[KernelLaunch]:  # fmt: skip
         """Yield the launches that encode what a piece has and the piece before it had not."""
         problem, a, b, proof = self._problem, self._a, self._b, self._proof
         product, count = piece.first_product, piece.products
@@ -175,15 +184,16 @@ class ModularLaunch:
             again = not problem.b.batch_stride and product > 0
             yield b.encode(
                 product, count, piece.first_column, piece.columns, piece.padded, b_planes,
-                None if proof is None or again else proof.of_b(product),
+                None if proof is None or again else proof.of_b(product, part[0]), part,
             )  # fmt: skip
             if proof is not None and not again:
-                yield from proof.image(product, count, b.exponents, b.name("planes"))
+                yield from proof.image(product, count, part[0], b.exponents, b.name("planes"))
         new_a = first or piece.rows < problem.a.rows or (problem.a.batch_stride and new_product)
         if new_a and isinstance(a, OperandLaunch):
             yield a.encode(
                 product, count, piece.first_row, piece.rows, piece.rows, a_planes,
-                None if proof is None else proof.of_a(product, piece.first_row),
+                None if proof is None else proof.of_a(product, piece.first_row, part[0]),
+                part,
             )  # fmt: skip
 
     def _planes(self, piece: Piece, a: Address, b: Address) -> tuple[Planes, Planes]:

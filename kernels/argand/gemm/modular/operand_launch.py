@@ -72,7 +72,8 @@ class OperandLaunch:
     """The launches for one operand.
 
     ``exponents`` are those of its lines, in workspace from ``reserve``. Lines that a CTA can hold
-    are read once, by the launch that encodes them; else launches before it find the exponents.
+    are read once, by the launch that encodes them; else, and where lines are encoded
+    ``in_parts`` of k, launches before it find the exponents.
     """
 
     def __init__(
@@ -84,9 +85,10 @@ class OperandLaunch:
         reserve: Callable[[int], Address],
         *,
         permuted: bool,
+        in_parts: bool = False,
     ) -> None:
         self._problem, self._x, self._base, self._device = problem, x, base, device
-        self._permuted = permuted
+        self._permuted, self._in_parts = permuted, in_parts
         self._batches = problem.batch if x.batch_stride else 1
         #: Exponents of a product; 0 where products share the operand.
         self.lines = x.rows if x.batch_stride else 0
@@ -108,10 +110,14 @@ class OperandLaunch:
         #: Whether encoding holds transposed lines, of which it can add B' x of a proof.
         self.transposes = self._reading in ("clustered lines", "across lines")
         # Else each warp that encodes reads the norms of all blocks of its line.
-        self._exponents_known = self._norms is not None and self._k_blocks > _FEW_BLOCKS
+        self._exponents_known = in_parts or (
+            self._norms is not None and self._k_blocks > _FEW_BLOCKS
+        )
 
     def _find_reading(self) -> Reading:
         x, arch = self._x, self._device.require_arch()
+        if self._in_parts:
+            return "along k" if is_k_major(x) else "across lines"
         if not is_k_major(x):
             # 128 bytes hold 8 lines of complex128: exchanging their norms takes longer than reading
             # twice what L2 holds.
@@ -147,11 +153,11 @@ class OperandLaunch:
                     self._resident, self._buffers, self._shared_bytes = resident, buffers, nbytes
                     return
 
-    def _strides(self) -> dict[str, int | float]:
+    def _strides(self, problem: ModularProblem) -> dict[str, int | float]:
         x = self._x
         return {
             "line_stride": x.row_stride, "k_stride": x.column_stride,
-            "batch_stride": x.batch_stride, "k": x.columns, "k_blocks": self._k_blocks,
+            "batch_stride": x.batch_stride, "k": problem.a.columns, "k_blocks": problem.k_blocks,
         }  # fmt: skip
 
     def norms(self) -> list[KernelLaunch]:
@@ -165,7 +171,7 @@ class OperandLaunch:
         sizes = {"lines": x.rows, "batches": self._batches}
         norms = bound(
             self._device, source, NORM_KERNELS[along_k], blocks,
-            norm_threads(along_k=along_k), NORM_ARGUMENTS, self._strides() | sizes,
+            norm_threads(along_k=along_k), NORM_ARGUMENTS, self._strides(self._problem) | sizes,
         )  # fmt: skip
         members = {"x": Address(self._base), "norms": self._norms}
         found = [KernelLaunch(norms, members, writes=(self.name("norms"),))]
@@ -181,16 +187,18 @@ class OperandLaunch:
 
     def encode(
         self, product: int, products: int, line: int, lines: int, stored: int, planes: Address,
-        proof: ProofArguments | None = None,
+        proof: ProofArguments | None = None, part: tuple[int, ModularProblem] | None = None,
     ) -> KernelLaunch:  # fmt: skip
         """Return the launch that stores the planes of some products and lines of each.
 
         ``stored`` lines of a plane are written, those from ``lines`` on with zeros. Where products
-        share the operand it is encoded once. ``proof`` is what the kernel does for a proof.
+        share the operand it is encoded once. ``proof`` is what the kernel does for a proof,
+        ``part`` is of k.
         """
-        x, problem, reading = self._x, self._problem, self._reading
+        x, reading = self._x, self._reading
+        first_k, problem = part or (0, self._problem)
         product, products = (product, products) if x.batch_stride else (0, 1)
-        work = products * self._k_blocks
+        work = products * problem.k_blocks
         across = ACROSS_BYTES // x.item * ACROSS_GROUP
         whole = reading == "whole lines"
         cluster = self._cluster or (1, 1)
@@ -212,7 +220,7 @@ class OperandLaunch:
         )  # fmt: skip
         kernel = bound(
             self._device, source, ENCODE_KERNEL, blocks, threads, ENCODE_ARGUMENTS,
-            self._strides() | self._limit | {
+            self._strides(problem) | self._limit | {
                 "lines": lines, "stored_lines": stored, "batches": products, "first_line": line,
                 "pitch": problem.pitch, "known": self._exponents_known,
                 "exponent_lines": x.rows,
@@ -222,7 +230,10 @@ class OperandLaunch:
             self._shared_bytes if reading in HELD else 0,
         )  # fmt: skip
         members = {
-            "x": Address(self._base, product * x.batch_stride * x.item), "planes": planes,
+            "x": Address(
+                self._base, (product * x.batch_stride + first_k * x.column_stride) * x.item
+            ),
+            "planes": planes,
             "exponents": self.exponents_of(product), **(proof.members if proof else {}),
         }  # fmt: skip
         if self._norms is not None:

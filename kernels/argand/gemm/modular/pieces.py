@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argand.gemm.modular.moduli import NORM_BLOCK
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 
@@ -14,27 +15,27 @@ _PANEL_UNITS = (COLUMN_BLOCK, 2 * COLUMN_BLOCK, 3 * COLUMN_BLOCK)
 """Numbers of which the lines of panels are multiples: whole tiles of one plan or another."""
 _MORE_PANELS = 3
 """Panels beyond the fewest that fit, so that whole waves of tiles can be found."""
-_ANY_BYTES, _TWICE_BYTES = 1 << 28, 1 << 31
-"""Workspace that any call may take, and up to which a call may take twice its operands' bytes."""
+_MORE_PARTS = 2
+"""Parts of k beyond the fewest that fit."""
+_NORM_BYTES, _NORM_BLOCKS = 8, 2 << 8
+"""Workspace of the norm of a block of a line, and what rounding up adds to both operands' norms."""
+_ANY_BYTES = 1 << 28
+"""Workspace that any call may take."""
 
 
-def least_limit(problem: ModularProblem) -> int:
-    """Return the bytes of operands and result, or 256 MiB: workspace that any call may take."""
+def workspace_limit(problem: ModularProblem) -> int:
+    """Return the most workspace of a call: the bytes of operands and result, or 256 MiB."""
     return max(_ANY_BYTES, problem.nbytes)
-
-
-def largest_limit(problem: ModularProblem) -> int:
-    """Return the most bytes of workspace of any call: below 2 GiB twice `least_limit`."""
-    return max(least_limit(problem), min(2 * problem.nbytes, _TWICE_BYTES))
 
 
 def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     """Return ways to cut a problem so that its planes and residues take at most ``limit`` bytes.
 
     A piece has whole products, all about as many, for which there is one way. Where one is too
-    large it is a panel of its rows or of its columns: of the longer side where neither fits, and
-    then of 128 lines. Few products at a time, whose planes stay in the L2 cache, take no less time
-    than many: kernels that are so short take longer to begin and to end than they save.
+    large it is a panel of its rows or of its columns, or the whole in parts of k. Where none fits
+    it is a panel of 128 lines of the longer side. Few products at a time, whose planes stay in the
+    L2 cache, take no less time than many: kernels that are so short take longer to begin and to end
+    than they save.
     """
     of_a, of_b, of_c = problem.plane_bytes()
     rows, columns = problem.a.rows, problem.b.rows
@@ -52,6 +53,7 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     # A'(B' x) of a proof takes a pass of its own where C is cut into panels of columns.
     if problem.proved is None or not found:
         found += [_pieces(problem, 1, rows, step) for step in _steps(columns, most_columns)]
+    found += [_pieces(problem, 1, rows, columns, parts) for parts in _k_parts(problem, limit)]
     if not found:
         by_rows = rows >= columns
         lines = (COLUMN_BLOCK, columns) if by_rows else (rows, COLUMN_BLOCK)
@@ -72,12 +74,38 @@ def _steps(lines: int, most: int) -> Iterator[int]:
     yield from sorted((step for step in found if step <= most), reverse=True)
 
 
-def _pieces(problem: ModularProblem, products: int, row_step: int, column_step: int) -> list[Piece]:
+def _k_parts(problem: ModularProblem, limit: int) -> Iterator[int]:
+    """Numbers of parts of k of a product, from the fewest that fit on.
+
+    Planes of packed operands are there in any case, and those of an operand that products share
+    would be made for each.
+    """
+    packed, x, y = problem.a_packed or problem.b_packed, problem.a, problem.b
+    shared = problem.batch > 1 and not (x.batch_stride and y.batch_stride)
+    if packed or shared:
+        return
+    # Norms that lines in one part may not need.
+    limit -= _NORM_BYTES * problem.k_blocks * problem.batch * (x.rows + y.rows) + _NORM_BLOCKS
+    whole = Piece(0, 1, 0, x.rows, 0, y.rows)
+    of_a, of_b, of_c = problem.piece_bytes(whole)
+    blocks = (limit - of_c) // ((of_a + of_b) // problem.pitch * NORM_BLOCK)
+    if blocks <= 0:
+        return
+    fewest = max(2, -(-problem.k_blocks // blocks))
+    for count in range(fewest, min(problem.k_blocks, fewest + _MORE_PARTS) + 1):
+        # Others have the blocks of fewer parts.
+        if -(-problem.k_blocks // -(-problem.k_blocks // count)) == count:
+            yield count
+
+
+def _pieces(
+    problem: ModularProblem, products: int, row_step: int, column_step: int, k_parts: int = 1
+) -> list[Piece]:
     rows, columns = problem.a.rows, problem.b.rows
     return [
         Piece(
             first, min(products, problem.batch - first), row, min(row_step, rows - row),
-            column, min(column_step, columns - column),
+            column, min(column_step, columns - column), k_parts,
         )
         for first in range(0, problem.batch, products)
         for row in range(0, rows, row_step)

@@ -5,7 +5,7 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from argand.gemm.families import Family
@@ -14,6 +14,10 @@ from argand.gemm.modular.product_plan import COLUMN_BLOCK, TILE_K
 
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.layout import Layout
+
+_IMAGE_BYTES, _SUM_BYTES, _PROOF_BLOCKS = 24, 16, 8 << 8
+"""Workspace of a proof for each number of B' x, for each row and column of C, and what rounding its
+parts up to 256 bytes may add."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,29 @@ class ModularProblem:
         lines = sum(x.rows * (self.batch if x.batch_stride else 1) for x in (self.a, self.b))
         return self.a.item * (lines * self.a.columns + self.batch * self.out.rows * self.b.rows)
 
+    @property
+    def proof_bytes(self) -> int:
+        """Most bytes of workspace of a proof: x, B' x, and what is added up for each row."""
+        if self.proved is None:
+            return 0
+        images, columns = self.batch if self.b.batch_stride else 1, self.b.rows + COLUMN_BLOCK
+        found = _IMAGE_BYTES * images * NORM_BLOCK * self.k_blocks
+        return found + _SUM_BYTES * (self.batch * self.a.rows + columns) + _PROOF_BLOCKS
+
+    def parts(self, count: int) -> list[tuple[int, ModularProblem]]:
+        """Return at most ``count`` parts of k, of whole blocks that are encoded.
+
+        Each is where it begins and the problem of its k.
+        """
+        k = self.a.columns
+        step = -(-self.k_blocks // count) * NORM_BLOCK
+        if step >= k:
+            return [(0, self)]
+        return [(first, self._of_k(min(step, k - first))) for first in range(0, k, step)]
+
+    def _of_k(self, k: int) -> ModularProblem:
+        return replace(self, a=replace(self.a, columns=k), b=replace(self.b, columns=k))
+
     def plane_bytes(self) -> tuple[int, int, int]:
         """Bytes of workspace: planes of a row of A, of a column of B, and of a residue."""
         planes = 2 * self.count
@@ -76,7 +103,10 @@ class ModularProblem:
 
 @dataclass(frozen=True)
 class Piece:
-    """Products of a batch, and rows and columns of them, that are computed at a time."""
+    """Products of a batch, and rows and columns of them, that are computed at a time.
+
+    Their k is encoded and multiplied in ``k_parts`` parts, whose residues add up.
+    """
 
     first_product: int
     products: int
@@ -84,6 +114,7 @@ class Piece:
     rows: int
     first_column: int
     columns: int
+    k_parts: int = 1
 
     @property
     def padded(self) -> int:

@@ -44,9 +44,11 @@ class Planes(NamedTuple):
 
 def product_launch(
     problem: ModularProblem, device: Device, plan: ResiduePlan, piece: Piece, slices: int,
-    a: Planes, b: Planes, residues: Address,
+    a: Planes, b: Planes, residues: Address, *, adds: bool = False,
 ) -> KernelLaunch:  # fmt: skip
     """Return the launch that multiplies the planes of a piece in a number of slices of k.
+
+    With ``adds`` its residues are added to those of an earlier part of k.
 
     Raises PlanError where the plan holds columns of a shorter k, and does not split it.
     """
@@ -69,7 +71,10 @@ def product_launch(
     }  # fmt: skip
     wgmma = plan.family == "wgmma"
     kernel = PendingKernel(
-        product_source(plan), device.target, f"modular_{PRODUCT_KERNEL}", plan.shared_bytes
+        product_source(plan, adds=adds),
+        device.target,
+        f"modular_{PRODUCT_KERNEL}",
+        plan.shared_bytes,
     )
     maps = [
         _PlaneMap(

@@ -101,9 +101,10 @@ class ProofLaunch:
         base, offset = self._sums
         return Address(base, offset + 16 * (product * self._problem.a.rows + row))
 
-    def _of_product(self, x: Address, nbytes: int, product: int) -> Address:
-        """Return where a product's part of B' x begins, of which each takes ``nbytes``."""
-        return Address(x.base, x.offset + (nbytes * product if self._images > 1 else 0))
+    def _of_product(self, x: Address, word: int, pitch: int, product: int, k: int = 0) -> Address:
+        """Return where a product's part of B' x is from k on: ``pitch`` words of ``word`` bytes."""
+        words = pitch * product * (self._images > 1) + 2 * k
+        return Address(x.base, x.offset + word * words)
 
     def of_decode(self, product: int, row: int, column: int) -> ProofArguments:
         """Return what the kernel takes that decodes from a product, a row and a column on."""
@@ -113,41 +114,41 @@ class ProofLaunch:
         }  # fmt: skip
         return ProofArguments({}, members, (PROOF,), (self._part(f"C {product} {row} {column}"),))
 
-    def of_b(self, product: int) -> ProofArguments | None:
-        """Return what the kernel takes that encodes B from a product on, or None."""
+    def of_b(self, product: int, k: int) -> ProofArguments | None:
+        """Return what the kernel takes that encodes B from a product and k on, or None."""
         if not self._b_encodes:
             return None
         members = {
             "vector": self._x,
-            "sums": self._of_product(self._image, 8 * self._words, product),
+            "sums": self._of_product(self._image, 8, self._words, product, k),
         }
         return ProofArguments({"sum_batch": self._words}, members, (PROOF,), (IMAGE,))
 
-    def of_a(self, product: int, row: int) -> ProofArguments | None:
-        """Return what the kernel takes that encodes A from a product and a row on, or None."""
+    def of_a(self, product: int, row: int, k: int) -> ProofArguments | None:
+        """Return what the kernel takes that encodes A from a product, row and k on, or None."""
         if not self._a_encodes:
             return None
         batch = self._vector_words if self._problem.b.batch_stride else 0
         return ProofArguments(
             {"vector_batch": batch, "sum_batch": 2 * self._problem.a.rows},
             {
-                "vector": self._of_product(self._vector, 4 * self._vector_words, product),
+                "vector": self._of_product(self._vector, 4, self._vector_words, product, k),
                 "sums": self._sums_of(product, row),
             },
-            (VECTOR,), (self._part(f"A {product} {row}"),),
+            (VECTOR,), (self._part(f"A {product} {row} {k}"),),
         )  # fmt: skip
 
     def image(
-        self, product: int, products: int, exponents: Address, encoded: str
+        self, product: int, products: int, k: int, exponents: Address, encoded: str
     ) -> Iterator[KernelLaunch]:
-        """Yield the launches between the encoding of some products' B and that of their A.
+        """Yield the launches between the encoding of some products' B from k on and of their A.
 
         ``encoded`` names what encoding B writes, the exponents among it.
         """
         if not self._a_encodes:
             return
         products = products if self._problem.b.batch_stride else 1
-        if not self._b_encodes:
+        if not self._b_encodes and k == 0:
             yield self._image_of(product, products, exponents, (encoded,))
         words = products * self._words
         kernel = bound(
@@ -156,8 +157,8 @@ class ProofLaunch:
             {"words": words, "pitch": self._words, "vector_pitch": self._vector_words},
         )  # fmt: skip
         yield KernelLaunch(kernel, {
-            "image": self._of_product(self._image, 8 * self._words, product),
-            "vector": self._of_product(self._vector, 4 * self._vector_words, product),
+            "image": self._of_product(self._image, 8, self._words, product),
+            "vector": self._of_product(self._vector, 4, self._vector_words, product),
         }, reads=(IMAGE,), writes=(VECTOR,))  # fmt: skip
 
     def _image_of(
@@ -169,7 +170,7 @@ class ProofLaunch:
         return self._multiply(
             problem.b, x, products,
             Address(exponents.base, exponents.offset + 4 * problem.b.rows * product * batched),
-            self._of_product(self._image, 8 * self._words, product),
+            self._of_product(self._image, 8, self._words, product),
             {
                 "vector_batch": 0, "sum_batch": self._words * batched,
                 "conjugate": problem.conjugate_b,

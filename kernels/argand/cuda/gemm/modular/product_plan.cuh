@@ -10,6 +10,8 @@ struct ResiduePlan {
     int block_m, block_n, stages;
     // k-tiles of columns of B that stay in shared memory, and for how many tiles; 0: none does.
     int resident_tiles, stack_tiles;
+    // Whether residues are added to those of an earlier part of k.
+    bool adds;
 
     constexpr int a_bytes() const { return block_m * 128; }
     constexpr int b_bytes() const { return block_n * 128; }
@@ -89,8 +91,8 @@ __device__ __forceinline__ void reduce_accumulators(int (&accumulators)[count],
 
 // Stores the residues of 16 rows of a warp, whose accumulators lie as those of m16n8 MMAs do: lane
 // l holds columns 2 (l % 4) and the next of each 8, of rows l / 4 and l / 4 + 8. B is stored so that
-// they become 16 neighbouring bytes of every 64.
-template <int registers>
+// they become 16 neighbouring bytes of every 64. With `adds` the residues that lie there are added.
+template <bool adds, int registers>
 __device__ __forceinline__ void store_residues(const ResidueArguments& args,
                                                const ReduceModulus& modulus,
                                                const int (&accumulators)[registers],
@@ -105,16 +107,26 @@ __device__ __forceinline__ void store_residues(const ResidueArguments& args,
                               (first + row + 8 * half) * args.n + lane % 4 * 16;
 #pragma unroll
         for (int group = 0; group < registers / 32; ++group) {
-            uint32 words[4];
+            const int at = column + 64 * group;
+            uint32 words[4] = {};
+            if constexpr (adds) {
+                if (at < args.n) {
+                    const uint4 before = *reinterpret_cast<const uint4*>(target + at);
+                    words[0] = before.x, words[1] = before.y;
+                    words[2] = before.z, words[3] = before.w;
+                }
+            }
 #pragma unroll
             for (int w = 0; w < 4; ++w) {
                 const int i = 32 * group + 8 * w + 2 * half;
-                words[w] = pack_bytes(residue_of(uint32(accumulators[i]), modulus),
-                                      residue_of(uint32(accumulators[i + 1]), modulus),
-                                      residue_of(uint32(accumulators[i + 4]), modulus),
-                                      residue_of(uint32(accumulators[i + 5]), modulus));
+                const auto residue = [&](int value, int byte) {
+                    if constexpr (adds) value += int(words[w] << 24 - 8 * byte) >> 24;
+                    return residue_of(uint32(value), modulus);
+                };
+                words[w] = pack_bytes(residue(accumulators[i], 0), residue(accumulators[i + 1], 1),
+                                      residue(accumulators[i + 4], 2),
+                                      residue(accumulators[i + 5], 3));
             }
-            const int at = column + 64 * group;
             if (at < args.n) {
                 *reinterpret_cast<uint4*>(target + at) = {words[0], words[1], words[2], words[3]};
             }

@@ -105,7 +105,7 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     }
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-        store_residues(args, modulus, accumulators[i], tile, tile.m0 + row0 + 16 * i,
+        store_residues<plan.adds>(args, modulus, accumulators[i], tile, tile.m0 + row0 + 16 * i,
                        tile.n0 + column0);
     }
 }

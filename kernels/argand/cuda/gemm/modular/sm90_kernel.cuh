@@ -164,7 +164,7 @@ __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uin
         }
         const int row = tile.m0 + consumer * plan.warpgroup_rows + warp * 16;
         accumulators.each([&](auto& slab, int number) {
-            store_residues(args, modulus, slab, tile, row + 64 * number, tile.n0);
+            store_residues<plan.adds>(args, modulus, slab, tile, row + 64 * number, tile.n0);
         });
     }
 }

@@ -151,7 +151,7 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
             ResidueTile tile = stack.first;
             tile.m0 += row * plan.block_m;
             accumulators.each([&](auto& slab, int number) {
-                store_residues(args, modulus, slab, tile, tile.m0 + warp * 16 + 64 * number,
+                store_residues<plan.adds>(args, modulus, slab, tile, tile.m0 + warp * 16 + 64 * number,
                                tile.n0);
             });
         }
