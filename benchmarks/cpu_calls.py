@@ -241,8 +241,7 @@ def _fft_backend(rng: np.random.Generator, batch: int, dtype: str) -> Drawn:
     leading = _leading(batch, 2 * length)
     x = _normal(rng, dtype, *leading, length)
     # A context on both sides, so that to enter one is no part of their ratio.
-    backend: Any = fft_backend  # scipy-stubs know no backend that is not a class
-    ours, scipys = fft.set_backend(backend), fft.set_backend("scipy")
+    ours, scipys = fft.set_backend(fft_backend), fft.set_backend("scipy")
 
     def transformed(context: Any) -> Any:
         with context:

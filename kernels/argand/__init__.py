@@ -10,7 +10,7 @@ from argand.device import Device, DeviceError, devices
 from argand.dft.api import dft
 from argand.dft.call_plan import DftPlan
 from argand.dft.problem import DftProblem
-from argand.dft.scipy_backend import FftBackend, fft_backend
+from argand.dft.scipy_backend import fft_backend
 from argand.dft.tune import tune_dft
 from argand.gates.api import apply_gate
 from argand.gates.circuits import CircuitPlan, CircuitRecord, plan_circuit, run_circuit
@@ -53,7 +53,6 @@ __all__ = [
     "DeviceError",
     "DftPlan",
     "DftProblem",
-    "FftBackend",
     "Gate",
     "GemmPlan",
     "GemmProblem",

@@ -6,7 +6,7 @@ from argand.channelise.problem import ChanneliseProblem as ChanneliseProblem
 from argand.device import Device as Device, DeviceError as DeviceError, devices as devices
 from argand.dft.call_plan import DftPlan as DftPlan
 from argand.dft.problem import DftProblem as DftProblem
-from argand.dft.scipy_backend import FftBackend as FftBackend, fft_backend as fft_backend
+from argand.dft.scipy_backend import fft_backend as fft_backend
 from argand.dft.tune import tune_dft as tune_dft
 from argand.gates.circuits import CircuitPlan as CircuitPlan, CircuitRecord as CircuitRecord, plan_circuit as plan_circuit
 from argand.gates.gate import Gate as Gate
@@ -46,7 +46,6 @@ __all__ = [
     "DeviceError",
     "DftPlan",
     "DftProblem",
-    "FftBackend",
     "Gate",
     "GemmPlan",
     "GemmProblem",

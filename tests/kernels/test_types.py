@@ -16,6 +16,7 @@ CALLS = '''
 import numpy as np
 from typing import Any, Literal, assert_type
 from numpy.typing import NDArray
+from scipy import fft
 import argand
 
 class Tensor:
@@ -39,6 +40,8 @@ def held(x: NDArray[np.complex64], t: Tensor, p: argand.Pairs, output: Half) -> 
     assert_type(argand.solve(x, x), NDArray[Any])
     assert_type(argand.dft([1.0, 2.0]), Any)
     assert_type(argand.pack(x, "fp16"), argand.Packed)
+    with fft.set_backend(argand.fft_backend):
+        pass
     argand.gemm(x, x, op_a="H")  # refused
     argand.dft(x, length=3)  # refused
     argand.softmax(x, axis="last")  # refused

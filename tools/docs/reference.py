@@ -85,11 +85,13 @@ def _page(title: str, names: list[str]) -> str:
 
 
 def _signature(name: str) -> str:
-    """The call, an argument a line where it is long; empty for a value or an error."""
+    """The call, an argument a line where it is long; empty for what is not called, or an error."""
     found = _of(name)
     if not callable(found) or (inspect.isclass(found) and issubclass(found, Exception)):
         return ""
     signature = inspect.signature(found)
+    if inspect.isclass(found) and not signature.parameters:
+        return ""
     words = []
     for parameter in signature.parameters.values():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in words:

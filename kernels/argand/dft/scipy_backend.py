@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,9 +29,10 @@ def _is_single() -> dict[np.dtype[Any], bool]:
 _SINGLE = _is_single()
 
 
-@dataclass(eq=False)  # SciPy keeps things of its own in it
-class FftBackend:
+class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
     """The backend that scipy.fft hands fft and ifft to; the rest it leaves to the next backend.
+
+    As SciPy's types have it, a backend is a class; one of other precisions is a subclass.
 
     Attributes:
         single: the precision for float16, float32 and complex64; None is the default of
@@ -41,28 +41,32 @@ class FftBackend:
             the next backend too.
 
     Example:
+        >>> class Tf32(argand.fft_backend):
+        ...     single = "tf32"
         >>> import scipy.fft
-        >>> with scipy.fft.set_backend(argand.fft_backend):
-        ...     scipy.fft.fft([1.0, 0, 0, 0]).real
-        array([1., 1., 1., 1.])
+        >>> with scipy.fft.set_backend(Tf32):
+        ...     scipy.fft.fft(np.array([1, 0, 0, 0], np.float32)).real
+        array([1., 1., 1., 1.], dtype=float32)
     """
 
-    single: str | None = None
-    double: str = "fp64"
+    single: ClassVar[str | None] = None
+    double: ClassVar[str] = "fp64"
 
-    __ua_domain__ = "numpy.scipy.fft"
+    __ua_domain__: ClassVar[str] = "numpy.scipy.fft"
 
+    @classmethod
     def __ua_function__(
-        self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        cls, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """scipy.fft's call of one of its functions; NotImplemented for what is not ours."""
         name = method.__name__
         if name not in ("fft", "ifft"):
             return NotImplemented
-        return self._transform(*args, **kwargs, inverse=name == "ifft")
+        return cls._transform(*args, **kwargs, inverse=name == "ifft")
 
+    @classmethod
     def _transform(
-        self,
+        cls,
         x: Any,
         n: int | None = None,
         axis: int = -1,
@@ -85,7 +89,7 @@ class FftBackend:
         single = _SINGLE.get(x.dtype)
         if single is None or plan is not None:
             return NotImplemented
-        precision = self.single if single else self.double
+        precision = cls.single if single else cls.double
         if on_cpu and precision in ((None, "fp32") if single else ("fp64",)):
             if norm is None and workers is None and x.size < _SHARED:
                 return _legacy()[inverse](x, n, axis, overwrite_x)
@@ -134,7 +138,3 @@ def _by_scipy(
         if workers is None and x.size >= _SHARED:
             workers = available_cores()
         return transform(x, n, axis, norm, overwrite, workers)
-
-
-fft_backend: FftBackend = FftBackend()
-"""The default precision of `argand.dft` for single and fp64 for double numbers."""
