@@ -82,11 +82,13 @@ __device__ __forceinline__ void pack_unit(const WgmmaArguments& args, uint32 pan
     const int k0 = k_block * kPackBlockK, groups = min(kPackBlockK, args.y_pitch - k0) / 8;
     // An even number, because the pitch is a multiple of 16.
     const int count = min(args.pack_rows, args.n - row0) * groups;
+    // i / groups is i * reciprocal >> 16 for an i below 65536 / groups; this one is below 288.
+    const uint32 reciprocal = 65536 / groups + 1;
     const int odd = threadIdx.x % 2;
 #pragma unroll 1
     for (int first = 0; first < count; first += kWarp) {
-        const int i = first + threadIdx.x % kWarp;
-        const int row = row0 + i / groups, k = k0 + i % groups / 2 * 16 + 2 * odd;
+        const int i = first + threadIdx.x % kWarp, line = i * reciprocal >> 16;
+        const int row = row0 + line, k = k0 + (i - line * groups) / 2 * 16 + 2 * odd;
         const int left = i < count ? args.k - k : 0;
         const float2* from =
             args.y_source + batch * args.y_stride_batch + row * args.y_stride_n + k;
