@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,10 +10,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 
-def drawn(*shape: int, device: str, dtype: Any = None) -> Any:
-    made = torch.Generator().manual_seed(7)
-    x = torch.randn(*shape, dtype=torch.complex128, generator=made)
-    return x.to(dtype or torch.complex64).to(device)
+def drawn(*shape: int, device: str = "cpu", dtype: Any = torch.complex64, seed: int = 7) -> Any:
+    made = torch.Generator().manual_seed(seed)
+    kind = torch.complex128 if dtype.is_complex else torch.float64
+    return torch.randn(*shape, dtype=kind, generator=made).to(dtype).to(device)
+
+
+drawn_double = partial(drawn, dtype=torch.complex128)
+"""The numbers that a difference quotient needs."""
 
 
 def close(found: Any, expected: Any, rtol: float = 3e-6) -> None:

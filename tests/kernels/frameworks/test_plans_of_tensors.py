@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, pack, softmax
 
+from tests.kernels.frameworks.tensors import drawn
+
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 
@@ -19,11 +21,6 @@ def device(request: pytest.FixtureRequest) -> str:
     if name == "cuda":
         request.getfixturevalue("gpu")
     return name
-
-
-def drawn(*shape: int, device: str, seed: int = 7) -> Any:
-    made = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, dtype=torch.complex64, generator=made).to(device)
 
 
 PLANS: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
@@ -78,7 +75,7 @@ def test_other_tensors_are_refused(planned: tuple[Any, Any, Any]) -> None:
 
 
 def test_what_a_plan_cannot_read_in_place_is_refused() -> None:
-    x = drawn(4, 6, device="cpu")
+    x = drawn(4, 6)
     with pytest.raises(ValueError, match="a of a plan must not be a conjugate"):
         GemmPlan(x.conj(), x.T)
     with pytest.raises(ValueError, match=r"torch\.uint16 with format='bf16'"):
@@ -191,3 +188,7 @@ def test_parameters_are_called_as_tensors_are(gpu: Any) -> None:
             assert torch.equal(plan(weights, y), expected)
             assert torch.equal(gemm(weights, y, precision="3xtf32"), expected)
     assert gemm(weights, y, precision="3xtf32").requires_grad
+    assert torch.equal(plan(x, y), expected)
+    x.requires_grad_()  # the tensor that the plan has seen
+    with pytest.raises(TypeError, match="requires a gradient"):
+        plan(x, y)

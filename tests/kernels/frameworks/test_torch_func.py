@@ -8,17 +8,14 @@ from typing import Any
 import pytest
 from argand import apply_gate, dft, gemm, log_softmax, logsumexp, softmax
 
+from tests.kernels.frameworks.tensors import drawn_double as drawn
+
 torch = pytest.importorskip("torch", reason="torch is not installed")
 torch_ops = pytest.importorskip("argand.torch_ops")
 func = torch.func
 # torch compiles its rules of forward mode by what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-
-
-def drawn(*shape: int, device: str = "cpu", dtype: Any = None) -> Any:
-    made = torch.Generator().manual_seed(7)
-    return torch.randn(*shape, dtype=dtype or torch.complex128, generator=made).to(device)
 
 
 def size(x: Any) -> Any:

@@ -8,17 +8,15 @@ from typing import Any
 import pytest
 from argand import apply_gate, dft, gemm, log_softmax, logsumexp, softmax
 
+from tests.kernels.frameworks.tensors import drawn_double as drawn
+
 torch = pytest.importorskip("torch", reason="torch is not installed")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-MADE = torch.Generator().manual_seed(11)
-
-
-def drawn(*shape: int, device: str = "cpu", dtype: Any = None) -> Any:
-    x = torch.randn(*shape, dtype=dtype or torch.complex128, generator=MADE)
-    return x.to(device).requires_grad_()
 
 
 def check(call: Callable[..., Any], *given: Any, twice: bool = True) -> None:
+    for x in given:
+        x.requires_grad_()
     assert torch.autograd.gradcheck(call, given)
     assert not twice or torch.autograd.gradgradcheck(call, given)
 
@@ -71,14 +69,15 @@ def test_gates(device: str) -> None:
         return apply_gate(state.clone(), matrix, [2, 0], controls=[3])
 
     check(call, drawn(16, device=device), drawn(4, 4, device=device))
-    state = drawn(16, device=device).detach()
+    state = drawn(16, device=device)
     check(lambda matrix: call(state, matrix), drawn(4, 4, device=device), twice=False)
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_gradients_are_those_of_torchs_own_calls(device: str) -> None:
     """At single precision, where differences say little."""
-    a, b = (drawn(16, 16, device=device, dtype=torch.complex64) for _ in range(2))
+    a, b = (drawn(16, 16, device=device, dtype=torch.complex64, seed=i) for i in range(2))
+    a.requires_grad_()
     for ours, theirs in ((gemm(a, b), a @ b), (dft(a), torch.fft.fft(a))):
         found, expected = (torch.autograd.grad(y.abs().sum(), a)[0] for y in (ours, theirs))
         error = torch.linalg.vector_norm(found - expected)
@@ -87,4 +86,4 @@ def test_gradients_are_those_of_torchs_own_calls(device: str) -> None:
 
 def test_a_state_that_is_a_leaf_is_not_changed_in_place() -> None:
     with pytest.raises(RuntimeError, match="leaf Variable"):
-        apply_gate(drawn(4), torch.eye(2, dtype=torch.complex128), [0])
+        apply_gate(drawn(4).requires_grad_(), torch.eye(2, dtype=torch.complex128), [0])

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 from argand import GemmPlan, apply_gate, dft, gemm, herk, softmax
 
+from tests.kernels.frameworks.tensors import drawn_double as drawn
+
 torch = pytest.importorskip("torch", reason="torch is not installed")
 torch_ops = pytest.importorskip("argand.torch_ops")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-
-
-def drawn(*shape: int, device: str = "cpu", dtype: Any = None) -> Any:
-    made = torch.Generator().manual_seed(5)
-    return torch.randn(*shape, dtype=dtype or torch.complex128, generator=made).to(device)
 
 
 CASES = {
@@ -33,7 +30,10 @@ CASES = {
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning",
+    "ignore:The .grad attribute of a Tensor:UserWarning",  # the check's own, by torch 2.14
+)  # fmt: skip
 def test_operators_pass_torchs_check(name: str, device: str) -> None:
     given, named = CASES[name](device)
     tensors = [x.requires_grad_() if isinstance(x, torch.Tensor) else x for x in given]
