@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, dft, gemm, log_softmax, logsumexp, pack, softmax
+from argand import PRECISIONS, log_softmax, logsumexp, softmax
 from scipy import special
 
-from tests.kernels.empty_cases import LENGTHS, PRODUCTS, ROWS
+from tests.kernels.empty_cases import check_empty_products, check_empty_rows
 from tests.kernels.softmax.softmax_cases import nasty_rows
 
 pytestmark = pytest.mark.gpu
@@ -41,28 +41,9 @@ def test_infinities_and_nan_are_where_scipy_has_them(
 @pytest.mark.parametrize("op", ["N", "C"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_empty_gemm(cp: Any, precision: str, op: str) -> None:
-    for batch, m, n, k in PRODUCTS:
-        a, b = cp.ones((*batch, m, k), complex), cp.ones((*batch, k, n), complex)
-        a, b = (x if op == "N" else x.swapaxes(-1, -2) for x in (a, b))
-        given = {"precision": precision, "op_a": op, "op_b": op}
-        expected = np.full((*batch, m, n), k, complex)
-        np.testing.assert_array_equal(gemm(a, b, **given).get(), expected)
-        added = gemm(a, b, cp.asarray(expected), beta=2, **given)
-        np.testing.assert_array_equal(added.get(), 3 * expected)
-        packed = (pack(x, precision, side=s, op=op) for x, s in ((a, "a"), (b, "b")))
-        np.testing.assert_array_equal(gemm(*packed, precision=precision).get(), expected)
-        if precision in ("fp16", "bf16"):
-            assert gemm(a, b, output="complex-half", **given).shape == expected.shape
+    check_empty_products(cp, precision, op)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_empty_rows(cp: Any, precision: str) -> None:
-    for shape in ROWS:
-        x = cp.zeros(shape)
-        assert softmax(x, precision=precision).shape == shape
-        assert log_softmax(x, precision=precision).shape == shape
-        assert logsumexp(x, precision=precision).shape == shape[:-1]
-        for length in LENGTHS:
-            found = (*shape[:-1], length)
-            assert dft(cp.zeros(found), precision=precision).shape == found
-            assert dft(x, n=length, precision=precision).shape == found
+    check_empty_rows(cp, precision)

@@ -139,11 +139,16 @@ def gemm_problem(
         batch_shape, m, n, k, op_a, op_b, complex(alpha), complex(beta), row,
         row.output if output is None else output, a_format, b_format, kernels,
     )  # fmt: skip
+    check_c(beta, c_shape, problem.shape)
+    return problem
+
+
+def check_c(beta: complex, c_shape: tuple[int, ...] | None, shape: tuple[int, ...]) -> None:
+    """Raise ValueError where C is read (beta is not 0) and missing or not of the result's shape."""
     if beta != 0 and c_shape is None:
         raise ValueError(f"beta is {beta}, so c must be given")
-    if beta != 0 and c_shape != problem.shape:
-        raise ValueError(f"c must have shape {problem.shape}, got {c_shape}")
-    return problem
+    if beta != 0 and c_shape != shape:
+        raise ValueError(f"c must have shape {shape}, got {c_shape}")
 
 
 def result_type(problem: GemmProblem) -> str:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from argand.gemm.families import Family, check_family
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.operands import Op, oriented_shape
-from argand.gemm.problem import GemmProblem
+from argand.gemm.problem import GemmProblem, check_c
 from argand.gemm.sm90_scheduler import triangle_row
 from argand.precision import Precision
 
@@ -122,8 +122,5 @@ def herk_problem(
         tuple(shape[:-2]), n, k, op, complex(alpha).real, complex(beta).real, precision, dtype,
         form, kernels,
     )  # fmt: skip
-    if beta != 0 and c_shape is None:
-        raise ValueError(f"beta is {beta}, so c must be given")
-    if beta != 0 and c_shape != problem.shape:
-        raise ValueError(f"c must have shape {problem.shape}, got {c_shape}")
+    check_c(beta, c_shape, problem.shape)
     return problem
