@@ -91,7 +91,7 @@ class Ground:
         self.known: dict[str, Any] = {}
         """Values that attempts keep for later ones."""
         self.seconds = 0.0
-        """That the undisturbed run took."""
+        """Seconds of the undisturbed run."""
 
     @cached_property
     def finished(self) -> Path:

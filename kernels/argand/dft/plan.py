@@ -94,7 +94,7 @@ class DensePlan:
 
     @property
     def transforms(self) -> int:
-        """That a block works on at a time."""
+        """Transforms that a block works on at a time."""
         return 16 * self.m_tiles * self.groups
 
 
@@ -149,7 +149,7 @@ class TwoFactorPlan:
 
     @property
     def transforms(self) -> int:
-        """That a block works on at a time."""
+        """Transforms that a block works on at a time."""
         return self.groups
 
 

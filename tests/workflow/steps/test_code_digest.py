@@ -81,7 +81,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tree(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """It, in the place of the package; who edits it undoes that."""
+    """The copy in the place of the package; a test that edits it undoes that."""
     monkeypatch.setattr(module, "ROOT", copied)
     return copied
 
