@@ -4,7 +4,6 @@ from argand.accelerate.api import accelerate as accelerate
 from argand.beam_power.problem import BeamPowerProblem as BeamPowerProblem, Detect
 from argand.channelise.problem import ChanneliseProblem as ChanneliseProblem
 from argand.device import Device as Device, DeviceError as DeviceError, devices as devices
-from argand.dft.call_plan import DftPlan as DftPlan
 from argand.dft.problem import DftProblem as DftProblem
 from argand.dft.scipy_backend import fft_backend as fft_backend
 from argand.dft.tune import tune_dft as tune_dft
@@ -13,7 +12,6 @@ from argand.gates.gate import Gate as Gate
 from argand.gates.measure import measure_gate_costs as measure_gate_costs
 from argand.gates.prepared_circuit import PreparedCircuit as PreparedCircuit
 from argand.gates.trajectories import run_trajectories as run_trajectories
-from argand.gemm.call_plan import GemmPlan as GemmPlan
 from argand.gemm.families import Family
 from argand.gemm.operands import Op, Side
 from argand.gemm.packed import Packed as Packed
@@ -23,17 +21,21 @@ from argand.gemm.tune import tune as tune
 from argand.herk.problem import Form, HerkProblem as HerkProblem
 from argand.precision import PRECISIONS as PRECISIONS, Precision as Precision, get_precision as get_precision
 from argand.readout.api import Counts as Counts
+from argand.runtime.call_plan import CallPlan, OneArrayPlan
 from argand.runtime.kernel_trace import launched as launched
-from argand.softmax.call_plan import SoftmaxPlan as SoftmaxPlan
+from argand.softmax.formats import Operation
 from argand.softmax.problem import SoftmaxProblem as SoftmaxProblem
 from argand.softmax.tune import tune_softmax as tune_softmax
 from argand.solve.refine import Solution as Solution
 from argand.spectrum.problem import SpectrumProblem as SpectrumProblem
-from argand.typing import Array, ArrayT, Operand, PrecisionLike
+from argand.typing import Array, ArrayT, GateLike, Observable, Operand, PrecisionLike, TensorType
 from collections.abc import Sequence
-from numpy.typing import NDArray
-from typing import Any, Literal, overload
+from fractions import Fraction
+from numpy.typing import DTypeLike, NDArray
+from typing import Any, Generic, Literal, overload
+from typing_extensions import TypeVar
 
+_ResultT = TypeVar("_ResultT", default=Any)
 __version__: str
 __all__ = [
     "PRECISIONS",
@@ -91,6 +93,161 @@ __all__ = [
     "tune_dft",
     "tune_softmax",
 ]
+
+class DftPlan(OneArrayPlan, Generic[_ResultT]):
+    @overload
+    def __init__(
+        self: DftPlan[NDArray[Any]],
+        x: NDArray[Any],
+        axis: int = -1,
+        *,
+        n: int | None = None,
+        inverse: bool = False,
+        norm: str = 'backward',
+        precision: PrecisionLike = None,
+        rounding: Sequence[str] | str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DftPlan[ArrayT],
+        x: ArrayT,
+        axis: int = -1,
+        *,
+        n: int | None = None,
+        inverse: bool = False,
+        norm: str = 'backward',
+        precision: PrecisionLike = None,
+        rounding: Sequence[str] | str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DftPlan[Any],
+        x: Operand,
+        axis: int = -1,
+        *,
+        n: int | None = None,
+        inverse: bool = False,
+        norm: str = 'backward',
+        precision: PrecisionLike = None,
+        rounding: Sequence[str] | str | None = None,
+    ) -> None: ...
+    def __call__(
+        self,
+        x: Operand,
+        *,
+        out: Operand | None = None,
+    ) -> _ResultT: ...
+
+class GemmPlan(CallPlan, Generic[_ResultT]):
+    @overload
+    def __init__(
+        self: GemmPlan[NDArray[Any]],
+        a: NDArray[Any],
+        b: Operand,
+        c: Operand | None = None,
+        *,
+        alpha: complex = 1,
+        beta: complex = 0,
+        op_a: Op = 'N',
+        op_b: Op = 'N',
+        precision: PrecisionLike = None,
+        tolerance: float | None = None,
+        rounding: Sequence[str] | str | None = None,
+        output: Literal["complex64", "complex128"] | None = None,
+        kernels: Family | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: GemmPlan[ArrayT],
+        a: ArrayT,
+        b: Operand,
+        c: Operand | None = None,
+        *,
+        alpha: complex = 1,
+        beta: complex = 0,
+        op_a: Op = 'N',
+        op_b: Op = 'N',
+        precision: PrecisionLike = None,
+        tolerance: float | None = None,
+        rounding: Sequence[str] | str | None = None,
+        output: Literal["complex64", "complex128"] | None = None,
+        kernels: Family | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: GemmPlan[Any],
+        a: Operand,
+        b: Operand,
+        c: Operand | None = None,
+        *,
+        alpha: complex = 1,
+        beta: complex = 0,
+        op_a: Op = 'N',
+        op_b: Op = 'N',
+        precision: PrecisionLike = None,
+        tolerance: float | None = None,
+        rounding: Sequence[str] | str | None = None,
+        output: Output | None = None,
+        kernels: Family | None = None,
+    ) -> None: ...
+    def __call__(
+        self,
+        a: Operand,
+        b: Operand,
+        c: Operand | None = None,
+        *,
+        out: Operand | None = None,
+    ) -> _ResultT: ...
+
+class SoftmaxPlan(OneArrayPlan, Generic[_ResultT]):
+    @overload
+    def __init__(
+        self: SoftmaxPlan[NDArray[Any]],
+        x: NDArray[Any],
+        axis: int = -1,
+        *,
+        function: Operation = 'softmax',
+        precision: PrecisionLike = None,
+        rounding: Sequence[str] | str | None = None,
+        scale: float = 1.0,
+        power: bool = False,
+        format: str | None = None,
+        output: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: SoftmaxPlan[ArrayT],
+        x: ArrayT,
+        axis: int = -1,
+        *,
+        function: Operation = 'softmax',
+        precision: PrecisionLike = None,
+        rounding: Sequence[str] | str | None = None,
+        scale: float = 1.0,
+        power: bool = False,
+        format: str | None = None,
+        output: str | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: SoftmaxPlan[Any],
+        x: Operand,
+        axis: int = -1,
+        *,
+        function: Operation = 'softmax',
+        precision: PrecisionLike = None,
+        rounding: Sequence[str] | str | None = None,
+        scale: float = 1.0,
+        power: bool = False,
+        format: str | None = None,
+        output: str | None = None,
+    ) -> None: ...
+    def __call__(
+        self,
+        x: Operand,
+        *,
+        out: Operand | None = None,
+    ) -> _ResultT: ...
 
 @overload
 def apply_gate(
@@ -162,7 +319,7 @@ def channelise(
     taps: int = 8,
     *,
     window: Operand = 'hamming',
-    oversampling: Any = 1,
+    oversampling: float | str | Fraction = 1,
     conjugate: bool = False,
     precision: PrecisionLike = None,
     out: Operand | None = None,
@@ -175,7 +332,7 @@ def channelise(
     taps: int = 8,
     *,
     window: Operand = 'hamming',
-    oversampling: Any = 1,
+    oversampling: float | str | Fraction = 1,
     conjugate: bool = False,
     precision: PrecisionLike = None,
     out: Operand | None = None,
@@ -188,7 +345,7 @@ def channelise(
     taps: int = 8,
     *,
     window: Operand = 'hamming',
-    oversampling: Any = 1,
+    oversampling: float | str | Fraction = 1,
     conjugate: bool = False,
     precision: PrecisionLike = None,
     out: Operand | None = None,
@@ -202,14 +359,14 @@ def contract(
     *,
     conj_a: bool = False,
     conj_b: bool = False,
-    scale: Any = 1,
+    scale: Operand = 1,
     bias: Operand | None = None,
     conj: bool = False,
     power: bool = False,
     precision: PrecisionLike = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | TensorType | None = None,
     out: Operand | None = None,
 ) -> NDArray[Any]: ...
 
@@ -221,14 +378,14 @@ def contract(
     *,
     conj_a: bool = False,
     conj_b: bool = False,
-    scale: Any = 1,
+    scale: Operand = 1,
     bias: Operand | None = None,
     conj: bool = False,
     power: bool = False,
     precision: PrecisionLike = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | TensorType | None = None,
     out: Operand | None = None,
 ) -> ArrayT: ...
 
@@ -240,14 +397,14 @@ def contract(
     *,
     conj_a: bool = False,
     conj_b: bool = False,
-    scale: Any = 1,
+    scale: Operand = 1,
     bias: Operand | None = None,
     conj: bool = False,
     power: bool = False,
     precision: PrecisionLike = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | TensorType | None = None,
     out: Operand | None = None,
 ) -> Any: ...
 
@@ -293,19 +450,19 @@ def dft(
 @overload
 def expectation(
     state: NDArray[Any],
-    observables: Sequence[Any],
+    observables: Sequence[Observable],
 ) -> NDArray[Any]: ...
 
 @overload
 def expectation(
     state: ArrayT,
-    observables: Sequence[Any],
+    observables: Sequence[Observable],
 ) -> ArrayT: ...
 
 @overload
 def expectation(
     state: Operand,
-    observables: Sequence[Any],
+    observables: Sequence[Observable],
 ) -> Any: ...
 
 @overload
@@ -565,7 +722,7 @@ def probabilities(
 
 def run_circuit(
     state: Operand,
-    gates: Sequence[Any] | CircuitPlan,
+    gates: Sequence[GateLike] | CircuitPlan,
     *,
     precision: PrecisionLike = None,
     reference: Operand | None = None,

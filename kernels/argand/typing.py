@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy.typing as npt
 
+from argand.gates.gate import Gate
 from argand.gemm.packed import Packed
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision
@@ -37,3 +39,9 @@ Operand: TypeAlias = npt.ArrayLike | Array | Pairs | Packed
 """Operands of a product; other operations take no `Packed`."""
 PrecisionLike: TypeAlias = str | Precision | npt.DTypeLike | TensorType | None
 """A name, a row of `PRECISIONS`, a dtype of NumPy or torch, or None for that of the data."""
+GateLike: TypeAlias = (
+    Gate | tuple[Operand, Sequence[int]] | tuple[Operand, Sequence[int], Sequence[int]]
+)
+"""A gate of a circuit: an object, or its matrix, targets and controls."""
+Observable: TypeAlias = str | tuple[str, float] | Mapping[str, Any]
+"""A Pauli string, one with its coefficient, or a mapping that has both."""

@@ -35,16 +35,24 @@ def held(x: NDArray[np.complex64], t: Tensor, p: argand.Pairs, output: Half) -> 
     assert_type(argand.gemm(t, t, precision=np.float16), Tensor)
     assert_type(argand.gemm(p, p, output=output), Any)
     assert_type(argand.gemm(t, t, precision=TorchType()), Tensor)
-    assert_type(argand.GemmPlan(t, t, precision=np.float16), argand.GemmPlan)
+    assert_type(argand.GemmPlan(t, t, precision=np.float16), argand.GemmPlan[Tensor])
+    assert_type(argand.GemmPlan(t, t)(t, t, out=t), Tensor)
+    assert_type(argand.GemmPlan(p, p, output=output)(p, p), Any)
+    assert_type(argand.DftPlan(x, 0)(x), NDArray[Any])
+    assert_type(argand.SoftmaxPlan.load("plan.json", t)(t), Any)
     assert_type(argand.softmax(t, axis=0), Tensor)
     assert_type(argand.solve(x, x), NDArray[Any])
     assert_type(argand.dft([1.0, 2.0]), Any)
     assert_type(argand.pack(x, "fp16"), argand.Packed)
+    argand.plan_circuit(2, [argand.Gate(x, (0,)), (x, (1,)), (x, (1,), (0,))])
+    argand.expectation(x, ["ZZ", ("XX", 0.5), {"pauli": "YY", "coefficient": 2}])
     with fft.set_backend(argand.fft_backend):
         pass
     argand.gemm(x, x, op_a="H")  # refused
     argand.dft(x, length=3)  # refused
     argand.softmax(x, axis="last")  # refused
+    argand.DftPlan(x, length=3)  # refused
+    argand.DftPlan(x)(x, n=3)  # refused
 '''
 
 

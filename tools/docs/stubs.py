@@ -1,7 +1,8 @@
 """The types of argand's public names, ``kernels/argand/__init__.pyi``, from their signatures.
 
 At run time operands are of any library, which an annotation can say in overloads alone: NumPy's
-arrays give NumPy's, another library's give its own. Everything else is as the code has it.
+arrays give NumPy's, another library's give its own. A plan gives arrays of the library that it was
+planned for. Everything else is as the code has it.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ import inspect
 import re
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import argand
+from argand.runtime.call_plan import CallPlan
 
 PACKAGE = Path(argand.__file__).parent
 FIRST = ("a", "covariances", "r", "state", "weights", "x", "array")
 """Parameters whose library the result has."""
 OTHERS = ("b", "bias", "c", "directions", "frequencies", "info", "matrix", "out", "positions",
-          "reference", "samples", "window")  # fmt: skip
+          "reference", "samples", "scale", "window")  # fmt: skip
 """Further ones that are arrays."""
-OF_TYPING = ("Array", "ArrayT", "Operand", "PrecisionLike")
+OF_TYPING = ("Array", "ArrayT", "GateLike", "Observable", "Operand", "PrecisionLike", "TensorType")
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
 _STRING = re.compile(r"(['\"]).*?\1")
+RESULT = '_ResultT = TypeVar("_ResultT", default=Any)\n'
+"""What calls of a plan return."""
 HEADER = '''"""Written by python -m tools.docs from the signatures of the public names."""
 
 '''
@@ -39,6 +44,8 @@ def stub() -> str:
         found = getattr(argand, name)
         if inspect.isfunction(found) and _operands(found):
             texts += _function(name, found, imports)
+        elif inspect.isclass(found) and issubclass(found, CallPlan):
+            texts.append(_plan(name, found, imports))
         elif inspect.isclass(found) or inspect.isfunction(found):
             imports.setdefault(found.__module__, set()).add(f"{name} as {name}")
         else:
@@ -49,9 +56,8 @@ def stub() -> str:
         for module, names in sorted(imports.items())
     ]
     listed = "".join(f'    "{name}",\n' for name in argand.__all__)
-    return f"{HEADER}{''.join(lines)}\n__version__: str\n__all__ = [\n{listed}]\n\n" + "\n".join(
-        texts
-    )
+    head = f"{HEADER}{''.join(lines)}\n{RESULT}__version__: str\n__all__ = [\n{listed}]\n\n"
+    return head + "\n".join(texts)
 
 
 def _operands(function: Any) -> list[str]:
@@ -62,34 +68,56 @@ def _operands(function: Any) -> list[str]:
 
 def _function(name: str, function: Any, imports: dict[str, set[str]]) -> list[str]:
     """Its declaration, or the overloads of one that returns an array of its operand's library."""
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    returned = str(signature.return_annotation)
-    first = _operands(function)[0]
+    returned = str(inspect.signature(function).return_annotation)
     if returned != "Any":
-        overloads = [("Operand", returned)]
-    else:
-        overloads = [("NDArray[Any]", "NDArray[Any]"), ("ArrayT", "ArrayT"), ("Operand", "Any")]
-    texts = []
-    for operand, result in overloads:
-        words = _words(parameters, first, operand, closed=len(overloads) > 1 and result != "Any")
-        for text in (*words, returned):
-            _note(text, function, imports)
-        head = "@overload\n" if len(overloads) > 1 else ""
-        listed = "".join(f"    {word},\n" for word in words)
-        texts.append(f"{head}def {name}(\n{listed}) -> {result}: ...\n")
-    return texts
+        words = _words(function, "Operand", imports, closed=False)
+        _note(returned, function, imports)
+        return [_declared(name, words, returned)]
+    return [f"@overload\n{_declared(name, *one)}" for one in _overloads(function, imports)]
 
 
-def _words(
-    parameters: list[inspect.Parameter], first: str, operand: str, *, closed: bool
-) -> list[str]:
-    """Parameters; ``closed`` leaves out results that are not arrays of the operand's library."""
-    words = []
-    for parameter in parameters:
+def _plan(name: str, plan: Any, imports: dict[str, set[str]]) -> str:
+    """The declaration of a plan, by whose operands the type of a call's result is known."""
+    (base,) = plan.__bases__
+    imports.setdefault(base.__module__, set()).add(base.__name__)
+    imports["typing"].add("Generic")
+    imports["typing_extensions"] = {"TypeVar"}
+    lines = [f"class {name}({base.__name__}, Generic[_ResultT]):\n"]
+    for words, result in _overloads(plan.__init__, imports):
+        words[0] = f"self: {name}[{result}]"
+        lines.append(indent(f"@overload\n{_declared('__init__', words, 'None')}", "    "))
+    words = _words(plan.__call__, "Operand", imports, closed=False)
+    lines.append(indent(_declared("__call__", words, "_ResultT"), "    "))
+    return "".join(lines)
+
+
+def _overloads(function: Any, imports: dict[str, set[str]]) -> list[tuple[list[str], str]]:
+    """The parameters and the result of each overload."""
+    kinds = [("NDArray[Any]", "NDArray[Any]"), ("ArrayT", "ArrayT"), ("Operand", "Any")]
+    return [
+        (_words(function, operand, imports, closed=result != "Any"), result)
+        for operand, result in kinds
+    ]
+
+
+def _declared(name: str, words: list[str], result: str) -> str:
+    listed = "".join(f"    {word},\n" for word in words)
+    return f"def {name}(\n{listed}) -> {result}: ...\n"
+
+
+def _words(function: Any, operand: str, imports: dict[str, set[str]], *, closed: bool) -> list[str]:
+    """Parameters, with what they name imported; the first array is an ``operand``.
+
+    ``closed`` leaves out results that are not arrays of the operand's library.
+    """
+    words, first = [], _operands(function)[0]
+    for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in words:
             words.append("*")
         annotation = str(parameter.annotation)
+        if parameter.name == "self":
+            words.append("self")
+            continue
         if parameter.name == first:
             annotation = operand
         elif parameter.name in OTHERS and annotation == "Any":
@@ -102,6 +130,8 @@ def _words(
             annotation = "Literal[False]"
         given = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
         words.append(f"{parameter.name}: {annotation}{given}")
+    for word in words[1:] if words[0] == "self" else words:
+        _note(word, function, imports)
     return words
 
 

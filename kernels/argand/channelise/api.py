@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from argand.channelise.cpu import FilterBank
@@ -25,7 +26,7 @@ def channelise(
     taps: int = 8,
     *,
     window: Any = "hamming",
-    oversampling: Any = 1,
+    oversampling: float | str | Fraction = 1,
     conjugate: bool = False,
     precision: str | Precision | None = None,
     out: Any = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
 from argand.gemm.squares import squared
 from argand.precision import Precision
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from argand.typing import TensorType
 
 
 def contract(
@@ -32,7 +37,7 @@ def contract(
     precision: str | Precision | None = None,
     tolerance: float | None = None,
     rounding: Sequence[str] | str | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | TensorType | None = None,
     out: Any = None,
 ) -> Any:
     """Contract two arrays over the labels that the result does not have, as numpy.einsum does.

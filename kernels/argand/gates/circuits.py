@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argand.device import Device, cpu, gpu, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -22,6 +22,9 @@ from argand.gates.prepared_gates import prepared_gates
 from argand.gates.sequence_plan import WIDTH
 from argand.gates.sequences import KEPT_TILES, Group, in_groups, sequences_of
 from argand.precision import Precision, get_precision
+
+if TYPE_CHECKING:
+    from argand.typing import GateLike
 
 _MOST_KEPT = 16
 """Beams of the search that fuses a circuit; 64 of them hardly find fewer passes."""
@@ -116,7 +119,7 @@ class CircuitRecord:
 
 def plan_circuit(
     qubits: int,
-    gates: Sequence[Any],
+    gates: Sequence[GateLike],
     *,
     precision: str | Precision = "3xfp16",
     device: Device | None = None,
@@ -218,7 +221,7 @@ def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int
 
 def run_circuit(
     state: Any,
-    gates: Sequence[Any] | CircuitPlan,
+    gates: Sequence[GateLike] | CircuitPlan,
     *,
     precision: str | Precision | None = None,
     reference: Any = None,

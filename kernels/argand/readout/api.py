@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from operator import index
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -14,6 +14,9 @@ from argand.readout import cpu
 from argand.readout.problem import MOST_SHOTS, chosen_qubits, parse_pauli, state_qubits
 from argand.readout.rules import adapted, adapted_expectation
 from argand.readout.uniforms import checked_seed
+
+if TYPE_CHECKING:
+    from argand.typing import Observable
 
 
 class Counts(NamedTuple):
@@ -98,7 +101,7 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
     return _on(state).probabilities(state, chosen_qubits(qubits, state_qubits(state)))
 
 
-def expectation(state: Any, observables: Sequence[Any]) -> Any:
+def expectation(state: Any, observables: Sequence[Observable]) -> Any:
     """Return <state|P|state> times a coefficient for each of several Pauli strings P.
 
     Strings that have X or Y on the same qubits share products of amplitudes; on a GPU up to six

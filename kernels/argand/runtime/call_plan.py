@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import GenericAlias
 from typing import Any, ClassVar, Self
 
 from argand.defaults import Operation, default_precision
@@ -54,6 +55,8 @@ class CallPlan:
     """Its name in `argand.defaults`."""
     pairs: ClassVar[type | None] = None
     """`argand.Pairs` where the operation takes them: tensors of complex32 are such."""
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
+    """Annotations name the arrays that calls return: ``GemmPlan[torch.Tensor]``."""
 
     def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         #: Arguments of the operation's function but for the operands.
