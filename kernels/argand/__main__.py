@@ -38,8 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words == ["--version"]:
         print(f"argand {__version__}")
         return 0
-    helped = words in (["--help"], ["-h"], ["doctor", "--help"])
-    if words and not helped:
+    helped = words[-1:] in (["--help"], ["-h"]) and words[:-1] in ([], ["doctor"], ["tune"])
+    if words[:1] == ["tune"] and not helped:
+        print(f"argand tune takes one of {', '.join(TUNED)} first", file=sys.stderr)
+    elif words and not helped:
         print(f"argand: there is no command {' '.join(words)!r}", file=sys.stderr)
     print(USAGE, file=sys.stdout if helped else sys.stderr)
     return 0 if helped else 2
