@@ -133,7 +133,7 @@ class CallCache:
         these operands, or where ``out`` overlaps one of them; the caller then computes it and may
         `keep` the call.
         """
-        # Findings of `look` in one list: a list within the key takes longer than to look itself.
+        # `key_of_array` in line: a call of it, or a list within the key, takes longer than to look.
         key: list[Any] = [options]
         places: list[Any] = []
         for x in (*operands, out):
@@ -249,6 +249,17 @@ class CallCache:
         self._calls.clear()
         self.on_tensors.clear()
         self._bytes = 0
+
+
+def key_of_array(
+    dtype: np.dtype[Any], shape: Sequence[int], strides: Any, address: int, device: int
+) -> list[Any]:
+    """Return an array's part of a key, as `CallCache.repeat` makes it and `_forms_in` reads it.
+
+    ``strides`` are in bytes, or True where the array is C-contiguous.
+    """
+    part: list[Any] = [dtype, shape, strides, address & ALIGNMENT]
+    return [*part, device] if SEVERAL else part
 
 
 def _forms_in(key: Key, count: int) -> list[Form | None]:

@@ -14,7 +14,15 @@ import torch
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 from argand.frameworks.torch_tensors import TYPES, on_stream_of
-from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache, Key, NoFormError
+from argand.runtime.call_cache import (
+    ALIGNMENT,
+    MOST_CALLS,
+    SEVERAL,
+    CallCache,
+    Key,
+    NoFormError,
+    key_of_array,
+)
 from argand.runtime.kept_call import KeptCall, Run, overlaps
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
@@ -124,10 +132,8 @@ class TensorCalls:
             kind = KINDS.get(x.dtype)
             if kind is None:
                 return None
-            strides = tuple([step * kind.itemsize for step in x.stride()])
-            of_arrays += kind, x.shape, x.is_contiguous() or strides, x.data_ptr() & ALIGNMENT
-            if SEVERAL:
-                of_arrays.append(x.get_device())
+            strides = x.is_contiguous() or tuple([step * kind.itemsize for step in x.stride()])
+            of_arrays += key_of_array(kind, x.shape, strides, x.data_ptr(), x.get_device())
         kept = self._cache.find(of_arrays)[1]
         if kept is None or (out is None and kept.output not in RESULTS):
             return None
