@@ -76,7 +76,7 @@ def _is_one_block(problem: BeamPowerProblem, w: Any, x: Any) -> bool:
 
 
 def _in_one_block(problem: BeamPowerProblem, typed: bool, w: Any, x: Any, out: Any) -> Any:
-    """Return the same without what blocks take, which is longer than a small product.
+    """Return the same in one block: to divide into blocks takes longer than a small product.
 
     Operands that are ``typed`` as the precision are multiplied as they are where they are
     contiguous.

@@ -223,7 +223,7 @@ def _torch_memory() -> Any:
 def _let_cupy_wait(device: Any) -> None:
     """Let CuPy's own stream, on which calls on pairs and packed operands run, wait for torch's.
 
-    But in a capture, which no stream outside may wait for.
+    In a capture it does nothing: no stream outside may wait for one.
     """
     import cupy
 

@@ -72,7 +72,7 @@ def measure_gate_costs(
     """Time random gates of each width on a state of ``qubits`` qubits, and keep the costs.
 
     Plans for states of about that size use them from then on, in later processes too, until the
-    device, its driver or the kernels change. On a GPU a plan measures by itself where nothing was.
+    device, its driver or the kernels change. On a GPU a plan measures where no costs are kept.
 
     Each pass is timed after ``settle`` seconds of it, those that gates share in turn, so that a GPU
     whose power limits it has the clock that it has in circuits; not where the last-level cache
@@ -144,7 +144,7 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
 def _sequences(
     row: Precision, device: Device, qubits: int, state: Any, rng: np.random.Generator
 ) -> Iterator[tuple[int, list[Callable[[Any], None]]]]:
-    """Each tile's qubits, and passes that two gates share, three, up to the most that may.
+    """Yield each tile's qubits, and passes that two, three, up to the most gates share.
 
     Gates are random, on low to high qubits.
     """

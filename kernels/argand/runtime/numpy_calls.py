@@ -17,7 +17,7 @@ MOST_CALLS = 4096
 
 
 class NumpyCalls(Generic[_Found]):
-    """The problems of one operation's calls, or what computes them: their arguments were right."""
+    """The checked problems of one operation's calls, or what computes them."""
 
     def __init__(self) -> None:
         self._found: dict[Key, _Found] = {}

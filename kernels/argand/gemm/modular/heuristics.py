@@ -18,7 +18,7 @@ _SLICE_TILES = 8
 _MOST_SLICES = 64
 """Most split-K slices: fewer fill a card even with one tile of a few planes."""
 _EPILOGUE_TILES = 1
-"""Stages that filling the ring and the epilogue of a tile take as long as."""
+"""Time to fill the ring and of a tile's epilogue, in stages of the mainloop."""
 _ADD_SLICES, _ADD_BYTE = 1e5, 0.012
 """Time of the kernel that adds slices, and of a byte that a kernel moves, in the units of `_times`:
 a multiprocessor of an H200 multiplies some 41,000 a microsecond."""
@@ -28,7 +28,7 @@ _STACK_COST = {(128, 128): 1.05, (64, 256): 1.0}
 4096^3 each modulus takes 1 to 2% longer with 128 x 256 (docs/data/h200-exact.csv). Tiles of stacks
 have shorter k and an epilogue under the next mainloop."""
 _STACK_EPILOGUE_TILES = 4.8
-"""Stages that a consumer's epilogue takes as long as, while the other one multiplies."""
+"""Time of a consumer's epilogue while the other one multiplies, in stages of the mainloop."""
 _STACK_BYTE = 0.7
 """Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
 _PIECE, _AGAIN_BYTE = 2e5, 0.0025
