@@ -102,7 +102,7 @@ def test_softmax_along_an_axis(rng: np.random.Generator, axis: int) -> None:
 
 @pytest.mark.parametrize("axis", [3, -4])
 def test_an_axis_that_is_not_there(axis: int) -> None:
-    with pytest.raises(ValueError, match=f"axis must be one of x's 3, got {axis}"):
+    with pytest.raises(ValueError, match=f"axis must be one of x's 3 axes, got {axis}"):
         softmax(np.zeros((2, 3, 4)), axis)
 
 

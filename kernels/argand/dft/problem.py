@@ -11,6 +11,7 @@ from typing import Any, Literal, SupportsIndex, get_args
 from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
 from argand.precision import Precision, get_precision
+from argand.runtime.checks import as_axis
 
 Norm = Literal["backward", "ortho", "forward"]
 NORMS: tuple[Norm, ...] = get_args(Norm)
@@ -78,8 +79,7 @@ def _of_shape(
 ) -> tuple[DftProblem, int, tuple[int, ...]]:
     """The same for an array of this shape, found once: on a CPU it takes a hundredth of a call."""
     rank = len(x_shape)
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis must be one of x's {rank}, got {axis}")
+    axis = as_axis(axis, rank)
     if not isinstance(n, SupportsIndex | None):
         raise TypeError(f"n must be an integer, got {n!r}")
     length = x_shape[axis] if n is None else n
@@ -87,7 +87,6 @@ def _of_shape(
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {list(NORMS)}, got {norm!r}")
     row = get_precision(precision, rounding)
-    axis %= rank
     shape = (*x_shape[:axis], length, *x_shape[axis + 1 :])
     problem = DftProblem(math.prod(shape) // length, length, inverse, norm, row)
     return problem, axis, shape

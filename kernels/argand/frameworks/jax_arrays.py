@@ -109,7 +109,7 @@ def _refuse_to_write_or_trace(
 
 def _from_last(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise ValueError(f"axis must be one of x's {rank}, got {axis}")
+        raise ValueError(f"axis must be one of x's {rank} axes, got {axis}")
     return axis - rank if axis >= 0 else axis
 
 

@@ -25,7 +25,7 @@ from argand.gemm.problem import (
 from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
-from argand.runtime.checks import check_out
+from argand.runtime.checks import as_real, check_out
 from argand.runtime.numpy_calls import Key, NumpyCalls
 from argand.runtime.repeats import Repeats
 
@@ -190,7 +190,7 @@ def _check_modular(precision: object, tolerance: float | None, *others: object) 
     """Raise ValueError for arguments that do not go with exact integers."""
     if tolerance is not None and precision is not None:
         raise ValueError(f"give a precision or a tolerance, got {precision!r} and {tolerance}")
-    if tolerance is not None and not tolerance > 0:
+    if tolerance is not None and not as_real(tolerance, "tolerance") > 0:
         raise ValueError(f"tolerance must be above 0, got {tolerance}")
     if any(x is not None for x in others):
         what = f"precision {precision}" if tolerance is None else "a tolerance"

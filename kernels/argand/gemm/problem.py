@@ -16,6 +16,7 @@ from argand.gemm.families import Family, check_family
 from argand.gemm.operands import Op, oriented_shape
 from argand.gemm.pairs import HALF_FORMATS
 from argand.precision import Precision, get_precision
+from argand.runtime.checks import as_number
 
 Output = Literal["complex64", "complex128", "complex-half", "power"]
 """The type of a result; complex-half is `Pairs` of the format in which the operands multiply, power
@@ -136,7 +137,7 @@ def gemm_problem(
         ) from None
     row = get_precision(precision, rounding, exact=True)
     problem = GemmProblem(
-        batch_shape, m, n, k, op_a, op_b, complex(alpha), complex(beta), row,
+        batch_shape, m, n, k, op_a, op_b, as_number(alpha, "alpha"), as_number(beta, "beta"), row,
         row.output if output is None else output, a_format, b_format, kernels,
     )  # fmt: skip
     check_c(beta, c_shape, problem.shape)

@@ -16,6 +16,7 @@ from argand.gemm.operands import Op, oriented_shape
 from argand.gemm.problem import GemmProblem, check_c
 from argand.gemm.sm90_scheduler import triangle_row
 from argand.precision import Precision
+from argand.runtime.checks import as_number
 
 Form = Literal["full", "triangle"]
 """How a Hermitian result is written: as a matrix, or its lower triangle row by row."""
@@ -114,12 +115,12 @@ def herk_problem(
     not real, a beta without C, and a C of another shape than the result's.
     """
     n, k = oriented_shape(shape, op, name="a")
-    scalars = {"alpha": alpha, "beta": beta}
+    scalars = {"alpha": as_number(alpha, "alpha"), "beta": as_number(beta, "beta")}
     for name, value in scalars.items():
-        if complex(value).imag != 0:
+        if value.imag != 0:
             raise ValueError(f"{name} must be real, as C is Hermitian, got {value}")
     problem = HerkProblem(
-        tuple(shape[:-2]), n, k, op, complex(alpha).real, complex(beta).real, precision, dtype,
+        tuple(shape[:-2]), n, k, op, scalars["alpha"].real, scalars["beta"].real, precision, dtype,
         form, kernels,
     )  # fmt: skip
     check_c(beta, c_shape, problem.shape)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
@@ -12,6 +13,39 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
             f"out must have shape {shape} and type {dtype}, "
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
+
+
+def as_number(value: Any, name: str) -> complex:
+    """Return a scalar argument as a complex number. Raises TypeError for what is none, as text."""
+    try:
+        if not isinstance(value, str):
+            return complex(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name} must be a number, got {value!r}")
+
+
+def as_real(value: Any, name: str) -> float:
+    """Return a scalar argument as a float. Raises TypeError for what is none, as text."""
+    try:
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name} must be a real number, got {value!r}")
+
+
+def as_axis(axis: Any, rank: int) -> int:
+    """Return an axis of x, counted from the first.
+
+    Raises TypeError for no integer, ValueError for one that x, of ``rank`` axes, does not have.
+    """
+    if not isinstance(axis, SupportsIndex):
+        raise TypeError(f"axis must be an integer, got {axis!r}")
+    found = index(axis)
+    if not -rank <= found < rank:
+        raise ValueError(f"axis must be one of x's {rank} axes, got {found}")
+    return found % rank
 
 
 def type_name(x: Any) -> str:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from operator import index
 from types import ModuleType
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import get_precision
-from argand.runtime.checks import check_out
+from argand.runtime.checks import as_axis, as_real, check_out
 from argand.runtime.repeats import Repeats
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind
@@ -170,12 +169,7 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
     if has_foreign(x, out):
         return _on_foreign(operation, x, axis, out, options)
     x = x if is_cuda_array(x) else np.asarray(x)
-    if not isinstance(axis, SupportsIndex):
-        raise TypeError(f"axis must be an integer, got {axis!r}")
-    axis = index(axis)
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"axis must be one of x's {x.ndim}, got {axis}")
-    axis %= x.ndim
+    axis = as_axis(axis, x.ndim)
     turned = x.swapaxes(axis, -1) if operation != "logsumexp" else _moved_last(x, axis)
     if operation == "logsumexp" or out is None:
         found = _dispatch(operation, turned, -1, out, options)
@@ -215,11 +209,10 @@ def _problem_of(
         raise ValueError(f"x must be real with at least 1 axis, got {x.dtype} of shape {x.shape}")
     if x.shape[-1] == 0:
         raise ValueError(f"x must have at least one column, got shape {x.shape}")
+    scale = as_real(scale, "scale")
     if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
         raise ValueError(f"scale must be from 2^-60 to 2^60, got {scale}")
     x, kind = as_kind(x, format, power, row)
-    problem = SoftmaxProblem(
-        tuple(x.shape), operation, row, kind, output_kind(row, output), float(scale)
-    )
+    problem = SoftmaxProblem(tuple(x.shape), operation, row, kind, output_kind(row, output), scale)
     check_out(out, problem.result_shape, problem.result_type)
     return problem, x

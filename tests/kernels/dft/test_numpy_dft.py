@@ -187,7 +187,7 @@ def test_in_place(rng: np.random.Generator) -> None:
     [
         ({"n": 0}, r"n must be from 1 to 67108864, got 0"),
         ({"n": LARGEST_LENGTH + 1}, "got 67108865"),
-        ({"axis": 2}, "axis must be one of x's 2, got 2"),
+        ({"axis": 2}, "axis must be one of x's 2 axes, got 2"),
         ({"norm": "none"}, r"norm must be one of \['backward', 'ortho', 'forward'\], got 'none'"),
         ({"precision": "fp7"}, "precision must be one of"),
         ({"out": np.zeros((3, 4), np.float64)}, "out must have shape"),
