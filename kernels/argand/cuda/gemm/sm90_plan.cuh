@@ -117,9 +117,8 @@ struct WgmmaPlan {
     constexpr bool descales_rows() const { return scaled && !scales_stages(); }
     // Complex numbers of an interleaved X in one swizzled row.
     constexpr int x_swizzle_elements() const { return kSwizzleBytes / x_element_bytes(); }
-    // Whether a tile of X holds its odd rows, then its even ones; of an m-major X that is its k.
+    // Whether a tile of X holds its odd rows, then its even ones; k of an m-major X lies so.
     constexpr bool rows_by_parity() const { return odd_pitch && x_k_major; }
-    constexpr bool k_by_parity() const { return odd_pitch && !x_k_major; }
     // Lines of a tile of an interleaved X, and its length along them.
     constexpr int x_lines() const { return x_k_major ? block_m() : block_k; }
     constexpr int x_line_length() const { return x_k_major ? block_k : block_m(); }

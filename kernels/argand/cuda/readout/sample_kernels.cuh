@@ -9,9 +9,6 @@ constexpr int kSampleThreads = 256;
 constexpr int kBlockCells = 256;
 constexpr int kScanThreads = 1024;
 
-template <typename Real>
-constexpr int kCellAmplitudes = kWarp * kChunkAmplitudes<Real>;
-
 struct SampleArguments {
     const void* state;
     uint64* cell_ends;    // (blocks, kBlockCells), running sums within a block
