@@ -129,7 +129,7 @@ def test_plans_of_jax() -> None:
 
 @pytest.mark.gpu
 def test_a_tensor_that_became_another_is_seen(gpu: Any) -> None:
-    """By its memory, shape and strides at each call, not by the object."""
+    """A plan looks at memory, shape and strides at each call, not at the object alone."""
     x, y = (drawn(8, 8, device="cuda", seed=i) for i in range(2))
     plan = DftPlan(x)
     plan(x)

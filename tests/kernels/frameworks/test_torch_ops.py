@@ -104,7 +104,7 @@ def test_calls_without_an_operator_stand_between_graphs() -> None:
 
 def test_a_type_derived_of_tensors_is_computed_as_they_are() -> None:
     class Named(torch.Tensor):
-        """As torchvision's are."""
+        """A type derived of tensors, as torchvision has."""
 
     x = drawn(3, 4)
     torch.testing.assert_close(gemm(x.as_subclass(Named), x.T), x @ x.T)

@@ -279,7 +279,7 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
 
 
 def test_promotions_grow_by_spills_only():
-    """As slices while all are in registers, then by two for each spill."""
+    """A slice is one promotion while all are in registers; each spill adds two."""
     longest = 3 * SPILL_INTERVAL // 2 * SLICE
     assert promotions(16) < promotions(64) < promotions(longest) < promotions(8 * longest)
     assert promotions(SPILL_INTERVAL * SLICE) - promotions(SLICE) == pytest.approx(
