@@ -1,6 +1,6 @@
 """Lists every peer: what it computes and where, whether studies measure it, what is installed.
 
-python -m benchmarks.peers
+    python -m benchmarks.peers
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main() -> int:
     for peer in every().values():
         studies = "studies" if peer.compute is not None else "-"
         print(
-            f"{peer.operation:8} {peer.name:16} {','.join(peer.backends):9} "
+            f"{peer.operation:10} {peer.name:16} {','.join(peer.backends):9} "
             f"{','.join(peer.precisions):17} {studies:8} {_found(peer, here)}"
         )
     return 0
