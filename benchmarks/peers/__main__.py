@@ -1,6 +1,6 @@
 """Lists every peer: what it computes and where, whether studies measure it, what is installed.
 
-    python -m benchmarks.peers
+python -m benchmarks.peers
 """
 
 from __future__ import annotations
