@@ -574,7 +574,7 @@ def image(
     frequencies: Operand,
     directions: Operand,
     *,
-    precision: PrecisionLike = '3xtf32',
+    precision: PrecisionLike = None,
     sign: int = 1,
     out: Operand | None = None,
 ) -> NDArray[Any]: ...
@@ -586,7 +586,7 @@ def image(
     frequencies: Operand,
     directions: Operand,
     *,
-    precision: PrecisionLike = '3xtf32',
+    precision: PrecisionLike = None,
     sign: int = 1,
     out: Operand | None = None,
 ) -> ArrayT: ...
@@ -598,7 +598,7 @@ def image(
     frequencies: Operand,
     directions: Operand,
     *,
-    precision: PrecisionLike = '3xtf32',
+    precision: PrecisionLike = None,
     sign: int = 1,
     out: Operand | None = None,
 ) -> Any: ...
@@ -851,7 +851,7 @@ def spectrum(
     sample_rate: float = 1.0,
     onesided: bool | None = None,
     conjugate: bool = False,
-    precision: PrecisionLike = 'fp32',
+    precision: PrecisionLike = None,
     out: Operand | None = None,
 ) -> NDArray[Any]: ...
 
@@ -868,7 +868,7 @@ def spectrum(
     sample_rate: float = 1.0,
     onesided: bool | None = None,
     conjugate: bool = False,
-    precision: PrecisionLike = 'fp32',
+    precision: PrecisionLike = None,
     out: Operand | None = None,
 ) -> ArrayT: ...
 
@@ -885,7 +885,7 @@ def spectrum(
     sample_rate: float = 1.0,
     onesided: bool | None = None,
     conjugate: bool = False,
-    precision: PrecisionLike = 'fp32',
+    precision: PrecisionLike = None,
     out: Operand | None = None,
 ) -> Any: ...
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates import cpu as numpy_gates
@@ -39,7 +40,8 @@ def apply_gate(
         targets: k different qubits in any order. Up to 7 have kernels of their own; wider gates are
             products of `argand.gemm` and take memory for two more states.
         controls: further qubits: where one of them is 0, amplitudes are not touched.
-        precision: of the products, by default 3xfp16 for complex64 and fp64 for complex128. Up to
+        precision: of the products, by default fp64 for complex128, and for complex64 fp32 on the
+            CPU and 3xfp16 on a GPU. Up to
             three qubits complex64 gates are computed in fp32 at every precision, in the same time.
             Matrices with one entry a row and column (phases, swaps, CNOT) take no products, unless
             they are CuPy's.
@@ -143,7 +145,7 @@ def state_precision(state: Any, precision: str | Precision | None) -> Precision:
     if not is_cuda_array(state) and not isinstance(state, np.ndarray):
         raise ValueError(f"state must be a NumPy or a CuPy array, got {type(state).__name__}")
     if precision is None:
-        precision = "fp64" if found == "complex128" else "3xfp16"
+        precision = default_precision("gate", (state,), on_gpu=is_cuda_array(state))
     row = get_precision(precision)
     if found != row.output:
         raise ValueError(f"state must be {row.output} at {row.name}, got {found}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from argand.defaults import default_precision
 from argand.device import Device, cpu, gpu, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates.api import qubits_of, state_precision
@@ -121,7 +122,7 @@ def plan_circuit(
     qubits: int,
     gates: Sequence[GateLike],
     *,
-    precision: str | Precision = "3xfp16",
+    precision: str | Precision | None = None,
     device: Device | None = None,
     width: int | None = None,
     costs: GateCosts | None = None,
@@ -131,7 +132,8 @@ def plan_circuit(
     Args:
         qubits: of the state.
         gates: `Gate` objects, or tuples of matrix, targets and maybe controls, in order.
-        precision: of the products.
+        precision: of the products, by default that of a complex64 state: fp32 on the CPU, 3xfp16 on
+            a GPU.
         device: where it will run; the CPU where none is given. A GPU on which no costs at this
             precision are known for states of this size is measured first, once, which takes seconds
             and compiles the kernels of all widths (`argand.measure_gate_costs`).
@@ -145,12 +147,15 @@ def plan_circuit(
         >>> len(argand.plan_circuit(4, swaps).passes)
         1
     """
+    device = cpu() if device is None else device
+    if precision is None:
+        precision = default_precision("gate", (), on_gpu=device.backend == "cuda")
     row = get_precision(precision)
     if width is not None and width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     found = checked_gates(qubits, gates)
     if costs is None:
-        costs = measured_costs(row, cpu() if device is None else device, qubits)
+        costs = measured_costs(row, device, qubits)
     known = costs
     item = 16 if row.output == "complex128" else 8
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.image.blocks import image_in_blocks, require_hermitian
@@ -25,7 +26,7 @@ def image(
     frequencies: Any,
     directions: Any,
     *,
-    precision: str | Precision = "3xtf32",
+    precision: str | Precision | None = None,
     sign: int = 1,
     out: Any = None,
 ) -> Any:
@@ -47,7 +48,9 @@ def image(
         directions: ``(direction, 2)`` of l and m, with n = sqrt(1 - l^2 - m^2), or
             ``(direction, 3)`` vectors of l, m and n, no longer than 1. They are along the axes of
             the positions: east, north and up, say.
-        precision: a name of ``PRECISIONS``. R (after scaling each matrix by a power of two where
+        precision: a name of ``PRECISIONS``, by default that of a product of the covariances: fp64
+            where ``out``, or without one they, have it, else fp32 on the CPU and 3xtf32 on a GPU. R
+            (after scaling each matrix by a power of two where
             the precision scales) and the weights are rounded to its operand; phases are reduced in
             fp64. On a GPU fp64 and fp32 are cuBLAS's, the others our kernel's.
         sign: 1 or -1, of the exponent of the weights.
@@ -82,11 +85,13 @@ def image(
             "directions": directions, "out": out,
         }  # fmt: skip
         return call_on_foreign(image, given, adapted=adapted, precision=precision, sign=sign)
-    row = get_precision(precision)
     gpu = is_cuda_array(covariances)
     r = covariances if gpu else np.asarray(covariances)
     if r.dtype.kind not in "fciu":
         raise TypeError(f"covariances must be numbers, got {r.dtype}")
+    if precision is None:
+        precision = default_precision("product", (r if out is None else out,), on_gpu=gpu)
+    row = get_precision(precision)
     if r.ndim < 3 or r.shape[-1] != r.shape[-2]:
         raise ValueError(
             f"covariances must have shape (..., channel, antenna, antenna), got {r.shape}"

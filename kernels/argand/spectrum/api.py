@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argand.channelise.signal import are_conjugate, check_signal, check_written, is_real
+from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import conjugate_of_samples
 from argand.gemm.operands import as_operand, on_gpu
@@ -30,7 +31,7 @@ def spectrum(
     sample_rate: float = 1.0,
     onesided: bool | None = None,
     conjugate: bool = False,
-    precision: str | Precision = "fp32",
+    precision: str | Precision | None = None,
     out: Any = None,
 ) -> Any:
     """Compute the power of windowed segments along the last axis, and its mean over groups of them.
@@ -61,7 +62,8 @@ def spectrum(
             sides' power; None is true for real x. Complex x has both sides.
         conjugate: takes the conjugates of the samples, which are not copied: the bins are in
             reverse. Real ones are their own.
-        precision: a name of ``PRECISIONS``, as of `argand.dft`: transforms have it, windowed
+        precision: a name of ``PRECISIONS``, as of `argand.dft`, by default that of the data: fp64
+            where ``out``, or without one x, has it, else fp32. Transforms have it, windowed
             samples and squares are fp32's (fp64's at fp64), sums over batches of segments fp64's.
             On a GPU the kernel for up to 4096 points computes in fp32 at every precision but fp64
             (docs/kernels/spectrum.md).
@@ -97,8 +99,11 @@ def spectrum(
             scaling=scaling, sample_rate=sample_rate, onesided=onesided, conjugate=conjugate,
             precision=precision,
         )  # fmt: skip
-    row = get_precision(precision)
     given, x = x, as_operand(x, "x")
+    if precision is None:
+        like = x if out is None else out
+        precision = default_precision("filter bank", (like,), on_gpu=on_gpu(x))
+    row = get_precision(precision)
     real = is_real(x)
     check_signal(x, out)
     problem = spectrum_problem(

@@ -124,7 +124,7 @@ def test_the_plan_takes_the_cheapest_width(rng: np.random.Generator) -> None:
         plan_circuit(10, gates, costs=dear, width=width).predicted_seconds for width in range(1, 8)
     )
     assert plan.predicted_seconds <= best
-    assert "60 gates on 10 qubits at 3xfp16" in str(plan)
+    assert "60 gates on 10 qubits at fp32" in str(plan)
     assert "measured here" in str(plan)
     assert len(plan.listing().splitlines()) == len(plan.passes) + 1
 
@@ -180,9 +180,9 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
     plan = plan_circuit(3, [good])
     with pytest.raises(ValueError, match="the plan is for 3 qubits, the state has 2"):
         run_circuit(np.ones(4, np.complex64), plan)
-    with pytest.raises(ValueError, match="the plan is for 3xfp16, got precision 'tf32'"):
+    with pytest.raises(ValueError, match="the plan is for fp32, got precision 'tf32'"):
         run_circuit(np.ones(8, np.complex64), plan, precision="tf32")
-    with pytest.raises(ValueError, match="state must be complex64 at 3xfp16, got complex128"):
+    with pytest.raises(ValueError, match="state must be complex64 at fp32, got complex128"):
         run_circuit(np.ones(8, np.complex128), plan)
     with pytest.raises(ValueError, match=r"reference must have shape \(8,\), got \(4,\)"):
         run_circuit(np.ones(8, np.complex64), plan, reference=np.ones(4))

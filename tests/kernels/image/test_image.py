@@ -172,11 +172,21 @@ def test_wrong_options_are_refused() -> None:
         image(R, X, F, S, precision="7xint8")
     with pytest.raises(ValueError, match="sign must be 1 or -1, got 2"):
         image(R, X, F, S, sign=2)
-    for out in (np.zeros(4, "f4"), np.zeros(3, "f8"), np.zeros(3, "c8")):
+    for out in (np.zeros(4, "f4"), np.zeros(3, "c8")):
         with pytest.raises(ValueError, match=r"out must have shape \(3,\) and type float32"):
             image(R, X, F, S, out=out)
     with pytest.raises(ValueError, match="out must be C-contiguous"):
         image(R, X, F, S, out=np.zeros(6, "f4")[::2])
+
+
+def test_the_default_precision_is_that_of_the_data() -> None:
+    for wide in (R.astype("c16"), R.astype("c8")):
+        single = wide.dtype == np.complex64
+        found = image(wide, X, F, S)
+        named = image(wide, X, F, S, precision="fp32" if single else "fp64")
+        np.testing.assert_array_equal(found, named)
+        assert image(wide, X, F, S, out=np.empty(3)).dtype == np.float64
+        assert image(wide, X, F, S, out=np.empty(3, "f4")).dtype == np.float32
 
 
 def test_a_matrix_that_leans_is_refused_beside_larger_ones() -> None:

@@ -113,8 +113,12 @@ def test_layouts_and_types_are_read_as_they_are() -> None:
     strided = np.empty((one.given.shape[1], 2, 2), np.complex64)[..., 1].T
     strided[...] = one.given
     backward = one.given[:, ::-1].copy()[:, ::-1]
-    for same in (strided, backward, one.given.astype(">c8"), one.given.astype("c16")):
+    for same in (strided, backward, one.given.astype(">c8")):
         np.testing.assert_array_equal(spectrum(same, 16), truth)
+    wide = one.given.astype("c16")
+    np.testing.assert_array_equal(spectrum(wide, 16, precision="fp32"), truth)
+    np.testing.assert_array_equal(spectrum(wide, 16), spectrum(wide, 16, precision="fp64"))
+    np.testing.assert_array_equal(spectrum(wide, 16, out=np.empty_like(truth)), truth)
     records = drawn(16, 7, kind="int8 pairs").given
     fields = np.ascontiguousarray(records).view([("r", "i1"), ("i", "i1")])[..., 0]
     np.testing.assert_array_equal(spectrum(fields, 16), spectrum(pairs(records), 16))
