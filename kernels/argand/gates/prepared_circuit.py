@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates.api import qubits_of, state_precision
 from argand.gates.circuit_files import load_circuit, save_circuit
 from argand.gates.circuits import CircuitPlan
 from argand.gates.prepared_gates import prepared_gates
+
+if TYPE_CHECKING:
+    from argand.typing import ArrayT
 
 
 class PreparedCircuit:
@@ -51,14 +54,16 @@ class PreparedCircuit:
         state_precision(state, plan.precision)
         self._apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
 
-    def __call__(self, state: Any) -> Any:
+    def __call__(self, state: ArrayT) -> ArrayT:
         """Apply the circuit in place and return the state.
 
         Raises ValueError where it is not of the form that was prepared.
         """
         if has_foreign(state):
-            return call_on_foreign(self._applied, {"state": state}, written="state")
-        return self._applied(state)
+            call_on_foreign(self._applied, {"state": state}, written="state")
+        else:
+            self._applied(state)
+        return state
 
     def _applied(self, state: Any) -> Any:
         if _form(state) != self._form or not state.flags.c_contiguous:
