@@ -42,7 +42,7 @@ def call_on_exchanged(
         given[name] = _array(x) if name in foreign else x
     found = function(**given, **options)
     if written in foreign:
-        _let_producer_wait(foreign[written])
+        _let_producer_wait(foreign[written], given[written])
         return converted(found, lambda _: foreign[written])
     if pairs is not None and isinstance(found, pairs):
         return found
@@ -67,9 +67,11 @@ def _array(x: Any) -> Any:
 
     interface = dict(x.__cuda_array_interface__)
     producer = interface.pop("stream", None)
+    found = cupy.asarray(_Interface(interface, x))
     if producer is not None:
-        let_wait(cupy.cuda.get_current_stream(), producer)
-    return cupy.asarray(_Interface(interface, x))
+        with found.device:  # each has a current stream of its own, on which the call runs
+            let_wait(cupy.cuda.get_current_stream(), producer)
+    return found
 
 
 class _Interface:
@@ -80,17 +82,18 @@ class _Interface:
         self._owner = owner
 
 
-def _let_producer_wait(x: Any) -> None:
-    """Let the stream that an array's interface names wait for what was queued here."""
+def _let_producer_wait(x: Any, array: Any) -> None:
+    """Let the stream that x's interface names wait for what was queued for its array here."""
     if hasattr(x, "__dlpack_device__"):
         return
     import cupy
 
     stream = x.__cuda_array_interface__.get("stream")
     if stream is not None:
-        event = cupy.cuda.Event(disable_timing=True)
-        event.record()
-        cupy.cuda.runtime.streamWaitEvent(stream, event.ptr)
+        with array.device:
+            event = cupy.cuda.Event(disable_timing=True)
+            event.record()
+            cupy.cuda.runtime.streamWaitEvent(stream, event.ptr)
 
 
 def _like(x: Any, found: Any) -> Any:
