@@ -9,7 +9,6 @@ JAX import this.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any
@@ -18,16 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from argand.frameworks import xla_ffi
 from argand.frameworks.exchanged import call_on_exchanged
 from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
-from argand.frameworks.streams import cupy_stream
-from argand.frameworks.xla_buffers import cupy_array, numpy_array
-from argand.frameworks.xla_ffi import Buffer
-
-_TARGETS = ("argand_call", "argand_captured_call")
-"""The names of the call for XLA; the second may be captured into a CUDA graph."""
+from argand.frameworks.xla_calls import TARGETS, number_of, on_stream_of_xla, register
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,10 @@ def call_on_jax(
             name: x.astype(jnp.float32) if getattr(x, "dtype", None) == jnp.bfloat16 else x
             for name, x in arrays.items()
         }
-        return call_on_exchanged(function, arrays, written=written, pairs=pairs, **options)
+        return on_stream_of_xla(
+            partial(call_on_exchanged, function, arrays, written=written, pairs=pairs, **options),
+            arrays.values(),
+        )
     given = {name: jnp.asarray(x) for name, x in arrays.items() if x is not None}
     if "axis" in options:  # counted from the last, so that vmap may put an axis before them
         options["axis"] = _from_last(options["axis"], next(iter(given.values())).ndim)
@@ -161,7 +157,7 @@ def _fitted(grad: Any, x: Any) -> Any:
 
 def _traced(call: _Call, values: Sequence[Any]) -> Any:
     """Return the result of XLA's call."""
-    _registered()
+    register()
     specs = {
         name: Spec(x.shape, "bfloat16" if x.dtype == jnp.bfloat16 else np.dtype(x.dtype))
         for name, x in zip(call.names, values, strict=True)
@@ -173,11 +169,11 @@ def _traced(call: _Call, values: Sequence[Any]) -> Any:
     shape = jax.ShapeDtypeStruct(spec.shape, str(spec.dtype))
     if not _is_captured(call, values, specs, spec):
         method = "expand_dims" if call.rules.leading_axes else "sequential"
-        made = jax.ffi.ffi_call(_TARGETS[0], shape, vmap_method=method)
+        made = jax.ffi.ffi_call(TARGETS[0], shape, vmap_method=method)
         return made(*values, number=_number(call))
 
     def traced(*values: Any) -> Any:
-        return jax.ffi.ffi_call(_TARGETS[1], shape)(*values, number=_number(call))
+        return jax.ffi.ffi_call(TARGETS[1], shape)(*values, number=_number(call))
 
     def over_a_batch(_: int, batched: list[bool], *many: Any) -> tuple[Any, bool]:
         # Anew, because what a batch takes differs. Calls broadcast leading axes.
@@ -213,50 +209,8 @@ def _takes_no_memory(call: _Call, *specs: Spec) -> bool:
     return takes_no_memory(lambda *arrays: _make(call, list(arrays[:-1]), arrays[-1]), forms)
 
 
-_NUMBERS: dict[_Call, np.int64] = {}
-_CALLS: list[_Call] = []
-"""Calls by the number that stands for them in XLA's programs."""
-
-
-def _number(call: _Call) -> np.int64:
-    if call not in _NUMBERS:
-        _CALLS.append(call)
-        _NUMBERS[call] = np.int64(len(_CALLS) - 1)
-    return _NUMBERS[call]
-
-
-@cache
-def _registered() -> list[Any]:
-    """Register the call with XLA, once; return what XLA calls, to keep it alive."""
-    headers = jax.ffi.include_dir()
-    found = []
-    for traits, target in enumerate(_TARGETS):
-        for platform in ("cpu", "CUDA"):
-            on_gpu = platform == "CUDA"
-            function = xla_ffi.handler(
-                _on_gpu if on_gpu else _on_cpu, headers, on_gpu=on_gpu, traits=traits
-            )
-            jax.ffi.register_ffi_target(
-                target, jax.ffi.pycapsule(function), platform=platform, traits=traits
-            )
-            found.append(function)
-    return found
-
-
-def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | None) -> None:
-    _make(_CALLS[number], [numpy_array(x) for x in operands], numpy_array(result))
-
-
-def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
-    device, is_capturing, captured = _runtime()
-    capture = captured() if stream and is_capturing(stream) else _NOTHING
-    with cupy_stream(stream or 0), capture:
-        at = device()
-        arrays = [cupy_array(x, at) for x in operands]
-        _make(_CALLS[number], arrays, cupy_array(result, at))
-
-
-_NOTHING = nullcontext()
+def _number(call: _Call) -> Any:
+    return number_of(call, lambda operands, result: _make(call, operands, result))
 
 
 def _make(call: _Call, operands: list[Any], result: Any) -> None:
@@ -268,14 +222,3 @@ def _make(call: _Call, operands: list[Any], result: Any) -> None:
     else:
         arrays["out"] = result
     call.function(**arrays, **call.keywords)
-
-
-@cache
-def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], Any]]:
-    """Return what says the device and whether a stream is captured, and a capture's context."""
-    import cupy
-
-    from argand.frameworks.captured_calls import captured
-
-    runtime = cupy.cuda.runtime
-    return runtime.getDevice, runtime.streamIsCapturing, captured

@@ -1,0 +1,121 @@
+"""Calls as foreign functions of XLA, which its programs know by numbers, and XLA's stream.
+
+XLA hands a call its buffers, on a GPU with its stream, on which the call queues its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from contextlib import nullcontext
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from argand.frameworks import xla_ffi
+from argand.frameworks.streams import cupy_stream, let_wait
+from argand.frameworks.xla_buffers import cupy_array, numpy_array
+from argand.frameworks.xla_ffi import Buffer
+
+TARGETS = ("argand_call", "argand_captured_call")
+"""The names of the call for XLA; the second may be captured into a CUDA graph."""
+Body = Callable[[list[Any], Any], None]
+"""Writes the result of a call on its operands: arrays of NumPy or CuPy over XLA's buffers."""
+_NUMBERS: dict[Hashable, np.int64] = {}
+_BODIES: list[Body] = []
+"""Bodies of calls by the number that stands for them in XLA's programs."""
+
+
+def number_of(call: Hashable, body: Body) -> np.int64:
+    """Return the number of a call, whose first body it keeps."""
+    if call not in _NUMBERS:
+        _BODIES.append(body)
+        _NUMBERS[call] = np.int64(len(_BODIES) - 1)
+    return _NUMBERS[call]
+
+
+@cache
+def register() -> list[Any]:
+    """Register the calls with XLA, once; return what XLA calls, to keep it alive."""
+    headers = jax.ffi.include_dir()
+    found = []
+    for traits, target in enumerate(TARGETS):
+        for platform in ("cpu", "CUDA"):
+            on_gpu = platform == "CUDA"
+            function = xla_ffi.handler(
+                _on_gpu if on_gpu else _on_cpu, headers, on_gpu=on_gpu, traits=traits
+            )
+            jax.ffi.register_ffi_target(
+                target, jax.ffi.pycapsule(function), platform=platform, traits=traits
+            )
+            found.append(function)
+    return found
+
+
+def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | None) -> None:
+    _BODIES[number]([numpy_array(x) for x in operands], numpy_array(result))
+
+
+def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
+    device, is_capturing, captured = _runtime()
+    capture = captured() if stream and is_capturing(stream) else _NOTHING
+    with cupy_stream(stream or 0), capture:
+        at = device()
+        _BODIES[number]([cupy_array(x, at) for x in operands], cupy_array(result, at))
+
+
+_NOTHING = nullcontext()
+
+
+@cache
+def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], Any]]:
+    """Return what says the device and whether a stream is captured, and a capture's context."""
+    import cupy
+
+    from argand.frameworks.captured_calls import captured
+
+    runtime = cupy.cuda.runtime
+    return runtime.getDevice, runtime.streamIsCapturing, captured
+
+
+def on_stream_of_xla(call: Callable[[], Any], arrays: Collection[Any]) -> Any:
+    """Return what a call on arrays returns, with CuPy on XLA's stream where they are on a GPU.
+
+    XLA gives memory of arrays that are gone to what it runs next on that stream, and knows nothing
+    of others that read it. What CuPy has queued is waited for where there are operands of its own,
+    and waits where the result is CuPy's.
+    """
+    devices = {device for x in arrays if isinstance(x, jax.Array) for device in x.devices()}
+    device = next(iter(devices))
+    if len(devices) > 1 or device.platform != "gpu":
+        return call()
+    import cupy
+
+    address = _stream_of(device)
+    with cupy.cuda.Device(device.local_hardware_id):
+        own = cupy.cuda.get_current_stream()
+        with cupy_stream(address) as stream:
+            if not all(x is None or isinstance(x, jax.Array) for x in arrays):
+                let_wait(stream, own.ptr)
+            found = call()
+        if not isinstance(found, jax.Array | tuple):
+            let_wait(own, address)
+        return found
+
+
+@cache
+def _stream_of(device: Any) -> int:
+    """Return the address of the stream on which XLA runs programs on a GPU."""
+    import cupy
+
+    register()
+    noted: list[int] = []
+
+    def note(_: list[Any], __: Any) -> None:
+        noted.append(cupy.cuda.get_current_stream().ptr)
+
+    x = jax.device_put(np.zeros(1, np.float32), device)
+    made = jax.ffi.ffi_call(TARGETS[0], jax.ShapeDtypeStruct(x.shape, x.dtype))
+    made(x, number=number_of(note, note)).block_until_ready()
+    return noted[0]
