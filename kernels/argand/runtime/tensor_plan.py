@@ -133,9 +133,11 @@ class TensorPlan:
 def _are_as_seen(every: tuple[Any, ...], tensors: list[_SeenTensor]) -> bool:
     """Return whether these are the tensors that were seen, as they were then."""
     for x, (seen, place, shape, steps) in zip(every, tensors, strict=True):
-        if x is not seen():
-            return False
-        if x is not None and (x.data_ptr() != place or x.shape != shape or x.stride() != steps):
+        if x is None:
+            if place is not None:
+                return False
+        # In one expression: each test takes the host a tenth of a microsecond.
+        elif x is not seen() or x.data_ptr() != place or x.shape != shape or x.stride() != steps:
             return False
     return True
 
