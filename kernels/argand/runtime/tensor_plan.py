@@ -20,21 +20,24 @@ _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 _empty_like = torch.empty_like
 _is_grad_enabled = torch.is_grad_enabled
-_any_requires_grad = INTERNALS.any_requires_grad
 _is_compiling = torch.compiler.is_compiling
 _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
-_SeenTensor = tuple[Callable[[], Any], Any, Any, Any]
-"""A reference to a tensor, its address, shape and strides, which change in place."""
+_SeenTensor = tuple[int, Callable[[], Any], Any, Any, Any, Any]
+"""Number of an argument, a reference to its tensor, and what changes in place.
+
+That is its address, shape and strides, and whether it requires a gradient.
+"""
 
 
 class _Seen(NamedTuple):
-    """Tensors of a call that was made, and their addresses."""
+    """Tensors of a call that was made, their addresses, and whether one requires a gradient."""
 
     tensors: list[_SeenTensor]
     places: tuple[Any, ...]
+    requires_grad: bool
 
 
 def takes_tensors(plan: DevicePlan) -> bool:
@@ -75,7 +78,7 @@ class TensorPlan:
             if seen is None:
                 return None
             self._remember(name, seen)
-        if _is_grad_enabled() and _any_requires_grad(*every):
+        if seen.requires_grad and _is_grad_enabled():
             return None
         stream = _raw_stream(self._device)
         if (stream and _is_capturing()) or (SEVERAL and current_device() != self._device):
@@ -107,10 +110,12 @@ class TensorPlan:
         if every[-1] is not None and overlaps(self._call, places):
             return None
         tensors: list[_SeenTensor] = [
-            (_nothing, None, None, None) if x is None else (ref(x), place, x.shape, x.stride())
-            for x, place in zip(every, places, strict=True)
+            (number, _nothing, None, None, None, None)
+            if x is None
+            else (number, ref(x), place, x.shape, x.stride(), x.requires_grad)
+            for number, (x, place) in enumerate(zip(every, places, strict=True))
         ]
-        return _Seen(tensors, tuple(places))
+        return _Seen(tensors, tuple(places), any(seen[-1] for seen in tensors))
 
     def _remember(self, name: tuple[int, int], seen: _Seen) -> None:
         """Keep what was looked at, of tensors that may be given again."""
@@ -131,13 +136,22 @@ class TensorPlan:
 
 
 def _are_as_seen(every: tuple[Any, ...], tensors: list[_SeenTensor]) -> bool:
-    """Return whether these are the tensors that were seen, as they were then."""
-    for x, (seen, place, shape, steps) in zip(every, tensors, strict=True):
-        if x is None:
-            if place is not None:
-                return False
-        # In one expression: each test takes the host a tenth of a microsecond.
-        elif x is not seen() or x.data_ptr() != place or x.shape != shape or x.stride() != steps:
+    """Return whether these are the tensors that were seen, as they were then.
+
+    In one expression without zip: 0.97 in place of 1.5 us of the host for two operands and out.
+    """
+    for number, seen, place, shape, steps, requires_grad in tensors:
+        x = every[number]
+        if x is not seen() or (
+            place is not None
+            and (
+                x is None
+                or x.data_ptr() != place
+                or x.shape != shape
+                or x.stride() != steps
+                or x.requires_grad is not requires_grad
+            )
+        ):
             return False
     return True
 
