@@ -14,6 +14,7 @@ from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name, three_kernel_source
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.wgmma import wgmma_function
 
 _ELEMENT_BYTES = 8
@@ -218,6 +219,7 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         '"as the plan counts it");\n'
         f'extern "C" __global__ void {bounds}\n'
         f"{kernel_name(plan, precision)}(const __grid_constant__ DftArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    dft_{plan.kind}<kPlan>(args);\n"
         "}\n"
     )

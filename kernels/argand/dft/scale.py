@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argand.runtime.arguments import arguments_dtype, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 
 SCALE_KERNEL = "dft_scale"
 SCALE_THREADS = 256
@@ -22,6 +23,7 @@ def scale_source(output: str) -> str:
         f"{size_check('Arguments', _ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({SCALE_THREADS})\n'
         f"{SCALE_KERNEL}(const __grid_constant__ Arguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    scale<{real}>(args);\n"
         "}\n"
     )

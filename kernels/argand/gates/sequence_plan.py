@@ -16,6 +16,7 @@ from argand.gates.plan import cuda_core_width
 from argand.gates.source import ARGUMENTS
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import TARGET as WGMMA_TARGET
 from argand.runtime.plan import PlanError, require_precision
 from argand.runtime.wgmma import wgmma_function
@@ -193,6 +194,7 @@ def kernel_source(plan: SequencePlan) -> str:
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    GateSequence<{step}, {plan.tile_qubits}, {plan.groups}, {plan.stages}, "
         f"{plan.steps}>::run(args);\n"
         "}\n"

@@ -13,6 +13,7 @@ from argand.gates.plan import (
     separate_small_products,
 )
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.wgmma import wgmma_function
 
 _MOST_SEGMENTS = 17
@@ -94,7 +95,9 @@ def gate_source(plan: GatePlan) -> str:
         f'{before}#include "{header}"\n'
         f"{size_check('GateArguments', ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{kernel_name(plan)}(const __grid_constant__ GateArguments args) {{ {body} }}\n"
+        f"{kernel_name(plan)}(const __grid_constant__ GateArguments args) {{\n"
+        f"{WAIT_FIRST}    {body}\n"
+        "}\n"
     )
 
 

@@ -6,6 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 
 SCAN_KERNEL = "gemm_scan"
 SCAN_THREADS = 256
@@ -38,6 +39,7 @@ def scan_source(a_k_major: bool, b_k_major: bool) -> str:
         f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({SCAN_THREADS})\n'
         f"{SCAN_KERNEL}(const __grid_constant__ ScanArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    if (blockIdx.x < args.a_blocks) {scans[0]}(args.a, blockIdx.x);\n"
         f"    else {scans[1]}(args.b, blockIdx.x - args.a_blocks);\n"
         "}\n"

@@ -12,6 +12,7 @@ from argand.device import Arch
 from argand.gemm.in_tf32 import BF16_IN_TF32
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import MMA_DEPTH, PlanError, require_precision
 
 PAD = 4
@@ -272,6 +273,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
         f'extern "C" __global__ void {cluster}'
         f"__launch_bounds__({plan.threads}, {plan.min_blocks})\n"
         f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
+        f"{WAIT_FIRST}"
         "    gemm_mma<kPlan>(args);\n"
         "}\n"
     )

@@ -75,6 +75,7 @@ class WgmmaCall:
             None if planar else rows.layout, addend, target, device,
             columns.layout if plan.fused_pack else None, columns.conjugated != flip_result,
             Workspace(packed, capacity, self._own_planes(plan, precision)),
+            begins_early=self._pack is not None and not self._pack.scanned,
         )  # fmt: skip
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
         #: Bytes of workspace: planes, and partial tiles or split-K slices.

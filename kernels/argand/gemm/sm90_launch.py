@@ -48,6 +48,8 @@ class WgmmaLaunch:
         out: layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
         y: layout of a column operand for fused packing, which ``y_flip`` conjugates.
         workspace: the call's memory that is taken already, and what partial tiles may take.
+        begins_early: the kernel before packs operands of this call, so the first of these waits
+            for it only where it reads what that one writes.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class WgmmaLaunch:
         y: Layout | None = None,
         y_flip: bool = False,
         workspace: Workspace = Workspace(),  # noqa: B008
+        *,
+        begins_early: bool = False,
     ) -> None:
         plan = with_tma_epilogue(plan, precision, out, device.require_arch())
         self._precision, self._problem, self._out = precision, problem, out
@@ -89,13 +93,16 @@ class WgmmaLaunch:
             wgmma_source(precision, self.plan), device.target,
             wgmma_kernel_name(precision, self.plan), shared_bytes,
         )  # fmt: skip
+        launches = schedule.launches()
+        early = [begins_early, *(False for _ in launches[1:])]
         #: The launches of a call.
         self.kernels = [
             BoundKernel(
-                kernel, blocks, self.plan.threads, Arguments(_DTYPE, values | changed),
-                maps=self._maps.makers, shared_bytes=shared_bytes, waits=self._waits,
+                kernel, blocks, self.plan.threads,
+                Arguments(_DTYPE, values | changed | {"begins_early": first}),
+                maps=self._maps.makers, shared_bytes=shared_bytes, overlaps=self._overlaps,
             )
-            for blocks, changed in schedule.launches()
+            for (blocks, changed), first in zip(launches, early, strict=True)
         ]  # fmt: skip
 
     def _divided(
@@ -123,7 +130,7 @@ class WgmmaLaunch:
         return divided(plan)
 
     @property
-    def _waits(self) -> bool:
+    def _overlaps(self) -> bool:
         """Whether the kernel begins while the one before ends.
 
         A microsecond less is nothing of large products, of which some take up to 3% longer then.
@@ -195,7 +202,7 @@ class WgmmaLaunch:
             "batches": problem.batch, "x_batched": problem.x_batched,
             "y_batched": problem.y_batched,
             "partials": 0, "partials_ready": 0, "y_source": 0, "y_planes": 0, "packed_counts": 0,
-            "throttle": 0,
+            "throttle": 0, "begins_early": 0,
             "split_k_slices": problem.split_k_slices,
             "k_tiles_per_slice": self._k_tiles_per_slice,
             "first_tile": 0, "data_parallel_tiles": division.data_parallel_tiles,

@@ -7,6 +7,7 @@ from argand.gemm.sm90_epilogue import LETTERS
 from argand.gemm.sm90_plan import SPILL_COLUMNS, SPILL_INTERVAL, WgmmaPlan
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
 
 
@@ -35,6 +36,7 @@ WGMMA_ARGUMENTS: tuple[tuple[str, str], ...] = (
         "first_tile", "data_parallel_tiles", "stream_k_tiles", "k_tiles_per_block",
         "aligned_period", "throttle_interval", "maximum_lead",
         "y_pitch", "conjugate_y", "pack_rows", "panels_per_wave", "pack_maximum_lead",
+        "begins_early",
     )),
     *(("int64", name) for name in (
         "y_stride_n", "y_stride_batch", "c_stride_m", "c_stride_n", "c_stride_batch",
@@ -99,6 +101,7 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
         f"{wgmma_kernel_name(precision, plan)}({parameters}\n"
         "    const __grid_constant__ WgmmaArguments args) {\n"
+        f"    if (!args.begins_early)\n    {WAIT_FIRST}"
         f"    gemm_wgmma<kPlan>(x_map, y_map, out_map, args, {', '.join(last)});\n"
         "}\n"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
@@ -31,6 +32,7 @@ def reduce_source() -> str:
         f"{size_check('ReduceArguments', _ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({_THREADS})\n'
         f"{REDUCE_KERNEL}(const __grid_constant__ ReduceArguments args) {{\n"
+        f"{WAIT_FIRST}"
         "    reduce_split_k(args);\n"
         "}\n"
     )
@@ -65,7 +67,7 @@ class ReduceLaunch:
             "beta_re": beta.real, "beta_im": beta.imag, "groups": groups,
         }  # fmt: skip
         #: The launch.
-        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values), waits=True)
+        self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))
 
     def addresses(self, slices: Address) -> dict[str, Address]:
         """Return the addresses in the kernel's arguments; ``slices`` is (slice, batch, m, n)."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from argand.herk.problem import Form
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.wgmma import wgmma_s8_function
 
 SIDE, MIRROR_THREADS, GATHER_THREADS = 32, 256, 128
@@ -64,6 +65,7 @@ def finish_source(name: FinishName, dtype: str) -> str:
         f'              kGatherThreads == {GATHER_THREADS}, "as the launch has it");\n'
         f'extern "C" __global__ void __launch_bounds__({threads})\n'
         f"{finish_name(name, dtype)}(const __grid_constant__ FinishArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    {name}<{types}>(args);\n"
         "}\n"
     )
@@ -83,6 +85,7 @@ def planes_source(*, across: bool) -> str:
         f'              kPackK == {INT8_TILE_K}, "as the launch has it");\n'
         f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
         f"{planes_name(across=across)}(const __grid_constant__ PlaneArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    pack_planes<{str(across).lower()}>(args);\n"
         "}\n"
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 import cupy
 
+from argand.runtime.dependent_launch import made
 from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.workspace import PER_THREAD
@@ -59,21 +60,22 @@ class LaunchGraph:
         driver = driver_bindings()
         # CUDA 12 has two functions, of which the second takes the kinds of edges.
         connect = getattr(driver, "cuGraphAddDependencies_v2", driver.cuGraphAddDependencies)
-        graph = _made(driver.cuGraphCreate(0))
+        graph = made(driver.cuGraphCreate(0))
         weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
         self._nodes: list[tuple[Any, Any]] = []
         # Another thread may be capturing a stream; that capture must not see these calls.
         relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        mode = _made(driver.cuThreadExchangeStreamCaptureMode(relaxed))
+        mode = made(driver.cuThreadExchangeStreamCaptureMode(relaxed))
         try:
             for number, kernel in enumerate(kernels):
                 node, waits = kernel.node(), range(number)[-1:] if after is None else after[number]
                 before = [self._nodes[other][0] for other in waits]
-                made = _made(driver.cuGraphAddKernelNode(graph, None, 0, node))
-                self._nodes.append((made, node))
-                edges, count = [_edge(kernel) for _ in before], len(before)
-                _made(connect(graph, before, [made] * count, edges, count))
-            self._started = _made(driver.cuGraphInstantiate(graph, 0))
+                added = made(driver.cuGraphAddKernelNode(graph, None, 0, node))
+                self._nodes.append((added, node))
+                count = len(before)
+                edges = [_edge(overlaps=kernel.overlaps and count == 1)] * count
+                made(connect(graph, before, [added] * count, edges, count))
+            self._started = made(driver.cuGraphInstantiate(graph, 0))
         finally:
             driver.cuThreadExchangeStreamCaptureMode(mode)
         # The driver destroys it after the launches that are under way.
@@ -87,24 +89,17 @@ class LaunchGraph:
         ensure_context()
         set_arguments = driver_bindings().cuGraphExecKernelNodeSetParams
         for node, arguments in self._nodes:
-            _made(set_arguments(self._started, node, arguments))
+            made(set_arguments(self._started, node, arguments))
 
 
-def _edge(kernel: BoundKernel) -> Any:
+def _edge(*, overlaps: bool) -> Any:
     """Return the kind of an edge to a kernel: it waits itself, or the driver starts it later."""
     driver = driver_bindings()
     found = driver.CUgraphEdgeData()
-    if kernel.waits:
+    if overlaps:
         found.type = int(driver.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC)
         found.from_port = driver.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
     return found
-
-
-def _made(answer: tuple[Any, ...]) -> Any:
-    """Return what the driver made. Raises CUDADriverError where it reports an error."""
-    if answer[0]:
-        raise cupy.cuda.driver.CUDADriverError(int(answer[0]))
-    return answer[1] if len(answer) > 1 else None
 
 
 def _room_for_one(most: int) -> bool:
@@ -143,6 +138,7 @@ class LaunchSequence:
         self._kernels, self._after = kernels, after
         self._make_updates: Callable[[Sequence[int]], Sequence[ArgumentUpdate]] | None = updates
         self._starts = [kernel.start for kernel in kernels]
+        self._captures = [kernel.capture for kernel in kernels]
         self._words: list[tuple[memoryview, int, int, int]] = []
         self._moves: list[tuple[Callable[[int], None], int, int]] = []
         self._written: tuple[int, ...] = ()
@@ -163,7 +159,8 @@ class LaunchSequence:
             self._launched = monotonic()
             graphs = self._graphs.get(stream)
             # Nobody can capture the legacy stream, which is 0.
-            if graphs is not None and not (stream and _runtime.streamIsCapturing(stream)):
+            captured = bool(stream) and _runtime.streamIsCapturing(stream)
+            if graphs is not None and not captured:
                 graph = graphs.pop(addresses, None)
                 if graph is None and (not self._single or self._comes_again(graphs, addresses)):
                     graph = self._next_graph(graphs, addresses)
@@ -173,9 +170,9 @@ class LaunchSequence:
                     return
             if addresses != self._written:
                 self._write(addresses)
-            for start in self._starts:
+            for start in self._captures if captured else self._starts:
                 start(stream)
-            if graphs is None and self._graphable:
+            if graphs is None and self._graphable and not captured:
                 self._count_call(stream)
 
     def _comes_again(
@@ -242,8 +239,6 @@ class LaunchSequence:
             self._calls.clear()
         calls = self._calls[stream] = self._calls.get(stream, 0) + 1
         if calls <= _CALLS_BEFORE or stream == PER_THREAD or not _room_for_one(_MAX_GRAPHS):
-            return
-        if _runtime.streamIsCapturing(stream):
             return
         try:
             graphs = {} if self._single else {self._written: self._new_graph()}

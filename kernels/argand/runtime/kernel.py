@@ -13,6 +13,7 @@ import cupy
 import numpy as np
 
 from argand.runtime.arguments import Address, Arguments
+from argand.runtime.dependent_launch import launch_dependent
 from argand.runtime.driver_bindings import driver_bindings
 from argand.runtime.loading import PendingKernel
 from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap
@@ -41,8 +42,8 @@ class BoundKernel:
         shared_bytes: dynamic shared memory of a block.
         cooperative: blocks wait for each other, so all must be resident. The driver starts none
             before all fit, and refuses a grid that never fits the device.
-        waits: the kernel itself waits for the one before (`device/dependent_launch.cuh`), so in a
-            graph it may begin while that one ends.
+        overlaps: a kernel that waits itself (`runtime.dependent_launch`) may begin, in a graph,
+            while the one before ends.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class BoundKernel:
         maps: Sequence[Callable[[int], TensorMap]] = (),
         shared_bytes: int = 0,
         cooperative: bool = False,
-        waits: bool = False,
+        overlaps: bool = True,
     ) -> None:
         self._kernel = kernel  # whose module must stay loaded
         self._grid = (blocks, 1, 1, threads, 1, 1, shared_bytes)
@@ -76,8 +77,8 @@ class BoundKernel:
         kernel_params = int(self._pointers.ctypes.data)
         #: Whether it is a cooperative launch.
         self.cooperative = cooperative
-        #: Whether the kernel itself waits for the one before.
-        self.waits = waits
+        #: Whether it may begin while the one before ends, for which it waits itself.
+        self.overlaps = overlaps and not cooperative and getattr(kernel, "waits", False)
         self._end = (kernel_params,) if cooperative else (kernel_params, 0)
         driver = cupy.cuda.driver
         self._call = driver.launchCooperativeKernel if cooperative else driver.launchKernel
@@ -121,6 +122,13 @@ class BoundKernel:
         except cupy.cuda.driver.CUDADriverError:
             ensure_context()
             self._call(*arguments)
+
+    def capture(self, stream: int) -> None:
+        """Launch on a stream that is captured, with the arguments that were written last."""
+        if self.overlaps:
+            launch_dependent(self._form or self._bind(), stream, self._end[0])
+        else:
+            self.start(stream)
 
     def _bind(self) -> tuple[int, ...]:
         """Return the launch's function and grid, kept from now on."""

@@ -21,6 +21,7 @@ from threading import BoundedSemaphore, Event, Lock, Thread
 from typing import Any
 
 from argand.runtime.compiler import Compiled, compile_cubin
+from argand.runtime.dependent_launch import waits_first
 
 _DYNAMIC_SHARED_BYTES = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
@@ -108,6 +109,8 @@ class PendingKernel:
 
     def __init__(self, source: str, target: str, kernel: str, shared_bytes: int = 0) -> None:
         self._arguments = source, target, kernel, shared_bytes
+        #: Whether it waits for the kernel before (`runtime.dependent_launch`).
+        self.waits = waits_first(source, target)
         self._function: Any = None
         compile_later(source, target)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
 from argand.softmax.problem import rounded_operand
 
@@ -74,6 +75,7 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         f'extern "C" __global__ void {cluster}'
         f"__launch_bounds__({plan.block_threads}, {_blocks(form, plan)})\n"
         f"{kernel_name(form, plan)}(const __grid_constant__ SoftmaxArguments args) {{\n"
+        f"{WAIT_FIRST}"
         "    softmax_rows<kPlan>(args);\n"
         "}\n"
     )

@@ -1,16 +1,20 @@
-// Programmatic dependent launch (sm_90): a kernel of a graph begins while the one before it ends
-// (argand/runtime/graph.py). Its prologue then costs no time. Where the kernels are launched one by
-// one, both instructions do nothing.
+// Programmatic dependent launch (sm_90): a kernel of a graph takes its multiprocessors while the one
+// before it ends (argand/runtime/dependent_launch.py). Where the driver keeps the order, both
+// instructions do nothing.
 #pragma once
-#include "types.cuh"
 
-// Lets the next kernel's blocks begin where multiprocessors have room for them. They may read what
-// this kernel writes only behind `wait_for_kernel_before`, so this comes first of all.
+// Lets the next kernel's blocks begin where multiprocessors have room for them, before this one has
+// ended. It comes after `wait_for_kernel_before`: so what was there before this kernel is at hand
+// for the next one too.
 __device__ __forceinline__ void let_next_kernel_begin() {
+#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 // Waits until the kernel before has ended and its writes are visible.
 __device__ __forceinline__ void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }

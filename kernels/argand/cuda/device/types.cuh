@@ -1,6 +1,7 @@
 // Integer names, special values and tests of fp32 that NVRTC lacks without CUDA's headers. Every
 // kernel includes it.
 #pragma once
+#include "dependent_launch.cuh"
 
 using uint32 = unsigned int;
 using int64 = long long;

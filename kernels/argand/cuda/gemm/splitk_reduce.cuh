@@ -3,7 +3,6 @@
 // product's blocks end.
 #pragma once
 #include "device/complex.cuh"
-#include "device/dependent_launch.cuh"
 #include "device/predicated_load.cuh"
 
 struct ReduceArguments {
@@ -32,7 +31,6 @@ __device__ __forceinline__ void reduce_split_k(const ReduceArguments& args) {
         args.c + batch * args.c_stride_batch + row * args.c_stride_m + column * args.c_stride_n;
     float2* out = args.out + batch * args.out_stride_batch + row * args.out_stride_m +
                   column * args.out_stride_n;
-    wait_for_kernel_before();
     float2 sum = {0.0f, 0.0f};
     const float2* from = args.partials + int64(group) * count + at;
     const int64 step = int64(args.groups) * count;

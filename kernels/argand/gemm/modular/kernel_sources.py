@@ -31,6 +31,7 @@ from argand.gemm.modular.product_plan import (
 )
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.wgmma import wgmma_s8_function
 
 _LINE_CONSTANTS = {"kLineBlock": NORM_BLOCK, "kQuantumBits": QUANTUM_BITS}
@@ -263,5 +264,6 @@ def kernel_source(
     clusters = f"__cluster_dims__({cluster}, 1, 1) " if cluster > 1 else ""
     return (
         f'extern "C" __global__ void {clusters}__launch_bounds__({threads}, {resident})\n'
-        f"{name}({maps}const __grid_constant__ {arguments} args) {{\n    {call};\n}}\n"
+        f"{name}({maps}const __grid_constant__ {arguments} args) {{\n{WAIT_FIRST}"
+        f"    {call};\n}}\n"
     )
