@@ -9,6 +9,7 @@ and the largest; the exhaustive run takes every plan for every target.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.runtime.compiler import compile_cubin
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import PlanError, require_precision
 
 from tests.covers import EXHAUSTIVE, covered, fields_of
@@ -138,7 +140,10 @@ def refused(name: str, arch: Arch) -> bool:
 
 
 def assert_clean(source: str, target: str, kernel: str) -> None:
-    """Compile without spills, stack and warnings."""
+    """Compile without spills, stack and warnings; each kernel first waits for the one before."""
+    bodies = re.findall(r"__global__[^{]*\{\n(.*\n(?:.*\n)?)", source)
+    assert bodies
+    assert all(WAIT_FIRST in body for body in bodies)
     compiled = compile_cubin(source, target)
     resources = compiled.resources[kernel]
     assert (resources.spill_stores, resources.spill_loads, resources.stack) == (0, 0, 0)

@@ -15,6 +15,7 @@ from argand.beam_power.sm90_plan import WEIGHT_ROW_BYTES, WGMMA_TIMES
 from argand.device import Arch
 from argand.precision import FP16
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
 
@@ -123,6 +124,7 @@ def int8_pack_source(plan: Int8BeamPowerPlan) -> str:
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
         'extern "C" __global__ void __launch_bounds__(256)\n'
         f"{int8_pack_name(plan)}(const __grid_constant__ WeightArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    pack_int8_columns<{plan.beams}>(args);\n"
         "}\n"
     )
@@ -141,6 +143,7 @@ def int8_power_source(plan: Int8BeamPowerPlan) -> str:
         f"              Kernel::kThreads == {plan.threads});\n"
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
         f"{int8_kernel_name(plan)}(const __grid_constant__ BeamPowerArguments args) {{\n"
+        f"{WAIT_FIRST}"
         "    Kernel::run(args);\n"
         "}\n"
     )

@@ -17,6 +17,7 @@ from argand.beam_power.plan import (
 from argand.device import Arch
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import TARGET, PlanError, operand_arguments, require_precision
 from argand.runtime.wgmma import wgmma_function
 
@@ -210,6 +211,7 @@ def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
         'extern "C" __global__ void __launch_bounds__(256)\n'
         f"{wgmma_pack_name(plan, precision)}(const __grid_constant__ WeightArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    pack_columns<{form}>(args);\n"
         "}\n"
     )
@@ -243,6 +245,7 @@ def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
         f"{wgmma_kernel_name(plan, precision)}("
         "const __grid_constant__ BeamPowerArguments args) {\n"
+        f"{WAIT_FIRST}"
         "    Kernel::run(args);\n"
         "}\n"
     )

@@ -8,6 +8,7 @@ from typing import Literal
 from argand.channelise.plan import UNITS
 from argand.channelise.problem import ChanneliseProblem
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 
 FILTER_THREADS = 256
 FLOAT64 = "float64"
@@ -110,6 +111,7 @@ def filter_source(component: str, *, real: bool, form: FilterForm) -> str:
         f'extern "C" __global__ void __launch_bounds__({FILTER_THREADS})\n'
         f"{filter_name(component, real=real, form=form)}("
         "const __grid_constant__ FilterArguments args) {\n"
+        f"{WAIT_FIRST}"
         f"    {call};\n"
         "}\n"
     )

@@ -14,6 +14,7 @@ from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError
 
@@ -244,6 +245,7 @@ def kernel_source(plan: ChannelisePlan, component: str) -> str:
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes});\n"
         f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
         f"{kernel_name(plan, component)}(const __grid_constant__ ChanneliseArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    ChanneliseKernel<kPlan, Component::{UNITS[component][0]}>::run(args);\n"
         "}\n"
     )

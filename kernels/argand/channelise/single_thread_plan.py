@@ -9,6 +9,7 @@ from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import PlanError
 
 _SPECTRA = 128
@@ -106,6 +107,7 @@ def single_thread_source(plan: SingleThreadPlan, component: str, arch: Arch) -> 
         f'extern "C" __global__ void __launch_bounds__({plan.spectra}, {plan.blocks(arch)})\n'
         f"{single_thread_name(plan, component)}("
         "const __grid_constant__ SingleThreadArguments args) {\n"
+        f"{WAIT_FIRST}"
         f"    SingleThreadKernel<kPlan, Component::{UNITS[component][0]}>::run(args);\n"
         "}\n"
     )

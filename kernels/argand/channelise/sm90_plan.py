@@ -21,6 +21,7 @@ from argand.channelise.plan import (
 from argand.device import Arch
 from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import TARGET, PlanError
 
 _WARPGROUP = 128
@@ -242,6 +243,7 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
         f"__launch_bounds__({plan.block_threads}, {plan.blocks})\n"
         f"{specialized_name(plan, component)}("
         "const __grid_constant__ ChanneliseArguments args) {\n"
+        f"{WAIT_FIRST}"
         "    Kernel::run(args);\n"
         "}\n"
     )

@@ -110,6 +110,7 @@ def int8_source(dtype: str, form: Form) -> str:
         f"{int8_name(dtype, form)}(const __grid_constant__ TensorMap x_map,\n"
         "    const __grid_constant__ TensorMap y_map,\n"
         "    const __grid_constant__ Int8Arguments args) {\n"
+        f"{WAIT_FIRST}"
         f"    herk_int8<{types}>(x_map, y_map, args);\n"
         "}\n"
     )

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from argand.device import HOPPER, Arch
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import PlanError
 
 LARGEST_N = 128
@@ -143,6 +144,7 @@ def kernel_source(plan: HermitianPlan, dtype: str) -> str:
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
         f"{kernel_name(plan, dtype)}"
         f"(const __grid_constant__ HermitianArguments<{real}> args) {{\n"
+        f"{WAIT_FIRST}"
         f"    solve_hermitian<{real}, kPlan>(args);\n"
         "}\n"
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from argand.device import Arch
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import PlanError, operand_arguments, require_precision
 
 PANEL = 64
@@ -129,6 +130,7 @@ def scan_source() -> str:
         f"{size_check('PackArguments', PACK_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
         f"{SCAN_KERNEL}(const __grid_constant__ PackArguments args) {{\n"
+        f"{WAIT_FIRST}"
         "    scan_covariance(args);\n"
         "}\n"
     )
@@ -141,6 +143,7 @@ def pack_source(precision: Precision) -> str:
         f"{size_check('PackArguments', PACK_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
         f"{pack_name(precision)}(const __grid_constant__ PackArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    pack_covariance<{operand_arguments(precision)}>(args);\n"
         "}\n"
     )
@@ -155,6 +158,7 @@ def image_source(plan: ImagePlan, precision: Precision) -> str:
         f"static_assert({kernel}::kSharedBytes == {shared_bytes(plan, precision)});\n"
         f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
         f"{kernel_name(plan, precision)}(const __grid_constant__ ImageArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    {kernel}::run(args);\n"
         "}\n"
     )

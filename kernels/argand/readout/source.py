@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 
 THREADS = 256
 SCAN_THREADS = 1024
@@ -116,6 +117,7 @@ def kernel_source(name: str, dtype: str, aligned: bool) -> str:
         f"{size_check(structure, fields)}"
         f'extern "C" __global__ void __launch_bounds__({threads}, {blocks})\n'
         f"{kernel_name(name, dtype, aligned)}(const __grid_constant__ {structure} args) {{\n"
+        f"{WAIT_FIRST}"
         f"    {name}{template}(args);\n"
         "}\n"
     )

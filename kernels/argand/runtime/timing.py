@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from argand.runtime.dependent_launch import WAIT_FIRST
+
 Calls = Sequence[Callable[[], object]]
 
 _AT_ONCE = 25
@@ -22,7 +24,7 @@ HOLD_SOURCE = f"""
 #include "device/clock.cuh"
 // Keeps the stream waiting until flag[0] is set; flag[1] says that it was not within `longest` ns.
 extern "C" __global__ void {HOLD_KERNEL}(volatile unsigned int* flag, long long longest) {{
-    const long long since = nanoseconds();
+{WAIT_FIRST}    const long long since = nanoseconds();
     while (flag[0] == 0) {{
         if (nanoseconds() - since > longest) {{
             flag[1] = 1;

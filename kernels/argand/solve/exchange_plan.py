@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from argand.device import Arch
 from argand.runtime.arguments import size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 
 ORDER_KERNEL = "order_of_exchanges_kernel"
 MOVE_KERNEL = "move_rows_kernel"
@@ -40,6 +41,7 @@ def order_source() -> str:
         f"{size_check('OrderArguments', ORDER_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({ORDER_THREADS})\n'
         f"{ORDER_KERNEL}(const __grid_constant__ OrderArguments args) {{\n"
+        f"{WAIT_FIRST}"
         "    order_of_exchanges(args);\n"
         "}\n"
     )
@@ -52,6 +54,7 @@ def move_source(dtype: str) -> str:
         f"{size_check('MoveArguments', MOVE_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({MOVE_THREADS})\n'
         f"{MOVE_KERNEL}(const __grid_constant__ MoveArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    move_rows<{_ELEMENTS[dtype]}>(args);\n"
         "}\n"
     )

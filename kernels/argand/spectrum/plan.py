@@ -11,6 +11,7 @@ from argand.channelise.plan import UNITS, ChannelisePlan
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError
 from argand.spectrum.problem import SpectrumProblem
@@ -164,6 +165,7 @@ def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
         f"static_assert(kPlan.shared_bytes() == {one.shared_bytes});\n"
         f'extern "C" __global__ void __launch_bounds__({one.block_threads}, {one.blocks})\n'
         f"{name}(const __grid_constant__ SpectrumArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    SpectrumKernel<kPlan, Component::{UNITS[component][0]}, {plan.summed}, "
         f"{str(aligned).lower()}, {str(plan.detrended).lower()}>::run(args);\n"
         "}\n"
@@ -198,6 +200,7 @@ def trend_source(dtype: str, *, real: bool) -> str:
         f"{size_check('TrendArguments', TREND_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
         f"{trend_name(dtype, real=real)}(const __grid_constant__ TrendArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    FindTrends<{PARTS[dtype]}, {1 if real else 2}, {THREADS}>::run(args);\n"
         "}\n"
     )
@@ -216,6 +219,7 @@ def window_source(dtype: str, *, real: bool) -> str:
         f"{size_check('WindowArguments', WINDOW_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
         f"{window_name(dtype, real=real)}(const __grid_constant__ WindowArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    window_segments<{component}, {str(real).lower()}>(args);\n"
         "}\n"
     )
@@ -233,6 +237,7 @@ def sum_source(term: str, result: str) -> str:
         f"{size_check('SumArguments', SUM_ARGUMENTS)}"
         f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
         f"{sum_name(term, result)}(const __grid_constant__ SumArguments args) {{\n"
+        f"{WAIT_FIRST}"
         f"    sum_terms<{TERMS[term]}, {_REALS[result]}, {THREADS // 32}>(args);\n"
         "}\n"
     )
