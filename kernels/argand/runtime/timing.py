@@ -22,6 +22,7 @@ _LONGEST_SECONDS = 0.5
 HOLD_KERNEL = "hold_stream"
 HOLD_SOURCE = f"""
 #include "device/clock.cuh"
+#include "device/dependent_launch.cuh"
 // Keeps the stream waiting until flag[0] is set; flag[1] says that it was not within `longest` ns.
 extern "C" __global__ void {HOLD_KERNEL}(volatile unsigned int* flag, long long longest) {{
 {WAIT_FIRST}    const long long since = nanoseconds();

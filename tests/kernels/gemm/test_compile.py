@@ -32,6 +32,7 @@ from argand.gemm.sm90_plan import WgmmaPlan, is_legal
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
@@ -287,6 +288,7 @@ def test_the_split_k_reduction() -> None:
     source = (
         '#include "gemm/splitk_reduce.cuh"\n'
         'extern "C" __global__ void __launch_bounds__(256)\n'
-        "f(const __grid_constant__ ReduceArguments args) { reduce_split_k(args); }\n"
+        f"f(const __grid_constant__ ReduceArguments args) {{\n{WAIT_FIRST}"
+        "    reduce_split_k(args);\n}\n"
     )
     assert_clean(source, TARGET, "f")
