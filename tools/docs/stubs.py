@@ -30,7 +30,7 @@ OF_TYPING = ("Array", "ArrayT", "GateLike", "Observable", "Operand", "PrecisionL
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
 _STRING = re.compile(r"(['\"]).*?\1")
 RESULT = '_ResultT = TypeVar("_ResultT", default=Any)\n'
-"""What calls of a plan return."""
+"""The type variable of what calls of a plan return."""
 HEADER = '''"""Written by python -m tools.docs from the signatures of the public names."""
 
 '''
