@@ -21,7 +21,7 @@ struct WarpSpecializedGate
     static_assert(Width == 7, "the registers are those of two and two warpgroups");
 
     struct SharedStorage {
-        unsigned long long full[Buffers], empty[Buffers], matrix_full;
+        unsigned long long full[Buffers], empty[Buffers], matrix_full, matrix_empty;
         uint32 warp_maxima[2][kRowTiles];
         int exponents[Buffers];
     };
@@ -36,8 +36,8 @@ struct WarpSpecializedGate
         for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {
             if (threadIdx.x >> bit & 1) plane_offset += args.thread_plane[bit];
         }
-        // The first phase of a buffer ends when the consumers have read the matrix.
-        uint32 stage = ring, buffer = 0, phase = 0, absmax_buffer = 0;
+        // Buffers are empty at first, so the first wait for each passes.
+        uint32 stage = ring, buffer = 0, phase = 1, absmax_buffer = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             pipeline.mask = opaque(pipeline.mask);
             cp_async_wait<Stages - 1>();
@@ -53,6 +53,7 @@ struct WarpSpecializedGate
                 exponent = scale_exponent<operand>(block_absmax(storage.warp_maxima[absmax_buffer]));
                 absmax_buffer ^= 1;
             }
+            mbarrier_wait(shared_address(&storage.matrix_empty), 0);  // planes lie over the matrix
             mbarrier_wait(shared_address(&storage.empty[buffer]), phase);
             Base::store_planes(args, first_planes + buffer * kBufferBytes + plane_offset, x,
                                power_of_two(exponent));
@@ -77,9 +78,9 @@ struct WarpSpecializedGate
             Base::fetch_matrix(args, first_planes, shared_address(&storage.matrix_full));
         mbarrier_wait(shared_address(&storage.matrix_full), 0);
         this->load_fragments(args, first_planes, lane, row_tile);
-        // All consumers have read the matrix before the producers may write where it lies.
-        asm volatile("bar.sync 4, %0;" ::"n"(kRoleThreads) : "memory");
-        if (lane < Buffers) mbarrier_arrive(shared_address(&storage.empty[lane]));
+        // Each thread arrives for itself, here and below: racecheck sees no order between the lanes of
+        // a warp and an arrival that one of them makes for all.
+        mbarrier_arrive(shared_address(&storage.matrix_empty));
         if (warpgroup == 1 && blockIdx.x < args.tiles) ping_pong_arrive(warpgroup);
         char* results = args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, thread);
         uint32 buffer = 0, phase = 0;
@@ -97,7 +98,7 @@ struct WarpSpecializedGate
             wgmma_wait<0>();
             wgmma_fence_operand(re);
             wgmma_fence_operand(im);
-            if (lane == 0) mbarrier_arrive(shared_address(&storage.empty[buffer]));
+            mbarrier_arrive(shared_address(&storage.empty[buffer]));
             const int power = kScaled ? -exponent - matrix_exponent_of(args) : 0;
             char* tile_results = results + tile_offset(args, tile);
             for_each_result_chunk<TargetsQubit0, 4>(
@@ -119,9 +120,10 @@ struct WarpSpecializedGate
         if (threadIdx.x == 0) {
             for (int i = 0; i < Buffers; ++i) {
                 mbarrier_init(shared_address(&storage.full[i]), kRoleThreads);
-                mbarrier_init(shared_address(&storage.empty[i]), kRowTiles);
+                mbarrier_init(shared_address(&storage.empty[i]), kRoleThreads);
             }
             mbarrier_init(shared_address(&storage.matrix_full), 1);
+            mbarrier_init(shared_address(&storage.matrix_empty), kRoleThreads);
             mbarrier_init_fence();
         }
         __syncthreads();
