@@ -185,7 +185,7 @@ matrix, and one and a half for each number of the state that it rounds at a time
 _WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
 _WGMMA_TERMS = ((2, 1), (2, 2), (4, 1))
 """Bytes of an operand and its terms that a consumer's registers hold of a matrix on 7 qubits."""
-_DIRECT_BLOCKS: Mapping[int, int] = {1: 6, 2: 6, 3: 4}
+_DIRECT_BLOCKS: Mapping[int, int] = {1: 8, 2: 6, 3: 4}
 """Blocks a multiprocessor, by the width, of threads that hold complex64 columns. With two or three
 targets among qubits 0 to 2 shuffles and reads of the matrix bound them: on an H200 a gate on all
 three takes 1.4 times as long as a copy of the state, and 1.08 times in tiles."""
