@@ -17,7 +17,14 @@ from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.direct import direct_mma_values, direct_values, near_targets
-from argand.gates.layout import CHUNK, make_tile, segments_of, table_values, tile_columns
+from argand.gates.layout import (
+    CHUNK,
+    make_tile,
+    segments_of,
+    table_values,
+    tile_columns,
+    tile_steps,
+)
 from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.matrix_source import SOURCES
 from argand.gates.operands import operand
@@ -211,8 +218,10 @@ class GateLaunch:
             values = table_values(plan.kind, tile, qubits, form.controls, operand_bytes)
         shared = plan.shared_bytes
         kernel = load(gate_source(plan), arch.target, kernel_name(plan), shared)
-        self._kernel, self._values = kernel, argument_values(values)
-        self._blocks = _blocks(plan, kernel, _tiles(values), device)
+        self._kernel, self._blocks = kernel, _blocks(plan, kernel, _tiles(values), device)
+        if plan.walks_tiles:
+            values |= tile_steps(values, self._blocks)
+        self._values = argument_values(values)
         bound = self._bound()
         self._launches = LaunchSequence(
             [bound], lambda numbers: [bound.argument_update(_MEMBERS, (), numbers)]

@@ -9,11 +9,11 @@ time meet all banks where the vectors of their three places are independent. Nee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 GateKind = Literal["direct", "fma", "permute", "direct_mma", "mma", "wgmma", "small"]
 """Kernels: on CUDA cores in fp32 or fp64, without and with tiles, permutations, on tensor cores by
@@ -21,6 +21,8 @@ mma.sync, without and with tiles, or wgmma, and for states smaller than a tile."
 
 CHUNK = 16
 """Bytes that a thread copies at a time."""
+_LINE = 128
+"""Bytes of a line, which is part of one tile (``TileWalk`` in ``cuda/gates/tile.cuh``)."""
 _BANK_PLACES = 3
 """Bits of the number of a chunk in 128 bytes, which are all banks."""
 _NEAR, _FAR = 7, 10
@@ -237,6 +239,22 @@ def segments_of(qubits: int, taken: Sequence[int]) -> list[tuple[int, int]]:
         else:
             qubit += 1
     return runs
+
+
+def tile_steps(values: Mapping[str, Any], step: int) -> dict[str, object]:
+    """Return the members of ``GateArguments`` by which a block walks its tiles.
+
+    ``step`` is the difference of their numbers. A tile's offset, in lines, has the bits of its
+    number at ``tile_mask``, and ``tile_stride`` has those of the step; where no tile is that far
+    from another, the stride carries out of 32 bits at once.
+    """
+
+    def offset(tile: int) -> int:
+        runs = zip(values["segment_mask"], values["segment_shift"], strict=True)
+        return int(sum((tile & mask) << shift for mask, shift in runs)) // _LINE
+
+    stride = offset(step) if step < values["tiles"] else 2**32 - 1
+    return {"tile_mask": offset(values["tiles"] - 1), "tile_stride": stride}
 
 
 def table_values(

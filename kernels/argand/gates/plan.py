@@ -90,6 +90,11 @@ class GatePlan:
         return self.kind in ("direct_mma", "mma", "wgmma")
 
     @property
+    def walks_tiles(self) -> bool:
+        """Whether its blocks go from tile to tile by ``TileWalk``."""
+        return self.kind in ("fma", "wgmma")
+
+    @property
     def tile_bytes(self) -> int:
         """Bytes of a tile in shared memory."""
         return self.item * (self.columns << self.width)
@@ -182,7 +187,10 @@ _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
 )  # fmt: skip
 """Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
 matrix, and one and a half for each number of the state that it rounds at a time."""
-_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (3, 2), 7: (3, 1)}
+_WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (2, 2), 7: (3, 1)}
+_THIRD_BLOCK_TILES = 2
+"""Tiles a block, from which on three blocks a multiprocessor are faster than two on 6 qubits of a
+smaller state: with fewer tiles the matrix, which each block loads, costs more (H200)."""
 _WGMMA_TERMS = ((2, 1), (2, 2), (4, 1))
 """Bytes of an operand and its terms that a consumer's registers hold of a matrix on 7 qubits."""
 _DIRECT_BLOCKS: Mapping[int, int] = {1: 8, 2: 6, 3: 4}
@@ -199,9 +207,10 @@ _DIRECT_MMA_THREADS = 128
 _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
 """Bytes and terms, by the width, at which instructions bound the kernel with tiles at any size: it
 splits a column into terms once for every 16 rows, and the one without tiles once in all."""
-_DIRECT_MMA_SHARE = 1 << 20
-"""Bytes of the state a multiprocessor, up to which the others are faster without tiles and their
-barriers. Beyond, tiles are faster, because they copy longer pieces (H200, 4 and 5 qubits)."""
+_SMALLER_STATE = 1 << 20
+"""Bytes of the state a multiprocessor, up to which latency bounds a gate: 4 and 5 qubits are faster
+without tiles and their barriers, 6 by wgmma with a third block. Beyond, memory does, and copies
+longer pieces of fewer tiles at a time faster (H200)."""
 _CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
 
 
@@ -236,9 +245,14 @@ def plan_gate(
         return None
     else:
         plans = mma_plans(precision, arch, width=width, inside=inside)
-        if plans[0].item * (columns << width) > _DIRECT_MMA_SHARE * sm_count:
+        if plans[0].item * (columns << width) > _SMALLER_STATE * sm_count:
             often = _terms(precision) in _SPLITS_OFTEN.get(width, ())
             plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
+        elif columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES:
+            plans = [
+                replace(plan, blocks=3) if plan.kind == "wgmma" and width == 6 else plan
+                for plan in plans
+            ]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
 

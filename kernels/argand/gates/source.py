@@ -33,7 +33,7 @@ ARGUMENTS: Fields = (
     ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
     ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{MOST_CHUNKS}]"),
     ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{MOST_CHUNKS}]"),
-    ("int", "controls_qubit0"),
+    ("int", "controls_qubit0"), ("uint32", "tile_mask"), ("uint32", "tile_stride"),
 )  # fmt: skip
 """Members of ``GateArguments`` in ``cuda/gates/tile.cuh``."""
 

@@ -45,7 +45,7 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
     row, seen = PRECISIONS[precision], set()
     for width in range(1, MOST_WIDTH + 1):
         for inside, monomial, near in product((False, True), repeat=3):
-            for columns in (1, 1 << (11 - width), MANY):
+            for columns in (1, 1 << (11 - width), 1 << 10, MANY):
                 plan = plan_gate(
                     row, arch, width=width, inside=inside, monomial=monomial, columns=columns,
                     near=int(near), sm_count=1,
@@ -118,6 +118,20 @@ def test_small_states_need_no_tiles_and_large_ones_where_splits_take_long() -> N
     for name, width in (("3xtf32", 5), ("tf32", 6)):
         assert planned(name, width, MANY, "sm_80") == "direct_mma"
     assert {planned(name, 6, 64) for name in ("3xfp16", "tf32")} == {"wgmma"}
+
+
+def test_a_third_block_takes_6_qubits_of_smaller_states() -> None:
+    """Where each block has tiles enough for its load of the matrix."""
+
+    def blocks(qubits: int) -> int:
+        plan = plan_gate(
+            PRECISIONS["3xfp16"], ARCHS["sm_90a"], width=6, inside=False, monomial=False,
+            columns=1 << (qubits - 6), sm_count=132,
+        )  # fmt: skip
+        assert plan is not None
+        return plan.blocks
+
+    assert [blocks(qubits) for qubits in (20, 21, 24, 25)] == [2, 3, 3, 2]
 
 
 def test_which_gates_are_products_of_gemm() -> None:

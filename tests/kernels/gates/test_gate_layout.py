@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from argand.gates.layout import (
     segments_of,
     table_values,
     tile_columns,
+    tile_steps,
 )
 from argand.gates.operands import operand
 from argand.gates.plan import mma_plans
@@ -243,6 +245,38 @@ def test_every_tile_of_a_state_is_reached_once() -> None:
         for qubit in (*tile.qubits, *controls):
             assert offset >> (3 + qubit) & 1 == (qubit in controls)
     assert len(offsets) == values["tiles"]
+
+
+@pytest.mark.parametrize("kind", ["fma", "wgmma"])
+def test_blocks_walk_their_tiles_by_sums(kind: GateKind) -> None:
+    """As ``TileWalk`` of the kernels does, with whatever tiles, controls and number of blocks."""
+    rng, qubits = np.random.default_rng(5), 15
+    for _ in range(examples(10)):
+        order = [int(qubit) for qubit in rng.permutation(qubits)]
+        width = int(rng.integers(6, 8)) if kind == "wgmma" else int(rng.integers(1, 8))
+        targets = tuple(sorted(order[:width]))
+        controls = tuple(order[width : width + int(rng.integers(0, 3))])
+        item = 8 if kind == "wgmma" else int(rng.choice([8, 16]))
+        free = tile_columns(qubits, targets, controls, item)
+        columns = 5 if kind == "wgmma" else (11 if item == 8 else 10) - width
+        threads = 128 if kind == "fma" else 2 << width
+        tile = make_tile(kind, free[:columns], targets, item, threads)
+        values: dict[str, Any] = table_values(kind, tile, qubits, controls)
+        runs = list(zip(values["segment_mask"], values["segment_shift"], strict=True))
+        step = int(rng.integers(1, values["tiles"] + 2))
+        steps: dict[str, Any] = tile_steps(values, step)
+        mask, stride = steps["tile_mask"], steps["tile_stride"]
+        for first in range(min(step, values["tiles"])):
+            line, reached, more = offset_of(runs, first) // 128, [], True
+            while more:
+                reached.append(128 * line)
+                total = (line | ~mask & 0xFFFFFFFF) + stride & 0xFFFFFFFF
+                line, more = total & mask, total >= stride
+            assert reached == [offset_of(runs, n) for n in range(first, values["tiles"], step)]
+
+
+def offset_of(runs: Iterable[tuple[int, int]], tile: int) -> int:
+    return sum((tile & mask) << shift for mask, shift in runs)
 
 
 def test_qubit_0_as_a_control_stays_in_the_tile_of_complex64_alone() -> None:

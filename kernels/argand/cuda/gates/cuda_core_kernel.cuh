@@ -93,7 +93,7 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
     __shared__ __align__(16) Complex shared_matrix[kMatrixInShared ? kOrder * kOrder : 1];
     __shared__ uint32 row_masks[kOrder];
     const uint32 ring = shared_address(memory);
-    const TilePipeline<TileBytes, Threads, Stages> pipeline(args);
+    WalkingPipeline<TileBytes, Threads, Stages> pipeline(args);
     pipeline.load_prologue(ring);
 
     const auto* global_matrix = static_cast<const Complex*>(args.matrix);
@@ -107,7 +107,8 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
     const int first_row = static_cast<int>(threadIdx.x >> kReadBits) * kRows;
 
     uint32 stage = ring;
-    for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
+    TileWalk tile(args);
+    for (bool more = true; more; more = tile.next(args)) {
         cp_async_wait<Stages - 1>();
         __syncthreads();
 #pragma unroll 1

@@ -42,7 +42,7 @@ struct WgmmaGate {
     static constexpr uint32 kKTileBytes = kLineBytes * kMmaK<operand> / 8;
     static constexpr uint32 kBufferBytes = Terms * kPlaneBytes;
     static constexpr uint32 kMatrixBytes = kOrder * kOrder * 8;
-    using Pipeline = TilePipeline<kTileBytes, kThreads, Stages>;
+    using Pipeline = WalkingPipeline<kTileBytes, kThreads, Stages>;
     static_assert(Pipeline::kChunks == 8, "a thread's chunks are 8 rows of two columns");
 
     uint32 matrix[kNumKTiles][2][Terms][4];
@@ -133,11 +133,11 @@ struct WgmmaGate {
 
     // Stores a thread's chunks to the planes. Where qubit 0 is a target, the first and the last
     // four chunks are eight rows of one column each; else the eight chunks are one row each of the
-    // same two columns. With joint parts the columns are not unrolled, because both would take more
-    // registers than a producer thread has.
+    // same two columns. With joint parts, and at tf32 there, the columns are not unrolled, because
+    // both would take more registers than a thread has.
     __device__ __forceinline__ static void store_planes(const GateArguments& args, uint32 at,
                                                         const float4 (&x)[8], float scale) {
-        constexpr int kAtOnce = kJointParts ? 1 : 2;
+        constexpr int kAtOnce = kJointParts || (!TargetsQubit0 && kNumbers == 1) ? 1 : 2;
 #pragma unroll kAtOnce
         for (int column = 0; column < 2; ++column) {
             float re[8], im[8];
@@ -241,17 +241,19 @@ struct WgmmaGate {
         for (int bit = 0; bit < Pipeline::kThreadBits; ++bit) {
             if (threadIdx.x >> bit & 1) plane_offset += args.thread_plane[bit];
         }
-        char* results =
-            args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, threadIdx.x);
+        char* const results =
+            args.state + (args.control_offset |
+                          or_offsets<Pipeline::kThreadBits>(args.result_offset, threadIdx.x));
+        TileWalk walk(args);
 
         // A tile is taken to registers one iteration before it is split, so that its absmax needs no
         // barrier of its own.
         float4 x[8];
         uint32 stage = ring, planes = first_planes, absmax_buffer = 0;
-        const auto split_and_take_next = [&](uint32 tile) {
+        const auto split_and_take_next = [&] {
             const int exponent =
                 split_tile(args, planes + plane_offset, x, warp_maxima[absmax_buffer]);
-            pipeline.load(tile + Stages * gridDim.x, stage);
+            pipeline.load(stage);
             stage = next_stage<kTileBytes, Stages>(stage, ring);
             absmax_buffer ^= 1;
             take_tile(pipeline, stage, x, warp_maxima[absmax_buffer]);
@@ -259,8 +261,8 @@ struct WgmmaGate {
         };
         take_tile(pipeline, stage, x, warp_maxima[absmax_buffer]);
         __syncthreads();
-        int exponent = split_and_take_next(blockIdx.x);
-        for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
+        int exponent = split_and_take_next();
+        for (bool more = true; more;) {
             pipeline.mask = opaque(pipeline.mask);
             // wgmma reads the planes through the async proxy, and threads wrote them by generic
             // stores.
@@ -275,11 +277,12 @@ struct WgmmaGate {
 
             const int power = kScaled ? -exponent - matrix_exponent_of(args) : 0;
             planes = 2 * first_planes + kBufferBytes - planes;
-            exponent = split_and_take_next(tile + gridDim.x);
+            exponent = split_and_take_next();
             wgmma_wait<0>();
             wgmma_fence_operand(re);
             wgmma_fence_operand(im);
-            char* tile_results = results + tile_offset(args, tile);
+            char* tile_results = results + walk.offset();
+            more = walk.next(args);
             for_each_result_chunk<TargetsQubit0, 4>(
                 re, im, split_power_of_two(power), [&](int number, float4 chunk) {
                     store_chunk(args, tile_results + or_offsets<3>(args.register_offset, number),

@@ -60,7 +60,7 @@ struct WarpSpecializedGate
             if (threadIdx.x == 0) storage.exponents[buffer] = exponent;
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             mbarrier_arrive(shared_address(&storage.full[buffer]));
-            pipeline.load(tile + Stages * gridDim.x, stage);
+            pipeline.load(stage);
             stage = next_stage<kTileBytes, Stages>(stage, ring);
             if (++buffer == Buffers) {
                 buffer = 0;
@@ -82,7 +82,10 @@ struct WarpSpecializedGate
         // a warp and an arrival that one of them makes for all.
         mbarrier_arrive(shared_address(&storage.matrix_empty));
         if (warpgroup == 1 && blockIdx.x < args.tiles) ping_pong_arrive(warpgroup);
-        char* results = args.state + or_offsets<Pipeline::kThreadBits>(args.result_offset, thread);
+        char* const results =
+            args.state + (args.control_offset |
+                          or_offsets<Pipeline::kThreadBits>(args.result_offset, thread));
+        TileWalk walk(args);
         uint32 buffer = 0, phase = 0;
         for (uint32 tile = blockIdx.x; tile < args.tiles; tile += gridDim.x) {
             mbarrier_wait(shared_address(&storage.full[buffer]), phase);
@@ -100,7 +103,8 @@ struct WarpSpecializedGate
             wgmma_fence_operand(im);
             mbarrier_arrive(shared_address(&storage.empty[buffer]));
             const int power = kScaled ? -exponent - matrix_exponent_of(args) : 0;
-            char* tile_results = results + tile_offset(args, tile);
+            char* tile_results = results + walk.offset();
+            walk.next(args);
             for_each_result_chunk<TargetsQubit0, 4>(
                 re, im, split_power_of_two(power), [&](int number, float4 chunk) {
                     store_chunk(args, tile_results + or_offsets<3>(args.register_offset, number),

@@ -48,6 +48,8 @@ struct GateArguments {
     uint32 thread_plane[kMaxThreadBits];  // of these chunks in operand planes, in bytes
     uint32 chunk_plane[kMaxChunks];
     int controls_qubit0;  // qubit 0 is a control: the lower half of each chunk is not written
+    uint32 tile_mask;    // bits of a tile's number in its offset, in lines,
+    uint32 tile_stride;  // and those of the step from a tile of a block to its next
 };
 
 __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 tile) {
@@ -57,6 +59,27 @@ __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 t
     }
     return offset;
 }
+
+// The tiles of a block in turn: where each begins. 32 bits hold that in lines of 128 bytes, since no
+// line is part of two tiles. Controls, which may be bits within a line, are not in it.
+struct TileWalk {
+    static constexpr int kLineBits = 7;
+    uint32 line;
+
+    __device__ __forceinline__ explicit TileWalk(const GateArguments& args)
+        : line(static_cast<uint32>((tile_offset(args, blockIdx.x) - args.control_offset) >>
+                                   kLineBits)) {}
+
+    __device__ __forceinline__ int64 offset() const { return static_cast<int64>(line) << kLineBits; }
+
+    // Goes on to the next tile, and returns whether there is one. A sum over the bits of a tile's
+    // number alone: all others are set, so that they carry, out of the highest one behind the last.
+    __device__ __forceinline__ bool next(const GateArguments& args) {
+        const uint32 sum = (line | ~args.tile_mask) + args.tile_stride;
+        line = sum & args.tile_mask;
+        return sum >= args.tile_stride;
+    }
+};
 
 // XOR of the masks of the bits that are set in a number.
 template <int Bits>
@@ -129,13 +152,13 @@ struct TilePipeline {
 
     // Issues the copies of a tile; an empty group beyond the last tile keeps the count of groups.
     __device__ __forceinline__ void load(uint32 tile, uint32 stage) const {
-        if (tile < args.tiles) {
-            const char* from = source + tile_offset(args, tile);
-#pragma unroll
-            for (int i = 0; i < kChunks; ++i)
-                cp_async_16(chunk(stage, i), from + args.chunk_offset[i]);
-        }
+        if (tile < args.tiles) copy(source + tile_offset(args, tile), stage);
         cp_async_commit();
+    }
+
+    __device__ __forceinline__ void copy(const char* from, uint32 stage) const {
+#pragma unroll
+        for (int i = 0; i < kChunks; ++i) cp_async_16(chunk(stage, i), from + args.chunk_offset[i]);
     }
 
     __device__ __forceinline__ void load_prologue(uint32 ring) const {
@@ -145,14 +168,53 @@ struct TilePipeline {
 
     // Stores a tile to the state, and issues the load of the next tile into its stage.
     __device__ __forceinline__ void store_and_refill(uint32 tile, uint32 stage) const {
+        store(source + tile_offset(args, tile), stage);
+        load(tile + Stages * gridDim.x, stage);
+    }
+
+    __device__ __forceinline__ void store(char* target, uint32 stage) const {
         float4 chunks[kChunks];
-        char* target = source + tile_offset(args, tile);
 #pragma unroll
         for (int i = 0; i < kChunks; ++i) chunks[i] = load_shared_16(chunk(stage, i));
 #pragma unroll
         for (int i = 0; i < kChunks; ++i)
             store_chunk(args, target + args.chunk_offset[i], chunks[i]);
-        load(tile + Stages * gridDim.x, stage);
+    }
+};
+
+// The ring without the dozens of instructions that a tile's offset takes from its number, where they
+// are what a block waits for: it keeps the place of the tile to load next, in registers.
+template <int TileBytes, int Threads, int Stages>
+struct WalkingPipeline : TilePipeline<TileBytes, Threads, Stages> {
+    using Base = TilePipeline<TileBytes, Threads, Stages>;
+    using Base::args;
+    TileWalk loads;
+    bool more = true;  // tiles to load
+
+    __device__ __forceinline__ explicit WalkingPipeline(const GateArguments& arguments)
+        : Base(arguments), loads(arguments) {
+        this->source += arguments.control_offset;
+    }
+
+    // Issues the copies of the next tile.
+    __device__ __forceinline__ void load(uint32 stage) {
+        if (more) {
+            const char* from = this->source + loads.offset();
+            more = loads.next(args);
+            this->copy(from, stage);
+        }
+        cp_async_commit();
+    }
+
+    __device__ __forceinline__ void load_prologue(uint32 ring) {
+#pragma unroll
+        for (int i = 0; i < Stages; ++i) load(ring + i * TileBytes);
+    }
+
+    // Stores a tile to the state, and issues the load of the next tile into its stage.
+    __device__ __forceinline__ void store_and_refill(const TileWalk& tile, uint32 stage) {
+        this->store(this->source + tile.offset(), stage);
+        load(stage);
     }
 };
 
