@@ -22,6 +22,7 @@ from argand.herk.problem import HerkProblem, triangle_length
 from argand.herk.small import (
     alone,
     blas_herk,
+    by_herk,
     by_numpy,
     is_dotted,
     is_plain,
@@ -48,9 +49,9 @@ _PART_VALUES, _DOTTED_VALUES = 1 << 16, 1 << 18
 
 
 class _How(NamedTuple):
-    """How a problem is computed: in few steps (`is_plain`), by NumPy's products, on all cores."""
+    """What computes parts in few steps or None (`is_plain`), NumPy's products, on all cores."""
 
-    plain: bool
+    plain: Callable[[Array, Array], Array] | None
     small: bool
     shared: bool
 
@@ -76,13 +77,14 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     compute: Callable[[Any], Array]
     plain, shared = is_plain(problem, a, c), is_shared(problem)
-    small = problem.batch > 1 and is_small(problem)
-    if plain and problem.batch == 1 and problem.n <= 2 * _MIRRORED:
+    small, few = problem.batch > 1 and is_small(problem), problem.n <= 2 * _MIRRORED
+    if plain and few and problem.batch == 1:
         compute = alone(problem)
-    elif plain and small and not shared and problem.batch <= _together(problem):
-        compute = partial(by_numpy, problem)
     else:
-        return partial(_herk, problem, _How(plain, small, shared))
+        by = partial(by_numpy if small else by_herk, problem) if plain and (small or few) else None
+        if by is None or shared or problem.batch > _together(problem):
+            return partial(_herk, problem, _How(by, small, shared))
+        compute = by
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:
         found = compute(a)
@@ -141,8 +143,8 @@ def _in_parts(
 
     def work(first: int) -> None:
         some = slice(first, first + step)
-        if how.plain and how.small:
-            by_numpy(problem, parts[some], squares[some])
+        if how.plain is not None:
+            how.plain(parts[some], squares[some])
             return
         addend = None if addends is None else addends[some]
         _part(problem, how, parts[some], addend, squares[some], results[some])

@@ -1,4 +1,4 @@
-"""Small Hermitian products on the CPU: by herk of one, by NumPy of many, mirrored at once."""
+"""Small Hermitian products on the CPU: by herk each, or many by NumPy; mirrored at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 _SMALL_PRODUCT = 1 << 15
 """Products of numbers up to which matmul, of all at once, takes less time than herk of each: half
 of the products take as long as a call of it."""
-_FEW_ROWS, _LONG_ROW, _LONG_ROWS = 32, 16, 2048
+_FEW_ROWS, _LONG_ROW, _LONG_ROWS = 32, 10, 2048
 """Rows up to which dot products of rows take less time than matmul, which fills few of its lanes
 and copies all conjugates, and than herk; the least k over n of them; the least numbers of a row of
 all matrices, which take longer than the calls of their columns."""
@@ -72,6 +72,20 @@ def by_numpy(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
     found = lower_by_numpy(problem, a, out)
     mirror_lower(found)
     real_diagonals(found)
+    return found
+
+
+def by_herk(problem: HerkProblem, a: Array, out: Array | None = None) -> Any:
+    """Return the products of a problem that `is_plain`, by a call of BLAS's herk each.
+
+    ``out`` is contiguous.
+    """
+    routine, trans = blas_herk(problem.dtype), trans_of(problem.op)
+    found = np.empty((*a.shape[:-2], problem.n, problem.n), a.dtype) if out is None else out
+    matrices, products = (x.reshape(-1, *x.shape[-2:]).swapaxes(1, 2) for x in (a, found))
+    for matrix, product in zip(matrices, products, strict=True):
+        routine(1.0, matrix, 0.0, product, trans, 0, 1)  # lower: 0, overwrite_c: 1
+    mirror_lower(found)
     return found
 
 

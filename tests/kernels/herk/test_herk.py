@@ -140,6 +140,20 @@ def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
         assert not np.diagonal(found).imag.any()
 
 
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("batch", [(2,), (2, 4)], ids=["together", "parts"])
+def test_products_by_blas_are_what_each_is_alone(
+    op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small, "_LONG_ROWS", 1 << 20)  # no dot products
+    monkeypatch.setattr(small, "available_cores", lambda: 1)
+    a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)
+    out = np.empty((*batch, 6, 6), np.complex64)
+    for found in (herk(a, op=op), herk(a, op=op, out=out)):
+        for index in np.ndindex(batch):
+            np.testing.assert_array_equal(found[index], herk(a[index], op=op))
+
+
 def test_out_may_be_c_and_overlap_a() -> None:
     rng = np.random.default_rng(5)
     a, c = normal(rng, 9, 9), normal(rng, 9, 9)
