@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -63,34 +62,36 @@ def residues_of(x: int, y: int, count: int, rng: np.random.Generator) -> list[li
     return found
 
 
-def sums_of_a_row(residues: list[list[list[int]]], words: list[int], count: int) -> tuple[int, int]:
-    """`RowProof::add_row` for one row of a block: C' x modulo the prime, by planes and digits."""
+Words = list[tuple[int, int]]
+"""The random numbers of columns: both parts of x before they are reduced."""
+
+
+def sum_of_a_row(residues: list[list[list[int]]], words: Words, count: int) -> int:
+    """`RowProof::add_row` for a row of a block: Re C' x modulo the prime, by planes and digits."""
     constants, weights = proof_constants(count), plane_weights(count)
     digits = fraction_constants(count, 3)
-    sums = [0, 0]
+    found = 0
     for plane in range(2 * count):
-        for pair in range(2):
+        for pair in range(4):
             product = 0
             for element, word in zip(residues, words, strict=True):
-                low, high = (word >> 8 * (2 * pair + i) & 0xFF for i in range(2))
+                low, high = (word[pair // 2] >> 8 * (2 * pair % 4 + i) & 0xFF for i in range(2))
                 product += element[plane // 2][plane % 2] * (low + 256 * high)
             assert signed(product) == product
-            for part in range(2):
-                weight = weights[2 * plane + pair][part]
-                assert abs(weight) <= PRIME // 2
-                sums[part] += product * weight
-    # What a lane holds: the planes and pairs of each of its rows of each tile, added in 64 bits.
+            weight = weights[4 * plane + pair]
+            assert abs(weight) <= PRIME // 2
+            found += product * weight
     for element, word in zip(residues, words, strict=True):
         for part, rows in enumerate((digits.real, digits.imag)):
             leading = 0
             for (plus, minus), row in zip(element, rows, strict=True):
                 leading += (plus - minus if part else plus + minus) * row[0]
-            x = word % PRIME * constants.scale % PRIME
+            x = word[part] % PRIME * constants.scale % PRIME
             x -= PRIME if x > PRIME // 2 else 0
             # Four of them are added before they are folded.
             assert 4 * abs(signed(leading)) * abs(x) < 1 << 63
-            sums[part] += fold(signed(leading) * x)
-    return sums[0] % PRIME, sums[1] % PRIME
+            found += fold(signed(leading) * (-x if part else x))
+    return found % PRIME
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -103,18 +104,16 @@ def test_residues_give_the_integers_times_x(rng: np.random.Generator, count: int
         bits = int(rng.integers(2, most.bit_length()))
         values.append(int(rng.integers(1 << 62)) % (1 << min(bits, 62)) << max(0, bits - 62))
     pairs = list(zip(values, reversed(values), strict=True))
-    words = [0, 2**32 - 1, *(int(x) for x in rng.integers(1 << 32, size=22))]
+    words: Words = [(0, 2**32 - 1), (2**32 - 1, 0)]
+    words += [(int(x), int(y)) for x, y in rng.integers(1 << 32, size=(22, 2))]
     residues = [residues_of(x, y, count, rng) for x, y in pairs]
-    found = sums_of_a_row(residues, words, count)
-    expected = [
-        sum(pair[part] * word for pair, word in zip(pairs, words, strict=True)) % PRIME
-        for part in range(2)
-    ]
-    assert list(found) == expected
+    found = sum_of_a_row(residues, words, count)
+    products = ((x, y, *word) for (x, y), word in zip(pairs, words, strict=True))
+    assert found == sum(x * re - y * im for x, y, re, im in products) % PRIME
     # The last bit of one residue changes C' by a multiple of P / p, which is not a multiple of q.
     plane = int(rng.integers(2 * count))
     residues[3][plane // 2][plane % 2] ^= 1
-    assert sums_of_a_row(residues, words, count) != found
+    assert sum_of_a_row(residues, words, count) != found
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -124,12 +123,12 @@ def test_sums_of_a_lane_fit_64_bits(count: int) -> None:
     largest = COLUMN_BLOCK * LARGEST_RESIDUE * (255 + 256 * 255)
     assert largest < 1 << 31
     assert 2 * tiles * largest * (PRIME // 2) < 1 << 63
-    # Four products of a leading digit, and what two folded numbers and eight times the prime add
+    # Four products of a leading digit, and what three folded numbers and eight times the prime add
     # up to in a warp, in the 54 bits of its sum.
     assert 4 * (1 << 31) * (PRIME // 2) < 1 << 63
     least, most = -(1 << 32), 1 << 33
-    assert 2 * least + 8 * PRIME >= 0
-    assert 32 * (2 * most + 8 * PRIME) < 1 << 54
+    assert 3 * least + 8 * PRIME >= 0
+    assert 32 * (3 * most + 8 * PRIME) < 1 << 54
 
 
 def test_integers_in_halves_fit_64_bits() -> None:
@@ -147,7 +146,11 @@ def test_no_modulus_is_a_multiple_of_the_prime() -> None:
 
 
 def test_a_wrong_row_escapes_with_a_probability_below_two_to_the_minus_30() -> None:
-    """x is 32 random bits modulo the prime: no number comes more often than three times."""
+    """Parts of x are 32 random bits modulo the prime: no number comes more often than three times.
+
+    A number D of a row, not 0, adds Re D Re x - Im D Im x to the real part: for whatever else the
+    row adds, one value of the part of x whose factor is not 0 makes the sum 0.
+    """
     most = -(-(1 << 32) // PRIME)
     assert most / 2**32 < 2**-30
 
@@ -161,7 +164,8 @@ def test_leading_digits_that_tell_too_little_are_refused(monkeypatch: pytest.Mon
 
 
 def test_the_weights_are_those_of_sums_and_differences() -> None:
-    weights: Any = plane_weights(6)
-    for plus, minus in zip(weights[::4], weights[2::4], strict=True):
-        assert plus[0] == minus[0]
-        assert plus[1] == -minus[1]
+    weights = plane_weights(6)
+    for plus, minus in zip(weights[::8], weights[4::8], strict=True):
+        assert plus == minus
+    for plus, minus in zip(weights[2::8], weights[6::8], strict=True):
+        assert plus == -minus

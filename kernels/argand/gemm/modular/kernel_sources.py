@@ -50,7 +50,7 @@ ENCODE_ARGUMENTS: Fields = (
         "lines", "stored_lines", "k", "k_blocks", "pitch", "batches", "first_line",
         "exponent_lines", "limit_shift", "conjugate", "known",
     )),
-    ("const uint32*", "vector"), ("uint64*", "sums"), ("int64", "vector_batch"),
+    ("const uint2*", "vector"), ("uint64*", "sums"), ("int64", "vector_batch"),
     ("int64", "sum_batch"),
 )  # fmt: skip
 EXPONENT_ARGUMENTS: Fields = (
@@ -77,7 +77,7 @@ DECODE_ARGUMENTS: Fields = (
         "pairs",
     )),
     *(("double", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    ("const uint32*", "proof_fragments"), ("const int*", "proof_scaled_x"),
+    ("const uint4*", "proof_fragments"), ("const int2*", "proof_scaled_x"),
     ("uint64*", "proof_sums"),
 )  # fmt: skip
 NORM_KERNELS = {True: "norms_along_k", False: "norms_across_lines"}
@@ -237,7 +237,10 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
     """
     # More warps hide the latency of loads. A proof takes registers, of many moduli for two CTAs.
     # After Hopper, where the same numbers would spill, the assembler decides.
-    resident = 5 if not proved else 3 if not is_narrow(dtype, count) else 5 if count > 4 else 4
+    narrow = is_narrow(dtype, count)
+    resident = 5 if not proved else 3 if not narrow else 5 if count > 4 else 4
+    # Before Hopper three would spill in the results of complex64.
+    before = 2 if proved and dtype == "complex64" and not narrow else resident
     real, proof = real_type(dtype), "RowProof" if proved else "NoProof"
     return (
         '#include "gemm/modular/moduli.cuh"\n'
@@ -251,7 +254,7 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
             32 * DECODE_WARPS,
             "DecodeArguments",
             f"decode<{real}, {proof}<{real}>>(args)",
-            resident=f"__CUDA_ARCH__ < 1000 ? {resident} : 1",
+            resident=f"__CUDA_ARCH__ < 900 ? {before} : __CUDA_ARCH__ < 1000 ? {resident} : 1",
         )
     )
 

@@ -15,9 +15,9 @@ from argand.gemm.modular.product_plan import COLUMN_BLOCK, TILE_K
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.layout import Layout
 
-_IMAGE_BYTES, _SUM_BYTES, _PROOF_BLOCKS = 24, 16, 8 << 8
-"""Workspace of a proof for each number of B' x, for each row and column of C, and what rounding its
-parts up to 256 bytes may add."""
+_IMAGE_BYTES, _ROW_BYTES, _COLUMN_BYTES, _PROOF_BLOCKS = 24, 8, 24, 8 << 8
+"""Workspace of a proof for each number of B' x, for each row and for each column of C, and what
+rounding its parts up to 256 bytes may add."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class ModularProblem:
         if self.proved is None:
             return 0
         images, columns = self.batch if self.b.batch_stride else 1, self.b.rows + COLUMN_BLOCK
-        found = _IMAGE_BYTES * images * NORM_BLOCK * self.k_blocks
-        return found + _SUM_BYTES * (self.batch * self.a.rows + columns) + _PROOF_BLOCKS
+        found = _IMAGE_BYTES * images * NORM_BLOCK * self.k_blocks + _COLUMN_BYTES * columns
+        return found + _ROW_BYTES * self.batch * self.a.rows + _PROOF_BLOCKS
 
     def parts(self, count: int) -> list[tuple[int, ModularProblem]]:
         """Return at most ``count`` parts of k, of whole blocks that are encoded.

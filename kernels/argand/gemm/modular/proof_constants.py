@@ -59,26 +59,28 @@ def proof_constants(count: int) -> ProofConstants:
     return ProofConstants(weights, scale)
 
 
-def plane_weights(count: int) -> list[tuple[int, int]]:
-    """Weights of each plane and pair of bytes, for both parts, the least in magnitude.
+def plane_weights(count: int) -> list[int]:
+    """Weights of each plane and pair of bytes of x in Re C' x, the least in magnitude.
 
-    S_p is the sum of both planes of a modulus for real parts, for imaginary ones the first less the
-    second.
+    The real part of x has the first two pairs, which multiply real parts of C', and the imaginary
+    one the others, which are subtracted. S_p is the sum of both planes of a modulus for real parts,
+    for imaginary ones the first less the second.
     """
     return [
-        (_least(real * factor), _least(sign * imag * factor))
+        _least(part * factor)
         for real, imag in proof_constants(count).weights
         for sign in (1, -1)
+        for part in (real, -sign * imag)
         for factor in (1, PAIR_WEIGHT)
     ]
 
 
 def proof_source(count: int) -> str:
     """CUDA C++ of ``kProofWeights``."""
-    rows = [f"{real}, {imag}" for real, imag in plane_weights(count)]
+    weights = plane_weights(count)
     return (
-        f"__device__ const int kProofWeights[{2 * len(rows)}] = {{\n    "
-        + ",\n    ".join(rows)
+        f"__device__ const int kProofWeights[{len(weights)}] = {{\n    "
+        + ",\n    ".join(map(str, weights))
         + "};\n"
     )
 

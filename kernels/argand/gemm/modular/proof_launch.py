@@ -1,4 +1,4 @@
-"""Launches that prove an exact product on a GPU: A'(B' x) = C' x modulo a prime (proof.cuh)."""
+"""Launches that prove an exact product on a GPU: Re A'(B' x) = Re C' x modulo a prime."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ class ProofLaunch:
         self._images = problem.batch if problem.b.batch_stride else 1
         self._rows = problem.batch * problem.a.rows
         self._result = reserve(RESULT_BYTES)
-        self._x, self._scaled_x = reserve(4 * self._columns), reserve(4 * self._columns)
+        self._x, self._scaled_x = reserve(8 * self._columns), reserve(8 * self._columns)
         # A register of each lane for 16 bytes of each row of a block.
         self._fragments = reserve(4 * 2 * self._columns)
         self._image = reserve(16 * self._images * problem.a.columns)
         # The numbers of a product's B' x, and those in whole blocks of k.
         self._words, self._vector_words = 2 * problem.a.columns, 2 * NORM_BLOCK * problem.k_blocks
         self._vector = reserve(4 * self._images * self._vector_words)
-        self._sums = reserve(16 * self._rows)
+        self._sums = reserve(8 * self._rows)
         self._parts: list[str] = []
 
     def begin(self) -> KernelLaunch:
         """Return the launch that makes x and clears the sums."""
-        image, sums = 2 * self._images * self._problem.a.columns, 2 * self._rows
+        image, sums = 2 * self._images * self._problem.a.columns, self._rows
         work = max(2 * self._columns, image, sums)
         kernel = bound(
             self._device, begin_proof_source(self._problem.dtype), BEGIN_PROOF,
@@ -99,11 +99,13 @@ class ProofLaunch:
 
     def _sums_of(self, product: int, row: int) -> Address:
         base, offset = self._sums
-        return Address(base, offset + 16 * (product * self._problem.a.rows + row))
+        return Address(base, offset + 8 * (product * self._problem.a.rows + row))
 
-    def _of_product(self, x: Address, word: int, pitch: int, product: int, k: int = 0) -> Address:
-        """Return where a product's part of B' x is from k on: ``pitch`` words of ``word`` bytes."""
-        words = pitch * product * (self._images > 1) + 2 * k
+    def _of_product(
+        self, x: Address, word: int, pitch: int, product: int, first: int = 0
+    ) -> Address:
+        """Return where a product's part of B' x is from a word on: ``pitch`` of ``word`` bytes."""
+        words = pitch * product * (self._images > 1) + first
         return Address(x.base, x.offset + word * words)
 
     def of_decode(self, product: int, row: int, column: int) -> ProofArguments:
@@ -128,11 +130,11 @@ class ProofLaunch:
         """Return what the kernel takes that encodes A from a product, row and k on, or None."""
         if not self._a_encodes:
             return None
-        batch = self._vector_words if self._problem.b.batch_stride else 0
+        batch = self._vector_words // 2 if self._problem.b.batch_stride else 0
         return ProofArguments(
-            {"vector_batch": batch, "sum_batch": 2 * self._problem.a.rows},
+            {"vector_batch": batch, "sum_batch": self._problem.a.rows},
             {
-                "vector": self._of_product(self._vector, 4, self._vector_words, product, k),
+                "vector": self._of_product(self._vector, 4, self._vector_words, product, 2 * k),
                 "sums": self._sums_of(product, row),
             },
             (VECTOR,), (self._part(f"A {product} {row} {k}"),),
@@ -154,7 +156,10 @@ class ProofLaunch:
         kernel = bound(
             self._device, reduce_image_source(), REDUCE_IMAGE, -(-words // _THREADS), _THREADS,
             REDUCE_IMAGE_ARGUMENTS,
-            {"words": words, "pitch": self._words, "vector_pitch": self._vector_words},
+            {
+                "words": words, "k": self._problem.a.columns,
+                "vector_pitch": self._vector_words,
+            },
         )  # fmt: skip
         yield KernelLaunch(kernel, {
             "image": self._of_product(self._image, 8, self._words, product),
@@ -188,7 +193,7 @@ class ProofLaunch:
                 problem.a, Address(BaseAddress.ROWS), problem.batch, a_exponents, self._sums,
                 {
                     "vector_batch": self._words if problem.b.batch_stride else 0,
-                    "sum_batch": 2 * problem.a.rows, "conjugate": problem.conjugate_a,
+                    "sum_batch": problem.a.rows, "conjugate": problem.conjugate_a,
                 },
                 (IMAGE, *sums), SUMS, lines_summed=False,
             )  # fmt: skip
@@ -220,7 +225,7 @@ class ProofLaunch:
             },
         )  # fmt: skip
         return KernelLaunch(kernel, {
-            "x": at, "exponents": exponents, "reals": self._x, "vector": self._image,
+            "x": at, "exponents": exponents, "column": self._x, "vector": self._image,
             "sums": sums,
         }, reads=(PROOF, *reads), writes=(part,))  # fmt: skip
 

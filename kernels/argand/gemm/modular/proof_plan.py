@@ -24,12 +24,12 @@ RESULT_BYTES = 16
 """`ProofResult`: two 32-bit numbers, and from byte 8 on the key."""
 
 BEGIN_PROOF_ARGUMENTS: Fields = (
-    ("void*", "result"), ("uint32*", "x"), ("int*", "scaled_x"), ("uint32*", "fragments"),
+    ("void*", "result"), ("uint2*", "x"), ("int2*", "scaled_x"), ("uint32*", "fragments"),
     ("uint64*", "image"), ("uint64*", "sums"), ("int64", "image_words"), ("int64", "sum_words"),
     ("int", "columns"), ("int", "scale"),
 )  # fmt: skip
 IMAGE_ARGUMENTS: Fields = (
-    ("const void*", "x"), ("const int*", "exponents"), ("const uint32*", "reals"),
+    ("const void*", "x"), ("const int*", "exponents"), ("const uint2*", "column"),
     ("const uint64*", "vector"), ("uint64*", "sums"),
     *(("int64", name) for name in (
         "line_stride", "k_stride", "batch_stride", "exponent_batch", "vector_batch", "sum_batch",
@@ -37,7 +37,7 @@ IMAGE_ARGUMENTS: Fields = (
     *(("int", name) for name in ("lines", "k", "batches", "conjugate")),
 )  # fmt: skip
 REDUCE_IMAGE_ARGUMENTS: Fields = (
-    ("const uint64*", "image"), ("uint32*", "vector"), ("int64", "words"), ("int64", "pitch"),
+    ("const uint64*", "image"), ("uint32*", "vector"), ("int64", "words"), ("int64", "k"),
     ("int64", "vector_pitch"),
 )  # fmt: skip
 END_PROOF_ARGUMENTS: Fields = (("const uint64*", "sums"), ("void*", "result"), ("int64", "rows"))

@@ -23,10 +23,10 @@ struct DecodeArguments {
     int warp_rows;              // rows of a warp; the next one comes while one is decoded
     int pairs;                  // whether neighbouring columns of out can be stored as one vector
     double alpha_re, alpha_im, beta_re, beta_im;
-    // For a proof (decode_proof.cuh): x as MMAs and as leading digits take it; C' x of the rows.
-    const uint32* proof_fragments;
-    const int* proof_scaled_x;
-    uint64* proof_sums;  // (batches, m, 2)
+    // For a proof (decode_proof.cuh): x as MMAs and as leading digits take it; Re C' x of the rows.
+    const uint4* proof_fragments;
+    const int2* proof_scaled_x;
+    uint64* proof_sums;  // (batches, m)
 };
 
 // Limbs are sums of 32-bit integers that begin at this bias, which conversion to fp64 needs.
@@ -257,7 +257,7 @@ __device__ __forceinline__ void decode(const DecodeArguments& args) {
             decode_element<T, 2>(words, bias, a_exponent, b_exponents[2], certain[2], leading[2]),
             decode_element<T, 3>(words, bias, a_exponent, b_exponents[3], certain[3], leading[3])};
         proof.add_row(leading, shared_address(rows + (row - first_row) % 2 * kRowBytes),
-                      args.proof_sums + 2 * (int64(batch) * args.m + row));
+                      args.proof_sums + int64(batch) * args.m + row);
         // One branch for all four, so that their arithmetic can overlap.
         if (!(certain[0] && certain[1] && certain[2] && certain[3])) {
 #pragma unroll

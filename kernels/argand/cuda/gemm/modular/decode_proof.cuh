@@ -1,10 +1,10 @@
-// The part of decoding in a proof (proof.cuh): C' x of each row, from the residues that it decodes and
+// The part of decoding in a proof (proof.cuh): Re C' x of each row, from the residues that it decodes and
 // from the leading digits of the fractions that it finds.
 //
 // With S_p the sum or difference of two residues of modulus p, d_p the leading digit of w_p / p and L
 // that of C' / P as a signed number, C' = sum (c_p - P 2^-32 d_p) S_p + P 2^-32 L exactly. The first
-// sum is linear in the residues, so s8 MMAs multiply them by the bytes of x, and weights modulo the
-// prime join what they give: `kProofWeights`, of a plane, a pair of bytes and a part, is generated
+// sum is linear in the residues, so s8 MMAs multiply them by the bytes of both parts of x, and weights
+// modulo the prime join what they give: `kProofWeights`, of a plane and a pair of bytes, is generated
 // (argand/gemm/modular/proof_constants.py).
 #pragma once
 #include "decode.cuh"
@@ -27,15 +27,15 @@ struct RowProof {
     static constexpr int kPlaneBytes = kColumnBlock + 16;
     static constexpr int kTiles = (2 * kModuli + 15) / 16;
 
-    const uint32* fragments;  // of this block, and lane
-    int scaled_x[4];
-    int weights[kTiles][2][2];  // of the planes of a lane's accumulators, for both parts
+    const uint4* fragments;  // of this block, and lane
+    int2 scaled_x[4];
+    int weights[kTiles][2];  // of the planes of a lane's accumulators
 
     __device__ __forceinline__ RowProof(const DecodeArguments& args, int block,
                                         const int (&columns)[4]) {
         const int lane = threadIdx.x % kWarp;
         const int64 at = args.first_column / kColumnBlock + block;
-        fragments = args.proof_fragments + at * 8 * kWarp + lane;
+        fragments = args.proof_fragments + at * 2 * kWarp + lane;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             scaled_x[i] = args.proof_scaled_x[args.first_column + columns[i]];
@@ -44,13 +44,9 @@ struct RowProof {
         for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int plane = 16 * tile + 8 * half + lane / 4, pair = lane % 4;
-                const bool used = plane < 2 * kModuli && pair < 2;
-#pragma unroll
-                for (int part = 0; part < 2; ++part) {
-                    weights[tile][half][part] =
-                        used ? kProofWeights[(plane * 2 + pair) * 2 + part] : 0;
-                }
+                const int plane = 16 * tile + 8 * half + lane / 4;
+                weights[tile][half] =
+                    plane < 2 * kModuli ? kProofWeights[plane * 4 + lane % 4] : 0;
             }
         }
     }
@@ -61,39 +57,35 @@ struct RowProof {
     // Adds a row whose residues lie at `rows`, and of which a lane found the leading digits of both
     // parts of four columns.
     __device__ __forceinline__ void add_row(const uint32 (&leading)[4][2], uint32 rows,
-                                            uint64* sums) const {
+                                            uint64* sum) const {
         const int lane = threadIdx.x % kWarp;
-        int64 found[2] = {};
+        int64 found = 0, real = 0, imag = 0;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            real = multiply_add(int(leading[i][0]), scaled_x[i].x, real);
+            imag = multiply_add(int(leading[i][1]), scaled_x[i].y, imag);
+        }
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
             const int plane = min(16 * tile + lane % 16, 2 * kModuli - 1);
             int d[4] = {}, other[4] = {};  // apart, so that no MMA waits for the one before it
 #pragma unroll
-            for (int mma_index = 0; mma_index < kColumnBlock / 32; ++mma_index) {
+            for (int two = 0; two < kColumnBlock / 64; ++two) {
+                const uint4 x = fragments[two * kWarp];
+                const uint32 row = rows + plane * kPlaneBytes + 64 * two + lane / 16 * 16;
                 uint32 a[4];
-                load_matrices(a, rows + plane * kPlaneBytes + 32 * mma_index + lane / 16 * 16);
-                mma_s8_u8(mma_index % 2 ? other : d, a, fragments[2 * mma_index * kWarp],
-                          fragments[(2 * mma_index + 1) * kWarp]);
+                load_matrices(a, row);
+                mma_s8_u8(d, a, x.x, x.y);
+                load_matrices(a, row + 32);
+                mma_s8_u8(other, a, x.z, x.w);
             }
 #pragma unroll
             for (int i = 0; i < 4; ++i) d[i] += other[i];
-#pragma unroll
-            for (int part = 0; part < 2; ++part) {
-                int64& sum = found[part];
-                sum = multiply_add(d[0] + 256 * d[1], weights[tile][0][part], sum);
-                sum = multiply_add(d[2] + 256 * d[3], weights[tile][1][part], sum);
-            }
+            found = multiply_add(d[0] + 256 * d[1], weights[tile][0], found);
+            found = multiply_add(d[2] + 256 * d[3], weights[tile][1], found);
         }
-#pragma unroll
-        for (int part = 0; part < 2; ++part) {
-            int64 sum = 0;
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                sum = multiply_add(int(leading[i][part]), scaled_x[i], sum);
-            }
-            // Two folded numbers are above -2^33, which eight times the prime keeps positive.
-            const uint64 total = warp_sum(fold(found[part]) + fold(sum) + 8 * kPrime);
-            if (lane == 0) atomicAdd(sums + part, total);
-        }
+        // Three folded numbers are above -3 2^32, which eight times the prime keeps positive.
+        const uint64 total = warp_sum(fold(found) + fold(real) + fold(imag) + 8 * kPrime);
+        if (lane == 0) atomicAdd(sum, total);
     }
 };

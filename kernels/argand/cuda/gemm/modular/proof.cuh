@@ -1,13 +1,15 @@
-// A proof of exact products on a GPU: A'(B' x) = C' x modulo a prime, on the integers. The kernels that
-// encode add B' x and subtract A'(B' x) (encode_proof.cuh), or where they cannot others that round the
-// operands anew (proof_image.cuh); the kernel that decodes adds C' x (decode_proof.cuh). Sums are of
-// integers modulo the prime, so their order changes nothing.
+// A proof of exact products on a GPU: Re A'(B' x) = Re C' x modulo a prime, on the integers, for complex x.
+// A number of C' that differs in either part changes the real part of what it is multiplied to, so
+// imaginary parts need no comparison. The kernels that encode add B' x and subtract A'(B' x)
+// (encode_proof.cuh), or where they cannot others that round the operands anew (proof_image.cuh); the
+// kernel that decodes adds C' x (decode_proof.cuh). Sums are of integers modulo the prime, so their order
+// changes nothing.
 // argand/gemm/modular/proof_constants.py derives what decoding takes.
 #pragma once
 #include "norms.cuh"
 
 constexpr int64 kPrime = (1ll << 31) - 1;
-constexpr int kProofDigits = 4;  // bytes of a random number
+constexpr int kProofDigits = 4;  // bytes of a random number, of which x has two a column
 
 // A number congruent to x modulo kPrime, between -2^32 and 2^33.
 __device__ __forceinline__ int64 fold(int64 x) { return (x & kPrime) + (x >> 31); }
@@ -52,8 +54,8 @@ struct ProofSum {
     }
 };
 
-// Random number `index` of a key: the first word of Philox 4x32-10 (Salmon et al., SC 2011).
-__device__ __forceinline__ uint32 random_word(uint32 index, uint64 key) {
+// Random numbers `index` of a key: the first words of Philox 4x32-10 (Salmon et al., SC 2011).
+__device__ __forceinline__ uint2 random_words(uint32 index, uint64 key) {
     uint32 counter[4] = {index, 0, 0, 0}, low = uint32(key), high = uint32(key >> 32);
 #pragma unroll
     for (int round = 0; round < 10; ++round) {
@@ -66,7 +68,7 @@ __device__ __forceinline__ uint32 random_word(uint32 index, uint64 key) {
         low += 0x9e3779b9u;
         high += 0xbb67ae85u;
     }
-    return counter[0];
+    return {counter[0], counter[1]};
 }
 
 struct ProofResult {
@@ -76,8 +78,8 @@ struct ProofResult {
 
 struct BeginProofArguments {
     ProofResult* result;
-    uint32* x;           // (columns), modulo kPrime
-    int* scaled_x;       // the same times `scale`, between -kPrime / 2 and kPrime / 2
+    uint2* x;            // (columns), modulo kPrime
+    int2* scaled_x;      // its conjugate times `scale`, between -kPrime / 2 and kPrime / 2
     uint32* fragments;   // (columns / kColumnBlock, 8, 32), as decode_proof.cuh multiplies them
     uint64* image;       // B' x, of image_words numbers; becomes 0, as do the sums
     uint64* sums;
@@ -95,22 +97,28 @@ __device__ __forceinline__ void begin_proof(const BeginProofArguments& args) {
         args.result->first = ~0u;
     }
     for (int64 i = first; i < args.columns; i += step) {
-        const uint32 x = modulo(random_word(i, key));
+        const uint2 words = random_words(i, key);
+        const uint2 x = {modulo(words.x), modulo(words.y)};
         args.x[i] = x;
-        const uint32 scaled = modulo(int64(x) * args.scale);
-        args.scaled_x[i] = int(scaled) - (scaled > kPrime / 2 ? int(kPrime) : 0);
+        const auto scaled = [&](uint32 part) {
+            const uint32 found = modulo(int64(part) * args.scale);
+            return int(found) - (found > kPrime / 2 ? int(kPrime) : 0);
+        };
+        args.scaled_x[i] = {scaled(x.x), -scaled(x.y)};
     }
-    // Register r of lane l of an MMA's B operand: digit l / 4 of the columns whose residues are
-    // bytes 16 r + 4 (l % 4) on of a row.
+    // Register r of lane l of an MMA's B operand: digit l / 4 % 4 of the real part, or from lane 16 on
+    // of the imaginary one, of the columns whose residues are bytes 16 r + 4 (l % 4) on of a row. A lane's
+    // registers lie beside each other in fours.
     for (int64 i = first; i < args.columns / kColumnBlock * 8 * kWarp; i += step) {
-        const int lane = i % kWarp, digit = lane / 4;
-        const int byte = i / kWarp % 8 * 16 + lane % 4 * 4;
+        const int lane = i / 4 % kWarp, digit = lane / 4;
+        const int byte = (i / (4 * kWarp) % 2 * 4 + i % 4) * 16 + lane % 4 * 4;
         const int64 block = i / (8 * kWarp) * kColumnBlock;
         uint32 word = 0;
 #pragma unroll
         for (int at = 0; at < 4; ++at) {
-            const uint32 x = random_word(block + column_of_byte<T>(byte + at), key);
-            if (digit < kProofDigits) word |= (x >> 8 * digit & 0xffu) << 8 * at;
+            const uint2 words = random_words(block + column_of_byte<T>(byte + at), key);
+            const uint32 part = digit < kProofDigits ? words.x : words.y;
+            word |= (part >> digit % kProofDigits * 8 & 0xffu) << 8 * at;
         }
         args.fragments[i] = word;
     }
@@ -119,20 +127,21 @@ __device__ __forceinline__ void begin_proof(const BeginProofArguments& args) {
 }
 
 struct ReduceImageArguments {
-    const uint64* image;  // B' x
-    uint32* vector;       // becomes the same modulo kPrime
-    int64 words, pitch, vector_pitch;  // of all products, and of one in each
+    const uint64* image;  // B' x, (products, 2, k)
+    uint32* vector;       // becomes the same modulo kPrime, (products, k, 2) and what is beyond k
+    int64 words, k, vector_pitch;  // of all products; of one
 };
 
 // Reduces B' x, so that encoding A multiplies numbers of 31 bits.
 __device__ __forceinline__ void reduce_image(const ReduceImageArguments& args) {
     const int64 i = int64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= args.words) return;
-    args.vector[i / args.pitch * args.vector_pitch + i % args.pitch] = modulo(args.image[i]);
+    const int64 line = i / args.k, product = line / 2, part = line % 2;
+    args.vector[product * args.vector_pitch + 2 * (i % args.k) + part] = modulo(args.image[i]);
 }
 
 struct EndProofArguments {
-    const uint64* sums;  // (rows, 2): C' x - A'(B' x)
+    const uint64* sums;  // of rows: Re (C' x - A'(B' x))
     ProofResult* result;
     int64 rows;
 };
@@ -140,7 +149,7 @@ struct EndProofArguments {
 __device__ __forceinline__ void end_proof(const EndProofArguments& args) {
     const int64 row = int64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (row >= args.rows) return;
-    if (modulo(args.sums[2 * row]) != 0 || modulo(args.sums[2 * row + 1]) != 0) {
+    if (modulo(args.sums[row]) != 0) {
         atomicAdd(&args.result->wrong, 1u);
         atomicMin(&args.result->first, uint32(min(row, int64(0xffffffff))));
     }

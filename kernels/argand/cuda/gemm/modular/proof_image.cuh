@@ -6,9 +6,9 @@
 struct ImageArguments {
     const void* x;         // the operand: lines by k
     const int* exponents;  // (batches, lines)
-    const uint32* reals;   // of lines: what B' multiplies
-    const uint64* vector;  // (batches, k, 2): what A' multiplies
-    uint64* sums;          // (batches, k, 2) of B', (batches, lines, 2) of A'
+    const uint2* column;   // of lines: what B' multiplies
+    const uint64* vector;  // (batches, 2, k): what A' multiplies
+    uint64* sums;          // (batches, 2, k) of B', real parts (batches, lines) of A'
     int64 line_stride, k_stride, batch_stride;
     int64 exponent_batch, vector_batch, sum_batch;
     int lines, k, batches, conjugate;
@@ -27,7 +27,7 @@ constexpr int kImageTerms = lanes_sum ? 1024 : 256;
 template <bool lanes_sum>
 constexpr int kImageSums = lanes_sum ? 2 : kWarp;
 
-// Adds B' x to the sums (lines_summed), or subtracts A' times a complex vector. T is the type in
+// Adds B' x to the sums (lines_summed), or subtracts the real part of A' times a vector. T is the type in
 // which the integers are rounded. Lanes read what is contiguous: terms of a sum, or several sums.
 template <typename T, typename Source, bool lines_summed, bool lanes_sum>
 __device__ __forceinline__ void add_image(const ImageArguments& args) {
@@ -61,14 +61,12 @@ __device__ __forceinline__ void add_image(const ImageArguments& args) {
     for (int term = first_term + (lanes_sum ? lane : 0); term < end;
          term += lanes_sum ? kWarp : 1) {
         const int exponent = lines_summed ? exponents[term] : 0;
-        uint32 v_re, v_im = 0;
+        uint2 v{};
         if (lines_summed) {
-            v_re = exponent == kNotFinite ? 0 : args.reals[term];
+            if (exponent != kNotFinite) v = args.column[term];
         } else {
-            const uint64* v = args.vector + batch * args.vector_batch + 2 * int64(term);
-            const ulonglong2 sum = *reinterpret_cast<const ulonglong2*>(v);
-            v_re = below_word(sum.x);
-            v_im = below_word(sum.y);
+            const uint64* at = args.vector + batch * args.vector_batch + term;
+            v = {below_word(at[0]), below_word(at[args.k])};
         }
 #pragma unroll
         for (int i = 0; i < kOwn; ++i) {
@@ -77,11 +75,11 @@ __device__ __forceinline__ void add_image(const ImageArguments& args) {
             const Complex<Source> x = source[i][term * term_stride];
             const int a = congruent(nearest_integer(scale(T(x.x))));
             const int b = congruent(nearest_integer(scale(T(args.conjugate ? -x.y : x.y))));
-            re[i].add(a, v_re);
-            im[i].add(b, v_re);
-            if (!lines_summed) {
-                re[i].add(-b, v_im);
-                im[i].add(a, v_im);
+            re[i].add(a, v.x);
+            re[i].add(-b, v.y);
+            if (lines_summed) {
+                im[i].add(a, v.y);
+                im[i].add(b, v.x);
             }
         }
     }
@@ -89,12 +87,13 @@ __device__ __forceinline__ void add_image(const ImageArguments& args) {
     for (int i = 0; i < kOwn; ++i) {
         const bool finite = own_exponents[i] != kNotFinite;
         uint64 sums[2] = {finite ? modulo(re[i].folded()) : 0, finite ? modulo(im[i].folded()) : 0};
+        constexpr int kParts = lines_summed ? 2 : 1;
 #pragma unroll
-        for (int part = 0; part < 2; ++part) {
+        for (int part = 0; part < kParts; ++part) {
             if (!lines_summed) sums[part] = kPrime - sums[part];
             if (lanes_sum) sums[part] = warp_sum(sums[part]);
             if (first + i < outs && (!lanes_sum || lane == 0)) {
-                atomicAdd(args.sums + batch * args.sum_batch + 2 * int64(first + i) + part,
+                atomicAdd(args.sums + batch * args.sum_batch + int64(part) * args.k + first + i,
                           sums[part]);
             }
         }
