@@ -30,6 +30,7 @@ class BaseAddress(IntEnum):
     ZEROS = 5
     X_DESCALE = 6
     Y_DESCALE = 7
+    HOST = 8
 
 
 class Address(NamedTuple):

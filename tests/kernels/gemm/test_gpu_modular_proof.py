@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -170,3 +171,21 @@ def test_calls_that_repeat_are_checked_with_other_numbers(
         out.fill(np.nan)
         gemm(left, right, precision="7xint8", check=True, out=out)
         np.testing.assert_array_equal(out.get(), expected)
+
+
+def test_calls_of_threads_at_once_have_verdicts_of_their_own(
+    cp: Any, rng: np.random.Generator
+) -> None:
+    a, b = numbers(rng, 300, 400, dtype="complex64"), numbers(rng, 400, 250, dtype="complex64")
+    left, right = cp.asarray(a), cp.asarray(b)
+    expected = gemm(a, b, precision="7xint8")
+
+    def call(_: int) -> Any:
+        with cp.cuda.Stream(non_blocking=True):
+            return [gemm(left, right, precision="7xint8", check=True).get() for _ in range(8)]
+
+    cp.cuda.get_current_stream().synchronize()
+    with ThreadPoolExecutor(4) as threads:
+        for results in threads.map(call, range(4)):
+            for found in results:
+                np.testing.assert_array_equal(found, expected)

@@ -30,7 +30,7 @@ from argand.gemm.modular.product_plan import (
     DECODE_WARPS,
     decode_bytes,
 )
-from argand.gemm.modular.proof_launch import ProofLaunch
+from argand.gemm.modular.proof_launch import ProofLaunch, begin_verdict
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Address, BaseAddress
 from argand.runtime.graph import LaunchSequence
@@ -110,9 +110,9 @@ class ModularLaunch:
         if self._proof is None:
             self._launches(addresses, stream)
         else:
-            self._proof.write_key(memory.ptr, stream)
-            self._launches(addresses, stream)
-            self._proof.check(memory.ptr, stream)
+            verdict = begin_verdict()
+            self._launches((*addresses, verdict.address), stream)
+            self._proof.check(verdict, stream)
 
     def _reserve(self, nbytes: int) -> Address:
         found = Address(BaseAddress.MEMORY, self.nbytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import cupy
@@ -44,7 +45,44 @@ from argand.runtime.layout import Layout, is_k_major
 
 _KEY_BYTES = 8
 _THREADS = 32 * WARPS
+_RESULT = Address(BaseAddress.HOST)
 _runtime = cupy.cuda.runtime
+
+
+class Verdict:
+    """The result of a call's proof and the key of its random numbers, in memory of the host.
+
+    Kernels read and write it at ``address``: copies to a GPU and back would take longer than the
+    small launches of a proof.
+    """
+
+    def __init__(self) -> None:
+        self._memory = cupy.cuda.alloc_pinned_memory(RESULT_BYTES)
+        self._words = np.frombuffer(self._memory, np.uint32, RESULT_BYTES // 4)
+        self.address = int(self._memory.ptr)
+
+    def begin(self) -> None:
+        """Forget the call before, and draw a key."""
+        self._words[:2] = 0, ~np.uint32(0)
+        self._words[2:] = np.frombuffer(secrets.token_bytes(_KEY_BYTES), np.uint32)
+
+    def wrong(self) -> tuple[int, int]:
+        """Return how many rows are wrong and the first of them, once the launches have ended."""
+        return int(self._words[0]), int(self._words[1])
+
+
+_unused: deque[Verdict] = deque()
+"""Those of no call that is under way; the last one used comes first, for which there are graphs."""
+
+
+def begin_verdict() -> Verdict:
+    """Return a verdict for a call, which `ProofLaunch.check` takes back."""
+    try:
+        found = _unused.pop()
+    except IndexError:
+        found = Verdict()
+    found.begin()
+    return found
 
 
 class ProofLaunch:
@@ -64,7 +102,6 @@ class ProofLaunch:
         self._columns = -(-problem.b.rows // COLUMN_BLOCK) * COLUMN_BLOCK
         self._images = problem.batch if problem.b.batch_stride else 1
         self._rows = problem.batch * problem.a.rows
-        self._result = reserve(RESULT_BYTES)
         self._x, self._scaled_x = reserve(8 * self._columns), reserve(8 * self._columns)
         # A register of each lane for 16 bytes of each row of a block.
         self._fragments = reserve(4 * 2 * self._columns)
@@ -88,7 +125,7 @@ class ProofLaunch:
             },
         )  # fmt: skip
         return KernelLaunch(kernel, {
-            "result": self._result, "x": self._x, "scaled_x": self._scaled_x,
+            "result": _RESULT, "x": self._x, "scaled_x": self._scaled_x,
             "fragments": self._fragments, "image": self._image, "sums": self._sums,
         }, writes=(PROOF, IMAGE))  # fmt: skip
 
@@ -201,7 +238,7 @@ class ProofLaunch:
             self._device, end_proof_source(), END_PROOF, -(-self._rows // _THREADS), _THREADS,
             END_PROOF_ARGUMENTS, {"rows": self._rows},
         )  # fmt: skip
-        members = {"sums": self._sums, "result": self._result}
+        members = {"sums": self._sums, "result": _RESULT}
         yield KernelLaunch(kernel, members, reads=(*sums, SUMS), writes=(PROOF,))
 
     def _multiply(
@@ -229,20 +266,11 @@ class ProofLaunch:
             "sums": sums,
         }, reads=(PROOF, *reads), writes=(part,))  # fmt: skip
 
-    def write_key(self, memory: int, stream: int) -> None:
-        """Give the workspace at an address the key of a call's random numbers."""
-        key = np.frombuffer(secrets.token_bytes(_KEY_BYTES), np.uint64)
-        at = memory + self._result.offset + RESULT_BYTES - _KEY_BYTES
-        _runtime.memcpyAsync(at, key.ctypes.data, _KEY_BYTES, _runtime.memcpyHostToDevice, stream)
-
-    def check(self, memory: int, stream: int) -> None:
+    def check(self, verdict: Verdict, stream: int) -> None:
         """Wait for the launches. Raises WrongProductError where a row is wrong."""
-        found = np.empty(2, np.uint32)
-        _runtime.memcpyAsync(
-            found.ctypes.data, memory + self._result.offset, found.nbytes,
-            _runtime.memcpyDeviceToHost, stream,
-        )  # fmt: skip
+        # Where waiting is interrupted they may still write it, so no other call gets it.
         _runtime.streamSynchronize(stream)
-        if found[0]:
-            name = self._problem.proved or "row"
-            raise wrong_product(int(found[0]), self._rows, int(found[1]), name)
+        wrong, first = verdict.wrong()
+        _unused.append(verdict)
+        if wrong:
+            raise wrong_product(wrong, self._rows, first, self._problem.proved or "row")

@@ -24,7 +24,7 @@ RESULT_BYTES = 16
 """`ProofResult`: two 32-bit numbers, and from byte 8 on the key."""
 
 BEGIN_PROOF_ARGUMENTS: Fields = (
-    ("void*", "result"), ("uint2*", "x"), ("int2*", "scaled_x"), ("uint32*", "fragments"),
+    ("const void*", "result"), ("uint2*", "x"), ("int2*", "scaled_x"), ("uint32*", "fragments"),
     ("uint64*", "image"), ("uint64*", "sums"), ("int64", "image_words"), ("int64", "sum_words"),
     ("int", "columns"), ("int", "scale"),
 )  # fmt: skip

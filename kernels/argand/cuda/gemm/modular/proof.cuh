@@ -71,13 +71,14 @@ __device__ __forceinline__ uint2 random_words(uint32 index, uint64 key) {
     return {counter[0], counter[1]};
 }
 
+// In memory of the host, which writes 0, all ones and a key before a call and reads it afterwards.
 struct ProofResult {
     uint32 wrong, first;  // how many rows are wrong, and the first of them
-    uint64 key;           // of the random numbers; the host writes it
+    uint64 key;           // of the random numbers
 };
 
 struct BeginProofArguments {
-    ProofResult* result;
+    const ProofResult* result;
     uint2* x;            // (columns), modulo kPrime
     int2* scaled_x;      // its conjugate times `scale`, between -kPrime / 2 and kPrime / 2
     uint32* fragments;   // (columns / kColumnBlock, 8, 32), as decode_proof.cuh multiplies them
@@ -90,12 +91,10 @@ struct BeginProofArguments {
 // Makes x, and clears what sums go to. T is the result's, which decides the order of columns.
 template <typename T>
 __device__ __forceinline__ void begin_proof(const BeginProofArguments& args) {
-    const uint64 key = args.result->key;
+    __shared__ uint64 key;
+    if (threadIdx.x == 0) key = args.result->key;
+    __syncthreads();
     const int64 first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
-    if (first == 0) {
-        args.result->wrong = 0;
-        args.result->first = ~0u;
-    }
     for (int64 i = first; i < args.columns; i += step) {
         const uint2 words = random_words(i, key);
         const uint2 x = {modulo(words.x), modulo(words.y)};
