@@ -7,7 +7,7 @@ Only calls that have a tensor import this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cache, partial
 from typing import Any
@@ -134,7 +134,7 @@ def _computed(
 ) -> Any:
     """Return the result as a tensor, without a gradient."""
     names = [name for name, x in arrays.items() if framework_of(x) == "torch"]
-    device = _device_of([arrays[name] for name in names])
+    device = _device_of({name: arrays[name] for name in names})
     given, options = dict(arrays), dict(options)
     out = given.get(written)
     finish = None if adapted is None else adapted(given, options)
@@ -145,11 +145,11 @@ def _computed(
         for name in names:
             x = given[name]
             if x.dtype == torch.bfloat16 and "format" in options:
-                given[name] = _array(_resolved(x).view(torch.int16)).view(np.uint16)
+                given[name] = _array(name, _resolved(x).view(torch.int16)).view(np.uint16)
                 if name != written:
                     options["format"] = "bf16"
             else:
-                given[name] = _view(x, pairs)
+                given[name] = _view(name, x, pairs)
         found = function(**given, **options)
         if pairs is not None and isinstance(found, pairs):
             result = _half_tensor(found) if out is None else out
@@ -164,15 +164,18 @@ def _computed(
     return result
 
 
-def _device_of(tensors: Sequence[Any]) -> Any:
-    """Return the device of all these tensors."""
-    device = tensors[0].device
-    if any(x.device != device for x in tensors):
-        found = sorted({str(x.device) for x in tensors})
-        raise TypeError(f"tensors must be on one device, got {found}")
-    if device.type not in ("cpu", "cuda"):
-        raise TypeError(f"tensors must be on a CPU or a CUDA GPU, got {device}")
-    return device
+def _device_of(tensors: Mapping[str, Any]) -> Any:
+    """Return the device of all these tensors, given by the names of arguments."""
+    (first, x), *others = tensors.items()
+    for name, other in others:
+        if other.device != x.device:
+            raise TypeError(
+                f"tensors must be on one device, got {first} on {x.device}, "
+                f"{name} on {other.device}"
+            )
+    if x.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"{first} must be on a CPU or a CUDA GPU, got {x.device}")
+    return x.device
 
 
 _NOTHING = nullcontext()
@@ -233,15 +236,15 @@ def _let_cupy_wait(device: Any) -> None:
         let_wait(cupy.cuda.get_current_stream(), INTERNALS.raw_stream(device.index))
 
 
-def _view(x: Any, pairs: type | None) -> Any:
+def _view(name: str, x: Any, pairs: type | None) -> Any:
     x = _resolved(x)
     if x.dtype == torch.bfloat16:
         x = x.float()
     if x.dtype == torch.complex32:
         if pairs is None:
-            return _array(x.to(torch.complex64))
-        return pairs(_array(torch.view_as_real(x)), "fp16")
-    return _array(x)
+            return _array(name, x.to(torch.complex64))
+        return pairs(_array(name, torch.view_as_real(x)), "fp16")
+    return _array(name, x)
 
 
 def _resolved(x: Any) -> Any:
@@ -259,12 +262,16 @@ TYPES = {
 """The types that torch and NumPy share."""
 
 
-def _array(x: Any) -> Any:
-    """Return a tensor as an array over its memory: of NumPy on a CPU, of CuPy on a GPU."""
+def _array(name: str, x: Any) -> Any:
+    """Return a tensor as an array over its memory: of NumPy on a CPU, of CuPy on a GPU.
+
+    Raises TypeError that has the argument's name.
+    """
     dtype = TYPES.get(x.dtype)
     if dtype is None or x.layout != torch.strided:
         raise TypeError(
-            f"tensors must be strided and of {list(map(str, TYPES))}, got {x.layout} of {x.dtype}"
+            f"{name} must be strided and of one of {', '.join(map(str, TYPES))}, "
+            f"got {x.layout} of {x.dtype}"
         )
     if x.device.type == "cpu":
         return x.numpy()

@@ -193,10 +193,18 @@ def test_gradients_that_nothing_computes_are_refused(device: str) -> None:
 
 def test_other_devices_are_refused() -> None:
     x = torch.empty(4, 4, dtype=torch.complex64, device="meta")
-    with pytest.raises(TypeError, match="must be on a CPU or a CUDA GPU, got meta"):
+    with pytest.raises(TypeError, match="a must be on a CPU or a CUDA GPU, got meta"):
         gemm(x, x)
-    with pytest.raises(TypeError, match="tensors must be on one device"):
+    with pytest.raises(TypeError, match="must be on one device, got a on meta, b on cpu"):
         gemm(x, torch.ones(4, 4))
+
+
+def test_tensors_that_have_no_array_are_refused() -> None:
+    x = torch.ones(4, 4)
+    with pytest.raises(TypeError, match=r"b must be strided and of .*, got torch.sparse_coo of"):
+        gemm(x, x.to_sparse())
+    with pytest.raises(TypeError, match=r"x must be strided and of .*float8_e4m3fn"):
+        softmax(x.to(torch.float8_e4m3fn))
 
 
 def test_arrays_may_stand_beside_tensors(device: str) -> None:
