@@ -67,16 +67,20 @@ class TensorCalls:
         generation = 0 if table is None else table.generation
         key: list[Any] = [options, override.active, override.value, generation]
         places: list[Any] = []
-        at = -1  # the GPU of the tensors
+        at: Any = None  # the GPU of the tensors
         for x in operands if out is None else (*operands, out):
             if type(x) is _Tensor or type(x) is _Parameter:
                 if x.is_conj() or x.is_neg() or (x.requires_grad and _is_grad_enabled()):
                     return None, None
-                place, index = x.data_ptr(), x.get_device()
+                index = x.get_device()
                 if index != at:
-                    if index < 0 or at >= 0:  # on the CPU, or on two GPUs
+                    if index < 0 or at is not None:  # on the CPU, or on two GPUs
                         return None, None
                     at = index
+                try:
+                    place = x.data_ptr()
+                except RuntimeError:  # it has no memory of its own, as a sparse one
+                    return None, None
                 key += x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT
                 places.append(place)
             elif x is None:

@@ -95,7 +95,10 @@ class TensorPlan:
         places: list[Any] = []
         for x, form in zip(every, self._forms, strict=True):
             if type(x) is _Tensor or type(x) is _Parameter:
-                place = x.data_ptr()
+                try:
+                    place = x.data_ptr()
+                except RuntimeError:  # it has no memory of its own, as a sparse one
+                    return None
                 found = (
                     x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT,
                     x.get_device(),

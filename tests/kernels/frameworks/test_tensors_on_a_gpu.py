@@ -84,6 +84,30 @@ def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
         stream.synchronize()
 
 
+def test_tensors_of_the_cpu_after_those_of_a_gpu(gpu: Any) -> None:
+    """Of the same forms, so that the calls on the GPU are kept by the keys that they would have."""
+    x = drawn(16, 16)
+    plan = GemmPlan(x.cuda(), x.cuda())
+    for _ in range(3):
+        for call in (lambda x: gemm(x, x), dft, lambda x: softmax(x.real.contiguous())):
+            expected, found = call(x.cuda()), call(x)
+            assert found.device == x.device
+            close(found, expected.cpu(), 1e-5)
+        with pytest.raises((TypeError, ValueError)):
+            gemm(x.cuda(), x)
+        with pytest.raises((TypeError, ValueError)):
+            plan(x, x)
+
+
+def test_tensors_without_memory_are_refused(gpu: Any) -> None:
+    x = drawn(16, 16, device="cuda")
+    gemm(x, x)
+    with pytest.raises(TypeError, match="b must be strided"):
+        gemm(x, x.to_sparse())
+    with pytest.raises(TypeError, match="a must be strided"):
+        GemmPlan(x, x)(x.to_sparse(), x)
+
+
 def test_ten_thousand_calls_take_no_memory(gpu: Any) -> None:
     x = drawn(64, 64, device="cuda")
     real = x.real.contiguous()
