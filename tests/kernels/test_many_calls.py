@@ -22,6 +22,7 @@ OPERATIONS: dict[str, Call] = {
     "exact product": lambda x: argand.gemm(x, x, op_b="C", precision="7xint8"),
     "transform": lambda x: argand.dft(x, precision="3xfp16"),
     "rows": lambda x: argand.softmax(x.real, precision="fp16"),
+    "gate": lambda x: argand.apply_gate(x.ravel()[:64].copy(), [[0.6, 0.8j], [0.8j, 0.6]], (3,)),
     "Hermitian product": lambda x: argand.herk(x, precision="tf32"),
 }
 
@@ -62,8 +63,9 @@ def test_calls_hold_no_memory(rng: np.random.Generator, name: str) -> None:
         after = [held() for _ in range(4)]
     finally:
         tracemalloc.stop()
-    # A leak grows every time; what is kept once, or collected late, does not.
-    assert min(b - a for a, b in pairwise(after)) < some * 8  # less than a pointer a call
+    # A leak grows every time; what is kept once, or collected late, does not. Python itself keeps
+    # tuples of one to nineteen items, 2000 of each: a call may leave two. A result takes more.
+    assert min(b - a for a, b in pairwise(after)) < some * 128
 
 
 @pytest.mark.gpu

@@ -43,6 +43,9 @@ CALLS: dict[str, tuple[Callable[..., Any], Any]] = {
 COPIED = {"solve", "details", "solve_hermitian", "softmax", "logsumexp"}
 """Those that copy some of it: right-hand sides, and `.imag` of conjugates, which has gaps."""
 
+WAITING = {"solve", "details", "image", "sample"}
+"""Those whose next step on the host, whose error or whose result's size the device decides."""
+
 
 def drawn(shape: Any) -> Any:
     rng = np.random.default_rng(11)
@@ -144,6 +147,21 @@ def test_conjugate_views_are_not_copied(
     monkeypatch.setattr(torch.Tensor, "resolve_conj", copied_conjugate)
     call, shape = CALLS[name]
     call(torch.from_numpy(drawn(shape)).to(device).conj())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", sorted(set(CALLS) - WAITING))
+def test_the_host_waits_for_no_call(gpu: Any, name: str) -> None:
+    """A call on a stream that is still at work returns, so it copies nothing to the host."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    call, shape = CALLS[name]
+    x = torch.from_numpy(drawn(shape)).to("cuda")
+    for _ in range(2):  # compiles, and makes what is kept
+        call(x)
+    torch.cuda.synchronize()
+    torch.cuda._sleep(1_000_000_000)
+    call(x)
+    assert not torch.cuda.current_stream().query()
 
 
 @pytest.mark.parametrize("call", [in_place, prepared])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from argand import dft, gemm, pack, pairs, softmax, to_pairs
+from argand import GemmPlan, dft, gemm, pack, pairs, softmax, to_pairs
 
 from tests.kernels.frameworks.tensors import close, drawn
 
