@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from weakref import ref
 
-from argand.frameworks.foreign import call_on_foreign, has_foreign
+from argand.device import is_cupy_array
+from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
 from argand.gates.api import qubits_of, state_precision
 from argand.gates.circuit_files import load_circuit, save_circuit
 from argand.gates.circuits import CircuitPlan
 from argand.gates.prepared_gates import prepared_gates
 
 if TYPE_CHECKING:
+    from argand.runtime.tensor_in_place import TensorInPlace
     from argand.typing import ArrayT
 
 
@@ -39,7 +43,14 @@ class PreparedCircuit:
     def __init__(self, plan: CircuitPlan, state: Any) -> None:
         #: What a call applies.
         self.plan = plan
+        # The last state of CuPy's that was looked at: of it nothing but the shape can change.
+        self._known: Callable[[], Any] = _nothing
+        self._on_tensor: TensorInPlace | None = None
         self._prepare(state)
+        if is_cuda_tensor(state):
+            from argand.runtime.tensor_in_place import TensorInPlace
+
+            self._on_tensor = TensorInPlace(self._apply)
 
     def _prepare(self, state: Any) -> None:
         if has_foreign(state):
@@ -59,10 +70,21 @@ class PreparedCircuit:
 
         Raises ValueError where it is not of the form that was prepared.
         """
-        if has_foreign(state):
-            call_on_foreign(self._applied, {"state": state}, written="state")
-        else:
+        known = self._known()
+        if known is not None and known is state:
+            self._apply(state)
+            return state
+        again = self._on_tensor
+        if again is not None and again.repeat(state):
+            return state
+        if not has_foreign(state):
             self._applied(state)
+            if is_cupy_array(state):
+                self._known = ref(state)
+            return state
+        call_on_foreign(self._applied, {"state": state}, written="state")
+        if again is not None and is_cuda_tensor(state):
+            again.remember(state, self._form[1])
         return state
 
     def _applied(self, state: Any) -> Any:
@@ -94,6 +116,10 @@ class PreparedCircuit:
         for one that is not a planned circuit, is damaged, or is for another state.
         """
         return cls(load_circuit(path), state)
+
+
+def _nothing() -> None:
+    """Stand for the reference to a state before there is one."""
 
 
 def _form(state: Any) -> tuple[Any, ...]:

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, pack, softmax
+from argand import (
+    DftPlan,
+    GemmPlan,
+    PreparedCircuit,
+    SoftmaxPlan,
+    dft,
+    gemm,
+    pack,
+    plan_circuit,
+    run_circuit,
+    softmax,
+)
 
 from tests.kernels.frameworks.tensors import drawn
 
@@ -173,6 +184,46 @@ def test_plans_run_on_torchs_stream_and_in_its_graphs(planned: tuple[Any, Any, A
     expected = call(*given)
     for _, result in graphs:
         assert torch.equal(result, expected)
+
+
+@pytest.mark.gpu
+def test_a_circuit_is_repeated_on_the_last_state(gpu: Any) -> None:
+    """As it is found then, on torch's stream, in its graphs, and on others between."""
+    gates = [([[0.6, 0.8j], [0.8j, 0.6]], (qubit,)) for qubit in (1, 9, 4)]
+    circuit = plan_circuit(12, gates, device=gpu)
+    first, other = (drawn(1 << 12, device="cuda", seed=seed) for seed in range(2))
+    prepared = PreparedCircuit(circuit, first)
+
+    def check(state: Any) -> None:
+        expected = state.clone()
+        run_circuit(expected, circuit)
+        assert prepared(state) is state
+        assert torch.equal(state, expected)
+
+    for state in (first, first, first, other, first, other, other):
+        check(state)
+    first.data = other.clone()
+    check(first)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        first.mul_(0.5)
+        prepared(first)
+    stream.synchronize()
+    expected = first.clone()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        prepared(first)
+    graph.replay()
+    run_circuit(expected, circuit)
+    assert torch.equal(first, expected)
+    first.requires_grad_()
+    with pytest.raises(TypeError, match="requires a gradient"):
+        prepared(first)
+    first.requires_grad_(False).resize_(1 << 11)
+    with pytest.raises(ValueError, match="as prepared"):
+        prepared(first)
 
 
 @pytest.mark.gpu

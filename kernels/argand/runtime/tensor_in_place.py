@@ -1,0 +1,65 @@
+"""Calls in place on a CUDA tensor of torch that comes again, by an array of CuPy kept over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import cupy
+import torch
+
+from argand.frameworks.streams import cupy_stream
+from argand.frameworks.torch_internals import INTERNALS
+from argand.runtime.call_cache import SEVERAL, current_device
+from argand.runtime.tensor_plan import SeenTensor, are_as_seen
+
+_is_compiling = torch.compiler.is_compiling
+_raw_stream = INTERNALS.raw_stream
+_is_capturing = INTERNALS.is_capturing
+_current_stream = cupy.cuda.get_current_stream
+
+
+class TensorInPlace:
+    """A call that writes to one tensor: repeated on the last one that it was made for.
+
+    Args:
+        apply: queues the call on CuPy's current stream, for an array of CuPy.
+    """
+
+    def __init__(self, apply: Callable[[Any], None]) -> None:
+        self._apply = apply
+        # The tensor, its array and its GPU: threads may call beside each other.
+        self._last: tuple[list[SeenTensor], Any, int] | None = None
+
+    def repeat(self, x: Any) -> bool:
+        """Queue the call on torch's current stream; return False, and do nothing, for another x."""
+        last = self._last
+        if last is None or _is_compiling():
+            return False
+        seen, array, device = last
+        if not are_as_seen((x,), seen):
+            return False
+        stream = _raw_stream(device)
+        # In a capture the memory that a call takes is torch's.
+        if (stream and _is_capturing()) or (SEVERAL and current_device() != device):
+            return False
+        if _current_stream(device).ptr == stream:
+            self._apply(array)
+        else:
+            with cupy_stream(stream):
+                self._apply(array)
+        return True
+
+    def remember(self, x: Any, dtype: Any) -> None:
+        """Keep a plain tensor without a gradient that the call was made for; forget the one before.
+
+        Its numbers are contiguous and of NumPy's ``dtype``.
+        """
+        if type(x) is not torch.Tensor or x.requires_grad or INTERNALS.are_followed((x,)):
+            return
+        device = x.get_device()
+        # Without an owner: the array is used while the tensor is found to live.
+        memory = cupy.cuda.UnownedMemory(x.data_ptr(), x.nbytes, None, device)
+        array = cupy.ndarray(tuple(x.shape), dtype, cupy.cuda.MemoryPointer(memory, 0))
+        self._last = [(0, ref(x), x.data_ptr(), x.shape, x.stride(), False)], array, device
