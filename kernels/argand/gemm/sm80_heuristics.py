@@ -44,7 +44,7 @@ def plan_gemm(
     fitted = []
     for plan in tiles:
         if triangle:
-            if plan.block_m != plan.block_n or plan.fma:
+            if plan.block_m != plan.block_n:
                 continue
             plan = replace(plan, triangle=True)
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
@@ -97,7 +97,7 @@ class _Costs:
 
     Fitted to 859 times of candidates at 42 shapes on an H200 (standard deviation 7% of those
     within 1.3 of the fastest), which ``recorded_mma_plans.csv`` of the tests holds; launch,
-    clusters and bytes anew to 965 at 57 other shapes (5%), fma to 26 at 13 (5%).
+    clusters and bytes anew to 965 at 57 other shapes (5%).
     """
 
     clock: float = 1755.0
@@ -108,10 +108,6 @@ class _Costs:
     wide_copy: float = 0.41
     """Factor of one of two complex numbers."""
     mma: float = 1.0
-    fma: float = 1.0
-    """Cycles of a fused multiply-add of a warp."""
-    fma_load: float = 3.6
-    """Cycles of a load of 16 bytes a lane from shared memory, before those."""
     mma_k: float = 16.8
     """Cycles of a warp for the k of one MMA, whatever it multiplies."""
     promotion: float = 26.5
@@ -223,7 +219,7 @@ def estimate(
     rate = costs.clock * warps / (warps + costs.waiting)
     store = costs.store * plan.block_m * plan.block_n * plan.warps_k / 1024
     store *= costs.scaled_store if precision.scaled else 1.0
-    k_tiles = k / plan.block_k if plan.fma else k_tiles_of(plan, k) + 0.0
+    k_tiles = float(k_tiles_of(plan, k))
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
@@ -267,14 +263,6 @@ def _occupancy(plan: MmaPlan, k: int) -> int:
 
 def _k_tile_cycles(plan: MmaPlan, precision: Precision) -> float:
     """Return the cycles of all warps of a block for one k-tile, to share among four quarters."""
-    if plan.fma:
-        copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32
-        cycles = copies * _COSTS.copy * (_COSTS.wide_copy if plan.vector == 2 else 1.0)
-        products = plan.block_m * plan.block_n * plan.block_k / 32  # of complex numbers, by warps
-        rows, columns = plan.block_m / plan.warps_m / 4, plan.block_n / plan.warps_n / 8
-        # Eight lanes read columns of a k-major B from half of the banks.
-        loads = products * (rows + columns * (1 + plan.b_k_major)) / (2 * rows * columns)
-        return cycles + 4 * products * _COSTS.fma + loads * _COSTS.fma_load
     warps, mma_k = plan.threads / 32, precision.operand.mma_k
     rows, columns = plan.block_m / plan.warps_m / 8, plan.block_n / plan.warps_n / 8
     copies = (plan.block_m + plan.block_n) * plan.block_k / plan.vector / 32

@@ -65,7 +65,7 @@ class MmaLaunch:
         )  # fmt: skip
         # Two scaled terms leave registers for mirror images where all of k is in the stages.
         split = problem.precision.scaled and problem.precision.terms > 1 and not plan.finds_absmax
-        mirror = problem.mirror and out.column_stride == 1 and not (plan.fma or split)
+        mirror = problem.mirror and out.column_stride == 1 and not split
         long_strides = has_long_strides((left, right, c, out))
         plan = replace(plan, long_strides=long_strides, mirror=mirror)
         #: The kernel.

@@ -42,9 +42,8 @@ class MmaPlan:
     in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
     ``mirror`` stores what is below the diagonal above it, too, and a real diagonal, where columns
     are contiguous.
-    ``long_strides`` takes strides that do not fit 32 bits. ``fma`` takes fused multiply-adds in
-    fp32 in place of MMAs; the lanes of a warp are then four by eight. ``min_blocks`` run together
-    on a multiprocessor, which limits registers.
+    ``long_strides`` takes strides that do not fit 32 bits. ``min_blocks`` run together on a
+    multiprocessor, which limits registers.
     """
 
     block_m: int
@@ -63,7 +62,6 @@ class MmaPlan:
     triangle: bool = False
     long_strides: bool = False
     mirror: bool = False
-    fma: bool = False
     grid_slices: int = 1
     min_blocks: int = 1
 
@@ -102,7 +100,6 @@ class MmaPlan:
         slices = f", {self.slices} split-K slices" if self.slices > 1 else ""
         slices += f" in {self.grid_slices} clusters" if self.grid_slices > 1 else ""
         triangle = ", lower triangle" if self.triangle else ""
-        triangle += ", by fma" if self.fma else ""
         return (
             f"{self.block_m}x{self.block_n}x{self.block_k} {self.stages} stages{slices}{triangle}"
         )
@@ -123,24 +120,15 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
     rules = [
         (plan.block_k % (depth * plan.warps_k) == 0,
          f"block_k must be a multiple of {depth} (one instruction) for each of warps_k"),
-        (plan.fma or plan.block_m % (16 * plan.warps_m) == 0,
-         "block_m must be a multiple of 16 warps_m"),
-        (plan.fma or plan.block_n % (8 * plan.warps_n) == 0,
-         "block_n must be a multiple of 8 warps_n"),
-        (not plan.fma or (plan.block_m % (8 * plan.warps_m) == plan.block_n % (16 * plan.warps_n)
-                          == 0 and plan.warps_k == plan.slices == 1),
-         "a lane of fma has two rows and two columns at least, and all of k"),
-        (not plan.fma or (precision.terms > 1 and not precision.scaled
-                          and precision.roundings[0] != "toward_zero"),
-         "fma computes split operands that are neither scaled nor cut"),
+        (plan.block_m % (16 * plan.warps_m) == 0, "block_m must be a multiple of 16 warps_m"),
+        (plan.block_n % (8 * plan.warps_n) == 0, "block_n must be a multiple of 8 warps_n"),
         (plan.promotion_interval % plan.block_k == 0,
          "promotion_interval must be a multiple of block_k"),
         (not plan.finds_absmax or precision.scaled,
          "only a precision that scales finds the absmax of rows"),
         (plan.vector in (1, 2), "vector must be 1 or 2"),
         (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
-        (not plan.mirror or (plan.triangle and not plan.fma),
-         "mirrored tiles are of a triangle, by MMAs"),
+        (not plan.mirror or plan.triangle, "mirrored tiles are of a triangle"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.split_k_slices in SPLIT_K_SLICES,
          f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
@@ -194,7 +182,6 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     slices += "_g" if plan.grid_slices > 1 else ""
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror
     strides = "_long" if plan.long_strides else ""
-    strides += "_fma" if plan.fma else ""
     strides += f"_b{plan.min_blocks}" if plan.min_blocks > 1 else ""
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
@@ -260,7 +247,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
-    fields |= {x: "true" for x in ("long_strides", "mirror", "fma") if getattr(plan, x)}
+    fields |= {x: "true" for x in ("long_strides", "mirror") if getattr(plan, x)}
     if plan.grid_slices > 1:
         fields["grid_split"] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

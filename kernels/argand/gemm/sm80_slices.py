@@ -27,7 +27,7 @@ def k_tiles_of(plan: MmaPlan, k: int) -> int:
 def sliced(tiles: list[MmaPlan], arch: Arch, k: int) -> Iterator[MmaPlan]:
     """Yield each tile with every number of split-K slices that are shorter than those of fewer."""
     for tile in tiles:
-        for slices in SPLIT_K_SLICES[: 1 if tile.fma else None]:
+        for slices in SPLIT_K_SLICES:
             plan = replace(tile, split_k_slices=slices)
             fits = arch.sm >= CLUSTER_SM and plan.shared_bytes <= arch.shared_bytes
             fits = fits and holds_accumulators(plan)
@@ -49,7 +49,7 @@ def shared(
         tiles = batch * -(-m // tile.block_m) * -(-n // tile.block_n)
         grid_slices = 2
         while (
-            not tile.fma and grid_slices <= MAX_GRID_SLICES
+            grid_slices <= MAX_GRID_SLICES
             and tiles * tile.split_k_slices * grid_slices <= _MOST_WAVES * sm_count
             and k >= _LEAST_SLICE_K * tile.split_k_slices * grid_slices
             and tiles * grid_slices * tile.block_m * tile.block_n <= capacity

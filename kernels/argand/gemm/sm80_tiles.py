@@ -40,13 +40,6 @@ _TWO_TERMS = (
 )
 
 
-FMA_TILES = (
-    MmaPlan(32, 32, 32, 4, 2, 3, 64, fma=True),
-    MmaPlan(64, 32, 32, 4, 2, 3, 64, fma=True),
-)
-"""By fused multiply-adds, for split operands; 64 of k are summed before they are promoted."""
-
-
 # As 64 x 32 a warp tf32 is 7% faster than as 32 x 64; the 16-bit formats would spill.
 _TF32_LARGEST = MmaPlan(128, 128, 32, 2, 4, 3)
 # For few k: with two stages a multiprocessor holds more blocks, whose stores hide loads of others.
@@ -65,16 +58,7 @@ def mma_tiles(precision: Precision, arch: Arch) -> list[MmaPlan]:
             plan = replace(plan, stages=plan.stages - 1)
         if _largest_layout(plan).shared_bytes <= arch.shared_bytes:
             found[plan] = None
-    return [*found, *(FMA_TILES if _takes_fma(precision, arch) else ())]
-
-
-def _takes_fma(precision: Precision, arch: Arch) -> bool:
-    """Return whether fp32 stands for split operands: on Hopper, where it was measured.
-
-    A scaled one loses what is small in its row, and one that is cut its last bits on one side.
-    """
-    kept = precision.terms > 1 and not precision.scaled
-    return kept and arch.sm == HOPPER and precision.roundings[0] != "toward_zero"
+    return [*found]
 
 
 def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan:

@@ -14,7 +14,7 @@ from argand import PRECISIONS, DeviceError, gemm, launched, pack, pairs, to_pair
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.sizes import GemmSizes
 from argand.gemm.sm80_plan import MmaPlan
-from argand.gemm.sm80_tiles import FMA_TILES, mma_tiles
+from argand.gemm.sm80_tiles import mma_tiles
 from argand.runtime.plan import TARGET
 
 from tests.kernels.compiled import ARCHS
@@ -37,7 +37,6 @@ TILES = [
     for precision in TENSOR
     for tile in mma_tiles(PRECISIONS[precision], ARCHS["sm_80"])
 ]
-TILES += [pytest.param("3xtf32", tile, id=tile.name) for tile in FMA_TILES]
 
 
 @pytest.mark.parametrize(("precision", "tile"), TILES)

@@ -13,7 +13,7 @@ import pytest
 from argand import PRECISIONS, gemm
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_tiles import FMA_TILES, mma_tiles
+from argand.gemm.sm80_tiles import mma_tiles
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import normal
@@ -67,8 +67,7 @@ def test_rows_of_wgmma(cp: Any, rng: np.random.Generator, precision: str, swappe
 def test_rows_of_mma_sync(cp: Any, rng: np.random.Generator, precision: str) -> None:
     for n in WIDTHS:
         a, b = (cp.asarray(normal(rng, *shape)) for shape in ((M, K), (K, n)))
-        fma = FMA_TILES if precision == "3xtf32" else ()
-        for tile in (*mma_tiles(PRECISIONS[precision], ARCHS["sm_80"]), *fma):
+        for tile in mma_tiles(PRECISIONS[precision], ARCHS["sm_80"]):
             with overridden(GemmChoice(tile=tile)):
                 assert_bits_stay(cp, a, b, n, precision=precision)
 

@@ -40,16 +40,11 @@ HOPPER = ARCHS[TARGET]
 SLICED = SPLIT_K_SLICES[1:]
 
 
-def tiles_with_slices(precision: str, arch: Arch) -> list[MmaPlan]:
-    """All but those by fma, which computes all of k."""
-    return [tile for tile in mma_tiles(PRECISIONS[precision], arch) if not tile.fma]
-
-
 def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[MmaPlan]:
     """Every tile with every number of slices that shared memory holds."""
     found = [
         replace(tile, split_k_slices=slices)
-        for tile in tiles_with_slices(precision, arch)
+        for tile in mma_tiles(PRECISIONS[precision], arch)
         for slices in SLICED
     ]
     return [tile for tile in found if tile.shared_bytes <= arch.shared_bytes]
@@ -58,7 +53,7 @@ def sliced_tiles(precision: str, arch: Arch = HOPPER) -> list[MmaPlan]:
 def tiles_and_slices(precision: str) -> list[MmaPlan]:
     """Every tile once, the numbers of slices in turn, and the smallest tile with each."""
     found = {tile.name: tile for tile in sliced_tiles(precision)[-len(SLICED) :]}
-    for index, tile in enumerate(tiles_with_slices(precision, HOPPER)):
+    for index, tile in enumerate(mma_tiles(PRECISIONS[precision], HOPPER)):
         sliced = replace(tile, split_k_slices=SLICED[index % len(SLICED)])
         if sliced.shared_bytes <= HOPPER.shared_bytes:
             found[sliced.name] = sliced
@@ -93,7 +88,7 @@ def test_every_tile_in_slices(
 def shared_tiles(precision: str) -> list[MmaPlan]:
     """Tiles that clusters of 1 to 8 blocks share, in a number that is no power of two."""
     found = []
-    for index, tile in enumerate(tiles_with_slices(precision, HOPPER)):
+    for index, tile in enumerate(mma_tiles(PRECISIONS[precision], HOPPER)):
         for slices in (SPLIT_K_SLICES[index % 4], SPLIT_K_SLICES[(index + 2) % 4]):
             plan = replace(tile, split_k_slices=slices, grid_slices=3)
             if plan.shared_bytes + 16 <= HOPPER.shared_bytes and holds_accumulators(plan):

@@ -64,8 +64,6 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"stages": 9}, "bytes of shared memory"),
         ({"split_k_slices": 3}, r"split_k_slices must be one of \[1, 2, 4, 8\]"),
         ({"split_k_slices": 2}, "from compute capability 9.0 on"),
-        ({"fma": True}, "split operands that are neither scaled nor cut"),
-        ({"fma": True, "block_n": 16}, "a lane of fma has two rows and two columns"),
     ],
 )
 def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:

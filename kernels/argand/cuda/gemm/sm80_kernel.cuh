@@ -8,7 +8,6 @@
 // precision keeps.
 #pragma once
 #include "device/conditional.cuh"
-#include "sm80_fma.cuh"
 #include "sm80_slices.cuh"
 #include "triangle.cuh"
 
@@ -153,8 +152,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         a_absmax = absmax;
         b_absmax = absmax + plan.block_m;
     }
-    constexpr int kRowEights = plan.fma ? 1 : plan.warp_m() / 8;
-    constexpr int kColumnEights = plan.fma ? 1 : plan.warp_n() / 8;
+    constexpr int kRowEights = plan.warp_m() / 8;
+    constexpr int kColumnEights = plan.warp_n() / 8;
     int a_exponent[kRowEights] = {};
     float a_scale[kRowEights] = {}, b_scale[kColumnEights] = {};
     if constexpr (plan.scaled) {
@@ -176,8 +175,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     // precision would grow with k. Promotion every `promotion_interval` keeps it at that of one
     // interval.
     constexpr bool kPromotes = plan.promotion_interval > 0;
-    typename Conditional<plan.fma, FmaAccumulators<plan>, Accumulators<plan>>::Type
-        mma_accumulators, fp32_accumulators;
+    Accumulators<plan> mma_accumulators, fp32_accumulators;
     auto& result = kPromotes ? fp32_accumulators : mma_accumulators;
     // The sum over the k-tiles, of which the first are on their way. `moderate` takes operands to be
     // less than 2^115.
@@ -192,16 +190,10 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             load(k_tile + plan.stages - 1, filled);
             filled = read;
             const uint32 stage = read * kStageElements * sizeof(float2);
-            const float2* a_tile = stages + read * kStageElements;
             read = read + 1 == plan.stages ? 0 : read + 1;
             const int64 k_left = args.k - int64(first_k_tile + k_tile) * plan.block_k;
-            if constexpr (plan.fma) {
-                fma_k_tile<plan>(mma_accumulators, a_tile, a_tile + plan.a_tile_elements(),
-                                 FmaLane<plan>(), k_left);
-            } else {
-                multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage,
-                                                group_k, k_left, a_scale, b_scale, b_sign);
-            }
+            multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage, group_k,
+                                            k_left, a_scale, b_scale, b_sign);
             if constexpr (kPromotes) {
                 constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
                 if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
@@ -225,13 +217,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             multiply_k_tiles.template operator()<false>();
         }
     }
-    if constexpr (plan.fma) {
-        const float2* c = args.c + tile.batch * args.c_stride_batch + tile.m0 * args.c_stride_m +
-                          tile.n0 * args.c_stride_n;
-        float2* out = args.out + tile.batch * args.out_stride_batch +
-                      tile.m0 * args.out_stride_m + tile.n0 * args.out_stride_n;
-        store_fma<plan>(args, result, FmaLane<plan>(), c, out, args.m - tile.m0, args.n - tile.n0);
-    } else if constexpr (plan.sliced()) {
+    if constexpr (plan.sliced()) {
         __syncthreads();  // no stage is read any more
         reduce_and_store<plan>(args, result, tile.batch, tile.m0, tile.n0, tile_number<plan>(args),
                                reinterpret_cast<float4*>(stages),

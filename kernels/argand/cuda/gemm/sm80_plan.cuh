@@ -30,7 +30,6 @@ struct MmaPlan {
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
     bool long_strides = false;  // strides do not fit 32 bits
     bool mirror = false;        // what is below a triangle's diagonal is stored above it, too
-    bool fma = false;           // fused multiply-adds in fp32 in place of MMAs (sm80_fma.cuh)
     bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 
     // Whether several warps or blocks have sums of the same elements.
@@ -42,15 +41,12 @@ struct MmaPlan {
     constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
     // Whether products of one term with the imaginary part of B have accumulators of their own: their
     // sign, which a conjugated B changes, takes no instruction of the mainloop.
-    constexpr bool parts_apart() const {
-        return small_warps() && !fma && terms == 1 && warps_k == 1;
-    }
+    constexpr bool parts_apart() const { return small_warps() && terms == 1 && warps_k == 1; }
     // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite computes
     // them again, rounding by integers, which takes any number. A k that clusters share was not
     // measured.
     constexpr bool splits_by_products() const {
-        return !grid_split && !fma &&
-               ::splits_by_products(operand, terms, roundings[0], roundings[1]);
+        return !grid_split && ::splits_by_products(operand, terms, roundings[0], roundings[1]);
     }
     constexpr int a_pitch() const { return (a_k_major ? block_k : block_m) + kRowPadding; }
     constexpr int b_pitch() const { return (b_k_major ? block_k : block_n) + kRowPadding; }
