@@ -184,9 +184,9 @@ _TILE_TIMES = {
 has an odd pitch (65 drawn shapes on an H200, for 32 x 32 x 32 another 44)."""
 _TRIANGLE_TILE_TIMES = _TILE_TIMES | {(32, 32, 32): 0.721}
 """The same of triangles, which were not timed again."""
-_WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.1}
-"""The same by copies of two (12 shapes of a short k took 1.04 of the estimate, at most 1.4). 1.1 is
-what leaves the tile out at 1178 x 507 x 38, where it was 1.32 of the fastest one's time."""
+_WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.2, (128, 16, 16): 1.2}
+"""The same by copies of two. Without it these tiles took 1.03 of their estimates at 36 drawn
+products of a short k, others 0.97 (seeds 20261203 and 20261250); a third of it is mainloop."""
 
 
 def estimate(
