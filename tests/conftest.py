@@ -47,7 +47,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """
     gc.disable()
     keep, sys.dont_write_bytecode = sys.dont_write_bytecode, False
-    session.config.args[:] = _rotated(session.config.args)
+    session.config.args[:] = _rotated(session.config)
     try:
         return (yield)
     finally:
@@ -56,15 +56,17 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.enable()
 
 
-def _rotated(args: list[str]) -> list[str]:
+def _rotated(config: pytest.Config) -> list[str]:
     """The folders of all tests in the order of this worker; else what is given.
 
+    A folder that is named is collected whatever ``--ignore`` says, so beside that all stays as given.
     Before 9.2 pytest loses the parameters of a conftest's fixtures in a folder that it comes back
     to, so that workers would disagree.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
-    if args != ["tests"] or not worker.isdecimal() or pytest.version_tuple < (9, 2):
-        return args
+    all_of_them = config.args == ["tests"] and not config.option.ignore
+    if not all_of_them or not worker.isdecimal() or pytest.version_tuple < (9, 2):
+        return config.args
     workers = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     return list(map(str, rotated(ROOT / "tests", int(worker), workers)))
 
