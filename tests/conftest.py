@@ -59,7 +59,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 def _rotated(config: pytest.Config) -> list[str]:
     """The folders of all tests in the order of this worker; else what is given.
 
-    A folder that is named is collected whatever ``--ignore`` says, so beside that all stays as given.
+    Beside ``--ignore`` too: pytest collects a folder that is named whatever that says.
     Before 9.2 pytest loses the parameters of a conftest's fixtures in a folder that it comes back
     to, so that workers would disagree.
     """
