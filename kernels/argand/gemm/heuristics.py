@@ -56,7 +56,7 @@ def choose(
     other = min(in_tf32, key=seconds)
     packs = best.plan is not None and best.plan.storage == "planar"
     same = best == replace(other, in_tf32=False)
-    margin = tf32_margin(precision, question.sizes.k, seconds(best), packs=packs, same_plan=same)
+    margin = tf32_margin(precision, question.sizes.k, packs=packs, same_plan=same)
     return best if margin * seconds(best) < seconds(other) else other
 
 

@@ -24,13 +24,9 @@ def product_in_tf32(precision: Precision) -> Precision | None:
 
 
 _SCALED_MARGIN = 1.1
-"""See `tf32_margin`: estimates were that far off where fp16 was slower than tf32 with plans that
-find scales (18 drawn products on an H200, in which tf32 took 0.91 of the time on average)."""
-_LONG_SECONDS, _LONG_MARGIN = 1e-3, 1.069
-"""The same of one scaled term from this estimated time on, where errors of estimates are less: tf32
-took 1 / 1.069 of what its estimate over that of fp16 says, in the geometric mean of ten products on
-an H200 (standard error 0.014; seven drawn with seed 20261127, 64 x (512 x 8192 x 512), 128 x (512 x
-4096 x 512) and 12998 x 364 x 12045)."""
+"""See `tf32_margin`: tf32 took 1 / 1.125 of what its estimate over that of fp16 says in 18 drawn
+products of 1 to 2 ms (without fused packing), 1 / 1.07 in 20 shorter ones, 3xtf32 1 / 1.095 in 20
+(geometric means on an H200, seeds 20261203 to 20261239; standard errors of 0.02, 0.03, 0.02)."""
 _SHORT_K, _PACKED_MARGIN = 128, 1.2
 """The same of bf16 up to this k with both operands packed: it was slower than tf32 by up to 1.11
 where its estimate was 0.88 to 0.9 of tf32's (45 drawn products on an H200)."""
@@ -40,17 +36,13 @@ _OTHER_PLAN_MARGIN = 1.03
 1105 took 1.1 of tf32's time where its estimate was 0.98. By the same plan bf16 is no slower."""
 
 
-def tf32_margin(
-    precision: Precision, k: int, seconds: float, *, packs: bool, same_plan: bool
-) -> float:
+def tf32_margin(precision: Precision, k: int, *, packs: bool, same_plan: bool) -> float:
     """Return the factor within which a plan of 16 bits counts as no faster than one in tf32.
 
-    ``seconds`` is its estimated time. ``packs`` says that it packs the row operand, too,
-    ``same_plan`` that the other does alike.
+    ``packs`` says that it packs the row operand, too, ``same_plan`` that the other does alike.
     """
     if precision.scaled:
-        long = precision.terms == 1 and seconds >= _LONG_SECONDS
-        return _LONG_MARGIN if long else _SCALED_MARGIN
+        return _SCALED_MARGIN
     if packs and k <= _SHORT_K:
         return _PACKED_MARGIN
     return 1.0 if same_plan else _OTHER_PLAN_MARGIN
