@@ -67,19 +67,22 @@ def weight_error(precision: Precision, turns: float) -> float:
         precision: of the image.
         turns: largest distance of an antenna from the array's centre, in wavelengths.
 
-    In fp64 a phase of t turns is off by at most four roundings of t, on any device: of the position
-    about the centre, of f / c, of their product and of the sum over x, y, z. Reduced to half a turn
-    it is rounded to fp32 and to radians: on the CPU by at most 2^-23 and the cosine by two units in
-    the last place, 2^-23 together. The kernel's sums are rounded to `TURN` three times, and its
-    polynomials err by at most 2^-23, with what a phase is rounded by: less than 2^-22 too. With one
-    term to an operand it takes ``sin.approx`` and ``cos.approx``, off by at most 2^-21.19 between
-    -pi and pi (CUDA C++ Programming Guide, intrinsic functions), and rounds the phase twice by
-    2^-23 (in radians): below 2^-20. At fp64, with u = 2^-53, radians are off by less than 4.3 u of
-    the whole angle, the tangent of its half by a unit in the last place (2 u of a part), its square
-    by 0.5 u of one, and sums and the quotient by u each: together less than 10 u, and so are
-    cosines that are off by two units in the last place.
+    In fp64 a phase of t turns is off by at most seven roundings of t, on any device and in the
+    reference: one of the position about the centre, three of products and sums over x, y, z, whose
+    moduli add up to t at most, two of f / c and its sign or of 2 pi f, and one of their product.
+    Reduced to half a turn, exactly, it is rounded to fp32 and to radians: on the CPU by at most
+    2^-23 and the cosine by two units in the last place, 2^-23 together. The kernel's sums are
+    rounded to `TURN` three times, and its polynomials err by at most 2^-23, with what a phase is
+    rounded by: less than 2^-22 too. With one term to an operand it takes ``sin.approx`` and
+    ``cos.approx``, off by at most 2^-21.19 between -pi and pi (CUDA C++ Programming Guide,
+    intrinsic functions), and rounds the phase twice by 2^-23 (in radians): below 2^-20. At fp64,
+    with u = 2^-53, radians are off by less than 4.3 u, which is 1.35 u of pi. Where the tangent of
+    half the angle is off by a unit in the last place, a part is by 2 u more, by up to u for the
+    square (a cosine by 0.5 u), and by u for each of its sums (a sine has one, a cosine two) and
+    the quotient: together less than 10 u. Cosines and sines that are off by two units in the last
+    place add 4 u to what the angle is off by.
     """
-    phase = 2 * math.pi * turns * 4 * 2.0**-53
+    phase = 2 * math.pi * turns * 7 * 2.0**-53
     if precision.real_output == "float64":
         return phase + 10 * 2.0**-53
     return phase + (2.0**-20 if precision.terms == 1 and not precision.exact_operands else 2.0**-22)
