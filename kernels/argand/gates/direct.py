@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argand.gates.layout import MOST_CHUNKS, segments_of, xor_sums
+from argand.gates.layout import MOST_CHUNKS
+from argand.gates.tile_tables import segments_of, xor_sums
 
 _ITEM = 8
 """Bytes of an amplitude. A chunk of 16 bytes has both values of qubit 0."""

@@ -17,19 +17,13 @@ from argand.device import Device, gpu
 from argand.gates import cpu as numpy_gates
 from argand.gates.canonical import Array, GateForm, GatePlace
 from argand.gates.direct import direct_mma_values, direct_values, near_targets
-from argand.gates.layout import (
-    CHUNK,
-    make_tile,
-    segments_of,
-    table_values,
-    tile_columns,
-    tile_steps,
-)
+from argand.gates.layout import CHUNK, make_tile, tile_columns
 from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.matrix_source import SOURCES
 from argand.gates.operands import operand
 from argand.gates.plan import GatePlan, check_gate_plan, plan_gate
 from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_name
+from argand.gates.tile_tables import segments_of, table_values, tile_steps
 from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents

@@ -9,11 +9,11 @@ time meet all banks where the vectors of their three places are independent. Nee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 GateKind = Literal["direct", "fma", "permute", "direct_mma", "mma", "wgmma", "small"]
 """Kernels: on CUDA cores in fp32 or fp64, without and with tiles, permutations, on tensor cores by
@@ -21,8 +21,6 @@ mma.sync, without and with tiles, or wgmma, and for states smaller than a tile."
 
 CHUNK = 16
 """Bytes that a thread copies at a time."""
-_LINE = 128
-"""Bytes of a line, which is part of one tile (``TileWalk`` in ``cuda/gates/tile.cuh``)."""
 _BANK_PLACES = 3
 """Bits of the number of a chunk in 128 bytes, which are all banks."""
 _NEAR, _FAR = 7, 10
@@ -223,87 +221,3 @@ def plane_offsets(tile: Tile, operand_bytes: int) -> dict[int, int]:
     each = plane_line_bytes(len(rows), inside, operand_bytes)
     offsets |= {place: each << bit for bit, place in enumerate(core_rows)}
     return offsets
-
-
-def segments_of(qubits: int, taken: Sequence[int]) -> list[tuple[int, int]]:
-    """Runs of the qubits that are not taken: mask in a tile's number, and its left shift."""
-    runs: list[tuple[int, int]] = []
-    number = qubit = 0
-    while qubit < qubits:
-        start = qubit
-        while qubit < qubits and qubit not in taken:
-            qubit += 1
-        if qubit > start:
-            runs.append((((1 << (qubit - start)) - 1) << number, start - number))
-            number += qubit - start
-        else:
-            qubit += 1
-    return runs
-
-
-def tile_steps(values: Mapping[str, Any], step: int) -> dict[str, object]:
-    """Return the members of ``GateArguments`` by which a block walks its tiles.
-
-    ``step`` is the difference of their numbers. A tile's offset, in lines, has the bits of its
-    number at ``tile_mask``, and ``tile_stride`` has those of the step; where no tile is that far
-    from another, the stride carries out of 32 bits at once.
-    """
-
-    def offset(tile: int) -> int:
-        runs = zip(values["segment_mask"], values["segment_shift"], strict=True)
-        return int(sum((tile & mask) << shift for mask, shift in runs)) // _LINE
-
-    stride = offset(step) if step < values["tiles"] else 2**32 - 1
-    return {"tile_mask": offset(values["tiles"] - 1), "tile_stride": stride}
-
-
-def table_values(
-    kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int], operand_bytes: int = 0
-) -> dict[str, object]:
-    """The members of ``GateArguments`` that depend on the tile, lists not yet padded.
-
-    ``operand_bytes`` are those of a number in the planes of wgmma.
-    """
-    roles = roles_of(kind, tile)
-    masks = masks_of(tile, roles)
-    row_number = {place: 1 << index for index, place in enumerate(tile.rows)}
-    guarded = 0 in controls and tile.item < CHUNK
-    fixed = sum(tile.item << qubit for qubit in controls if not (qubit == 0 and guarded))
-    shift = tile.item.bit_length() - 1
-    segments = segments_of(qubits, [*tile.qubits, *controls])
-    values: dict[str, object] = {
-        "control_offset": fixed,
-        "tiles": 1 << sum(mask.bit_count() for mask, _ in segments),
-        "segments": len(segments),
-        "segment_mask": [mask for mask, _ in segments],
-        "segment_shift": [up + shift for _, up in segments],
-        "thread_offset": [tile.offset(place) for place in tile.thread_places],
-        "thread_mask": [masks[place] for place in tile.thread_places],
-        "thread_row": [row_number.get(place, 0) for place in tile.thread_places],
-        "result_offset": [tile.offset(place) for place in roles.results],
-        "register_offset": [tile.offset(place) for place in roles.registers],
-        "result_mask": [masks[place] for place in roles.results],
-        "register_mask": [masks[place] for place in roles.registers],
-        "chunk_offset": xor_sums([tile.offset(place) for place in tile.chunk_places]),
-        "chunk_mask": xor_sums([masks[place] for place in tile.chunk_places]),
-        "chunk_row": xor_sums([row_number.get(place, 0) for place in tile.chunk_places]),
-        "row_mask": [masks[place] for place in tile.rows],
-        "read_mask": [masks[place] for place in roles.read],
-        "column_mask": [masks[place] for place in roles.units],
-        "pair_mask": 0 if roles.pair is None else masks[roles.pair],
-        "controls_qubit0": int(guarded),
-    }  # fmt: skip
-    if kind == "wgmma":
-        offsets = plane_offsets(tile, operand_bytes)
-        values["thread_plane"] = [offsets[place] for place in tile.thread_places]
-        second = tile.chunk_places[-1] if tile.inside else tile.columns[0]
-        values["chunk_plane"] = [0, offsets[second]]
-    return values
-
-
-def xor_sums(bits: Sequence[int]) -> list[int]:
-    """For each number the exclusive or of the masks of its bits."""
-    found = [0]
-    for bit in bits:
-        found += [value ^ bit for value in found]
-    return found

@@ -17,7 +17,7 @@ import numpy as np
 from argand.gates.canonical import GateForm, permuted
 from argand.gates.fusion import fused_gate
 from argand.gates.gate import Gate
-from argand.gates.layout import independent, segments_of
+from argand.gates.layout import independent
 from argand.gates.phases import in_rows, is_phase, phase_tables
 from argand.gates.plan import GatePlan
 from argand.gates.sequence_plan import (
@@ -32,6 +32,7 @@ from argand.gates.sequence_plan import (
     SequencePlan,
 )  # fmt: skip
 from argand.gates.source import argument_values
+from argand.gates.tile_tables import segments_of
 from argand.gates.truncation import compensated, sequence_bias
 from argand.runtime.plan import PlanError
 

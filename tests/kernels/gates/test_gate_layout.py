@@ -19,13 +19,11 @@ from argand.gates.layout import (
     plane_line_bytes,
     plane_offsets,
     roles_of,
-    segments_of,
-    table_values,
     tile_columns,
-    tile_steps,
 )
 from argand.gates.operands import operand
 from argand.gates.plan import mma_plans
+from argand.gates.tile_tables import segments_of, table_values, tile_steps
 
 from tests.covers import covered, examples
 

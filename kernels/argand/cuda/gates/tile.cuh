@@ -17,8 +17,8 @@ constexpr int kMaxThreadBits = 9;
 constexpr int kMaxChunks = 8;
 constexpr int kMaxWidth = 7;
 
-// ARGUMENTS of argand/gates/plan.py lists the same members, and argand/gates/layout.py gives their
-// values. Offsets are in bytes of the state, masks are XORed to byte addresses in a tile. Arrays
+// ARGUMENTS of argand/gates/plan.py lists the same members, and argand/gates/tile_tables.py gives
+// their values. Offsets are in bytes of the state, masks are XORed to byte addresses in a tile. Arrays
 // have an entry for each bit of an index (of the thread, the tile, the row of the gate's matrix),
 // those of chunks one for each chunk that a thread copies.
 struct GateArguments {
