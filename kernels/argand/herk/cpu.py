@@ -49,7 +49,7 @@ _PART_VALUES, _DOTTED_VALUES = 1 << 16, 1 << 18
 
 
 class _How(NamedTuple):
-    """What computes parts in few steps or None (`is_plain`), NumPy's products, on all cores."""
+    """The way to compute parts: in few steps or None (`is_plain`), NumPy's products, all cores."""
 
     plain: Callable[[Array, Array], Array] | None
     small: bool

@@ -85,7 +85,7 @@ def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
 
 
 def test_tensors_of_the_cpu_after_those_of_a_gpu(gpu: Any) -> None:
-    """Of the same forms, so that the calls on the GPU are kept by the keys that they would have."""
+    """Tensors of the CPU with the forms of those whose calls are kept do not take these calls."""
     x = drawn(16, 16)
     plan = GemmPlan(x.cuda(), x.cuda())
     for _ in range(3):
