@@ -19,7 +19,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from argand import DftPlan, GemmPlan, SoftmaxPlan, apply_gate, dft, gemm, softmax
+from argand import (
+    CircuitPlan,
+    DftPlan,
+    Gate,
+    GemmPlan,
+    PreparedCircuit,
+    SoftmaxPlan,
+    apply_gate,
+    dft,
+    gemm,
+    plan_circuit,
+    softmax,
+)
 from argand.device import gpu
 
 from benchmarks.harness.rows import write_rows
@@ -81,6 +93,9 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
             f"gate of {width} qubits, matrix on the GPU", "argand",
             partial(apply_gate, state, there, targets),
         )  # fmt: skip
+    circuit = _one_pass(rng)
+    prepared = PreparedCircuit(circuit, state)
+    yield "circuit of one pass, prepared", "argand", lambda: prepared(state)
     yield from _torchs(rng)
     yield from _jaxs(rng)
 
@@ -113,6 +128,15 @@ def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], A
     yield "gemm 3xtf32, operator of torch", "argand", lambda: operator(a, b, precision="3xtf32")
     yield "softmax fp32, tensors", "argand", lambda: softmax(x)
     yield "dft 3xfp16, 1000, tensors", "argand", lambda: dft(rows)
+    state = torch.asarray(_complexes(rng, 1 << _QUBITS)).cuda()
+    prepared = PreparedCircuit(_one_pass(rng), state)
+    yield "circuit of one pass, prepared, tensors", "argand", lambda: prepared(state)
+
+
+def _one_pass(rng: np.random.Generator) -> CircuitPlan:
+    """Return a circuit of one gate on two qubits, which leaves the norm of a state."""
+    matrix = np.linalg.qr(_complexes(rng, 4, 4).astype(complex))[0]
+    return plan_circuit(_QUBITS, [Gate(matrix, (3, 4))], device=gpu(0))
 
 
 def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
