@@ -63,6 +63,8 @@ def timed(
 ) -> dict[str, Any]:  # fmt: skip
     """Return the columns of `WholeCall` for a call that has run before.
 
+    A GPU begins when calls are queued, unless they wait for it themselves: their time is its own.
+
     Args:
         call: what is timed.
         arguments: those of `add_arguments`.
@@ -75,7 +77,7 @@ def timed(
     with watch.watching() as samples:
         timing = measure(
             [call], device, repeats=arguments.repeats, seconds=arguments.seconds,
-            sustain=arguments.sustain, max_seconds=arguments.seconds,
+            sustain=arguments.sustain, max_seconds=arguments.seconds, held=True,
         )  # fmt: skip
     conditions = samples.conditions
     return {
