@@ -27,7 +27,29 @@ CASES = settings(
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
-VALID = read_study_file(ROOT / "config" / "test.yaml")
+GHZ = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 4}}
+ANSWERS = [
+    {"shots": 100},
+    {"observables": ["ZZII", {"pauli": "XYZI", "coefficient": -0.5}]},
+    {"probabilities": [0, 2]},
+    {"shots": 10, "noise": {"depolarising": 0.01, "damping": 0.1}},
+]
+FILES = [
+    "config/test.yaml",
+    "config/observatory.yaml",
+    "examples/mimo.yaml",
+    "examples/spectra.yaml",
+]
+SYSTEMS = {"kind": "solve", "n": 8, "rhs": 2, "batch": 3}
+VALID = {
+    "workloads": {
+        name: case
+        for file in FILES
+        for name, case in read_study_file(ROOT / file)["workloads"].items()
+    }
+    | {f"answer-{i}": GHZ | answer for i, answer in enumerate(ANSWERS)}
+    | {"systems": SYSTEMS}
+}
 WORDS = sorted(
     {name for kind in KINDS.values() for name in kind.case_type.model_fields}
     | {"workloads", "device", "seed", "file", "name", "select", "input", "external", "real"}
@@ -113,6 +135,11 @@ def is_safe(study: Study) -> None:
     for name in study.names:
         assert (folder / f"{name}.h5").resolve().parent == folder
         assert name in study.case_json(name)
+
+
+def test_every_kind_and_answer_is_mutated() -> None:
+    study = load_study(VALID)
+    assert {case.kind for case in study.workloads.values()} == set(KINDS)
 
 
 @CASES
