@@ -69,6 +69,17 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "adaptive", "channels": 5, "antennas": 6, "beams": 4, "loading": 3.0},
         "frequency",
     ),
+    "symbols": (
+        {
+            "kind": "mimo",
+            "receivers": 5,
+            "transmitters": 2,
+            "subcarriers": 7,
+            "symbols": 4,
+            "snr_db": [5.0, 20.0],
+        },
+        "frequency",
+    ),
     "systems": ({"kind": "solve", "n": 8, "rhs": 2, "batch": 5}, "batch"),
     "sides": ({"kind": "solve", "source": "cylinder", "ka": 3, "n": 26, "rhs": 9}, "rhs"),
 }
