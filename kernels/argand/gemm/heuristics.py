@@ -99,7 +99,9 @@ _SCATTERED_STORE = 4.5
 """Factor of a store of 16-bit results one by one."""
 _LAUNCH = 4.4e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH = 1.84e-6
+_PACK_LAUNCH, _PLANAR_WAIT = 1.84e-6, 0.4e-6
+"""Seconds of packing's launch, and what an X in planes adds: nothing of it is loaded meanwhile (44
+drawn products at tf32 and 3xfp16 on an H200)."""
 _ABSMAX_EXCHANGE = 1.8e-6
 """Seconds in which blocks that pack rows exchange their absmax; of two terms none up to `ALONE_K`.
 Of one term they count there, too: else fp16 has plans of its own at a k of 46 to 162, which took
@@ -117,6 +119,8 @@ _FUSED_PACK_FILL = 11e-6
 _FUSED_PACKING = 0.52e9
 """Complex numbers that the idle warps of a multiprocessor pack in a second: where they pack the
 larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the longest."""
+_FUSED_MAINLOOP = 1.015
+"""Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
 _STREAM_K = 3.23e-6
 """Seconds in which blocks wait for the partial tiles of others."""
 _ALL_SPLIT = 1.08
@@ -127,7 +131,7 @@ _PARTIAL_BYTES = 45.9e9
 """Bytes a second of partial tiles that one block reduces."""
 _TILE_EFFICIENCY = {
     (2, 128, 1): 0.784, (2, 96, 1): 0.777, (2, 64, 1): 0.74, (2, 32, 1): 0.413,
-    (2, 160, 1): 0.784, (2, 80, 1): 0.777, (2, 48, 1): 0.532,
+    (2, 160, 1): 0.784, (2, 80, 1): 0.765, (2, 48, 1): 0.532,
     (1, 96, 1): 0.683, (1, 64, 1): 0.643, (1, 32, 1): 0.416, (1, 80, 1): 0.61,
     (1, 48, 1): 0.575,
     (2, 128, 2): 0.895, (2, 96, 2): 0.888, (2, 80, 2): 0.84, (2, 64, 2): 0.781,
@@ -201,6 +205,8 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
             packing += factor * copies * operand_rows * k * item / pack_bytes
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
+    waits = packing and plan.storage == "planar" and not sizes.triangle
+    total += _PLANAR_WAIT if waits else 0.0
     alone = precision.terms > 1 and k <= ALONE_K
     total += _ABSMAX_EXCHANGE if scaled and not alone else 0.0
     total += _FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch
@@ -208,6 +214,7 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
     mainloop = num_k_tiles * plan.depth * _seconds_of_k(plan, precision, rows, k)
+    mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
     store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
     if sizes.narrow and (choice.swapped or n % 2):
         store *= _SCATTERED_STORE
