@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -100,8 +101,15 @@ class Shape:
     columns: int | None = None
 
 
+_MOST_VALUES = 1 << 59
+"""Of complex128, whose bytes Python counts in 64 bits with a sign."""
+
+
 def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array:
-    """An array of one value that takes no memory, whatever its shape."""
+    """An array of one value that takes no memory; raises ValueError for 2^59 values or more."""
+    if math.prod(map(int, shape)) >= _MOST_VALUES:
+        text = " x ".join(map(str, shape))
+        raise ValueError(f"an array of {text} is larger than any memory; make it smaller")
     return np.broadcast_to(np.asarray(value, dtype), shape)
 
 

@@ -74,6 +74,7 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
             mistakes += unusable_inputs(study, name)
             outline = study.workload(name).outline(products)
             mistakes += _wrong_shards(study, name, outline, keys)
+            budget.require_coordinates(study.workload(name), outline)
             product = study.workload(name).product_outline(outline)
             check_product(product)
             products[name] = product

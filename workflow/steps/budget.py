@@ -83,6 +83,22 @@ def beyond(study: Study, device: Device | None) -> list[str]:
     return [text for text in mistakes if text]
 
 
+def require_coordinates(workload: Workload, outline: Staged) -> None:
+    """Raise ValueError where what stands along a product's axes does not fit into memory.
+
+    The check makes it, and so does every job.
+    """
+    found = sum(one.values.nbytes for one in outline.coordinates.values())
+    if getattr(workload.case, "form", None) == "triangle":  # antenna and polarization of both
+        found += 4 * 8 * workload.result_shape(outline)[-1]
+    needed, there = _COORDINATE_COPIES * found, machine_memory()
+    if needed > there:
+        raise ValueError(
+            f"what stands along its axes takes about {in_words(needed)} of memory, this machine "
+            f"has {in_words(there)}; make it smaller"
+        )
+
+
 def summary(study: Study) -> str:
     """The disk that a study takes and what is free there, in words."""
     needed = _disk_bytes(study, {name: _sizes_of(study, name) for name in study.names})

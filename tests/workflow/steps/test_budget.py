@@ -62,11 +62,39 @@ ROWS = {"kind": "softmax", "rows": 1 << 30, "columns": 1 << 20}
         {"kind": "statevector", "circuit": {"name": "random", "qubits": 34, "depth": 81}},
         {"kind": "statevector", "circuit": {"name": "random", "qubits": 34, "depth": 10_000}},
         {"kind": "statevector", "circuit": {"name": "random", "qubits": 34}, "fuse": 10},
+        {"kind": "statevector", "circuit": {"name": "qft", "qubits": 34}, "shots": (1 << 31) - 1},
+        {"kind": "channelise", "channels": 1 << 20, "antennas": 1 << 16, "samples": 1 << 34},
+        {"kind": "channelise", "channels": 2, "samples": 1 << 34},
+        {"kind": "correlate", "channels": 1 << 20, "antennas": 1 << 20, "samples": 1 << 28},
+        {"kind": "correlate", "antennas": 1 << 20, "samples": 1, "form": "triangle"},
+        {"kind": "beamforming", "beams": 1 << 20, "antennas": 1 << 20, "samples": 1 << 28,
+         "detect": "power", "integrate": 1 << 28},
+        {"kind": "image", "antennas": 1 << 14, "channels": 1 << 20,
+         "directions": {"n": 512, "cell_arcmin": 1}},
+        {"kind": "adaptive", "antennas": 128, "beams": 1 << 16, "channels": 1 << 20},
+        {"kind": "mimo", "receivers": 1024, "transmitters": 128, "subcarriers": 1 << 16,
+         "packets": 1 << 20, "symbols": 1 << 20},
+        {"kind": "mimo", "receivers": 1, "transmitters": 1, "subcarriers": 1 << 16,
+         "symbols": 1 << 20, "soft_bits": True},
+        {"kind": "solve", "n": 1 << 17, "rhs": 1 << 10},
+        {"kind": "dft", "power": True, "length": 1 << 26, "batch": 1 << 26, "segments": 1 << 20},
     ],
     ids=lambda case: f"{case['kind']}-{next(reversed(case.values()))}",
-)
+)  # fmt: skip
 def test_the_largest_studies_are_refused_at_once(case: dict[str, Any]) -> None:
-    assert error_of(study_of(x=case))
+    for text in error_of(study_of(x=case)):
+        assert any(word in text for word in ("is larger than any", "need", "takes", "allowed"))
+
+
+def test_the_memory_of_what_stands_along_axes(machine: dict[str, int]) -> None:
+    """Times and pairs of antennas are made by the check and by each job."""
+    for case in (
+        {"kind": "channelise", "channels": 2, "samples": 1 << 30},
+        {"kind": "correlate", "antennas": 1 << 15, "samples": 1, "form": "triangle"},
+    ):
+        (text,) = error_of(study_of(x=case))
+        assert "workloads.x: what stands along its axes takes about " in text
+        assert "this machine has 8 GiB" in text
 
 
 def test_the_disk_of_all_workloads_together(machine: dict[str, int]) -> None:
