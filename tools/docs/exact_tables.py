@@ -9,12 +9,11 @@ from benchmarks.harness.recorded import plain_rows
 from tools.docs.shown import text_table
 from workflow.tables.readable import Column, markdown_table, number
 
-SUITE, DRAWN, BESIDE = "h200-exact.csv", "h200-exact-drawn.csv", "h200-exact-gemmul8.csv"
+SUITE, DRAWN = "h200-exact.csv", "h200-exact-drawn.csv"
 LARGE, LARGE_H100 = "h200-exact-large.csv", "h100-exact-large.csv"
 WORKSPACE, SOLVE = "h200-exact-workspace.csv", "h200-solve.csv"
-"""Files that `benchmarks.exact` wrote of its suite, of shapes drawn at random, of the suite where
-GEMMul8's library was there, and of large shapes with a proof; `benchmarks.exact_workspace`'s and
-`benchmarks.solve`'s."""
+"""Files that `benchmarks.exact` wrote of its suite up to 4096, of shapes drawn at random, and of
+larger ones with a proof; `benchmarks.exact_workspace`'s and `benchmarks.solve`'s."""
 _SIZES = ("batch", "m", "n", "k")
 _SHAPE = "m x n x k"
 
@@ -54,9 +53,14 @@ def exact_table(name: str) -> Callable[[Path], str]:
     return table
 
 
+def _measured(data: Path) -> list[dict[str, str]]:
+    """The rows of the suite, of all sizes."""
+    return [row for name in (SUITE, LARGE) for row in plain_rows(data / name)]
+
+
 def exact_summary(data: Path) -> str:
     """A line for each shape: TFLOP/s in a row of calls, and times cuBLAS at the same type."""
-    rows = plain_rows(data / SUITE)
+    rows = _measured(data)
     precisions = list(dict.fromkeys(
         row["precision"] for row in rows if row["implementation"] == "argand"
     ))  # fmt: skip
@@ -78,7 +82,7 @@ def _line(rows: Sequence[dict[str, str]], shape: str) -> dict[str, str]:
 def gemmul8_table(data: Path) -> str:
     """A line for each shape and number of moduli that both computed, in a row of calls."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for row in plain_rows(data / BESIDE):
+    for row in _measured(data):
         found.setdefault((_shape(row), row["precision"]), {})[row["implementation"]] = row
     lines = []
     for (shape, precision), rows in found.items():
