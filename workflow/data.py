@@ -102,7 +102,7 @@ class Shape:
 
 
 _MOST_VALUES = 1 << 59
-"""Of complex128, whose bytes Python counts in 64 bits with a sign."""
+"""Numbers of complex128, whose bytes Python counts in 64 bits with a sign."""
 
 
 def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array:

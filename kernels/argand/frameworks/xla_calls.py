@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable
 from contextlib import nullcontext
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import jax
@@ -22,6 +23,7 @@ TARGETS = ("argand_call", "argand_captured_call")
 """The names of the call for XLA; the second may be captured into a CUDA graph."""
 Body = Callable[[list[Any], Any], None]
 """Writes the result of a call on its operands: arrays of NumPy or CuPy over XLA's buffers."""
+_numbering = Lock()
 _NUMBERS: dict[Hashable, np.int64] = {}
 _BODIES: list[Body] = []
 """Bodies of calls by the number that stands for them in XLA's programs."""
@@ -29,10 +31,11 @@ _BODIES: list[Body] = []
 
 def number_of(call: Hashable, body: Body) -> np.int64:
     """Return the number of a call, whose first body it keeps."""
-    if call not in _NUMBERS:
-        _BODIES.append(body)
-        _NUMBERS[call] = np.int64(len(_BODIES) - 1)
-    return _NUMBERS[call]
+    with _numbering:  # threads may trace beside each other
+        if call not in _NUMBERS:
+            _NUMBERS[call] = np.int64(len(_BODIES))
+            _BODIES.append(body)
+        return _NUMBERS[call]
 
 
 @cache

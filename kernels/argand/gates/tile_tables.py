@@ -37,7 +37,9 @@ def tile_steps(values: Mapping[str, Any], step: int) -> dict[str, object]:
 
     def offset(tile: int) -> int:
         runs = zip(values["segment_mask"], values["segment_shift"], strict=True)
-        return int(sum((tile & mask) << shift for mask, shift in runs)) // _LINE
+        found = int(sum((tile & mask) << shift for mask, shift in runs))
+        assert found % _LINE == 0, "a line is part of one tile"
+        return found // _LINE
 
     stride = offset(step) if step < values["tiles"] else 2**32 - 1
     return {"tile_mask": offset(values["tiles"] - 1), "tile_stride": stride}

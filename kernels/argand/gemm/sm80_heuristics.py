@@ -143,7 +143,7 @@ class _Costs:
     """Bytes of a microsecond that the scan before reads."""
     bytes: float = 1.74e6
     triangle_bytes: float = 2.6e6
-    """The same of a triangle (14 drawn shapes of 17 to 123 rows on an H200)."""
+    """Bytes of a microsecond of a triangle (14 drawn shapes of 17 to 123 rows on an H200)."""
     exposed: float = 0.203
     """Fraction of the shorter of work and traffic that the longer does not hide."""
 
@@ -183,9 +183,9 @@ _TILE_TIMES = {
 """Time of a tile's mainloop over that, at tf32 by copies of one number, of operands of which one
 has an odd pitch (65 drawn shapes on an H200, for 32 x 32 x 32 another 44)."""
 _TRIANGLE_TILE_TIMES = _TILE_TIMES | {(32, 32, 32): 0.721}
-"""The same of triangles, which were not timed again."""
+"""Tiles' times of triangles, which were not timed again."""
 _WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.2, (128, 16, 16): 1.2}
-"""The same by copies of two. Without it these tiles took 1.03 of their estimates at 36 drawn
+"""Tiles' times by copies of two. Without it these tiles took 1.03 of their estimates at 36 drawn
 products of a short k, others 0.97 (seeds 20261203 and 20261250); a third of it is mainloop."""
 
 

@@ -42,8 +42,8 @@ class BoundKernel:
         shared_bytes: dynamic shared memory of a block.
         cooperative: blocks wait for each other, so all must be resident. The driver starts none
             before all fit, and refuses a grid that never fits the device.
-        overlaps: a kernel that waits itself (`runtime.dependent_launch`) may begin, in a graph,
-            while the one before ends.
+        overlaps: a `PendingKernel` that waits itself (`runtime.dependent_launch`) may begin, in a
+            graph, while the one before ends.
     """
 
     def __init__(
@@ -78,7 +78,8 @@ class BoundKernel:
         #: Whether it is a cooperative launch.
         self.cooperative = cooperative
         #: Whether it may begin while the one before ends, for which it waits itself.
-        self.overlaps = overlaps and not cooperative and getattr(kernel, "waits", False)
+        pending = isinstance(kernel, PendingKernel) and kernel.waits
+        self.overlaps = overlaps and not cooperative and pending
         self._end = (kernel_params,) if cooperative else (kernel_params, 0)
         driver = cupy.cuda.driver
         self._call = driver.launchCooperativeKernel if cooperative else driver.launchKernel

@@ -15,6 +15,7 @@ from argand.runtime.call_cache import SEVERAL, current_device
 from argand.runtime.tensor_plan import SeenTensor, are_as_seen
 
 _is_compiling = torch.compiler.is_compiling
+_are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
@@ -35,7 +36,7 @@ class TensorInPlace:
     def repeat(self, x: Any) -> bool:
         """Queue the call on torch's current stream; return False, and do nothing, for another x."""
         last = self._last
-        if last is None or _is_compiling():
+        if last is None or _is_compiling() or _are_followed((x,)):
             return False
         seen, array, device = last
         if not are_as_seen((x,), seen):
@@ -56,10 +57,10 @@ class TensorInPlace:
 
         Its numbers are contiguous and of NumPy's ``dtype``.
         """
-        if type(x) is not torch.Tensor or x.requires_grad or INTERNALS.are_followed((x,)):
+        if type(x) is not torch.Tensor or x.requires_grad or _are_followed((x,)):
             return
         device = x.get_device()
         # Without an owner: the array is used while the tensor is found to live.
         memory = cupy.cuda.UnownedMemory(x.data_ptr(), x.nbytes, None, device)
         array = cupy.ndarray(tuple(x.shape), dtype, cupy.cuda.MemoryPointer(memory, 0))
-        self._last = [(0, ref(x), x.data_ptr(), x.shape, x.stride(), False)], array, device
+        self._last = [(0, ref(x), x.data_ptr(), x.dtype, x.shape, x.stride(), False)], array, device

@@ -90,10 +90,11 @@ _FULL_THREADS = 2048
 _FULL = 0.8
 """From here on a row fills its registers well enough."""
 _FEW_VALUES, _FULL_OF_FEW = 16, 0.9
-"""The same of a block whose threads hold so few values, where rows of fp32 have edges and
-instructions bound them: edges and reductions take as many of a thread whatever it holds. On an H200
-softmax of 18 widths of 631 to 5449 had 0.87 to 0.98 of a copy's rate without it and 0.93 to 0.99
-with it, ``logsumexp`` of 4122 columns 0.74 and 0.82; ``log_softmax`` was no faster."""
+"""Values of a thread, and the fraction for blocks whose threads hold no more, where rows of fp32
+have edges and instructions bound them: edges and reductions take as many of a thread whatever it
+holds. On an H200 softmax of 18 widths of 631 to 5449 had 0.87 to 0.98 of a copy's rate without it
+and 0.93 to 0.99 with it, ``logsumexp`` of 4122 columns 0.74 and 0.82; ``log_softmax`` was no
+faster."""
 _STREAMED_THREADS = 256
 _RING_COLUMNS = {4: 32768, 2: 131072}
 """By bytes of an element of x, the longest rows that are not rings: registers of a block or of a

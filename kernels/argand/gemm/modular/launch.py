@@ -64,6 +64,7 @@ class ModularLaunch:
         if self.pieces[0].k_parts > 1:
             self.nbytes = 0
             self._a, self._b = self._operands(in_parts=True)
+            self._limit = limit - self.nbytes - problem.proof_bytes
         self._proof = self._prove() if problem.proved else None
         ordered = list(self._kernel_launches())
         #: The kernels of a call, one after the other.

@@ -75,7 +75,7 @@ def _steps(lines: int, most: int) -> Iterator[int]:
 
 
 def _k_parts(problem: ModularProblem, limit: int) -> Iterator[int]:
-    """Numbers of parts of k of a product, from the fewest that fit on.
+    """Yield numbers of parts of k of a product, from the fewest that fit on.
 
     Planes of packed operands are there in any case, and those of an operand that products share
     would be made for each.

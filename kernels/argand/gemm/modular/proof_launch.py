@@ -72,7 +72,7 @@ class Verdict:
 
 
 _unused: deque[Verdict] = deque()
-"""Those of no call that is under way; the last one used comes first, for which there are graphs."""
+"""Verdicts that no call under way has, the last one used, for which there are graphs, first."""
 
 
 def begin_verdict() -> Verdict:
