@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from threading import get_ident
 from typing import Any
 
 import cupy
 from cupy.cuda import cufft
 
 from argand.device import gpu
-from argand.dft.cufft_plans import plan_of
 from argand.dft.problem import DftProblem
 from argand.dft.scale import SCALE_DTYPE, SCALE_KERNEL, SCALE_THREADS, SCALED_BY_BLOCK, scale_source
 from argand.runtime.arguments import Arguments
@@ -109,9 +109,9 @@ class ContiguousTransform:
 
         Raises CompileError where NVRTC, for a factor's kernel, fails.
         """
-        stream = _current_stream(self._device)
-        plan = plan_of(_StreamPlan, self._form, self._device, stream)
-        plan(x, out, self._direction, self._factor, stream.ptr)
+        stream = _current_stream(self._device).ptr
+        plan = _plan(*self._form, stream, get_ident())
+        plan(x, out, self._direction, self._factor, stream)
 
 
 def transform_real(x: Any, target: Any) -> None:
@@ -123,9 +123,23 @@ def transform_real(x: Any, target: Any) -> None:
     """
     kind = cufft.CUFFT_D2Z if x.dtype.itemsize == 8 else cufft.CUFFT_R2C
     length = x.shape[-1]
-    form = length, kind, x.size // length
-    plan = plan_of(cufft.Plan1d, form, cupy.cuda.Device().id, _current_stream())
+    device, stream = cupy.cuda.Device().id, _current_stream().ptr
+    plan = _real_plan(length, x.size // length, kind, device, stream, get_ident())
     plan.fft(x, target, cufft.CUFFT_FORWARD)
+
+
+@lru_cache(maxsize=4)
+def _real_plan(length: int, rows: int, kind: int, device: int, stream: int, thread: int) -> Any:
+    """cuFFT's plan of real rows, one stream's and one thread's as `_plan`."""
+    return cufft.Plan1d(length, kind, rows)
+
+
+@lru_cache(maxsize=4)
+def _plan(
+    length: int, rows: int, output: str, device: int, stream: int, thread: int
+) -> _StreamPlan:
+    """cuFFT's plan. Its workspace, as large as x or larger, is one stream's and one thread's."""
+    return _StreamPlan(length, rows, output, device)
 
 
 @lru_cache(maxsize=64)
