@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import index
 from typing import Any, SupportsIndex
 
@@ -17,22 +18,21 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
 
 def as_number(value: Any, name: str) -> complex:
     """Return a scalar argument as a complex number. Raises TypeError for what is none, as text."""
-    try:
-        if not isinstance(value, str):
-            return complex(value)
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"{name} must be a number, got {value!r}")
+    return complex(_converted(complex, value, name, "a number"))
 
 
 def as_real(value: Any, name: str) -> float:
     """Return a scalar argument as a float. Raises TypeError for what is none, as text."""
+    return float(_converted(float, value, name, "a real number"))
+
+
+def _converted(kind: Callable[[Any], Any], value: Any, name: str, words: str) -> Any:
     try:
         if not isinstance(value, str):
-            return float(value)
+            return kind(value)
     except (TypeError, ValueError):
         pass
-    raise TypeError(f"{name} must be a real number, got {value!r}")
+    raise TypeError(f"{name} must be {words}, got {value!r}")
 
 
 def as_axis(axis: Any, rank: int) -> int:
