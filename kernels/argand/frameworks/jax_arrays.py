@@ -21,6 +21,7 @@ from argand.frameworks.exchanged import call_on_exchanged
 from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.xla_calls import TARGETS, number_of, on_stream_of_xla, register
+from argand.runtime.checks import as_axis
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def call_on_jax(
         )
     given = {name: jnp.asarray(x) for name, x in arrays.items() if x is not None}
     if "axis" in options:  # counted from the last, so that vmap may put an axis before them
-        options["axis"] = _from_last(options["axis"], next(iter(given.values())).ndim)
+        rank = next(iter(given.values())).ndim
+        options["axis"] = as_axis(options["axis"], rank) - rank
     if rules.adapted is not None:
         rules.adapted(given, options)
     if rules.leading_axes:
@@ -101,12 +103,6 @@ def _refuse_to_write_or_trace(
             f"{function.__name__} writes to {written}, which an array of JAX does not allow: "
             "pass numpy.array of it"
         )
-
-
-def _from_last(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis must be one of x's {rank} axes, got {axis}")
-    return axis - rank if axis >= 0 else axis
 
 
 def _hashable(x: Any) -> Any:
