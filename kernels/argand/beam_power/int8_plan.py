@@ -15,7 +15,7 @@ from argand.beam_power.sm90_plan import WEIGHT_ROW_BYTES, WGMMA_TIMES
 from argand.device import Arch
 from argand.precision import FP16
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import TARGET, PlanError
 from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
 
@@ -119,14 +119,8 @@ def int8_pack_name(plan: Int8BeamPowerPlan) -> str:
 
 def int8_pack_source(plan: Int8BeamPowerPlan) -> str:
     """Return the CUDA C++ of the kernel that packs weights."""
-    return (
-        f"{_preamble(plan)}"
-        f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
-        'extern "C" __global__ void __launch_bounds__(256)\n'
-        f"{int8_pack_name(plan)}(const __grid_constant__ WeightArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    pack_int8_columns<{plan.beams}>(args);\n"
-        "}\n"
+    return f"{_preamble(plan)}{size_check('WeightArguments', WEIGHT_ARGUMENTS)}" + kernel_entry(
+        int8_pack_name(plan), "WeightArguments", f"pack_int8_columns<{plan.beams}>(args);", 256
     )
 
 
@@ -141,11 +135,13 @@ def int8_power_source(plan: Int8BeamPowerPlan) -> str:
         f"using Kernel = Int8BeamPowerKernel<{form}>;\n"
         f"static_assert(Kernel::kSharedBytes == {plan.shared_bytes(0)} &&\n"
         f"              Kernel::kThreads == {plan.threads});\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{int8_kernel_name(plan)}(const __grid_constant__ BeamPowerArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    Kernel::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            int8_kernel_name(plan),
+            "BeamPowerArguments",
+            "Kernel::run(args);",
+            plan.threads,
+            plan.blocks,
+        )
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from argand.device import Arch
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError, operand_arguments, require_precision
 
 Samples = Literal["complex64", "half", "int8"]
@@ -200,11 +200,12 @@ def pack_source(precision: Precision) -> str:
     return (
         '#include "beam_power/pack_kernel.cuh"\n'
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
-        f"{pack_name(precision)}(const __grid_constant__ WeightArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    pack_weights<{operand_arguments(precision)}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            pack_name(precision),
+            "WeightArguments",
+            f"pack_weights<{operand_arguments(precision)}>(args);",
+            PACK_THREADS,
+        )
     )
 
 
@@ -222,9 +223,11 @@ def beam_power_source(plan: BeamPowerPlan, precision: Precision) -> str:
         f"using Kernel = {kernel};\n"
         f"static_assert(Kernel::kSharedBytes == {plan.shared_bytes} &&\n"
         f"              Kernel::kThreads == {plan.threads});\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{kernel_name(plan, precision)}(const __grid_constant__ BeamPowerArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    Kernel::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(plan, precision),
+            "BeamPowerArguments",
+            "Kernel::run(args);",
+            plan.threads,
+            plan.blocks,
+        )
     )

@@ -17,7 +17,7 @@ from argand.beam_power.plan import (
 from argand.device import Arch
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import TARGET, PlanError, operand_arguments, require_precision
 from argand.runtime.wgmma import wgmma_function
 
@@ -209,11 +209,9 @@ def wgmma_pack_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
     return (
         '#include "beam_power/sm90_weights.cuh"\n'
         f"{size_check('WeightArguments', WEIGHT_ARGUMENTS)}"
-        'extern "C" __global__ void __launch_bounds__(256)\n'
-        f"{wgmma_pack_name(plan, precision)}(const __grid_constant__ WeightArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    pack_columns<{form}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            wgmma_pack_name(plan, precision), "WeightArguments", f"pack_columns<{form}>(args);", 256
+        )
     )
 
 
@@ -242,10 +240,11 @@ def wgmma_power_source(plan: WgmmaBeamPowerPlan, precision: Precision) -> str:
         f"static_assert(Kernel::kSharedBytes == "
         f"{plan.shared_bytes(0, precision)} && Kernel::kThreads == {plan.threads} &&\n"
         f"              kRowTile == {ROW_TILE});\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{wgmma_kernel_name(plan, precision)}("
-        "const __grid_constant__ BeamPowerArguments args) {\n"
-        f"{WAIT_FIRST}"
-        "    Kernel::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            wgmma_kernel_name(plan, precision),
+            "BeamPowerArguments",
+            "Kernel::run(args);",
+            plan.threads,
+            plan.blocks,
+        )
     )

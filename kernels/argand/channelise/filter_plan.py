@@ -8,7 +8,7 @@ from typing import Literal
 from argand.channelise.plan import UNITS
 from argand.channelise.problem import ChanneliseProblem
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 FILTER_THREADS = 256
 FLOAT64 = "float64"
@@ -108,10 +108,10 @@ def filter_source(component: str, *, real: bool, form: FilterForm) -> str:
         '#include "channelise/filter.cuh"\n'
         f"{size_check('FilterArguments', FILTER_ARGUMENTS)}"
         f"static_assert(kTogether == {_TOGETHER});\n"
-        f'extern "C" __global__ void __launch_bounds__({FILTER_THREADS})\n'
-        f"{filter_name(component, real=real, form=form)}("
-        "const __grid_constant__ FilterArguments args) {\n"
-        f"{WAIT_FIRST}"
-        f"    {call};\n"
-        "}\n"
+        + kernel_entry(
+            filter_name(component, real=real, form=form),
+            "FilterArguments",
+            f"{call};",
+            FILTER_THREADS,
+        )
     )

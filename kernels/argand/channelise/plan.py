@@ -14,7 +14,7 @@ from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError
 
@@ -243,11 +243,13 @@ def kernel_source(plan: ChannelisePlan, component: str) -> str:
         f"{size_check('ChanneliseArguments', KERNEL_ARGUMENTS)}"
         f"constexpr ChannelisePlan kPlan = {{{members(plan)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes});\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.block_threads}, {plan.blocks})\n'
-        f"{kernel_name(plan, component)}(const __grid_constant__ ChanneliseArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    ChanneliseKernel<kPlan, Component::{UNITS[component][0]}>::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(plan, component),
+            "ChanneliseArguments",
+            f"ChanneliseKernel<kPlan, Component::{UNITS[component][0]}>::run(args);",
+            plan.block_threads,
+            plan.blocks,
+        )
     )
 
 

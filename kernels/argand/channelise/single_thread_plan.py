@@ -9,7 +9,7 @@ from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError
 
 _SPECTRA = 128
@@ -104,10 +104,11 @@ def single_thread_source(plan: SingleThreadPlan, component: str, arch: Arch) -> 
         f"{size_check('SingleThreadArguments', SINGLE_THREAD_ARGUMENTS)}"
         f"constexpr SingleThreadPlan kPlan = {{{members}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes});\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.spectra}, {plan.blocks(arch)})\n'
-        f"{single_thread_name(plan, component)}("
-        "const __grid_constant__ SingleThreadArguments args) {\n"
-        f"{WAIT_FIRST}"
-        f"    SingleThreadKernel<kPlan, Component::{UNITS[component][0]}>::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            single_thread_name(plan, component),
+            "SingleThreadArguments",
+            f"SingleThreadKernel<kPlan, Component::{UNITS[component][0]}>::run(args);",
+            plan.spectra,
+            plan.blocks(arch),
+        )
     )

@@ -21,7 +21,7 @@ from argand.channelise.plan import (
 from argand.device import Arch
 from argand.dft.tables import Array, roots
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import TARGET, PlanError
 
 _WARPGROUP = 128
@@ -229,7 +229,6 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
         f"{plan.filter_registers}, {plan.transform_registers}, "
         f"{str(plan.arrive_per_lane).lower()}, {plan.cluster}"
     )
-    clustered = f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 else ""
     kernel = f"SpecializedKernel<kPlan, kRoles, Component::{UNITS[component][0]}>"
     return (
         '#include "channelise/sm90_kernel.cuh"\n'
@@ -239,11 +238,12 @@ def specialized_source(plan: SpecializedPlan, component: str) -> str:
         f"using Kernel = {kernel};\n"
         f"static_assert(Kernel::kThreads == {plan.block_threads} &&\n"
         f"              Kernel::kSharedBytes == {plan.shared_bytes});\n"
-        f'extern "C" __global__ void {clustered}'
-        f"__launch_bounds__({plan.block_threads}, {plan.blocks})\n"
-        f"{specialized_name(plan, component)}("
-        "const __grid_constant__ ChanneliseArguments args) {\n"
-        f"{WAIT_FIRST}"
-        "    Kernel::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            specialized_name(plan, component),
+            "ChanneliseArguments",
+            "Kernel::run(args);",
+            plan.block_threads,
+            plan.blocks,
+            cluster=plan.cluster,
+        )
     )

@@ -14,7 +14,7 @@ from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name, three_kernel_source
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_function
 
 _ELEMENT_BYTES = 8
@@ -201,14 +201,13 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         before = f'#include "device/warpgroup.cuh"\n{function}'
         members["cached_k_tiles"] = plan.cached_k_tiles(precision)
         members["promotion_k_tile"] = plan.promotion_k_tile(precision)
-    bounds = f"__launch_bounds__({plan.threads}, 1)"
+    blocks, cluster = 1, 1
     if isinstance(plan, ButterflyPlan):
         members["radices"] = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
     elif isinstance(plan, SingleCtaPlan):
         pass
     elif isinstance(plan, ClusterPlan):
-        bounds = f"__launch_bounds__({plan.threads}, {plan.blocks_per_sm})"
-        bounds += f" __cluster_dims__({plan.cluster_size}, 1, 1)"
+        blocks, cluster = plan.blocks_per_sm, plan.cluster_size
     else:
         members = {"precision": _precision(precision), **members}
     return (
@@ -217,11 +216,14 @@ def dft_source(plan: Plan, precision: Precision) -> str:
         f"constexpr {type(plan).__name__} kPlan{{{_members(members)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {plan.shared_bytes(precision)}, "
         '"as the plan counts it");\n'
-        f'extern "C" __global__ void {bounds}\n'
-        f"{kernel_name(plan, precision)}(const __grid_constant__ DftArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    dft_{plan.kind}<kPlan>(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(plan, precision),
+            "DftArguments",
+            f"dft_{plan.kind}<kPlan>(args);",
+            plan.threads,
+            blocks,
+            cluster=cluster,
+        )
     )
 
 

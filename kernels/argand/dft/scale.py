@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argand.runtime.arguments import arguments_dtype, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 SCALE_KERNEL = "dft_scale"
 SCALE_THREADS = 256
@@ -21,9 +21,5 @@ def scale_source(output: str) -> str:
         '#include "dft/scale.cuh"\n'
         f"using Arguments = ScaleArguments<{real}2>;\n"
         f"{size_check('Arguments', _ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({SCALE_THREADS})\n'
-        f"{SCALE_KERNEL}(const __grid_constant__ Arguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    scale<{real}>(args);\n"
-        "}\n"
+        + kernel_entry(SCALE_KERNEL, "Arguments", f"scale<{real}>(args);", SCALE_THREADS)
     )

@@ -13,7 +13,7 @@ from argand.dft.method import Method, bluestein, dense
 from argand.dft.tables import Array, convolutions, roots
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 KERNELS = ("forward_columns", "convolve_lines", "inverse_columns")
 """The kernels of a plan, in order; their functions in ``cuda/dft`` are dft_three_kernel_NAME."""
@@ -144,12 +144,13 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
         f".line_groups = {plan.groups}"
     )
     kernels = "".join(
-        f'extern "C" __global__ void __launch_bounds__({plan.kernel_threads(role)}, '
-        f"{_blocks(plan, role, precision)})\n"
-        f"{three_kernel_name(plan, role)}(const __grid_constant__ ThreeKernelArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    dft_three_kernel_{role}<kPlan>(args);\n"
-        "}\n"
+        kernel_entry(
+            three_kernel_name(plan, role),
+            "ThreeKernelArguments",
+            f"dft_three_kernel_{role}<kPlan>(args);",
+            plan.kernel_threads(role),
+            _blocks(plan, role, precision),
+        )
         for role in KERNELS
     )
     return (

@@ -42,9 +42,8 @@ def apply_gate(
         controls: further qubits: where one of them is 0, amplitudes are not touched.
         precision: of the products, by default fp64 for complex128, and for complex64 fp32 on the
             CPU and 3xfp16 on a GPU. Up to three qubits complex64 gates are computed in fp32 at
-            every precision, in the same time.
-            Matrices with one entry a row and column (phases, swaps, CNOT) take no products, unless
-            they are CuPy's.
+            every precision, in the same time. Matrices with one entry a row and column (phases,
+            swaps, CNOT) take no products, unless they are CuPy's.
 
     Returns:
         The state.

@@ -14,7 +14,7 @@ from argand.gates.operands import column_positions, exchanged_rows
 from argand.gates.plan import GatePlan
 from argand.gates.truncation import k_tile_bits, truncation_bias
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 MATRIX_ARGUMENTS: Fields = (
     ("const void*", "source"), ("void*", "operand"), ("int*", "exponent"),
@@ -40,11 +40,12 @@ def matrix_source(plan: GatePlan) -> str:
     row = plan.precision
     exponent = f"scale_exponent<Operand::{row.operand.name}>(absmax)" if row.scaled else "0"
     kernels = "".join(
-        f'extern "C" __global__ void __launch_bounds__({MATRIX_THREADS})\n'
-        f"{matrix_kernel_name(plan, kind)}(const __grid_constant__ MatrixArguments args) "
-        f"{{\n{WAIT_FIRST}"
-        f"    prepare_matrix<{number}, {_NUMBERS[row.output]}, Exponent>(args);\n"
-        "}\n"
+        kernel_entry(
+            matrix_kernel_name(plan, kind),
+            "MatrixArguments",
+            f"prepare_matrix<{number}, {_NUMBERS[row.output]}, Exponent>(args);",
+            MATRIX_THREADS,
+        )
         for kind, number in _NUMBERS.items()
     )
     return (

@@ -16,7 +16,7 @@ from argand.gates.plan import cuda_core_width
 from argand.gates.source import ARGUMENTS
 from argand.precision import Precision
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import TARGET as WGMMA_TARGET
 from argand.runtime.plan import PlanError, require_precision
 from argand.runtime.wgmma import wgmma_function
@@ -187,17 +187,19 @@ def kernel_source(plan: SequencePlan) -> str:
         before = '#include "gates/sequence_sm80.cuh"\n'
         roundings = f"Rounding::{row.roundings[0]}, Rounding::{row.roundings[-1]}"
         step = f"MmaStep<Operand::{row.operand.name}, {row.terms}, {roundings}>"
+    sizes = f"{plan.tile_qubits}, {plan.groups}, {plan.stages}, {plan.steps}"
     return (
         f'{before}#include "gates/sequence_kernel.cuh"\n'
         f"{size_check('SequenceArguments', SEQUENCE_ARGUMENTS)}"
         f'static_assert(sizeof(SequenceGate) == {PLACED_GATE.itemsize}, "gates");\n'
         f'static_assert(sizeof(PhaseTable) == {PHASES.itemsize}, "phases");\n'
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, 1)\n'
-        f"{kernel_name(plan)}(const __grid_constant__ SequenceArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    GateSequence<{step}, {plan.tile_qubits}, {plan.groups}, {plan.stages}, "
-        f"{plan.steps}>::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(plan),
+            "SequenceArguments",
+            f"GateSequence<{step}, {sizes}>::run(args);",
+            plan.threads,
+            1,
+        )
     )
 
 

@@ -13,7 +13,7 @@ from argand.gates.plan import (
     separate_small_products,
 )
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_function
 
 _MOST_SEGMENTS = 17
@@ -91,13 +91,8 @@ def gate_source(plan: GatePlan) -> str:
         before = '#include "device/warpgroup.cuh"\n' + wgmma_function(
             row.operand, both * PLANE_COLUMNS, both
         )
-    return (
-        f'{before}#include "{header}"\n'
-        f"{size_check('GateArguments', ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{kernel_name(plan)}(const __grid_constant__ GateArguments args) {{\n"
-        f"{WAIT_FIRST}    {body}\n"
-        "}\n"
+    return f'{before}#include "{header}"\n{size_check("GateArguments", ARGUMENTS)}' + kernel_entry(
+        kernel_name(plan), "GateArguments", body, plan.threads, plan.blocks
     )
 
 

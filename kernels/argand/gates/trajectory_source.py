@@ -10,7 +10,7 @@ import numpy as np
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.gate import Gate
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 THREADS, _BLOCKS = 256, 2
 """Threads of a block, and least blocks per multiprocessor: more leave too few registers."""
@@ -79,9 +79,11 @@ def kernel_source(dtype: str) -> str:
         '#include "gates/trajectory_kernel.cuh"\n'
         f"{size_check('TrajectoryArguments', ARGUMENTS)}"
         f'static_assert(sizeof(TrajectoryOperation) == {OPERATION.itemsize}, "operations");\n'
-        f'extern "C" __global__ void __launch_bounds__({THREADS}, {_BLOCKS})\n'
-        f"{kernel_name(dtype)}(const __grid_constant__ TrajectoryArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    run_trajectories<{real}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(dtype),
+            "TrajectoryArguments",
+            f"run_trajectories<{real}>(args);",
+            THREADS,
+            _BLOCKS,
+        )
     )

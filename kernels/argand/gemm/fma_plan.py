@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from argand.gemm.sm80_plan import ARGUMENTS, precision_fields
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 MAX_K = 24
 """Longest k of one lane: tensor cores are faster from there on, whatever the other sizes."""
@@ -97,9 +97,10 @@ def fma_source(precision: Precision, plan: FmaPlan) -> str:
         '#include "gemm/fma_kernel.cuh"\n'
         f"{size_check('GemmArguments', ARGUMENTS)}"
         f"constexpr FmaPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads})\n'
-        f"{fma_kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    gemm_fma<kPlan>(args);\n"
-        "}\n"
+        + kernel_entry(
+            fma_kernel_name(precision, plan),
+            "GemmArguments",
+            "gemm_fma<kPlan>(args);",
+            plan.threads,
+        )
     )

@@ -13,7 +13,7 @@ from argand.gemm.sm90_plan import WgmmaPlan
 from argand.gemm.sm90_scheduler import tile_group
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 THREADS = 256
 TILE = 4096
@@ -139,14 +139,16 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
         f"struct Arguments {{ {sources} int64 first_blocks; }};\n"
         f"{size_check('Arguments', pack_arguments(len(plans)))}"
         f"{constants}"
-        f'extern "C" __global__ void __launch_bounds__({THREADS}, {blocks})\n'
-        f"{pack_kernel_name(precision, plans)}(const __grid_constant__ Arguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    __shared__ float2 tile[kPackSharedElements];\n"
-        "    __shared__ uint32 row_absmax[kMaxPackRows];\n"
-        f"{second if len(plans) > 1 else ''}"
-        "    pack_planes<kPlan0>(args.source_0, 0, tile, row_absmax);\n"
-        "}\n"
+        + kernel_entry(
+            pack_kernel_name(precision, plans),
+            "Arguments",
+            "__shared__ float2 tile[kPackSharedElements];\n"
+            "    __shared__ uint32 row_absmax[kMaxPackRows];\n"
+            f"{second if len(plans) > 1 else ''}"
+            "    pack_planes<kPlan0>(args.source_0, 0, tile, row_absmax);",
+            THREADS,
+            blocks,
+        )
     )
 
 

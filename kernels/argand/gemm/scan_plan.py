@@ -6,7 +6,7 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 SCAN_KERNEL = "gemm_scan"
 SCAN_THREADS = 256
@@ -34,13 +34,12 @@ SCAN_ARGUMENTS: tuple[tuple[str, str], ...] = (
 def scan_source(a_k_major: bool, b_k_major: bool) -> str:
     """Return the CUDA C++ of the kernel that finds each row's absmax."""
     scans = [f"find_row_absmax<{str(fast).lower()}>" for fast in (a_k_major, b_k_major)]
+    call = (
+        f"if (blockIdx.x < args.a_blocks) {scans[0]}(args.a, blockIdx.x);\n"
+        f"    else {scans[1]}(args.b, blockIdx.x - args.a_blocks);"
+    )
     return (
         '#include "gemm/absmax_scan.cuh"\n'
         f"{size_check('ScanArguments', SCAN_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({SCAN_THREADS})\n'
-        f"{SCAN_KERNEL}(const __grid_constant__ ScanArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    if (blockIdx.x < args.a_blocks) {scans[0]}(args.a, blockIdx.x);\n"
-        f"    else {scans[1]}(args.b, blockIdx.x - args.a_blocks);\n"
-        "}\n"
+        + kernel_entry(SCAN_KERNEL, "ScanArguments", call, SCAN_THREADS)
     )

@@ -12,7 +12,7 @@ from argand.device import Arch
 from argand.gemm.in_tf32 import BF16_IN_TF32
 from argand.precision import Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import MMA_DEPTH, PlanError, require_precision
 
 PAD = 4
@@ -251,16 +251,16 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     if plan.grid_slices > 1:
         fields["grid_split"] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    slices = plan.split_k_slices
-    cluster = f"__cluster_dims__({slices}, 1, 1) " if slices > 1 else ""
     return (
         '#include "gemm/sm80_kernel.cuh"\n'
         f"{size_check('GemmArguments', ARGUMENTS)}"
         f"constexpr MmaPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void {cluster}'
-        f"__launch_bounds__({plan.threads}, {plan.min_blocks})\n"
-        f"{kernel_name(precision, plan)}(const __grid_constant__ GemmArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    gemm_mma<kPlan>(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(precision, plan),
+            "GemmArguments",
+            "gemm_mma<kPlan>(args);",
+            plan.threads,
+            plan.min_blocks,
+            cluster=plan.split_k_slices,
+        )
     )

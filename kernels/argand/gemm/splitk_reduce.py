@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argand.device import Device
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.kernel import BoundKernel
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
 
@@ -30,11 +30,7 @@ def reduce_source() -> str:
     return (
         '#include "gemm/splitk_reduce.cuh"\n'
         f"{size_check('ReduceArguments', _ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({_THREADS})\n'
-        f"{REDUCE_KERNEL}(const __grid_constant__ ReduceArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    reduce_split_k(args);\n"
-        "}\n"
+        + kernel_entry(REDUCE_KERNEL, "ReduceArguments", "reduce_split_k(args);", _THREADS)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from argand.herk.problem import Form
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 
 SIDE, MIRROR_THREADS, GATHER_THREADS = 32, 256, 128
@@ -63,11 +63,9 @@ def finish_source(name: FinishName, dtype: str) -> str:
         f"{size_check('FinishArguments', FINISH_ARGUMENTS)}"
         f"static_assert(kSide == {SIDE} && kMirrorThreads == {MIRROR_THREADS} &&\n"
         f'              kGatherThreads == {GATHER_THREADS}, "as the launch has it");\n'
-        f'extern "C" __global__ void __launch_bounds__({threads})\n'
-        f"{finish_name(name, dtype)}(const __grid_constant__ FinishArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    {name}<{types}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            finish_name(name, dtype), "FinishArguments", f"{name}<{types}>(args);", threads
+        )
     )
 
 
@@ -83,11 +81,12 @@ def planes_source(*, across: bool) -> str:
         f"{size_check('PlaneArguments', PLANE_ARGUMENTS)}"
         f"static_assert(kPackRows == {PACK_ROWS} && kPackThreads == {PACK_THREADS} &&\n"
         f'              kPackK == {INT8_TILE_K}, "as the launch has it");\n'
-        f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
-        f"{planes_name(across=across)}(const __grid_constant__ PlaneArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    pack_planes<{str(across).lower()}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            planes_name(across=across),
+            "PlaneArguments",
+            f"pack_planes<{str(across).lower()}>(args);",
+            PACK_THREADS,
+        )
     )
 
 
@@ -106,11 +105,12 @@ def int8_source(dtype: str, form: Form) -> str:
         f"{size_check('Int8Arguments', INT8_ARGUMENTS)}"
         f"static_assert(kTile == {INT8_TILE} && kHalf == {INT8_HALF} &&\n"
         f'              kTileK == {INT8_TILE_K} && kStages == {INT8_STAGES}, "");\n'
-        f'extern "C" __global__ void __launch_bounds__({INT8_THREADS}, 1)\n'
-        f"{int8_name(dtype, form)}(const __grid_constant__ TensorMap x_map,\n"
-        "    const __grid_constant__ TensorMap y_map,\n"
-        "    const __grid_constant__ Int8Arguments args) {\n"
-        f"{WAIT_FIRST}"
-        f"    herk_int8<{types}>(x_map, y_map, args);\n"
-        "}\n"
+        + kernel_entry(
+            int8_name(dtype, form),
+            "Int8Arguments",
+            f"herk_int8<{types}>(x_map, y_map, args);",
+            INT8_THREADS,
+            1,
+            maps=("x_map", "y_map"),
+        )
     )

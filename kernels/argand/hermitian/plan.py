@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from argand.device import HOPPER, Arch
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError
 
 LARGEST_N = 128
@@ -141,10 +141,11 @@ def kernel_source(plan: HermitianPlan, dtype: str) -> str:
         f"{size_check(f'HermitianArguments<{real}>', ARGUMENTS)}"
         f"constexpr HermitianPlan kPlan{{{plan.n}, {plan.side}, {plan.sides}, {plan.groups}, "
         f"{fused}, {in_global}}};\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{kernel_name(plan, dtype)}"
-        f"(const __grid_constant__ HermitianArguments<{real}> args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    solve_hermitian<{real}, kPlan>(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(plan, dtype),
+            f"HermitianArguments<{real}>",
+            f"solve_hermitian<{real}, kPlan>(args);",
+            plan.threads,
+            plan.blocks,
+        )
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from argand.device import Arch
 from argand.precision import TF32, Precision
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.plan import PlanError, operand_arguments, require_precision
 
 PANEL = 64
@@ -128,11 +128,7 @@ def scan_source() -> str:
     return (
         '#include "image/pack_kernel.cuh"\n'
         f"{size_check('PackArguments', PACK_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
-        f"{SCAN_KERNEL}(const __grid_constant__ PackArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    scan_covariance(args);\n"
-        "}\n"
+        + kernel_entry(SCAN_KERNEL, "PackArguments", "scan_covariance(args);", PACK_THREADS)
     )
 
 
@@ -141,11 +137,12 @@ def pack_source(precision: Precision) -> str:
     return (
         '#include "image/pack_kernel.cuh"\n'
         f"{size_check('PackArguments', PACK_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({PACK_THREADS})\n'
-        f"{pack_name(precision)}(const __grid_constant__ PackArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    pack_covariance<{operand_arguments(precision)}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            pack_name(precision),
+            "PackArguments",
+            f"pack_covariance<{operand_arguments(precision)}>(args);",
+            PACK_THREADS,
+        )
     )
 
 
@@ -156,9 +153,11 @@ def image_source(plan: ImagePlan, precision: Precision) -> str:
         '#include "image/sm80_kernel.cuh"\n'
         f"{size_check('ImageArguments', IMAGE_ARGUMENTS)}"
         f"static_assert({kernel}::kSharedBytes == {shared_bytes(plan, precision)});\n"
-        f'extern "C" __global__ void __launch_bounds__({plan.threads}, {plan.blocks})\n'
-        f"{kernel_name(plan, precision)}(const __grid_constant__ ImageArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    {kernel}::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(plan, precision),
+            "ImageArguments",
+            f"{kernel}::run(args);",
+            plan.threads,
+            plan.blocks,
+        )
     )

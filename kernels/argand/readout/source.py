@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 THREADS = 256
 SCAN_THREADS = 1024
@@ -112,12 +112,6 @@ def kernel_source(name: str, dtype: str, aligned: bool) -> str:
     if name in _BY_ALIGNMENT:
         given.append("true" if aligned else "false")
     template = f"<{', '.join(given)}>" if given else ""
-    return (
-        f'#include "readout/{header}.cuh"\n'
-        f"{size_check(structure, fields)}"
-        f'extern "C" __global__ void __launch_bounds__({threads}, {blocks})\n'
-        f"{kernel_name(name, dtype, aligned)}(const __grid_constant__ {structure} args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    {name}{template}(args);\n"
-        "}\n"
+    return f'#include "readout/{header}.cuh"\n{size_check(structure, fields)}' + kernel_entry(
+        kernel_name(name, dtype, aligned), structure, f"{name}{template}(args);", threads, blocks
     )

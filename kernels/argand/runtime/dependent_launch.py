@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from argand.runtime.driver_bindings import driver_bindings
+from argand.runtime.driver_bindings import driver_bindings, made
 
 WAIT_FIRST = "    wait_for_kernel_before();\n"
 """First statement of a kernel (`device/dependent_launch.cuh`), before any access to memory."""
@@ -43,12 +42,3 @@ def launch_dependent(form: Sequence[int], stream: int, parameters: int) -> None:
     config.sharedMemBytes, config.hStream = shared_bytes, driver.CUstream(stream)
     config.attrs, config.numAttrs = [overlap], 1
     made(driver.cuLaunchKernelEx(config, driver.CUfunction(function), parameters, 0))
-
-
-def made(answer: tuple[Any, ...]) -> Any:
-    """Return what the driver made. Raises CUDADriverError where it reports an error."""
-    if answer[0]:
-        import cupy
-
-        raise cupy.cuda.driver.CUDADriverError(int(answer[0]))
-    return answer[1] if len(answer) > 1 else None

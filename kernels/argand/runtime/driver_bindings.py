@@ -15,3 +15,12 @@ def driver_bindings() -> Any:
     from cuda.bindings import driver
 
     return driver
+
+
+def made(answer: tuple[Any, ...]) -> Any:
+    """Return what the driver made. Raises CUDADriverError where it reports an error."""
+    if answer[0]:
+        import cupy
+
+        raise cupy.cuda.driver.CUDADriverError(int(answer[0]))
+    return answer[1] if len(answer) > 1 else None

@@ -16,8 +16,7 @@ from typing import Any
 
 import cupy
 
-from argand.runtime.dependent_launch import made
-from argand.runtime.driver_bindings import driver_bindings
+from argand.runtime.driver_bindings import driver_bindings, made
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, ensure_context
 from argand.runtime.workspace import PER_THREAD
 

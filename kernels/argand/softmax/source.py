@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
 from argand.softmax.problem import rounded_operand
 
@@ -65,19 +65,18 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         "bulk": str(plan.bulk).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
-    cluster = (
-        f"__cluster_dims__({plan.cluster}, 1, 1) " if plan.cluster > 1 and not plan.ring else ""
-    )
     return (
         '#include "softmax/kernel.cuh"\n'
         f"{size_check('SoftmaxArguments', ARGUMENTS)}"
         f"constexpr SoftmaxPlan kPlan{{{members}}};\n"
-        f'extern "C" __global__ void {cluster}'
-        f"__launch_bounds__({plan.block_threads}, {_blocks(form, plan)})\n"
-        f"{kernel_name(form, plan)}(const __grid_constant__ SoftmaxArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    softmax_rows<kPlan>(args);\n"
-        "}\n"
+        + kernel_entry(
+            kernel_name(form, plan),
+            "SoftmaxArguments",
+            "softmax_rows<kPlan>(args);",
+            plan.block_threads,
+            _blocks(form, plan),
+            cluster=1 if plan.ring else plan.cluster,
+        )
     )
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from argand.device import Arch
 from argand.runtime.arguments import size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 
 ORDER_KERNEL = "order_of_exchanges_kernel"
 MOVE_KERNEL = "move_rows_kernel"
@@ -39,11 +39,7 @@ def order_source() -> str:
     return (
         '#include "solve/exchanges.cuh"\n'
         f"{size_check('OrderArguments', ORDER_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({ORDER_THREADS})\n'
-        f"{ORDER_KERNEL}(const __grid_constant__ OrderArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        "    order_of_exchanges(args);\n"
-        "}\n"
+        + kernel_entry(ORDER_KERNEL, "OrderArguments", "order_of_exchanges(args);", ORDER_THREADS)
     )
 
 
@@ -52,11 +48,9 @@ def move_source(dtype: str) -> str:
     return (
         '#include "solve/exchanges.cuh"\n'
         f"{size_check('MoveArguments', MOVE_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({MOVE_THREADS})\n'
-        f"{MOVE_KERNEL}(const __grid_constant__ MoveArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    move_rows<{_ELEMENTS[dtype]}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            MOVE_KERNEL, "MoveArguments", f"move_rows<{_ELEMENTS[dtype]}>(args);", MOVE_THREADS
+        )
     )
 
 

@@ -11,7 +11,7 @@ from argand.channelise.plan import UNITS, ChannelisePlan
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.loading import compiled
 from argand.runtime.plan import PlanError
 from argand.spectrum.problem import SpectrumProblem
@@ -158,17 +158,20 @@ def kernel_source(plan: SpectrumPlan, component: str, *, aligned: bool) -> str:
     """Return the CUDA C++ of the kernel; ``aligned`` says that all units are on their size."""
     one = plan.transforms
     name = kernel_name(plan, component, aligned=aligned)
+    traits = f"Component::{UNITS[component][0]}, {plan.summed}, {str(aligned).lower()}, "
+    traits += str(plan.detrended).lower()
     return (
         '#include "spectrum/kernel.cuh"\n'
         f"{size_check('SpectrumArguments', KERNEL_ARGUMENTS)}"
         f"constexpr ChannelisePlan kPlan = {{{banks.members(one)}}};\n"
         f"static_assert(kPlan.shared_bytes() == {one.shared_bytes});\n"
-        f'extern "C" __global__ void __launch_bounds__({one.block_threads}, {one.blocks})\n'
-        f"{name}(const __grid_constant__ SpectrumArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    SpectrumKernel<kPlan, Component::{UNITS[component][0]}, {plan.summed}, "
-        f"{str(aligned).lower()}, {str(plan.detrended).lower()}>::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            name,
+            "SpectrumArguments",
+            f"SpectrumKernel<kPlan, {traits}>::run(args);",
+            one.block_threads,
+            one.blocks,
+        )
     )
 
 
@@ -198,11 +201,12 @@ def trend_source(dtype: str, *, real: bool) -> str:
     return (
         '#include "spectrum/trend.cuh"\n'
         f"{size_check('TrendArguments', TREND_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
-        f"{trend_name(dtype, real=real)}(const __grid_constant__ TrendArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    FindTrends<{PARTS[dtype]}, {1 if real else 2}, {THREADS}>::run(args);\n"
-        "}\n"
+        + kernel_entry(
+            trend_name(dtype, real=real),
+            "TrendArguments",
+            f"FindTrends<{PARTS[dtype]}, {1 if real else 2}, {THREADS}>::run(args);",
+            THREADS,
+        )
     )
 
 
@@ -217,11 +221,12 @@ def window_source(dtype: str, *, real: bool) -> str:
     return (
         '#include "spectrum/unfused.cuh"\n'
         f"{size_check('WindowArguments', WINDOW_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
-        f"{window_name(dtype, real=real)}(const __grid_constant__ WindowArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    window_segments<{component}, {str(real).lower()}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            window_name(dtype, real=real),
+            "WindowArguments",
+            f"window_segments<{component}, {str(real).lower()}>(args);",
+            THREADS,
+        )
     )
 
 
@@ -235,9 +240,10 @@ def sum_source(term: str, result: str) -> str:
     return (
         '#include "spectrum/unfused.cuh"\n'
         f"{size_check('SumArguments', SUM_ARGUMENTS)}"
-        f'extern "C" __global__ void __launch_bounds__({THREADS})\n'
-        f"{sum_name(term, result)}(const __grid_constant__ SumArguments args) {{\n"
-        f"{WAIT_FIRST}"
-        f"    sum_terms<{TERMS[term]}, {_REALS[result]}, {THREADS // 32}>(args);\n"
-        "}\n"
+        + kernel_entry(
+            sum_name(term, result),
+            "SumArguments",
+            f"sum_terms<{TERMS[term]}, {_REALS[result]}, {THREADS // 32}>(args);",
+            THREADS,
+        )
     )

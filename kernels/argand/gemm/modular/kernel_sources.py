@@ -31,7 +31,7 @@ from argand.gemm.modular.product_plan import (
 )
 from argand.gemm.modular.proof_constants import proof_source
 from argand.runtime.arguments import Fields, size_check
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 
 _LINE_CONSTANTS = {"kLineBlock": NORM_BLOCK, "kQuantumBits": QUANTUM_BITS}
@@ -115,7 +115,7 @@ def norm_source(dtype: str, *, along_k: bool) -> str:
                 f"kNormLines<{real}>": norm_lines(ITEM[dtype]),
             }
         )
-        + kernel_source(f"modular_{name}", threads, "NormArguments", f"{name}<{real}>(args)")
+        + kernel_entry(f"modular_{name}", "NormArguments", f"{name}<{real}>(args);", threads, 1)
     )
 
 
@@ -126,8 +126,8 @@ def exponent_source() -> str:
         '#include "gemm/modular/norms.cuh"\n'
         + size_check("ExponentArguments", EXPONENT_ARGUMENTS)
         + constants_check({"kExponentWarps": EXPONENT_WARPS})
-        + kernel_source(
-            f"modular_{EXPONENT_KERNEL}", threads, "ExponentArguments", "line_exponents(args)"
+        + kernel_entry(
+            f"modular_{EXPONENT_KERNEL}", "ExponentArguments", "line_exponents(args);", threads, 1
         )
     )
 
@@ -163,7 +163,6 @@ def encode_kernel_source(
     held = {"whole lines": f", {buffers}", "clustered lines": f", {cluster[0]}, {cluster[1]}"}
     flags = f"{str(permuted).lower()}, {str(proved).lower()}"
     types = f"{scaled}, {source}, {flags}{held.get(reading, '')}"
-    call = f"{function}<{types}>(args)"
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         f"{encode_source(count, 4 if narrow else 8)}"
@@ -178,13 +177,13 @@ def encode_kernel_source(
                 "kAcrossGroup": ACROSS_GROUP,
             }
         )
-        + kernel_source(
+        + kernel_entry(
             f"modular_{ENCODE_KERNEL}",
-            threads,
             "EncodeArguments",
-            call,
+            f"{function}<{types}>(args);",
+            threads,
             # Without it the addresses of all planes would be kept in registers.
-            resident=resident if narrow else wide,
+            resident if narrow else wide,
             cluster=cluster[0] if clusters else 1,
         )
     )
@@ -196,9 +195,9 @@ def product_source(plan: ResiduePlan, *, adds: bool = False) -> str:
     header = "sm90_kernel" if wgmma else "sm80_kernel"
     if plan.resident_tiles:
         header = "sm90_resident_kernel"
-    maps = "const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map, "
-    kernel = "residue_product_resident" if plan.resident_tiles else "residue_product_wgmma"
-    call = f"{kernel}<kPlan>(a_map, b_map, args)"
+    maps = ("a_map", "b_map") if wgmma else ()
+    kernel = "residue_product_wgmma" if wgmma else "residue_product_mma"
+    kernel = "residue_product_resident" if plan.resident_tiles else kernel
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         + reduce_source()
@@ -208,12 +207,13 @@ def product_source(plan: ResiduePlan, *, adds: bool = False) -> str:
         + constants_check(_TILE_CONSTANTS)
         + f"constexpr ResiduePlan kPlan{{{plan.warpgroup_rows}, {plan.block_m}, {plan.block_n}, "
         f"{plan.stages}, {plan.resident_tiles}, {plan.stack_tiles}, {int(adds)}}};\n"
-        + kernel_source(
+        + kernel_entry(
             f"modular_{PRODUCT_KERNEL}",
-            plan.threads,
             "ResidueArguments",
-            call if wgmma else "residue_product_mma<kPlan>(args)",
-            maps if wgmma else "",
+            f"{kernel}<kPlan>({', '.join((*maps, 'args'))});",
+            plan.threads,
+            1,
+            maps=maps,
         )
     )
 
@@ -226,7 +226,9 @@ def slice_source() -> str:
         + '#include "gemm/modular/slices.cuh"\n'
         + size_check("SliceArguments", SLICE_ARGUMENTS)
         + constants_check(_TILE_CONSTANTS)
-        + kernel_source(f"modular_{SLICE_KERNEL}", 32 * WARPS, "SliceArguments", "add_slices(args)")
+        + kernel_entry(
+            f"modular_{SLICE_KERNEL}", "SliceArguments", "add_slices(args);", 32 * WARPS, 1
+        )
     )
 
 
@@ -249,24 +251,11 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
         + f'#include "gemm/modular/{"decode_proof" if proved else "decode"}.cuh"\n'
         + size_check("DecodeArguments", DECODE_ARGUMENTS)
         + constants_check({"kColumnBlock": COLUMN_BLOCK})
-        + kernel_source(
+        + kernel_entry(
             f"modular_{DECODE_KERNEL}",
-            32 * DECODE_WARPS,
             "DecodeArguments",
-            f"decode<{real}, {proof}<{real}>>(args)",
-            resident=f"__CUDA_ARCH__ < 900 ? {before} : __CUDA_ARCH__ < 1000 ? {resident} : 1",
+            f"decode<{real}, {proof}<{real}>>(args);",
+            32 * DECODE_WARPS,
+            f"__CUDA_ARCH__ < 900 ? {before} : __CUDA_ARCH__ < 1000 ? {resident} : 1",
         )
-    )
-
-
-def kernel_source(
-    name: str, threads: int, arguments: str, call: str, maps: str = "", resident: int | str = 1,
-    cluster: int = 1,
-) -> str:  # fmt: skip
-    """CUDA C++ of a kernel that makes one call; ``resident`` CTAs fit a multiprocessor."""
-    clusters = f"__cluster_dims__({cluster}, 1, 1) " if cluster > 1 else ""
-    return (
-        f'extern "C" __global__ void {clusters}__launch_bounds__({threads}, {resident})\n'
-        f"{name}({maps}const __grid_constant__ {arguments} args) {{\n{WAIT_FIRST}"
-        f"    {call};\n}}\n"
     )

@@ -5,14 +5,10 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from argand.gemm.modular.kernel_sources import (
-    constants_check,
-    is_narrow,
-    kernel_source,
-    real_type,
-)
+from argand.gemm.modular.kernel_sources import constants_check, is_narrow, real_type
 from argand.gemm.modular.product_plan import COLUMN_BLOCK, WARPS
 from argand.runtime.arguments import Fields, size_check
+from argand.runtime.kernel_entry import kernel_entry
 
 BEGIN_PROOF, END_PROOF, REDUCE_IMAGE = "begin_proof", "end_proof", "reduce_image"
 IMAGE_KERNEL = "add_image"
@@ -92,5 +88,5 @@ def _source(name: str, fields: Fields, arguments: str, call: str, checks: str = 
         f'#include "gemm/modular/proof_image.cuh"\n{size_check(arguments, fields)}'
         + constants_check({"sizeof(ProofResult)": RESULT_BYTES, "kColumnBlock": COLUMN_BLOCK})
         + checks
-        + kernel_source(f"modular_{name}", 32 * WARPS, arguments, call)
+        + kernel_entry(f"modular_{name}", arguments, f"{call};", 32 * WARPS, 1)
     )
