@@ -21,7 +21,8 @@ SHORT_SECONDS = 20e-6
 """Calls shorter than this are timed again, in turn with the others of their case."""
 _NEAR = 1.25
 """Times of a class over its least beyond which a candidate decides no ratio near 1."""
-_ROUNDS, _CALLS_OF_A_ROUND = 8, 25
+_ROUNDS, _CALLS_OF_A_ROUND = 12, 16
+"""A call of a round on each of the sets of operands that short calls have, or on some as often."""
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,11 @@ _FEWEST, _MOST = 5, 100
 _CALLS_BEFORE = 3
 """Calls on each set of operands before the clock starts: libraries and ours prepare graphs then,
 for which the driver may wait for the device."""
-_COPIES = 4
-"""Sets of operands that are used in turn, where several fit in `_COPIED_BYTES`."""
-_COPIED_BYTES = 1 << 28
+_SETS = ((4, 1 << 28), (16, 1 << 24))
+"""Sets of operands and results that are used in turn, and the bytes that all of them may take.
+
+Calls of a few microseconds take up to 10% more or less by where their operands lie, and 5% by
+whether they write one block of memory again and again (an H200), so small ones have many sets."""
 _RIVALS, _REPEATS = 3, 3
 """Plans that are timed again beside the chosen one, and how often."""
 
@@ -111,7 +113,7 @@ def row_of(
         inputs = candidate.prepare(*operands)
         accuracy = assess(candidate.result(candidate.compute(*inputs)), candidate)
         plan = candidate.chosen(*inputs)
-        calls = _calls(candidate, operands, inputs)
+        calls = calls_of(case, candidate, operands, inputs)
         queue = _queue(calls, device)
         seconds = statistics.median(queue.seconds)
         pairs = -(-len(calls) // 2) if case.in_place else len(calls)
@@ -126,15 +128,29 @@ def row_of(
     return Measurement(row, accuracy, calls if queue.held and seconds < SHORT_SECONDS else ())
 
 
-def _calls(
-    candidate: Candidate, operands: Sequence[Any], inputs: tuple[Any, ...]
+def calls_of(
+    case: Case, candidate: Candidate, operands: Sequence[Any], inputs: tuple[Any, ...]
 ) -> list[Callable[[], object]]:
-    """Return calls on ``inputs``, made of the operands, and on as many copies as are used."""
-    sets = [inputs]
-    bytes_of_operands = sum(x.nbytes for x in operands)
-    while len(sets) < _COPIES and (len(sets) + 1) * bytes_of_operands <= _COPIED_BYTES:
-        sets.append(candidate.prepare(*(x.copy() for x in operands)))
-    return [partial(candidate.compute, *mine) for mine in sets]
+    """Return calls on ``inputs``, made of the operands, and on copies of these, by `_SETS`.
+
+    Each call keeps its result until it is made again. So a candidate that allocates results writes
+    as many of them in turn as one that is given their places.
+    """
+    count = max(min(most, int(room // case.bytes_moved)) for most, room in _SETS)
+    copies = (candidate.prepare(*(x.copy() for x in operands)) for _ in range(count - 1))
+    return [_keeping(partial(candidate.compute, *mine)) for mine in (inputs, *copies)]
+
+
+def _keeping(call: Callable[[], object]) -> Callable[[], object]:
+    """Return the call with its last result kept."""
+    kept: object = None
+
+    def keeping() -> object:
+        nonlocal kept
+        kept = call()
+        return kept
+
+    return keeping
 
 
 def with_accuracy(measured: Sequence[Measurement], later: Sequence[Accuracy] = ()) -> list[Row]:
@@ -171,7 +187,7 @@ def plan_times(
     The fastest few are timed again in turn with the call, because the least of many times is too
     small by their noise.
     """
-    calls = _calls(candidate, operands, candidate.prepare(*operands))
+    calls = calls_of(case, candidate, operands, candidate.prepare(*operands))
 
     def microseconds(plan: Any) -> float:
         with nullcontext() if plan is None else case.with_plan(plan):

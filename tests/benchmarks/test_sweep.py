@@ -31,7 +31,7 @@ from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import assessed
 from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.in_turn import Measurement, timed_in_turn
-from benchmarks.sweep.measuring import plan_rows, plan_times, with_ratios
+from benchmarks.sweep.measuring import calls_of, plan_rows, plan_times, with_ratios
 from benchmarks.sweep.summary import summary
 from tests.kernels.precisions import TENSOR
 from tools.docs.sweep_tables import regret_table, sweep_table
@@ -109,7 +109,7 @@ def test_a_ratio_is_to_the_best_verified_peer_of_the_class() -> None:
 class _OfPlans(Case):
     """A case whose plans take as many microseconds as their numbers say; the call takes plan 2."""
 
-    operation, flops = "gemm", 1e6
+    operation, flops, bytes_moved = "gemm", 1e6, 1e6
 
     def __init__(self) -> None:
         self.plan = 2.0
@@ -141,6 +141,19 @@ def test_a_regret_is_that_of_the_chosen_plan(monkeypatch: pytest.MonkeyPatch) ->
     assert [(other.implementation, other.plan) for other in others] == [
         ("plan", "1.0"), ("plan", "3.0"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "sets"), [(1000, 16), (1 << 17, 8), (1 << 20, 4), (1 << 26, 1)])
+def test_results_lie_in_as_many_places_as_operands(values: int, sets: int) -> None:
+    """Whether a candidate is given places for its results or allocates them."""
+    case = _OfPlans()
+    case.bytes_moved = 16.0 * values
+    x = np.ones(1000)
+    given = Candidate("a", PRECISIONS["fp32"], "", lambda x: (x, np.empty_like(x)), np.negative)
+    allocating = Candidate("b", PRECISIONS["fp32"], "", lambda x: (x,), np.negative)
+    for candidate in (given, allocating):
+        calls = calls_of(case, candidate, (x,), candidate.prepare(x))
+        assert len({call().__array_interface__["data"][0] for call in calls}) == sets  # type: ignore[attr-defined]
 
 
 def test_plans_near_the_choice_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
