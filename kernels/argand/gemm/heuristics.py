@@ -1,7 +1,7 @@
 """The choice among candidate plans of a product on a GPU, by their estimated times.
 
 Nothing here needs a GPU or CuPy. A tuned plan (`argand.gemm.tuned`) comes first; without one the
-candidate of the least estimated time is taken.
+candidate of the least estimated time is taken. Each family has the model of its own time.
 """
 
 from __future__ import annotations
@@ -9,15 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch, arch_for
-from argand.gemm import fma_heuristics, sm80_heuristics
-from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32, partials_capacity
+from argand.gemm import fma_heuristics, sm80_heuristics, sm90_heuristics
+from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.families import Family
 from argand.gemm.in_tf32 import tf32_margin
-from argand.gemm.pack_plan import ALONE_K, panel_fill
 from argand.gemm.question import Question
-from argand.gemm.sm90_plan import WgmmaPlan
-from argand.gemm.sm90_scheduler import OPERAND_BYTES, TileDivision, divide, min_saved_k
-from argand.precision import Precision
 from argand.runtime.plan import TARGET, PlanError, require_precision
 
 
@@ -60,97 +56,12 @@ def choose(
     return best if margin * seconds(best) < seconds(other) else other
 
 
-# Seconds and rates a second, which only rank candidates. They are fitted to 853 times of candidates
-# at drawn sizes on an H200 (seeds 20261123 and 20261124 of `benchmarks.sweep gemm`; 11% off in the
-# standard deviation), so that plans of large sizes stay, and those of launches and stores to 504
-# more (20261127 and a short k; 7%). Those of one term, but for the two large tiles, are fitted anew
-# to 1,635 times of 94 products at tf32 of which a side or k is short (20261128 to 20261202).
-_CLOCK = 1.9e9
-_TILE_BYTES = 69
-"""Bytes of tiles that a multiprocessor loads in a clock."""
-_UNALIGNED = 3.1
-"""Factor of loading an operand whose lines are not multiples of 32 bytes, the sectors of L2."""
-_ROUNDED_ROWS = {1: 3.6, 2: 2.0}
-"""Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms."""
 _FITTED_RATE = 4.917e12
-"""Peak bytes a second of an H200's memory, at which the two constants of its traffic are fitted."""
-_MEMORY_BYTES = 3.38e12
-_FEW_IN_FLIGHT = (1.03, 1.35)
-"""Factor of the traffic of tiles of one warpgroup, and of those that store mirror images, too."""
-_UNALIGNED_RESULT = 1.5
-"""Factor of the traffic of a result whose rows begin in the middle of 16 bytes: 64 bytes at once
-touch three sectors of L2 and fill two. Derived, not fitted."""
-_PACK_BYTES = 4.4e12
-_SCALED_PACKING = 1.3
-"""Factor of packing rows whose absmax is found first."""
-_STORE_BYTES = 36e9
-"""Bytes a second that a multiprocessor's epilogue stores."""
-_DIRECT_STORE = 1.2
-"""Factor of a store from registers: of full tiles, of odd pitch, or where tiles share columns."""
-_SHIFTED_STORE = 1.6
-_SHIFTED_COLUMNS_STORE = 1.2
-"""The same of rows that begin in the middle of 16 bytes, and of C^T = B^T A^T, whose lanes store
-neighbours along rows of C from rows of theirs."""
-_CONJUGATED_STORE = 1.9
-"""Factor of a store from registers that conjugates, for a row operand that is read in place."""
-_OVERLAPPED_STORE = 0.665
-"""Fraction of a store's time that remains with an overlapped epilogue."""
-_SCATTERED_STORE = 4.5
-"""Factor of a store of 16-bit results one by one."""
-_LAUNCH = 4.4e-6
-"""Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH, _PLANAR_WAIT = 1.84e-6, 0.4e-6
-"""Seconds of packing's launch, and what an X in planes adds: nothing of it is loaded meanwhile (44
-drawn products at tf32 and 3xfp16 on an H200)."""
-_ABSMAX_EXCHANGE = 1.8e-6
-"""Seconds in which blocks that pack rows exchange their absmax; of two terms none up to `ALONE_K`.
-Of one term they count there, too: else fp16 has plans of its own at a k of 46 to 162, which took
-1.01 to 1.14 of the time of those in tf32 in six of nine drawn products on an H200."""
-_REDUCE_LAUNCH = 1.75e-6
-"""The fit was 2.65 us; 0.9 less since the reduction begins as the product's blocks end (the mean of
-44 drawn products at tf32 and 3xtf32)."""
-_ODD_PITCH = 6.4e-7
-"""Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
-Fitted to 170 candidates of 44 drawn products that a library won."""
-_FILL = 1.52e-6
-"""Seconds until a kernel's first k-tile is loaded."""
-_FUSED_PACK_FILL = 11e-6
-"""Seconds until fused packing has written the first planes."""
-_FUSED_PACKING = 0.52e9
-"""Complex numbers that the idle warps of a multiprocessor pack in a second: where they pack the
-larger operand (9256 x 179 x 1256 swapped, 9 x 1906 x 240 x 646), it takes the longest."""
-_FUSED_MAINLOOP = 1.015
-"""Factor of the mainloop beside warps that pack (46 drawn products of 0.2 to 13 ms on an H200)."""
-_STREAM_K = 3.23e-6
-"""Seconds in which blocks wait for the partial tiles of others."""
-_ALL_SPLIT = 1.08
-"""Factor of the mainloop of one term where all tiles are split: blocks at different k share less in
-L2. Without it 59 candidates of drawn products at tf32 took 1.04 of their estimates, 180 of slices
-0.95; at 3xfp16 45 and 87 took 0.98 and 1.01."""
-_PARTIAL_BYTES = 45.9e9
-"""Bytes a second of partial tiles that one block reduces."""
-_TILE_EFFICIENCY = {
-    (2, 128, 1): 0.784, (2, 96, 1): 0.777, (2, 64, 1): 0.74, (2, 32, 1): 0.413,
-    (2, 160, 1): 0.784, (2, 80, 1): 0.765, (2, 48, 1): 0.532,
-    (1, 96, 1): 0.683, (1, 64, 1): 0.643, (1, 32, 1): 0.416, (1, 80, 1): 0.61,
-    (1, 48, 1): 0.575,
-    (2, 128, 2): 0.895, (2, 96, 2): 0.888, (2, 80, 2): 0.84, (2, 64, 2): 0.781,
-    (2, 48, 2): 0.65, (2, 32, 2): 0.475,
-    (1, 64, 2): 0.559, (1, 32, 2): 0.376,
-}  # fmt: skip
-"""Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
-_ROUNDED_BESIDE = {(2, 160): 0.89, (1, 96): 0.8}
-"""Factor of it where rounding to 16 bits has few registers, by warpgroups and columns (31 products
-at bf16)."""
-_EXPOSED = 0.112
-"""Fraction of the shorter of products and traffic that the longer does not hide."""
+"""Peak bytes a second of an H200's memory, at which the constants of traffic are fitted."""
 _MMA_SYNC = 1.09
 """Factor of estimates of mma.sync at one term, but in triangles: they are of earlier times. 88
 candidates of 44 drawn products at tf32 took 1.07 of theirs, 88 of wgmma 1.00 (seeds 20261203 and
 20261204). With it 40 choices for other seeds took 0.956 of the time in the geometric mean."""
-_SPLITTING = {4: 1.13, 2: 1.25}
-"""Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
-of an operand: 16 bits are scaled too, and leave half as long for it (34 drawn products)."""
 
 
 def relative_memory(rate: float) -> float:
@@ -174,103 +85,7 @@ def estimate(choice: GemmChoice, question: Question, sm_count: int, memory: floa
         )
     if plan is None:
         return _mma_sync_estimate(choice, question, sm_count, memory)
-    memory_bytes, pack_bytes = memory * _MEMORY_BYTES, memory * _PACK_BYTES
-    rows, columns = (n, m) if choice.swapped else (m, n)
-    row_traits, column_traits = (b, a) if choice.swapped else (a, b)
-    shared = sizes.triangle and plan.storage == "planar"  # both operands have the same planes
-    items = rows * plan.x_element_bytes(precision) + (not shared) * columns * precision.planar_bytes
-    result = batch * (4 if sizes.narrow else 8) * m * n / memory_bytes
-    whole_rows = choice.swapped or sizes.triangle or choice.split_k_slices > 1 or n % 2 == 0
-    plan = plan if whole_rows else plan.with_shared_columns(columns, k)
-    if not sizes.narrow and n % 2 and not plan.shared_columns:
-        result *= _UNALIGNED_RESULT
-    moved = batch * items * k / memory_bytes + result
-    moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumer_warpgroups == 1 else 1.0
-    packing, scaled = 0.0, False
-    if plan.fused_pack:  # packing then shares the memory with the product
-        copied = (batch if column_traits.batched else 1) * columns * k
-        moved += copied * (8 + precision.planar_bytes) / memory_bytes
-    for operand_rows, traits, packs in (
-        (columns, column_traits, not plan.fused_pack), (rows, row_traits, plan.storage == "planar"),
-    ):  # fmt: skip
-        if sizes.triangle and packing:
-            continue  # the planes of both operands are the same
-        if packs and not traits.packed:
-            item = (4 if traits.half else 8) + precision.planar_bytes
-            copies = batch if traits.batched else 1
-            finds_absmax = precision.scaled and not traits.half
-            factor = _SCALED_PACKING if finds_absmax else 1.0
-            if finds_absmax and sizes.triangle and precision.terms == 1:
-                factor *= panel_fill(precision, operand_rows, k)
-            packing += factor * copies * operand_rows * k * item / pack_bytes
-            scaled |= finds_absmax
-    total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
-    waits = packing and plan.storage == "planar" and not sizes.triangle
-    total += _PLANAR_WAIT if waits else 0.0
-    alone = precision.terms > 1 and k <= ALONE_K
-    total += _ABSMAX_EXCHANGE if scaled and not alone else 0.0
-    total += _FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch
-    turned = replace(sizes, m=rows, n=columns)
-    tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
-    num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
-    mainloop = num_k_tiles * plan.depth * _seconds_of_k(plan, precision, rows, k)
-    mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
-    store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
-    if sizes.narrow and (choice.swapped or n % 2):
-        store *= _SCATTERED_STORE
-    direct = n % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
-    if direct and not sizes.narrow and choice.split_k_slices == 1:
-        shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
-        store *= shifted if n % 2 and not plan.shared_columns else _DIRECT_STORE
-        if row_traits.conjugated and plan.storage != "planar":
-            store *= _CONJUGATED_STORE
-    overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
-    overlapped = overlaps and plan.can_overlap_epilogue(precision)
-    if choice.split_k_slices > 1:
-        partials = 8 * batch * m * n * (choice.split_k_slices + 1)
-        total += _REDUCE_LAUNCH + partials / pack_bytes
-    division = TileDivision(min(tiles, sm_count), tiles)
-    if choice.split_k_slices == 1:
-        # Partial tiles of a last wave lie over planes where memory of their own is short.
-        capacity = partials_capacity(choice, question) // (8 * plan.block_m * plan.block_n)
-        division = divide(
-            tiles, sm_count, num_k_tiles, plan.depth, capacity if tiles < sm_count else None,
-            saved_k=min_saved_k(plan, precision),
-        )  # fmt: skip
-    whole = -(-division.data_parallel_tiles // division.blocks)
-    # The last store of a block has no mainloop to hide under.
-    stores = 1 + (whole - 1) * _OVERLAPPED_STORE if overlapped and whole else whole
-    spent = whole * mainloop + stores * store
-    if division.stream_k_tiles:
-        share = division.k_tiles_per_block / num_k_tiles
-        partial_bytes = 8 * plan.block_m * plan.block_n / share
-        factor = _ALL_SPLIT if precision.terms == 1 and not whole else 1.0
-        spent += factor * share * mainloop + store + _STREAM_K + partial_bytes / _PARTIAL_BYTES
-    if plan.fused_pack:  # slices and split tiles begin anywhere in k, so they wait for all of it
-        fused = copied / (_FUSED_PACKING * sm_count)
-        spent = max(spent, fused) if whole and choice.split_k_slices == 1 else spent + fused
-    return total + max(spent, moved) + _EXPOSED * min(spent, moved)
-
-
-def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> float:
-    """Return the time of a tile for one k of ``rows`` by k.
-
-    Products, loads and rounding hide each other, but where two take equally long.
-    """
-    efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
-    if plan.storage == "fp32" and precision.operand.bytes == 2:
-        efficiency *= _ROUNDED_BESIDE.get((plan.consumer_warpgroups, plan.block_n), 1.0)
-    rate = _CLOCK * efficiency * OPERAND_BYTES / precision.operand.bytes
-    products = 4 * len(precision.products) * plan.block_m * plan.block_n / rate
-    row_bytes = float(plan.block_m * plan.x_element_bytes(precision))
-    if plan.storage == "fp32":
-        products *= _SPLITTING[precision.operand.bytes] if precision.terms > 1 else 1.0
-        # Lines of complex64, as long as the contiguous axis.
-        row_bytes *= _UNALIGNED if (k if plan.k_major else rows) % 4 else 1.0
-    loads = (row_bytes + plan.block_n * precision.planar_bytes) / (_TILE_BYTES * _CLOCK)
-    rounds = plan.storage == "fp32" and precision.operand.bytes == 2
-    rounding = plan.block_m / (_ROUNDED_ROWS[precision.terms] * _CLOCK) if rounds else 0.0
-    return float((products**8 + loads**8 + rounding**8) ** 0.125)
+    return sm90_heuristics.estimate(choice, plan, question, sm_count, memory)
 
 
 def _mma_sync_estimate(

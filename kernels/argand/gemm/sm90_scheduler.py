@@ -20,7 +20,7 @@ _TILE_GROUP, _FEW_TILES = 16, 4
 """As in gemm/sm90_plan.cuh."""
 _EXCHANGE_CYCLES = 4200
 """Cycles of products, at the tensor cores' peak, in the time in which blocks wait for the partial
-tiles of others: 3.1 us at 1.9 GHz and 0.7 of the peak (`heuristics` has the constants)."""
+tiles of others: 3.1 us at 1.9 GHz and 0.7 of the peak (`sm90_heuristics` has the constants)."""
 OPERAND_BYTES = 4096
 """Bytes of one operand that a multiprocessor's tensor cores multiply and add in a cycle."""
 
