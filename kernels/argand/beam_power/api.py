@@ -9,12 +9,12 @@ import numpy as np
 from argand.beam_power.blocks import Run, in_exact_blocks, on_host
 from argand.beam_power.problem import EXACT, Detect, beam_power_problem
 from argand.beam_power.rules import adapted
+from argand.checks import check_out
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.runtime.checks import check_out
 from argand.runtime.numpy_calls import NumpyCalls
 
 _ON_HOST: NumpyCalls[Run] = NumpyCalls()

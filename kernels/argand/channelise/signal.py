@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import check_out
 from argand.device import array_module, is_cuda_array
 from argand.gemm.operands import on_gpu
 from argand.gemm.pairs import Pairs
-from argand.runtime.checks import check_out
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import check_out
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.dft import cpu as numpy_dft
@@ -20,7 +21,6 @@ from argand.dft.rules import RULES
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import Precision
-from argand.runtime.checks import check_out
 from argand.runtime.repeats import Repeats
 
 

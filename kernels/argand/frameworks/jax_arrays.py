@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from argand.checks import as_axis
 from argand.frameworks.exchanged import call_on_exchanged
 from argand.frameworks.framework import framework_of
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
 from argand.frameworks.xla_calls import TARGETS, number_of, on_stream_of_xla, register
-from argand.runtime.checks import as_axis
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from argand.checks import as_real, check_out
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -25,7 +26,6 @@ from argand.gemm.problem import (
 from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
-from argand.runtime.checks import as_real, check_out
 from argand.runtime.numpy_calls import Key, NumpyCalls
 from argand.runtime.repeats import Repeats
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import check_out
 from argand.device import is_cupy_array
-from argand.runtime.checks import check_out
 
 
 def squared(x: Any, out: Any = None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import check_out
 from argand.defaults import default_precision
 from argand.device import cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -20,7 +21,6 @@ from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, HerkProblem, herk_problem
 from argand.herk.rules import adapted
 from argand.precision import Precision, get_precision
-from argand.runtime.checks import check_out
 from argand.runtime.numpy_calls import NumpyCalls
 
 _ON_HOST: NumpyCalls[numpy_backend.Run] = NumpyCalls()

@@ -10,13 +10,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from argand.checks import as_number
 from argand.gemm.families import Family, check_family
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.operands import Op, oriented_shape
 from argand.gemm.problem import GemmProblem, check_c
 from argand.gemm.sm90_scheduler import triangle_row
 from argand.precision import Precision
-from argand.runtime.checks import as_number
 
 Form = Literal["full", "triangle"]
 """How a Hermitian result is written: as a matrix, or its lower triangle row by row."""

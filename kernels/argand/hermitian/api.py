@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import check_out
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import adapted_system
 from argand.hermitian import cpu
 from argand.hermitian.plan import LARGEST_N
-from argand.runtime.checks import check_out
 from argand.runtime.complex_types import solution_type
 from argand.runtime.numpy_calls import NumpyCalls
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import check_out
 from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -14,7 +15,6 @@ from argand.image.few_antennas import few_antennas_image, has_few_antennas
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
 from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
-from argand.runtime.checks import check_out
 
 _BEYOND = 1e-12
 """By which |direction|^2 may be beyond 1: what rounding of unit vectors leaves."""

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import cupy
 
+from argand.checks import check_out
 from argand.runtime.call_cache import CallCache
 from argand.runtime.captured_memory import capture_of
-from argand.runtime.checks import check_out
 from argand.runtime.device_plan import DevicePlan
 
 _ndarray = cupy.ndarray

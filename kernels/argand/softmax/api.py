@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import as_axis, as_real, check_out
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import get_precision
-from argand.runtime.checks import as_axis, as_real, check_out
 from argand.runtime.repeats import Repeats
 from argand.softmax import cpu as numpy_softmax
 from argand.softmax.formats import Operation, as_kind, output_kind

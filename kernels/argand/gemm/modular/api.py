@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from argand.checks import check_out
 from argand.device import cpu
 from argand.gemm.cpu import oriented
 from argand.gemm.families import Family, check_family, require_family
@@ -22,7 +23,6 @@ from argand.gemm.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import GemmProblem, gemm_problem
 from argand.precision import EXACT_PRECISIONS
-from argand.runtime.checks import check_out
 
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.call_cache import Key

@@ -1,4 +1,4 @@
-"""Checks that the calls of all operations share."""
+"""Checks that the calls of all operations and of frameworks share."""
 
 from __future__ import annotations
 
