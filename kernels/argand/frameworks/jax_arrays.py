@@ -54,7 +54,7 @@ def call_on_jax(
     Arrays of JAX are never written: a gate returns the new state.
 
     Raises TypeError for an ``out``, and for calls that have no ``rules``, or `Pairs` or packed
-    operands, and are traced or write to an array of JAX.
+    operands, and are traced, write to an array of JAX or lie on several devices.
     """
     pairs = options.pop("pairs", None)
     if arrays.get("out") is not None:
@@ -67,7 +67,7 @@ def call_on_jax(
         }
         return on_stream_of_xla(
             partial(call_on_exchanged, function, arrays, written=written, pairs=pairs, **options),
-            arrays.values(),
+            arrays,
         )
     given = {name: jnp.asarray(x) for name, x in arrays.items() if x is not None}
     if "axis" in options:  # counted from the last, so that vmap may put an axis before them

@@ -5,7 +5,7 @@ XLA hands a call its buffers, on a GPU with its stream, on which the call queues
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
 from functools import cache
 from threading import Lock
@@ -82,16 +82,26 @@ def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], A
     return runtime.getDevice, runtime.streamIsCapturing, captured
 
 
-def on_stream_of_xla(call: Callable[[], Any], arrays: Collection[Any]) -> Any:
+def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:
     """Return what a call on arrays returns, with CuPy on XLA's stream where they are on a GPU.
 
     XLA gives memory of arrays that are gone to what it runs next on that stream, and knows nothing
     of others that read it. What CuPy has queued is waited for where there are operands of its own,
     and waits where the result is CuPy's.
+
+    Raises TypeError for arrays of JAX on several devices, of which each has a stream.
     """
-    devices = {device for x in arrays if isinstance(x, jax.Array) for device in x.devices()}
-    device = next(iter(devices))
-    if len(devices) > 1 or device.platform != "gpu":
+    placed = {name: x.devices() for name, x in arrays.items() if isinstance(x, jax.Array)}
+    devices = set().union(*placed.values())
+    if len(devices) > 1:
+        found = ", ".join(
+            f"{name} on {' and '.join(sorted(map(str, of)))}" for name, of in placed.items()
+        )
+        raise TypeError(
+            f"arrays of JAX must be on one device, got {found}: move them with jax.device_put"
+        )
+    (device,) = devices
+    if device.platform != "gpu":
         return call()
     import cupy
 
@@ -99,7 +109,7 @@ def on_stream_of_xla(call: Callable[[], Any], arrays: Collection[Any]) -> Any:
     with cupy.cuda.Device(device.local_hardware_id):
         own = cupy.cuda.get_current_stream()
         with cupy_stream(address) as stream:
-            if not all(x is None or isinstance(x, jax.Array) for x in arrays):
+            if not all(x is None or isinstance(x, jax.Array) for x in arrays.values()):
                 let_wait(stream, own.ptr)
             found = call()
         if not isinstance(found, jax.Array | tuple):
