@@ -94,7 +94,10 @@ def _parser(name: str) -> argparse.ArgumentParser:
         "--profile", type=_profile, help="a folder with Snakemake's options for a cluster"
     )
     parser.add_argument(
-        "--cores", default="all", help="how many to use, all of them where it is not given"
+        "--cores",
+        type=_cores,
+        default="all",
+        help="how many to use, all of them where it is not given",
     )
     return parser
 
@@ -105,6 +108,12 @@ _HELP = {
     "time; runs nothing.",
     "report": "The report of a study again, from what a run left.",
 }
+
+
+def _cores(text: str) -> str:
+    if text != "all" and not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"must be a number from 1 on or 'all', got {text!r}")
+    return text
 
 
 def _profile(text: str) -> Path | None:

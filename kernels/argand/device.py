@@ -227,7 +227,10 @@ def resolve(name: str = "auto") -> Device:
     if found:
         return found[0]
     if name == "cuda":
-        raise DeviceError("device: cuda was asked for, but no GPU answers (is CuPy installed?)")
+        raise DeviceError(
+            "device: cuda was asked for, but no GPU answers (is CuPy installed?); "
+            "auto or cpu computes on the CPU"
+        )
     return cpu()
 
 

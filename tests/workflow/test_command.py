@@ -53,6 +53,24 @@ def test_a_study_with_a_mistake_is_not_run(
     assert called == []
 
 
+def test_a_study_that_is_not_there(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert command.main(["check", "other.yaml"]) == 1
+    assert f"there is no file other.yaml (looked in {tmp_path})" in capsys.readouterr().err
+    assert called == []
+
+
+@pytest.mark.parametrize("cores", ["0", "x", "-1", "1.5", ""])
+def test_cores_are_a_number_or_all(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], cores: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["check", "v1.2.yaml", f"--cores={cores}"])
+    assert "must be a number from 1 on or 'all'" in capsys.readouterr().err
+    assert called == []
+
+
 def test_a_cluster_computes(called: list[list[str]], tmp_path: Path) -> None:
     profile = tmp_path / "ours"
     profile.mkdir()

@@ -210,10 +210,10 @@ def _wrong_upstream(study: Study, name: str, key: str, upstream: str) -> str:
     if upstream in choices:
         return ""
     kinds = f" (kind {' or '.join(reads)})" if reads is not None else ""
-    return (
-        f"workloads.{name}.{key}: must be one of {choices}{kinds}, got {upstream!r}"
-        f"{nearest(upstream, choices)}"
-    )
+    allowed = f"must be one of {choices}{kinds}"
+    if not choices:
+        allowed = f"must be another workload{kinds}, of which this study has none"
+    return f"workloads.{name}.{key}: {allowed}, got {upstream!r}{nearest(upstream, choices)}"
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -131,6 +131,8 @@ def read_study_file(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         text = content.decode("utf-8")
+    except FileNotFoundError as error:
+        raise StudyError([f"there is no file {path} (looked in {Path.cwd()})"]) from error
     except (OSError, ValueError) as error:
         raise StudyError([f"{path}: cannot be read ({error})"]) from error
     if len(content) > _MOST_BYTES:

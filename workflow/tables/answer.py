@@ -5,6 +5,7 @@ It says how fast that is against the best peer, how far from fp64, and both in w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -32,7 +33,8 @@ class Answer:
         speedup: the best peer's time over it, with the interval of both medians; None where there
             is not a peer.
         peer: the implementation and precision compared with.
-        measures: what the kind of workload measures of it, in the units of its field.
+        measures: what the kind of workload measures of it, in the units of its field; the error
+            in decibels where the kind measures nothing.
         error, bound: relative Frobenius error against fp64, and what it is held to.
         verdict: all of it in words, or why there is no answer.
         verified: whether the product was proved.
@@ -92,12 +94,20 @@ def _answer(
 
 
 def _measured(record: Record) -> str:
-    """Measures of a result by its kind, each with its caption and unit."""
-    return ", ".join(
+    """Return the measures of a result by its kind, each with its caption and unit.
+
+    Of a kind that has none it is the error in decibels of the result's norm, as fields of signals
+    count it.
+    """
+    own = ", ".join(
         f"{one.caption} {number(one.shown(value), scientific=one.scientific)} {one.unit}".rstrip()
         for column, one in every_measure().items()
         if not isinstance(value := record.measures.get(column), str | None)
     )
+    error = record.rel_frobenius
+    if own or not error or not math.isfinite(error):
+        return own
+    return f"error {number(20 * math.log10(error))} dB"
 
 
 def _ratio(peer: Record, record: Record) -> tuple[float | None, float | None, float | None]:
@@ -179,8 +189,8 @@ ANSWER = (
     Column("kind", "kind"),
 )
 ANSWER_TEXT = (
-    "One row for each workload: the precision of its product, what its field measures of it, the "
-    "median time of the whole call, "
+    "One row for each workload: the precision of its product, what its field measures of it (the "
+    "error in decibels of the result's norm where that is all), the median time of the whole call, "
     "how many times as fast as the best peer of the same class that is, and between what, how far "
     "the result is from fp64 and what that error is held to."
 )

@@ -85,7 +85,8 @@ class TestCheck:
             }
         )
         assert self.error_of(loaded) == [
-            "workloads.x.input.workload: must be one of [] (kind toy), got 'product'"
+            "workloads.x.input.workload: must be another workload (kind toy), of which this study "
+            "has none, got 'product'"
         ]
 
     def test_itself_and_in_a_circle(self):

@@ -82,6 +82,15 @@ def test_times_and_measures_have_units(time: float, shown: str) -> None:
     assert f"| {shown} |" in markdown_table(ANSWER, answer_rows([found]))
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"), [(1e-6, "error -120 dB"), (0.0, ""), (None, ""), (float("nan"), "")]
+)
+def test_without_measures_of_its_kind_the_error_is_in_decibels(
+    error: float | None, shown: str
+) -> None:
+    assert answer(record("argand", "fp32", rel_frobenius=error)).measures == shown
+
+
 def test_without_a_peer_or_an_error() -> None:
     found = answer(record("argand", "fp32", rel_frobenius=0.0))
     assert found.verdict == "verified, equal to fp64; no peer to compare with"
