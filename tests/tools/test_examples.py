@@ -21,6 +21,7 @@ PUBLISHED = {
     "b11aCsmEss.h5": "acoustic/b11aCsmEss.h5",
     "zen.2458098.45361.uvh5": "vis/hera_zen.2458098.45361.uvh5",
     "1061315448_mini.uvh5": "vis/mwa128_1061315448_mini.uvh5",
+    "sample_0x1_ap.dat": "csi/iwl5300_sample_0x1_ap.dat",
 }
 """Where copies of published files lie beside the repository, but for circuits."""
 
