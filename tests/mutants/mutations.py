@@ -115,6 +115,8 @@ WORKFLOW = _in(
     ("bounds: no addend's roundings", "accuracy/bounds.py",
      "return max(product, roundings(ADDEND_ROUNDINGS, u) if beta else 0.0)", "return product",
      ("bounds", "product_accuracy")),
+    ("bounds: an image loses nothing by its scale", "accuracy/image_bounds.py",
+     "lost = 2 * antennas**2 * of_largest", "lost = 0.0", ("image_bounds",)),
     ("bounds: a tail without its linear part", "accuracy/probabilistic.py",
      " + 2 * t / max(components, 1))", ")", ("probable_sums",)),
     ("assessment: improbable is held to possible", "accuracy/assessment.py",
