@@ -105,6 +105,20 @@ def test_cover_the_axis_and_keep_to_their_size(name: str) -> None:
         assert (found.axis is None) == (sizes(workload, outline).volume <= most)
 
 
+def test_beams_that_peers_form_before_detection_count() -> None:
+    case = {"kind": "beamforming", "channels": 2, "beams": 5, "antennas": 4, "samples": 96}
+    beams, powers = (
+        sizes(workload, workload.outline())
+        for workload in map(workload_of, (case, case | {"detect": "power", "integrate": 8}))
+    )
+    assert powers.formed == beams.result == 16 * 2 * 5 * 96
+    assert powers.result < powers.formed
+    assert powers.volume >= sum(powers.operands.values()) + powers.formed
+    product = workload_of({"kind": "gemm", "m": 3, "n": 5, "k": 7})
+    one = sizes(product, product.outline())
+    assert one.formed == one.result == 16 * 3 * 5
+
+
 def test_a_state_is_one_piece() -> None:
     case = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 6}}
     found = pieces_of(workload_of(case, "fp32"), workload_of(case, "fp32").stage(), 1)

@@ -17,9 +17,18 @@ from axis_cases import AXES, SHAPE, beams, complex_normal, error_of, write_input
 
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
+from workflow.data import Coordinate
 from workflow.steps.staging import stage
+from workflow.storage.coordinates import step_of
+from workflow.storage.inputs import InputError
 from workflow.storage.selections import Picked
 from workflow.storage.staged import read_staged
+
+
+def test_two_entries_have_a_step_and_one_has_none() -> None:
+    assert step_of(Coordinate(np.array([3.0, 5.5])), "input.coordinates.time") == 2.5
+    with pytest.raises(InputError, match="has one entry, so its step is unknown"):
+        step_of(Coordinate(np.array([3.0])), "input.coordinates.time")
 
 
 @pytest.fixture

@@ -259,6 +259,7 @@ def test_a_filter_that_cannot_be_sized_up(path: Path) -> None:
         (32004, struct.pack(">QI", 1 << 40, 4), "decodes to 1099511627776"),
         (32004, struct.pack(">QII", 900, 900, 6) + b"\xf0\xff\xff\xff\x00a", "cannot be decoded"),
         (32008, struct.pack(">QI", 8, 0), "has no size"),
+        (32015, b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", 1 << 40), "decodes to 1099511627776"),
     ],
 )  # fmt: skip
 def test_sizes_that_are_known(code: int, stored: bytes, found: int | str) -> None:

@@ -18,7 +18,7 @@ from workflow.data import Product
 from workflow.readers.visibilities import Uvh5
 from workflow.steps.budget import disk_of
 from workflow.storage.products import read_product
-from workflow.storage.uvh5 import write_uvh5
+from workflow.storage.uvh5 import _sidereal, write_uvh5
 
 SITE = {"latitude_deg": -26.7, "longitude_deg": 116.67, "julian_date": 2461000.5}
 VISIBILITIES: dict[str, Any] = {
@@ -88,6 +88,18 @@ def test_its_image_is_that_of_the_product(tmp_path: Path) -> None:
     row, column = np.unravel_index(again.data[0, 0].argmax(), again.data.shape[-2:])
     assert abs(north[row] + 0.1) <= abs(north[1] - north[0])
     assert abs(east[column] - 0.2) <= abs(east[1] - east[0])
+
+
+@pytest.mark.parametrize(
+    ("julian_date", "hours"),
+    [(2451545.0, 18.697374558), (2446895.5, 13 + 10 / 60 + 46.3668 / 3600)],
+)
+def test_the_sidereal_time_is_that_of_an_almanac(julian_date: float, hours: float) -> None:
+    """At J2000.0, and of Meeus, Astronomical Algorithms, example 12.a; within the Earth's 0.9 s."""
+    for longitude in (0.0, -64.5, 350.0):
+        expected = (hours * np.pi / 12 + np.deg2rad(longitude)) % (2 * np.pi)
+        (found,) = _sidereal(np.array([julian_date]), longitude)
+        assert found == pytest.approx(expected, abs=0.9 * np.pi / 43200)
 
 
 def test_what_pyuvdata_finds(written: tuple[Product, Path]) -> None:

@@ -1,0 +1,89 @@
+"""A result of any kind is refused as soon as one element is off by more than is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+
+from benchmarks.planted.cases import NAMES, cases_of, small_references
+from tests.workflow.workloads.on_cpu import computed
+from workflow.accuracy import Accuracy
+
+Assess = Callable[[npt.NDArray[np.inexact]], Accuracy]
+COUNTS = "statevector shots"
+"""Counts are whole numbers: no error of theirs is small."""
+LARGEST = 1.25
+"""The error that is found is at most this times the allowed one: fp32 holds it in few steps."""
+MESSAGES = (
+    r"(?P<over>\S+) times (what is allowed|its bound|its threshold)",
+    r"(?P<found>\S+) exceeds (?P<allowed>[\d.e+-]+)",
+    r"off by (?P<found>\S+) where (?P<allowed>[\d.e+-]+) is allowed",
+)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != COUNTS])
+def test_an_error_is_refused_from_what_is_allowed_on(name: str, number: int) -> None:
+    result, assess = right(name, number)
+    assert assess(result).verified
+    sizes = np.where(result == 0, np.inf if number else 0, np.abs(result)).reshape(-1)
+    place = int(sizes.argmin() if number else sizes.argmax())
+    for refused in (("wrong",), ("wrong", "suspect")):
+        found = least_error(result, place, assess, refused)
+        if found is None:  # a few kinds are only ever suspect
+            assert "suspect" not in refused
+            continue
+        assert 1 <= over(found.reason) <= LARGEST, found.reason
+
+
+def right(name: str, number: int) -> tuple[npt.NDArray[np.inexact], Assess]:
+    """Return a right result at fp32 of a drawn workload, and how it is assessed."""
+    *_, (_, workload, sampled) = cases_of(name, number + 1, 5)
+    staged, result = computed(workload, "fp32")
+    with small_references(sampled):
+        reference = workload.reference(staged)
+
+    def assess(data: npt.NDArray[np.inexact]) -> Accuracy:
+        return workload.assess(staged, reference, data, PRECISIONS["fp32"], cpu().backend)
+
+    return np.asarray(result), assess
+
+
+def least_error(
+    result: npt.NDArray[np.inexact], place: int, assess: Assess, refused: tuple[str, ...]
+) -> Accuracy | None:
+    """Return what is said of the smallest error of an element that has such a verdict."""
+    flat = result.reshape(-1)
+
+    def assessed(exponent: float) -> Accuracy:
+        wrong = flat.copy()
+        wrong[place] += np.asarray(2.0**exponent * np.abs(flat).max(), wrong.dtype)
+        return assess(wrong.reshape(result.shape))
+
+    right, wrong = -100.0, 10.0
+    if assessed(wrong).verdict not in refused:
+        return None
+    for _ in range(14):
+        middle = (right + wrong) / 2
+        if assessed(middle).verdict in refused:
+            wrong = middle
+        else:
+            right = middle
+    return assessed(wrong)
+
+
+def over(reason: str) -> float:
+    """Return the largest part of what is allowed that a reason names."""
+    found = [match for message in MESSAGES for match in re.finditer(message, reason)]
+    return max(
+        float(match["over"])
+        if "over" in match.groupdict()
+        else float(match["found"]) / float(match["allowed"])
+        for match in found
+    )
