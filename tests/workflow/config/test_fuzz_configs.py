@@ -40,15 +40,13 @@ FILES = [
     "examples/mimo.yaml",
     "examples/spectra.yaml",
 ]
-SYSTEMS = {"kind": "solve", "n": 8, "rhs": 2, "batch": 3}
+GIVEN = {
+    name: case for file in FILES for name, case in read_study_file(ROOT / file)["workloads"].items()
+} | {f"answer-{i}": GHZ | answer for i, answer in enumerate(ANSWERS)}
+MISSING = set(KINDS) - {case["kind"] for case in GIVEN.values()}
 VALID = {
-    "workloads": {
-        name: case
-        for file in FILES
-        for name, case in read_study_file(ROOT / file)["workloads"].items()
-    }
-    | {f"answer-{i}": GHZ | answer for i, answer in enumerate(ANSWERS)}
-    | {"systems": SYSTEMS}
+    "workloads": GIVEN
+    | {f"small-{kind}": {"kind": kind, **KINDS[kind].small} for kind in sorted(MISSING)}
 }
 WORDS = sorted(
     {name for kind in KINDS.values() for name in kind.case_type.model_fields}
