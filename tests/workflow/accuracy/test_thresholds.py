@@ -27,8 +27,13 @@ MESSAGES = (
 )
 
 
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("name", [name for name in NAMES if name != COUNTS])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *((name, number) for name in NAMES if name != COUNTS for number in (0, 1)),
+        ("dft", 5),  # powers averaged over segments
+    ],
+)
 def test_an_error_is_refused_from_what_is_allowed_on(name: str, number: int) -> None:
     result, assess = right(name, number)
     assert assess(result).verified

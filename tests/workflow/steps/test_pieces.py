@@ -117,6 +117,10 @@ def test_beams_that_peers_form_before_detection_count() -> None:
     product = workload_of({"kind": "gemm", "m": 3, "n": 5, "k": 7})
     one = sizes(product, product.outline())
     assert one.formed == one.result == 16 * 3 * 5
+    seen = workload_of({"kind": "image", "antennas": 9, "channels": 2, "directions": {
+        "n": 5, "field_of_view_deg": 40,
+    }})  # fmt: skip
+    assert sizes(seen, seen.outline()).formed == 16 * 9 * 25  # weights of one channel
 
 
 def test_a_state_is_one_piece() -> None:
