@@ -226,7 +226,7 @@ def _row(
 
 
 def _error(run: _Run, precision: str, found: Any) -> float:
-    """The largest error of sampled bins over what they may be off by."""
+    """Return the largest error of sampled bins over what they may be off by."""
     n, worst = run.arguments.integrate, 0.0
     row = EXACT if precision == EXACT.name else PRECISIONS[precision]
     bins = found.shape[-1]

@@ -137,7 +137,7 @@ def _ways(
 def _error(
     found: Any, x: Any, h: Any, precision: str, arguments: argparse.Namespace, device: Device
 ) -> float:
-    """The largest error of sampled spectra of the first row over its bound."""
+    """Return the largest error of sampled spectra of the first row over its bound."""
     m = arguments.channels
     fraction = oversampling_of(arguments.oversampling, m)
     row, ran = PRECISIONS[precision], ""

@@ -96,7 +96,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def operand_type(precision: str) -> str:
-    """The type of operands that a precision is measured with."""
+    """Return the type of operands that a precision is measured with."""
     return "complex64" if MODULAR_PRECISIONS[precision] <= _NARROW else "complex128"
 
 
@@ -110,7 +110,7 @@ def drawn(cases: int, seed: int) -> list[Shape]:
 def measured(
     cupy: Any, shape: Shape, dtype: str, precisions: Sequence[str], arguments: argparse.Namespace
 ) -> Iterator[Row]:
-    """A row of cuBLAS, then ours and GEMMul8's of each precision, on the same operands."""
+    """Yield a row of cuBLAS, then ours and GEMMul8's of each precision, on the same operands."""
     device = gpu(cupy.cuda.Device().id)
     operands = {
         kind: [make(cupy, (*shape.leading, *size), dtype, arguments.seed + side)
@@ -217,7 +217,7 @@ def _spread(cupy: Any, shape: tuple[int, ...], dtype: str, seed: int) -> Any:
 
 
 def real_half(real: str) -> Any:
-    """One half of a type, so that nothing is converted."""
+    """Return one half of a type, so that nothing is converted."""
     return np.dtype(real).type(0.5)
 
 

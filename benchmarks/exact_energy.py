@@ -94,7 +94,7 @@ def copies(cupy: Any) -> Iterator[tuple[str, int, Call]]:
 
 
 def waiting(cupy: Any) -> Call:
-    """A thread that waits for half a millisecond."""
+    """Return a thread that waits for half a millisecond."""
     return partial(cupy.RawKernel(_WAIT, "wait"), (1,), (1,), (np.int64(_WAITED_CYCLES),))
 
 
@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def line(row: EnergyRow) -> str:
-    """A row as it is printed."""
+    """Return a row as it is printed."""
     return (
         f"{row.what:20} {row.operands:30} {row.products:3} {1e-9 * row.nbytes:6.2f} GB "
         f"{row.time_us:9.1f} us {row.energy_mj:8.1f} mJ {row.power_w:6.1f} W "

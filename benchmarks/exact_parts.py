@@ -78,7 +78,7 @@ class Product:
         self.piece = self.pieces[0]
 
     def call(self) -> Call:
-        """The public function on these operands."""
+        """Return the public function on these operands."""
         return partial(gemm, self.a, self.b, precision=self.precision, out=self.out)
 
     def nbytes(self, kernel: str) -> int:
@@ -94,7 +94,7 @@ class Product:
         return piece.products * each[kernel]
 
     def call_in_pieces(self, products: int) -> Call:
-        """The call in pieces of a number of products."""
+        """Return the call in pieces of a number of products."""
         planes = 2 * self.problem.count
         rows, columns = self.problem.a.rows, self.problem.b.rows
         each = planes * (self.problem.pitch * (rows + columns) + rows * columns)
@@ -103,7 +103,7 @@ class Product:
         return partial(launch, self.a.data.ptr, self.b.data.ptr, 0, self.out.data.ptr)
 
     def kernels(self) -> Iterator[tuple[str, Call]]:
-        """Each kernel of the first piece alone.
+        """Yield each kernel of the first piece alone.
 
         Raises SystemExit where a call has kernels besides, or pieces that are no whole products.
         """
@@ -116,7 +116,7 @@ class Product:
             yield name, partial(_start, self.cupy, kernel)
 
     def of_residues(self, kinds: tuple[str, str]) -> Call:
-        """The product of a piece's planes of residues of two kinds, by a call's plan."""
+        """Return the product of a piece's planes of residues of two kinds, by a call's plan."""
         problem, piece, cupy = self.problem, self.piece, self.cupy
         planes = 2 * problem.count
         a, b = self._planes(kinds[0], piece.rows, 1), self._planes(kinds[1], piece.padded, 2)

@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measured(product: Product, calls: int, seconds: float) -> Iterator[WorkspaceRow]:
-    """The rows of one shape: in twice the workspace of a call, and in its own."""
+    """Yield the rows of one shape: in twice the workspace of a call, and in its own."""
     problem = product.problem
     once = workspace_limit(problem)
     limits = {"twice": max(once, min(2 * problem.nbytes, _MOST_BYTES)), "once": once}
@@ -112,7 +112,7 @@ def measured(product: Product, calls: int, seconds: float) -> Iterator[Workspace
 
 
 def line(row: WorkspaceRow) -> str:
-    """A row as it is printed."""
+    """Return a row as it is printed."""
     return (
         f"{row.shape:20} {row.precision:8} {row.limit:6} "
         f"{row.workspace_bytes / row.operand_bytes:5.2f} x {row.pieces:3} pieces from "

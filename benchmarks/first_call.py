@@ -74,7 +74,7 @@ CALLS = (
 
 
 def prepared(call: FirstCall, xp: Any) -> Callable[[], Any]:
-    """The call with operands on the device of ``xp``; they are drawn on the host."""
+    """Return the call with operands on the device of ``xp``; they are drawn on the host."""
     rng = np.random.default_rng(20260101)
 
     def draw(*shape: int, kind: str = "complex64") -> Any:
@@ -137,7 +137,7 @@ def rows_of(
     wheel: Path | None = None,
     measure: Callable[[FirstCall, Path, Path | None], float] = in_a_new_process,
 ) -> list[Row]:
-    """The rows of a call, cold and warm, and with the kernels of a wheel."""
+    """Return the rows of a call, cold and warm, and with the kernels of a wheel."""
     seconds: dict[str, list[float]] = {"cold": [], "warm": []}
     if wheel is not None:
         seconds["wheel"] = []

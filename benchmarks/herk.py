@@ -111,7 +111,7 @@ def _shape(text: str) -> tuple[int, int, int]:
 
 
 def _cases(precision: str, form: Form, device: Device) -> Iterator[_Case]:
-    """The full product first, over whose time the others' speedups are."""
+    """Yield the full product first, over whose time the others' speedups are."""
     library = "cublas" if device.backend == "cuda" else "blas"
     name = library if precision in ("fp32", "fp64") else "argand"
 

@@ -101,7 +101,7 @@ def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Calla
 
 
 def _torchs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """The same by torch, where it is installed."""
+    """Yield the same by torch, where it is installed."""
     try:
         import torch
     except ImportError:
@@ -140,7 +140,7 @@ def _one_pass(rng: np.random.Generator) -> CircuitPlan:
 
 
 def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """The same by JAX, compiled by its jit, where it is installed."""
+    """Yield the same by JAX, compiled by its jit, where it is installed."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     try:
         import jax

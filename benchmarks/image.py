@@ -113,7 +113,7 @@ def _operands(arguments: argparse.Namespace, device: Device) -> tuple[Any, Any, 
 
 
 def _error(found: Any, operands: tuple[Any, Any, Any, Any]) -> float:
-    """The largest error of sampled directions over T, against complex products in fp64."""
+    """Return the largest error of sampled directions over T, against complex products in fp64."""
     x, f = operands[1:3]
     r, s = on_host(operands[0]).astype(complex), on_host(operands[3])
     rows = sampled_rows(len(s), SAMPLED)

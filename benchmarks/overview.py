@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def overview(rows: Mapping[str, Sequence[Row]], ceilings: Ceilings) -> Figure:
-    """The figure that `main` writes. Raises ValueError where a panel has nothing to show."""
+    """Return the figure that `main` writes. Raises ValueError where a panel has nothing to show."""
     figure = Figure(figsize=(11.0, 7.6), layout="constrained")
     figure.suptitle(f"Complex data on {ceilings.device}: Argand and the fastest library beside it")
     panels = figure.subplots(2, 2).flat

@@ -79,7 +79,7 @@ def gemm_ratios(size: int = 2048) -> list[Ratio]:
 
 
 def softmax_ratio(rows: int = 4096, columns: int = 32768) -> Ratio:
-    """How many times faster than SciPy."""
+    """Return how many times faster than SciPy."""
     x = np.random.default_rng(2).standard_normal((rows, columns), dtype=np.float32)
     ours, other, ratio = in_turn(lambda: softmax(x), lambda: scipy.special.softmax(x, axis=-1))
     what = f"softmax fp32 {rows} x {columns}: scipy's time over ours"

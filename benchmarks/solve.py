@@ -166,7 +166,7 @@ def _peers(dtype: str, device: Device) -> Iterator[_Solver]:
 
 
 def _system(n: int, columns: int, dtype: str, seed: int, device: Device) -> tuple[Any, Any]:
-    """A and b, normal, drawn by blocks of rows: at n = 32768 A takes 16 GiB."""
+    """Return a and b, normal, drawn by blocks of rows: at n = 32768 A takes 16 GiB."""
     arrays = array_module(device)
     rng = arrays.random.default_rng(seed)
     a, b = arrays.empty((n, n), dtype), arrays.empty((n, columns), dtype)
@@ -202,7 +202,7 @@ def _measured(
 
 
 def accepted_error(n: int, dtype: str) -> float:
-    """The backward error that `argand.solve` accepts, in x of type ``dtype``."""
+    """Return the backward error that `argand.solve` accepts, in x of type ``dtype``."""
     return (4 * math.sqrt(n) + 1) * UNIT_ROUNDOFF[dtype]
 
 

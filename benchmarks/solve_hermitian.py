@@ -135,7 +135,7 @@ def _copy_rate(arguments: argparse.Namespace, device: Device, watch: Monitor) ->
 
 
 def _error(found: Any, r: Any, b: Any) -> float:
-    """The largest residual of a sampled system over its bound."""
+    """Return the largest residual of a sampled system over its bound."""
     rows = sampled_rows(len(r), SAMPLED)
     kind = str(found.dtype)
     found, r, b = (on_host(x[rows]).astype(complex) for x in (found, r, b))

@@ -38,7 +38,7 @@ class _Spans:
         return result
 
     def _mark(self) -> Any:
-        """The time now, or an event that is recorded now."""
+        """Return the time now, or an event that is recorded now."""
         if not hasattr(self._arrays, "cuda"):
             return time.perf_counter()
         event = self._arrays.cuda.Event()

@@ -127,7 +127,7 @@ class _Case:
         self.window = window_of("hann", length)
 
     def problem(self, precision: str) -> SpectrumProblem:
-        """The problem at a precision; ends the program where it has no group."""
+        """Return the problem at a precision; ends the program where it has no group."""
         found = spectrum_problem(
             self.x.shape[:2], length=self.length, overlap=self.overlap, average=self._groups,
             real=self.x.ndim == 2 and self.x.dtype.kind != "c", onesided=None,
@@ -154,7 +154,7 @@ class _Case:
         return [(row, slice(first, first + count)) for row, first in dict.fromkeys(firsts)]
 
     def reference(self) -> SpectraReference:
-        """The powers that are verified, in fp64."""
+        """Return the powers that are verified, in fp64."""
         problem, parts = self.problem("fp64"), []
         for row, groups in self._verified():
             begin = groups.start * problem.average * problem.hop
@@ -197,7 +197,7 @@ class _Case:
     def assess(
         self, found: Any, reference: SpectraReference, name: str, precision: str
     ) -> Accuracy:
-        """The verdict on a result, by the bound of what of ours ran, else of any library."""
+        """Return the verdict on a result, by the bound of what of ours ran, else of any library."""
         ran = BLOCKS if name in _OURS else ""
         if ran and self.device.backend == "cuda":
             from argand.spectrum.gpu import PLAN_OVERRIDE, algorithm

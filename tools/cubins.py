@@ -69,7 +69,7 @@ def compile_products(
 def _products(
     targets: Iterable[str], precisions: Iterable[str], sizes: Iterable[Sizes]
 ) -> Iterator[tuple[Any, ...]]:
-    """The arguments of `GemmLaunch` of each product on each card."""
+    """Yield the arguments of `GemmLaunch` of each product on each card."""
     from argand.gemm.heuristics import choose
     from argand.gemm.operand_form import OperandForm
     from argand.gemm.problem import gemm_problem

@@ -19,7 +19,7 @@ _GENERATED = "# Written by python -m tools.environments from envs/cpu.txt; envs/
 
 
 def requirements(lock: str) -> list[str]:
-    """The packages of a lock, each with its marker and hashes in one line."""
+    """Return the packages of a lock, each with its marker and hashes in one line."""
     lines = lock.replace("\\\n", " ").splitlines()
     return [" ".join(line.split()) for line in lines if line.strip() and line[0] != "#"]
 
@@ -37,7 +37,7 @@ def conda(lock: str) -> str:
 
 
 def docker(lock: str) -> str:
-    """An image of the clone that holds this file, to be built from its root."""
+    """Return an image of the clone that holds this file, to be built from its root."""
     return f"""{_GENERATED}
 #   docker build -f envs/Dockerfile -t argand .          (with a GPU: --build-arg CUDA=13, or 12)
 #   docker run --rm -v "$PWD:/work" argand --cores all --config study=study.yaml
@@ -57,7 +57,7 @@ ENTRYPOINT ["snakemake", "--snakefile", "/opt/argand/Snakefile", \\
 
 
 def apptainer(lock: str) -> str:
-    """The same for Apptainer, whose containers many clusters run."""
+    """Return the same for Apptainer, whose containers many clusters run."""
     return f"""{_GENERATED}
 #   apptainer build argand.sif envs/argand.def           (with a GPU: --build-arg CUDA=13, or 12)
 #   apptainer run argand.sif --cores all --config study=study.yaml
@@ -102,7 +102,7 @@ def bill_of_materials(lock: str) -> str:
 
 
 def definitions(root: Path = ROOT) -> dict[Path, str]:
-    """The text of each definition, by its file."""
+    """Return the text of each definition, by its file."""
     lock = (root / "envs" / "cpu.txt").read_text(encoding="utf-8")
     folder = root / "envs"
     return {

@@ -50,7 +50,7 @@ class Source:
 
 
 def read_sources(path: Path = SOURCES) -> dict[str, Source]:
-    """The sources of every example, by its name."""
+    """Return the sources of every example, by its name."""
     listed: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {name: Source(**fields) for name, fields in listed.items()}
 

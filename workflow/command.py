@@ -73,12 +73,12 @@ def _snakemake(given: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def _submits(profile: Path | None) -> bool:
-    """Whether the profile names an executor, which has other machines compute."""
+    """Return whether the profile names an executor, which has other machines compute."""
     return profile is not None and executor_of(profile) != ""
 
 
 def _divided(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words before ``--``, and those after it."""
+    """Return the words before ``--``, and those after it."""
     place = list(words).index("--") if "--" in words else len(words)
     return list(words[:place]), list(words[place + 1 :])
 

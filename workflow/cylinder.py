@@ -84,7 +84,7 @@ def incident(
 def mie_series(
     ka: float, points: int, angles: Array, rows: slice = _EVERY, columns: slice = _EVERY
 ) -> Array:
-    """The current of the exact solution, a sum over cylinder harmonics, as `incident`."""
+    """Return the current of the exact solution, a sum over cylinder harmonics, as `incident`."""
     from scipy.special import hankel1
 
     _, angle, _ = surface(points)

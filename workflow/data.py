@@ -31,7 +31,7 @@ class Coordinate:
     axes: tuple[str, ...] = ()
 
     def of(self, name: str) -> tuple[str, ...]:
-        """The axes of the values, of a coordinate with this name."""
+        """Return the axes of the values, of a coordinate with this name."""
         return self.axes or (name,)
 
 
@@ -54,12 +54,12 @@ class Staged:
     units: Mapping[str, str] = field(default_factory=dict)
 
     def held(self) -> Staged:
-        """The same with all operands in memory."""
+        """Return the same with all operands in memory."""
         made = {name: operand.held() for name, operand in self.drawn.items()}
         return replace(self, operands={**made, **self.operands}, drawn={})
 
     def axis_lengths(self) -> dict[str, int]:
-        """The length of each axis of the operands: the largest, since 1 is broadcast."""
+        """Return the length of each axis of the operands: the largest, since 1 is broadcast."""
         lengths: dict[str, int] = {}
         for name, data in self.operands.items():
             for axis, length in zip(self.axes[name], data.shape, strict=True):

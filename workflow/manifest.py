@@ -81,7 +81,7 @@ def _code() -> dict[str, Any]:
 
 
 def _git(*words: str) -> str | None:
-    """The state of the repository by git; None without one."""
+    """Return the state of the repository by git; None without one."""
     environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     command = ["git", "-C", str(ROOT), *words]
     try:

@@ -38,7 +38,7 @@ def energy_counter(cupy: Any, device: Device) -> Callable[[], int] | None:
 
 
 def nvml_device(cupy: Any, device: Device) -> tuple[Any, Any]:
-    """The module pynvml, initialised, and its handle of the GPU at the same PCI address.
+    """Return the module pynvml, initialised, and its handle of the GPU at the same PCI address.
 
     Raises NvmlAbsentError with the reason where there is none.
     """

@@ -60,13 +60,13 @@ def described(matrices: Sequence[Array], widths: Sequence[int], reads: int | Non
 
 
 def plan_described(plan: CircuitPlan) -> str:
-    """The passes of a plan as `described` has them."""
+    """Return the passes of a plan as `described` has them."""
     widths = [len(one.qubits) for one in plan.passes]
     return described([form.matrix for form in plan.forms], widths, len(plan.groups))
 
 
 def passes_in(text: str) -> list[Applied]:
-    """The passes that `described` wrote, by width.
+    """Return the passes that `described` wrote, by width.
 
     Of a text without entries and repeats, ``12x4``, the worst is assumed: full matrices, all of
     them equal. Raises ValueError for other text.
@@ -83,7 +83,7 @@ def passes_in(text: str) -> list[Applied]:
 
 
 def reads_in(text: str) -> int:
-    """How often the state is read by the passes that `described` wrote."""
+    """Return how often the state is read by the passes that `described` wrote."""
     reads = text.partition(":")[0] if ":" in text else ""
     return int(reads) if reads.isdigit() else len(passes_in(text))
 
@@ -97,7 +97,7 @@ def in_words(plan_words: str) -> str:
 
 
 def with_passes(staged: Staged, plan_words: str) -> Staged:
-    """The operands of a circuit with what an implementation fused its gates to.
+    """Return the operands of a circuit with what an implementation fused its gates to.
 
     ``passes`` is (passes, 3): width, terms and times of each (`Applied`). ``reads`` is how often
     the state is read for them.

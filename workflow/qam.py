@@ -102,5 +102,5 @@ def bit_errors(sent: Array, received: Array) -> Array:
 
 
 def _scale(order: int) -> float:
-    """The distance of two levels is 2 over this."""
+    """Return the distance of two levels is 2 over this."""
     return math.sqrt(2 * (order - 1) / 3)

@@ -105,7 +105,7 @@ class Record:
         return (*names[:at], *every_measure(), *names[at + 1 :])
 
     def row(self) -> dict[str, Any]:
-        """The value of each column; of measures of other kinds None."""
+        """Return the value of each column; of measures of other kinds None."""
         values = vars(self) | dict.fromkeys(every_measure()) | dict(self.measures)
         return {column: values[column] for column in self.columns_in_order()}
 

@@ -86,7 +86,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def timing(self) -> Timing:
-        """The times of the batches."""
+        """Return the times of the batches."""
 
 
 class CpuSampler(Sampler):

@@ -23,7 +23,7 @@ class Shard:
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """The shard of a name; raises ValueError for anything else."""
+        """Return the shard of a name; raises ValueError for anything else."""
         found = _NAME.fullmatch(name)
         shard = cls(int(found[1]) - 1, int(found[2])) if found else None
         if shard is None or not 0 <= shard.index < shard.count or str(shard) != name:
@@ -36,7 +36,7 @@ class Shard:
 
 
 def shards(count: int) -> tuple[Shard, ...]:
-    """All of ``count`` shards."""
+    """Return all of ``count`` shards."""
     return tuple(Shard(index, count) for index in range(count))
 
 
@@ -47,7 +47,7 @@ def split_part(part: str) -> tuple[str, Shard | None]:
 
 
 def choose_axis(splits: Sequence[str], lengths: Mapping[str, int], count: int) -> str:
-    """The axis that is split: the first of ``splits`` with at least ``count`` entries.
+    """Return the axis that is split: the first of ``splits`` with at least ``count`` entries.
 
     Raises ValueError, its text to go on after the key, where no axis is so long or there is none.
     """

@@ -26,7 +26,7 @@ FINE_CHANNELS = "fine_frequency"
 
 
 def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coordinate]:
-    """The name and the values of the axis that the transform of the samples' last one has.
+    """Return the name and the values of the axis that the transform of the samples' last one has.
 
     With N entries a step d apart they are k / (N d): k from 0 to N - 1, of which the upper half are
     the negative ones, or with ``shift`` from -(N // 2) on. Without a coordinate d is one sample.
@@ -53,7 +53,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
 def channels(
     staged: Staged, problem: ChanneliseProblem, *, centre_hz: float, shift: bool
 ) -> tuple[str, dict[str, Coordinate]]:
-    """The name of the axis of a filter bank's channels, and the coordinates of its two axes.
+    """Return the name of the axis of a filter bank's channels, and the coordinates of its two axes.
 
     The frequency of a channel is its centre, plus ``centre_hz``; the time of a spectrum, where the
     samples have times, is the middle of its samples.

@@ -46,7 +46,7 @@ def narrow(median: float, low: float | None, high: float | None) -> bool:
 
 
 def spread_of(samples: Sequence[float]) -> Spread:
-    """The quantiles of samples and the interval. Raises ValueError where there are none."""
+    """Return the quantiles of samples and the interval. Raises ValueError where there are none."""
     if not samples:
         raise ValueError("samples must hold at least one, got none")
     p20, p50, p80 = (float(q) for q in np.quantile(samples, (0.2, 0.5, 0.8)))

@@ -105,7 +105,7 @@ class Study(Settings):
         return KINDS[case.kind](name, case, self.seed)
 
     def case_json(self, name: str) -> str:
-        """All that a workload's results depend on in the config, in one stable line.
+        """Return all that a workload's results depend on in the config, in one stable line.
 
         The order of keys, comments and other workloads do not change it, so it tells Snakemake
         which workloads a changed config concerns. `workload_from_json` is its inverse; what was not
@@ -139,11 +139,11 @@ class Study(Settings):
         return json.dumps({**settings, "workloads": cases}).translate(_NO_MARKUP)
 
     def sweep_json(self, name: str) -> str:
-        """The cases of a swept workload and their values, in one line."""
+        """Return the cases of a swept workload and their values, in one line."""
         return json.dumps(self.sweeps[name]).translate(_NO_MARKUP)
 
     def shards(self, name: str) -> tuple[Shard, ...]:
-        """The shards of a workload; none where it is computed whole."""
+        """Return the shards of a workload; none where it is computed whole."""
         count = self._case(name).shards
         return shards(count) if count > 1 else ()
 
@@ -152,12 +152,12 @@ class Study(Settings):
         return tuple(f"{name}/{shard}" for shard in self.shards(name)) or (name,)
 
     def part_pattern(self, name: str) -> str:
-        """A regular expression of the names of `parts`."""
+        """Return a regular expression of the names of `parts`."""
         count = len(self.shards(name))
         return re.escape(name) + (rf"/\d+-of-{count}" if count else "")
 
     def upstream(self, name: str) -> tuple[str, ...]:
-        """The workloads whose products this one reads."""
+        """Return the workloads whose products this one reads."""
         return self.workload(name).depends_on()
 
     def chain(self, name: str) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ class Study(Settings):
         return (*found, self.case_json(name))
 
     def input_files(self, name: str) -> tuple[Path, ...]:
-        """The user's files that a workload reads, and those that hold parts of these.
+        """Return the user's files that a workload reads, and those that hold parts of these.
 
         Opens a file whose values may lie in others (``input.external``); raises InputError as
         `workflow.storage.inputs.files_beside` does.
@@ -179,7 +179,7 @@ class Study(Settings):
         return tuple(dict.fromkeys(_paths(self._case(name))))
 
     def staged_from(self, name: str) -> list[str]:
-        """The files that a workload is staged from; other workloads' products come last."""
+        """Return the files that a workload is staged from; other workloads' products come last."""
         products = [self.folder / "products" / f"{other}.h5" for other in self.upstream(name)]
         return [*map(str, self.input_files(name)), *map(str, products)]
 
@@ -200,7 +200,7 @@ def _paths(value: Any) -> Iterator[Path]:
 
 
 def workload_from_json(text: str) -> Workload:
-    """The workload that `Study.case_json` wrote down."""
+    """Return the workload that `Study.case_json` wrote down."""
     content = json.loads(text)
     kind = KINDS[content["case"]["kind"]]
     case = kind.case_type.model_validate_json(json.dumps(content["case"]))
@@ -208,7 +208,7 @@ def workload_from_json(text: str) -> Workload:
 
 
 def outlined(chain: Sequence[str]) -> tuple[Workload, Staged]:
-    """The last workload of `Study.chain` and the outline of its operands."""
+    """Return the last workload of `Study.chain` and the outline of its operands."""
     products: dict[str, Product] = {}
     for text in chain[:-1]:
         workload = workload_from_json(text)

@@ -120,7 +120,7 @@ def _own_seconds() -> float:
 
 
 def _cpu_clock() -> tuple[float | None, tuple[str, ...]]:
-    """The median of all cores, where the system lets it be read."""
+    """Return the median of all cores, where the system lets it be read."""
     found = []
     for path in _SYSTEM_CPUS.glob(_CLOCKS):
         try:
@@ -141,7 +141,7 @@ def _gpu_clock(device: Device) -> Callable[[], tuple[float | None, tuple[str, ..
 
 
 def read_gpu_clock(nvml: Any, handle: Any) -> tuple[float | None, tuple[str, ...]]:
-    """The clock of a GPU's multiprocessors in MHz, and what holds it down, by NVML."""
+    """Return the clock of a GPU's multiprocessors in MHz, and what holds it down, by NVML."""
     clock, held = None, 0
     try:
         clock = float(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))

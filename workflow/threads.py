@@ -50,7 +50,7 @@ def by_threads(count: int) -> Iterator[None]:
 
 
 def thread_count(otherwise: int = 1) -> int:
-    """How many threads work may take here, ``otherwise`` outside of `by_threads`."""
+    """Return how many threads work may take here, ``otherwise`` outside of `by_threads`."""
     shared = _THREADS.get()
     return shared.count if shared else otherwise
 

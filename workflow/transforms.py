@@ -34,7 +34,7 @@ def algorithm(rows: int, length: int, precision: Precision, device: Device) -> t
 def assess_transform(
     reference: SpectrumReference, result: Any, precision: Precision, *, backend: str, ran: str = ""
 ) -> Accuracy:
-    """The assessment of spectra, by the bound of what ran: the plan of `algorithm`.
+    """Return the assessment of spectra, by the bound of what ran: the plan of `algorithm`.
 
     Without one it is the CPU's way at the precision. A library's is of prime factors, in fp64 or,
     at every other precision, in fp32.

@@ -125,7 +125,7 @@ class Unfinished:
         )
 
     def failed(self) -> list[dict[str, object]]:
-        """A row for each job that failed, and for each workload that was not reached."""
+        """Return a row for each job that failed, and for each workload that was not reached."""
         rows: list[dict[str, object]] = [
             {
                 "workload": one.part or "the study",
@@ -149,7 +149,7 @@ class Unfinished:
         return own or Path(failure.log).is_relative_to(self._files.logs)
 
     def _rows(self, name: str) -> Iterator[Record]:
-        """The records of a workload; where it has none, a row for each precision says why."""
+        """Yield the records of a workload; where it has none, a row for each precision says why."""
         path = self._files.records.format(name)
         if self._is_made(path):
             yield from read_records(Path(path))

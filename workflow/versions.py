@@ -14,7 +14,7 @@ _PACKAGES = ("numpy", "scipy", "h5py", "cupy-cuda12x", "cupy-cuda13x", "torch", 
 
 @lru_cache(maxsize=1)
 def versions() -> str:
-    """The versions that matter to a number, as ``name version`` separated by semicolons."""
+    """Return the versions that matter to a number, as ``name version`` separated by semicolons."""
     found = [f"argand {argand.__version__}", f"python {platform.python_version()}"]
     for package in _PACKAGES:
         try:
@@ -26,7 +26,7 @@ def versions() -> str:
 
 
 def _driver() -> list[str]:
-    """The version of NVIDIA's driver, where NVML is installed and a driver answers."""
+    """Return the version of NVIDIA's driver, where NVML is installed and a driver answers."""
     try:
         import pynvml
     except ImportError:

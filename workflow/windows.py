@@ -22,7 +22,7 @@ def check_window(window: Any) -> None:
 
 
 def make_window(window: Any, length: int) -> Array:
-    """A periodic window by its name, or by [name, parameter...].
+    """Return a periodic window by its name, or by [name, parameter...].
 
     Raises ValueError for one that SciPy does not have. Imports scipy.signal, half a second, only
     where there is a window to make.

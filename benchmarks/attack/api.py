@@ -139,7 +139,7 @@ def _logarithm_bound(x: Array, exact: Array, precision: Precision) -> Array:
 
 
 def _near(got: Array, exact: Array, bound: Array) -> Verdict:
-    """Whether numbers are within a bound, and those that are none are the same."""
+    """Return whether numbers are within a bound, and those that are none are the same."""
     if got.shape != exact.shape:
         return f"the shape is {got.shape} instead of {exact.shape}"
     plain = np.isfinite(exact)
@@ -184,7 +184,7 @@ def dft(rng: Rng) -> tuple[str, Verdict]:
 
 
 def gates(rng: Rng) -> tuple[str, Verdict]:
-    """One gate with controls, or a circuit, on a state, beside dense matrices in fp64."""
+    """Return one gate with controls, or a circuit, on a state, beside dense matrices in fp64."""
     precision = _precision(rng)
     qubits = int(rng.integers(1, 8))
     largest = 1e100 if precision.output == "complex128" else 1e10
@@ -228,7 +228,7 @@ def _random(rng: Rng, size: int) -> Array:
 
 
 def _dense(state: Array, gate: argand.Gate, qubits: int) -> Array:
-    """A gate applied amplitude by amplitude, as it is defined."""
+    """Return a gate applied amplitude by amplitude, as it is defined."""
     found = state.copy()
     on = sum(1 << qubit for qubit in gate.controls)
     mask = sum(1 << qubit for qubit in gate.targets)
@@ -249,7 +249,7 @@ FUNCTIONS: dict[str, Callable[[Rng], tuple[str, Verdict]]] = {
 
 
 def fuzz(name: str) -> Callable[[Attempt], None]:
-    """The attack on a function of `FUNCTIONS`: some calls in one process."""
+    """Return the attack on a function of `FUNCTIONS`: some calls in one process."""
 
     def make(attempt: Attempt) -> None:
         found = isolated(lambda: _calls(name, attempt.rng))
@@ -260,7 +260,7 @@ def fuzz(name: str) -> Callable[[Attempt], None]:
 
 
 def _calls(name: str, rng: Rng) -> str:
-    """The first call that goes wrong, with its number, or nothing."""
+    """Return the first call that goes wrong, with its number, or nothing."""
     for number in range(_CALLS):
         try:
             what, verdict = FUNCTIONS[name](rng)

@@ -116,11 +116,11 @@ class Campaign:
         return AttackRow(attack.name, attack.what, tries, tries - len(slipped), len(slipped))
 
     def _again(self, attack: Attack) -> str:
-        """The command that makes an attempt again, but for its number."""
+        """Return the command that makes an attempt again, but for its number."""
         return f"python -m benchmarks.attack --only {attack.name} --seed {self.seed} --number"
 
     def _attempt(self, attack: Attack, ground: Ground, number: int) -> str:
-        """The fault that slipped; empty where the attempt held."""
+        """Return the fault that slipped; empty where the attempt held."""
         rng = np.random.default_rng([self.seed, number, *attack.name.encode()])
         folder = ground.folder / f"attempt-{number}"
         folder.mkdir()

@@ -41,7 +41,7 @@ class Job:
     damaged: str
 
     def run(self, root: Path, folder: Path) -> Any:
-        """The bytes that the job makes of the files in a folder, in this process."""
+        """Return the bytes that the job makes of the files in a folder, in this process."""
         from workflow import threads
 
         threads.hold_blas = lambda: None  # this process has NumPy already
@@ -121,7 +121,7 @@ JOBS: dict[str, tuple[Job, ...]] = {
 
 
 def damage(files: str) -> Callable[[Attempt], None]:
-    """The attack on a kind of file of `JOBS`."""
+    """Return the attack on a kind of file of `JOBS`."""
 
     def make(attempt: Attempt) -> None:
         ground, folder = attempt.ground, attempt.folder
@@ -154,12 +154,12 @@ def _undamaged(job: Job, attempt: Attempt) -> Any:
 
 
 def _says_source(made: Mapping[str, Any], data: bytes) -> bool:
-    """Whether what came of another input says so: by the SHA-256 of what was read."""
+    """Return whether what came of another input says so: by the SHA-256 of what was read."""
     return hashlib.sha256(data).hexdigest() in repr(made)
 
 
 def _damaged(path: Path, rng: np.random.Generator) -> tuple[str, bytes]:
-    """A file's bytes with one damage, and its name."""
+    """Return a file's bytes with one damage, and its name."""
     ways = [_bit, _cut, _word, _page, *([_chunks] if path.suffix == ".h5" else [_digit, _line])]
     data = path.read_bytes()
     for _ in range(20):

@@ -56,7 +56,7 @@ def full(attempt: Attempt) -> None:
 
 
 def _run(attempt: Attempt, before: Callable[[], None] | None = None) -> Run:
-    """A run whose words go to another disk, as those on a terminal do."""
+    """Return a run whose words go to another disk, as those on a terminal do."""
     return Run(attempt.ground.root, attempt.folder, before=before, said=attempt.ground.folder)
 
 

@@ -28,7 +28,7 @@ _SECONDS = 20.0
 
 
 def _placed(path: Path, how: str) -> Path:
-    """A link to a file, a pipe, or a folder in a path's place; the file that must stay."""
+    """Return a link to a file, a pipe, or a folder in a path's place; the file that must stay."""
     path.parent.mkdir(parents=True, exist_ok=True)
     target = path.parents[1] / "outside"
     target.write_text(_MINE)

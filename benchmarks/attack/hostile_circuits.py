@@ -18,7 +18,7 @@ _DOUBLING = "gate g0 a {h a;}\n" + "".join(
 
 
 def _including(name: str) -> list[str]:
-    """The ways to write an include that readers of OpenQASM differ in."""
+    """Return the ways to write an include that readers of OpenQASM differ in."""
     forms = [f'include "{name}";', f"include '{name}';", f"include'{name}';", f'include"{name}";']
     forms += [f'include // x\n "{name}";', f"include\t\n'{name}' ;", f'include "{name}" ;']
     return [f"OPENQASM 2.0;\n{form}\nqreg q[1];" for form in forms]

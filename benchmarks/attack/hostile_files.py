@@ -30,7 +30,7 @@ class _Input(FileInput):
 
 
 def _chunk(path: Path, data: bytes, mask: int = 0, **filters: Any) -> bool:
-    """A file whose one chunk holds these bytes as they are."""
+    """Return a file whose one chunk holds these bytes as they are."""
     with h5py.File(path, "w") as file:
         dataset = file.create_dataset("x", _SHAPE, "c8", chunks=_SHAPE, **filters)
         dataset.id.write_direct_chunk((0, 0), data, mask)
@@ -126,7 +126,7 @@ def _no_numbers(path: Path, rng: np.random.Generator) -> bool:
 
 
 def _damaged(path: Path, rng: np.random.Generator) -> bool:
-    """One to three bytes of a right file, mostly in its headers; or its end is missing."""
+    """Return one to three bytes of a right file, mostly in its headers; or its end is missing."""
     layouts: list[dict[str, Any]] = [
         {}, {"chunks": (16, 32), "compression": "gzip", "shuffle": True},
         {"chunks": (16, 32), "fletcher32": True, "maxshape": (None, 128)},
@@ -171,7 +171,7 @@ def files(attempt: Attempt) -> None:
 
 
 def _read(path: Path, byte: int) -> bytes:
-    """The data, after memory of many sizes was filled with a byte and freed."""
+    """Return the data, after memory of many sizes was filled with a byte and freed."""
     rubbish = [np.full(1 << size, byte, np.uint8) for size in range(6, 23) for _ in range(4)]
     del rubbish
     return read_operand(_Input(file=path, x="/x"), Operand("x", ("a", "b"))).tobytes()

@@ -46,7 +46,7 @@ def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, larges
 
 
 def arranged(rng: np.random.Generator, x: Array) -> tuple[str, Array]:
-    """The same numbers in another layout, and its name."""
+    """Return the same numbers in another layout, and its name."""
     way = int(rng.integers(6))
     if way == 1:
         return "Fortran", np.asfortranarray(x)

@@ -122,7 +122,7 @@ def prepare(folder: Path) -> None:
 
 
 def difference(folder: Path, other: Path) -> str:
-    """How the tables or products of two folders differ, but for what a clock says."""
+    """Return how the tables or products of two folders differ, but for what a clock says."""
     for table in ("performance", "accuracy", "shards"):
         if rows_of(folder, table) != rows_of(other, table):
             return f"results/tables/{table}.csv differs"
@@ -139,7 +139,7 @@ def difference(folder: Path, other: Path) -> str:
 
 
 def rows_of(folder: Path, table: str) -> list[dict[str, str]]:
-    """A table without what a clock says; empty where it is not there."""
+    """Return a table without what a clock says; empty where it is not there."""
     path = folder / "results" / "tables" / f"{table}.csv"
     if not path.exists():
         return []

@@ -14,7 +14,7 @@ _CASES = 4
 
 
 def _grave(name: str) -> bool:
-    """Whether an error is one that no bound below 1 lets through.
+    """Return whether an error is one that no bound below 1 lets through.
 
     Small elements may be zeroed, and nearly equal rows exchanged, within any precision's bound:
     docs/data/planted.csv says how often that is seen.

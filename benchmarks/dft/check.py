@@ -20,7 +20,7 @@ _CHECKED_VALUES, _CHECKED_ROWS = 1 << 20, 1 << 12
 
 
 def checked_rows(case: Case) -> np.ndarray[Any, Any]:
-    """The transforms of a case that are compared with fp64."""
+    """Return the transforms of a case that are compared with fp64."""
     return sampled_rows(case.batch, max(4, min(_CHECKED_ROWS, _CHECKED_VALUES // case.length)))
 
 
@@ -52,7 +52,7 @@ def check(
 
 
 def array_dot(x: Any) -> Any:
-    """The sum of |x|^2."""
+    """Return the sum of |x|^2."""
     if not is_cuda_array(x):
         return np.vdot(x, x)
     import cupy

@@ -40,7 +40,7 @@ def compile_ours(cases: Sequence[Case], precisions: Sequence[Precision], ours: b
 
 
 def running(case: Case, precision: Precision, device: Device, ours: bool) -> Plan | None:
-    """The plan of a case, None where cuFFT computes it."""
+    """Return the plan of a case, None where cuFFT computes it."""
     if not ours:
         problem = DftProblem(case.batch, case.length, False, "backward", precision)
         return chosen_plan(problem, device).plan

@@ -23,7 +23,7 @@ _COLUMNS = 1 << 12
 
 
 def evolved(state: Any, gates: Sequence[Gate]) -> Any:
-    """The state after a circuit at fp64."""
+    """Return the state after a circuit at fp64."""
     found = state.astype(np.complex128)
     plan = plan_circuit(int(state.size).bit_length() - 1, gates, precision="fp64")
     for form in plan.forms:
@@ -76,7 +76,7 @@ def check(
 def _against(
     truth: Any, after: Any, precision: Precision, widths: Sequence[int], backend: str
 ) -> Accuracy:
-    """The whole state against one at fp64, part by part: on a GPU little memory is left."""
+    """Return the whole state against one at fp64, part by part: on a GPU little memory is left."""
     error = scale = 0.0
     fidelity = (abs(overlap_of(truth, after)) / (norm_of(truth) * norm_of(after))) ** 2
     step = 1 << 24

@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def random_unitary(rng: np.random.Generator, width: int) -> Array:
-    """A unitary matrix on ``width`` qubits, from a QR decomposition of normal numbers."""
+    """Return a unitary matrix on ``width`` qubits, from a QR decomposition of normal numbers."""
     normal = rng.standard_normal((2, 2**width, 2**width))
     return np.asarray(np.linalg.qr(normal[0] + 1j * normal[1])[0])
 
@@ -30,7 +30,7 @@ def placements(qubits: int, width: int, rng: np.random.Generator) -> dict[str, l
 
 
 def qft(qubits: int, rng: np.random.Generator) -> list[Gate]:
-    """The Fourier transform of the basis states, with its final swaps."""
+    """Return the Fourier transform of the basis states, with its final swaps."""
     hadamard = np.array([[1, 1], [1, -1]]) / np.sqrt(2)
     swap = np.eye(4)[[0, 2, 1, 3]]
     gates = []

@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def measured(precision: Precision, device: Device, qubits: int, settle: float) -> Iterator[CostRow]:
-    """A row for each width, without qubit 0 and with it."""
+    """Yield a row for each width, without qubit 0 and with it."""
     table = table_costs(precision, device)
     costs = measure_gate_costs(precision, device, qubits=qubits, settle=settle)
     item = 16 if precision.output == "complex128" else 8

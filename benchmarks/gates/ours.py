@@ -12,7 +12,7 @@ from benchmarks.peers import Candidate
 
 
 def ours(precision: Precision, plan: CircuitPlan, gates: Sequence[Gate]) -> Candidate:
-    """A gate by `argand.apply_gate`, a circuit by its plan.
+    """Return a gate by `argand.apply_gate`, a circuit by its plan.
 
     The passes of a circuit are timed as `argand.run_circuit` times them: with their matrices at
     hand, as cuStateVec's are.

@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def measured(device: Device, qubits: int, seed: int) -> Iterator[TruncationRow]:
-    """A row for each precision, width, kernel and side of a chunk."""
+    """Yield a row for each precision, width, kernel and side of a chunk."""
     rng = np.random.default_rng(seed)
     for precision in PRECISIONS.values():
         if precision.terms == 1:
@@ -129,7 +129,7 @@ def _columns(state: Any, width: int, inside: bool) -> Any:
 
 
 def _applied(plan: GatePlan, device: Device, form: GateForm, matrix: Any, state: Any) -> Any:
-    """The state after a plan's kernel with this matrix."""
+    """Return the state after a plan's kernel with this matrix."""
     from argand.gates import gpu as cuda_gates
 
     qubits = int(state.size).bit_length() - 1
@@ -141,7 +141,7 @@ def _applied(plan: GatePlan, device: Device, form: GateForm, matrix: Any, state:
 
 
 def _bias(matrix: Any, columns: Any, missing: Any) -> Any:
-    """The bias of the products of each column of the matrix: (2^width,), by least squares.
+    """Return the bias of the products of each column of the matrix: (2^width,), by least squares.
 
     With missing = sum over k of bias_k u_k x_k and x of independent components, the products of
     one k do not correlate with those of another.

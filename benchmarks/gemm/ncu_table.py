@@ -76,7 +76,7 @@ COLUMNS = ("case", "kernel", *_SOURCES)
 
 
 def metrics() -> list[str]:
-    """Every metric that the table needs, for ``ncu --metrics``."""
+    """Return every metric that the table needs, for ``ncu --metrics``."""
     return [name for names, _ in _SOURCES.values() for name in names]
 
 

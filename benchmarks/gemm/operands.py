@@ -15,7 +15,7 @@ _CHUNK_VALUES = 1 << 22
 
 
 def random_operands(shape: Shape, seed: int) -> tuple[Any, Any]:
-    """A (..., m, k) and B (..., k, n), complex64 with independent standard normal parts."""
+    """Return a (..., m, k) and B (..., k, n), complex64 with independent standard normal parts."""
     seeds = np.random.SeedSequence(seed).spawn(2)
     sizes = ((shape.m, shape.k), (shape.k, shape.n))
     a, b = (

@@ -21,7 +21,7 @@ INPUTS = ("complex64", "complex-half", "packed")
 
 
 def candidates(device: Device, precisions: Sequence[Precision]) -> list[Candidate]:
-    """Every precision from interleaved operands; those of tensor cores from a packed B too.
+    """Return every precision from interleaved operands; those of tensor cores from a packed B too.
 
     The 16-bit ones also take complex-half, and then return complex64 or complex-half.
     """

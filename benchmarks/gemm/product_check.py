@@ -46,7 +46,7 @@ class Sample:
 
     @classmethod
     def of(cls, shape: Shape, seed: int, elements: int = ELEMENTS, lines: int = _LINES) -> Sample:
-        """All of a shape with at most ``elements``; else a part with about as many.
+        """Return all of a shape with at most ``elements``; else a part with about as many.
 
         It has ``lines`` rows and columns at least.
         """

@@ -79,7 +79,7 @@ def intensity(row: Row) -> float:
 
 
 def roofline_figure(rows: Sequence[Row], ceilings: Ceilings) -> Figure:
-    """The figure that `main` writes. Raises ValueError where no row is fit to be drawn."""
+    """Return the figure that `main` writes. Raises ValueError where no row is fit to be drawn."""
     shown = drawn(rows)
     if not shown:
         raise ValueError("no row of the CSV is verified and has a rate")

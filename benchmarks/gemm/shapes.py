@@ -30,7 +30,7 @@ class Shape:
         return cls(m, n, k, *batch)
 
     def __str__(self) -> str:
-        """The text that `parse` reads."""
+        """Return the text that `parse` reads."""
         sizes = (self.m, self.n, self.k)
         return "x".join(map(str, sizes if self.batch == 1 else (self.batch, *sizes)))
 

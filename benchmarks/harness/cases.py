@@ -35,7 +35,7 @@ def asked_cases(
 
 
 def two_sizes(form: str) -> Callable[[str], tuple[int, int]]:
-    """A parser of two positive numbers, which messages call by ``form``, as ROWSxCOLUMNS."""
+    """Return a parser of two positive numbers, which messages call by ``form``, as ROWSxCOLUMNS."""
 
     def parse(text: str) -> tuple[int, int]:
         parts = text.split("x")

@@ -84,7 +84,7 @@ class Monitor:
 
 
 def monitor(device: Device) -> Monitor:
-    """The monitor of a device; it reads nothing where there is no NVML, and says so."""
+    """Return the monitor of a device; it reads nothing where there is no NVML, and says so."""
     if device.backend == "cpu":
         return Monitor({}, ["no clock and no power of a CPU"], OSError)
     import cupy
@@ -137,7 +137,7 @@ class RealRates:
         self._products: dict[str, tuple[Callable[[], None], float]] = {}
 
     def tflops(self, operand: str, seconds: float) -> float | None:
-        """The median rate over ``seconds`` of the product, right now; None on the CPU."""
+        """Return the median rate over ``seconds`` of the product, right now; None on the CPU."""
         if self._device.backend == "cpu":
             return None
         if operand not in self._products:

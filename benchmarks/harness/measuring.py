@@ -87,7 +87,7 @@ def _names(allowed: list[str], what: str) -> Callable[[str], list[str]]:
 
 
 def chosen_device(name: str) -> Device:
-    """The device of ``--device``."""
+    """Return the device of ``--device``."""
     return resolve(name)
 
 
@@ -101,7 +101,7 @@ def array_module(device: Device) -> Any:
 
 
 def chosen(available: Sequence[Candidate], arguments: argparse.Namespace) -> list[Candidate]:
-    """The peers that were asked for. Raises ValueError for one that cannot run here."""
+    """Return the peers that were asked for. Raises ValueError for one that cannot run here."""
     named, precisions = arguments.peers, arguments.peer_precisions
     if "none" in named:
         return []
@@ -130,7 +130,7 @@ class Bench:
 
     @classmethod
     def of(cls, device: Device, ceilings: Ceilings, arguments: argparse.Namespace) -> Bench:
-        """A bench with the settings of `parser`."""
+        """Return a bench with the settings of `parser`."""
         found = cls(
             device, ceilings, arguments.repeats, arguments.seconds, arguments.sustain,
             arguments.rest if device.backend == "cuda" else 0.0,

@@ -25,7 +25,7 @@ NOT_VERIFIED = "not verified"
 
 
 def read_rows(path: Path) -> Rows:
-    """The rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None.
+    """Return the rows of a CSV of records, numbers as numbers; gaps, and columns it lacks, as None.
 
     ``verified`` is "True" or "False", whichever program wrote it. A verified row has no
     ``verdict``, so that only those that are not verified show one. In files without ``worst_bound``
@@ -46,7 +46,7 @@ def read_rows(path: Path) -> Rows:
 
 
 def plain_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of any CSV as they stand there."""
+    """Return the rows of any CSV as they stand there."""
     with path.open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
@@ -58,12 +58,12 @@ def _value(key: str, text: str) -> Any:
 
 
 def is_verified(row: Row) -> bool:
-    """Whether the row's result was verified."""
+    """Return whether the row's result was verified."""
     return bool(row["verified"] == "True")
 
 
 def timed_rows(rows: Sequence[Row], **values: object) -> list[Row]:
-    """The verified rows that have a time and these values."""
+    """Return the verified rows that have a time and these values."""
     return [
         row for row in rows
         if is_verified(row) and row["time_us_p50"]
@@ -72,7 +72,7 @@ def timed_rows(rows: Sequence[Row], **values: object) -> list[Row]:
 
 
 def fastest(rows: Iterable[Row], *key: str) -> dict[tuple[object, ...], Row]:
-    """The row of least time for each key."""
+    """Return the row of least time for each key."""
     best: dict[tuple[object, ...], Row] = {}
     for row in rows:
         of = tuple(row[name] for name in key)

@@ -16,7 +16,7 @@ from workflow.storage.files import atomic_text
 
 
 def with_speedups(records: Sequence[BenchmarkRecord]) -> list[BenchmarkRecord]:
-    """Each record with the best verified peer's time of its class over its own.
+    """Return each record with the best verified peer's time of its class over its own.
 
     A peer that writes complex-half is compared only with those that do.
     """
@@ -71,14 +71,14 @@ def show(record: BenchmarkRecord) -> None:
 
 
 def _ways(record: BenchmarkRecord) -> str:
-    """The input, and a mark where the result is complex-half."""
+    """Return the input, and a mark where the result is complex-half."""
     return record.input.replace("complex-", "c-") + (
         " > half" if record.output == "complex-half" else ""
     )
 
 
 def _cell(value: float | None, form: str) -> str:
-    """A number in a form such as ``9.3f``, or a dash as wide."""
+    """Return a number in a form such as ``9.3f``, or a dash as wide."""
     width = int(form.partition(".")[0])
     return f"{'-':>{width}}" if value is None else format(value, form)
 

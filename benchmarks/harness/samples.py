@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 
 def on_host(x: Any) -> npt.NDArray[Any]:
-    """A NumPy or CuPy array in NumPy."""
+    """Return a NumPy or CuPy array in NumPy."""
     return np.asarray(x.get() if hasattr(x, "get") else x)
 
 
 def sampled_rows(rows: int, most: int) -> npt.NDArray[np.int64]:
-    """All rows up to ``most``, else as many spread over them, first and last included."""
+    """Return all rows up to ``most``, else as many spread over them, first and last included."""
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).astype(np.int64))

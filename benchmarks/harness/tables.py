@@ -44,7 +44,7 @@ class Table:
             write_rows(self._path, self.rows)
 
     def status(self, column: str) -> int:
-        """The exit status: 1 where a column that says whether a row is right is not true."""
+        """Return the exit status: 1 where a column that says whether a row is right is not true."""
         return int(not all(row[column] for row in self.rows))
 
 

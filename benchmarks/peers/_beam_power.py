@@ -32,7 +32,7 @@ def detected(arrays: Any, beams: Any, detect: Detect, integrate: int) -> Any:
 
 
 def beam_power_peer(name: str, backend: Backend) -> Peer:
-    """The peer of NumPy or CuPy, whose module has the peer's name."""
+    """Return the peer of NumPy or CuPy, whose module has the peer's name."""
 
     def compute(
         precision: str, weights: Any, samples: Any, *, detect: Detect = "power", integrate: int = 1
@@ -50,7 +50,7 @@ def beam_power_peer(name: str, backend: Backend) -> Peer:
 def _candidates(
     name: str, compute: Callable[..., Any], detect: Detect = "power", integrate: int = 1
 ) -> list[Candidate]:
-    """The candidates of a benchmark: operands in the precision's type."""
+    """Return the candidates of a benchmark: operands in the precision's type."""
 
     def prepare(row: Precision, *given: Any) -> tuple[Any, ...]:
         return tuple(one.astype(row.output) for one in given)

@@ -41,7 +41,7 @@ def channelise_by(
 
 
 def channelise_peer(name: str, backend: Backend, filtered: Filter) -> Peer:
-    """The peer of NumPy or CuPy, whose module has the peer's name."""
+    """Return the peer of NumPy or CuPy, whose module has the peer's name."""
 
     def compute(
         precision: str, x: Any, coefficients: Any, channels: int, oversampling: Any = 1

@@ -88,7 +88,7 @@ def library() -> Any:
 
 
 def declared(found: Any) -> Any:
-    """A loaded library with the argument types of ``_SIGNATURES``."""
+    """Return a loaded library with the argument types of ``_SIGNATURES``."""
     for name, arguments in _SIGNATURES.items():
         function = getattr(found, name)
         function.argtypes, function.restype = arguments, c_int
@@ -132,7 +132,7 @@ class Lt:
         self.call(name, owner, attribute, ctypes.byref(value), ctypes.sizeof(value))
 
     def operation(self, transpose_a: bool, transpose_b: bool) -> c_void_p:
-        """A descriptor of D = op(A) op(B), summed in fp32."""
+        """Return a descriptor of D = op(A) op(B), summed in fp32."""
         found = self._made("cublasLtMatmulDescCreate", CUBLAS_COMPUTE_32F, CUDA_C_32F)
         for attribute, transposed in (
             (CUBLASLT_MATMUL_DESC_TRANSA, transpose_a),
@@ -143,7 +143,7 @@ class Lt:
         return found
 
     def layout(self, planes: Planes) -> c_void_p:
-        """A layout of planar matrices."""
+        """Return a layout of planar matrices."""
         found = self._made(
             "cublasLtMatrixLayoutCreate", planes.kind, planes.rows, planes.columns, planes.rows
         )

@@ -39,7 +39,7 @@ def image_by(
 
 
 def image_peer(name: str, backend: Backend) -> Peer:
-    """The peer of NumPy or CuPy, whose module has the peer's name."""
+    """Return the peer of NumPy or CuPy, whose module has the peer's name."""
 
     def compute(precision: str, covariances: Any, *place: Any) -> Any:
         return image_by(import_module(name), precision, covariances, *place)
@@ -52,7 +52,7 @@ def image_peer(name: str, backend: Backend) -> Peer:
 
 
 def _candidates(name: str, compute: Callable[..., Any]) -> list[Candidate]:
-    """The candidates of a benchmark: covariances in the precision's type, places in fp64."""
+    """Return the candidates of a benchmark: covariances in the precision's type, places in fp64."""
 
     def prepare(row: Precision, covariances: Any, *place: Any) -> tuple[Any, ...]:
         return covariances.astype(row.output), *place

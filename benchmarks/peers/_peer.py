@@ -32,7 +32,7 @@ def _itself(x: Any) -> Any:
 
 @cache
 def operations() -> list[str]:
-    """The packages of argand that compute something: all but `argand.runtime`."""
+    """Return the packages of argand that compute something: all but `argand.runtime`."""
     packages = (module.name for module in pkgutil.iter_modules(argand.__path__) if module.ispkg)
     return sorted(set(packages) - {"runtime"})
 
@@ -68,7 +68,7 @@ class Candidate:
 
 
 def absent(candidate: Candidate, reason: str) -> Candidate:
-    """The candidate as a row that says why it is not there."""
+    """Return the candidate as a row that says why it is not there."""
 
     def prepare(*_: Any) -> tuple[Any, ...]:
         raise CannotRunError(reason)
@@ -156,7 +156,7 @@ class Peer:
         return f"{' and '.join(missing)} {verb} not installed{self.hint and f' ({self.hint})'}"
 
     def installed(self) -> str:
-        """The library's name and version. Raises CannotRunError with what is missing."""
+        """Return the library's name and version. Raises CannotRunError with what is missing."""
         if reason := self.missing():
             raise CannotRunError(reason)
         if self.version is not None:

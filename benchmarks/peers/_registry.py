@@ -12,7 +12,7 @@ from benchmarks.peers._peer import Backend, Candidate, Operation, Peer
 
 @cache
 def every() -> dict[str, Peer]:
-    """All peers by the name of their module: by operation, on the CPU before a GPU, by name.
+    """Return all peers by the name of their module: by operation, on the CPU before a GPU, by name.
 
     Raises TypeError for a module without a `Peer` called PEER, and ValueError where two of an
     operation have one name.
@@ -46,7 +46,7 @@ def peers_of(operation: Operation, backend: Backend | None = None) -> list[Peer]
 
 
 def study_peers(operation: Operation, backend: Backend | None = None) -> list[Peer]:
-    """Those that studies measure."""
+    """Return those that studies measure."""
     return [peer for peer in peers_of(operation, backend) if peer.compute is not None]
 
 
@@ -56,7 +56,7 @@ def study_names() -> tuple[str, ...]:
 
 
 def study_modules() -> tuple[str, ...]:
-    """The modules of the peers that studies measure."""
+    """Return the modules of the peers that studies measure."""
     return tuple(name for name, peer in every().items() if peer.compute is not None)
 
 
@@ -66,7 +66,7 @@ def benchmark_names(operation: Operation) -> tuple[str, ...]:
 
 
 def candidates(operation: Operation, backend: Backend, /, **problem: Any) -> list[Candidate]:
-    """The candidates of all peers on a device; those that are missing say so."""
+    """Return the candidates of all peers on a device; those that are missing say so."""
     return [
         candidate
         for peer in peers_of(operation, backend)

@@ -12,7 +12,7 @@ from benchmarks.peers._signals import SIGNAL_PRECISIONS, signal_candidates
 
 
 def spectrum_peer(name: str, backend: Backend, algorithm: str, compute: Callable[..., Any]) -> Peer:
-    """The peer of a library, whose module has the peer's name.
+    """Return the peer of a library, whose module has the peer's name.
 
     ``compute`` is as `Peer` says of spectra.
     """

@@ -120,7 +120,7 @@ _CHOSEN: dict[tuple[str, tuple[int, int, int]], Tile] = {}
 
 
 def prepare(precision: str, a: Any, b: Any) -> tuple[Any, ...]:
-    """The tile, the planes of A (m, k), B (n, k) and C (m, n), padded, and C's size.
+    """Return the tile, the planes of A (m, k), B (n, k) and C (m, n), padded, and C's size.
 
     Raises CannotRunError for a batch, for planes of 2^31 elements, and where no configuration runs.
     """
@@ -151,7 +151,7 @@ def _planes(precision: str, x: Any) -> tuple[Any, Any]:
 
 
 def _fastest(precision: str, a: Any, b: Any, out: Any) -> Tile:
-    """The fastest of those that fit the card and whose result is right.
+    """Return the fastest of those that fit the card and whose result is right.
 
     Triton 3.6 compiles some of them to kernels whose imaginary part is wrong. Raises CannotRunError
     where none is left.
@@ -202,7 +202,7 @@ def _multiply(precision: str, tile: Tile, a: Any, b: Any, out: Any) -> None:
 def compute(
     precision: str, tile: Tile, a: Any, b: Any, out: Any, size: tuple[int, int]
 ) -> tuple[Any, tuple[int, int]]:
-    """The product of what `prepare` made: planes of C, padded, and C's size."""
+    """Return the product of what `prepare` made: planes of C, padded, and C's size."""
     _multiply(precision, tile, a, b, out)
     return out, size
 

@@ -33,7 +33,7 @@ def softmax(x: Any, out: Any, warps: int) -> None:
 
 
 def best_warps(x: Any, out: Any) -> int:
-    """The fastest number of warps for these tensors.
+    """Return the fastest number of warps for these tensors.
 
     Raises CannotRunError for long rows, and where the card has no room for one.
     """

@@ -42,7 +42,7 @@ def circuit_for(qubits: int, gates: Sequence[Gate], state: npt.NDArray[Any]) -> 
 
 
 def full_matrix(gate: Gate) -> npt.NDArray[Any]:
-    """A gate's matrix on its targets and then its controls, lowest bit first."""
+    """Return a gate's matrix on its targets and then its controls, lowest bit first."""
     order = 2 ** len(gate.targets)
     whole = np.eye(order << len(gate.controls), dtype=np.complex128)
     whole[-order:, -order:] = gate.matrix
@@ -50,14 +50,14 @@ def full_matrix(gate: Gate) -> npt.NDArray[Any]:
 
 
 def simulator() -> Any:
-    """The simulator, which fuses gates by itself and takes every core."""
+    """Return the simulator, which fuses gates by itself and takes every core."""
     from qiskit_aer import AerSimulator
 
     return AerSimulator(method="statevector", precision="single")
 
 
 def run(simulation: Any, circuit: Any) -> npt.NDArray[Any]:
-    """The state that a circuit ends with. Raises RuntimeError where Aer fails."""
+    """Return the state that a circuit ends with. Raises RuntimeError where Aer fails."""
     found = simulation.run(circuit, shots=1).result()
     if not found.success:
         raise RuntimeError(f"Aer failed: {found.status}")

@@ -30,7 +30,7 @@ def multiply(
 
 
 def rounding(precision: str) -> Precision:
-    """How cuBLAS rounds operands at a precision."""
+    """Return how cuBLAS rounds operands at a precision."""
     from argand.gemm import cublas
 
     return cublas.cublas_precision(precision)

@@ -42,13 +42,13 @@ _OFFERS = 8
 
 
 def candidates() -> list[Candidate]:
-    """Each precision with a result in complex64 and in complex-half."""
+    """Return each precision with a result in complex64 and in complex-half."""
     outputs = ("complex64", "complex-half")
     return [_candidate(name, out) for name in _PRECISIONS for out in outputs]
 
 
 def rounding(precision: str) -> Precision:
-    """The precision of planes that were rounded as they are."""
+    """Return the precision of planes that were rounded as they are."""
     return unscaled(PRECISIONS[precision])
 
 
@@ -74,7 +74,7 @@ class Stored:
 
     @classmethod
     def empty(cls, like: Any, shape: tuple[int, int, int], name: str) -> Stored:
-        """A buffer full of NaN for planes of format ``name``, on the device of ``like``."""
+        """Return a buffer full of NaN for planes of format ``name``, on the device of ``like``."""
         dtype = np.dtype(_TYPES[name])
         size = math.ceil(math.prod(shape) * dtype.itemsize / PLANE_ALIGNMENT) * PLANE_ALIGNMENT
         nan = 0x7FC0 if name == "bf16" else np.nan
@@ -134,7 +134,7 @@ it."""
 
 
 def _prepare(name: str, output: str, a: Any, b: Any) -> tuple[Any, ...]:
-    """The plan, its operands and the place of its result."""
+    """Return the plan, its operands and the place of its result."""
     *leading, m, k = a.shape
     n = b.shape[-1]
     batch = math.prod(leading)

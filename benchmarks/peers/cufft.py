@@ -14,7 +14,7 @@ _PRECISIONS = ("fp32", "fp64")
 
 
 def transform(_precision: str, x: Any, *, inverse: bool = False, norm: str = "backward") -> Any:
-    """The transforms of a CuPy array along the last axis, in its type."""
+    """Return the transforms of a CuPy array along the last axis, in its type."""
     import cupy
 
     return (cupy.fft.ifft if inverse else cupy.fft.fft)(x, norm=norm)
@@ -31,7 +31,7 @@ def _prepared() -> list[Candidate]:
 
 
 def _planned(name: str, x: Any) -> tuple[Any, ...]:
-    """The operands of cuFFT, its plan made before the clock starts."""
+    """Return the operands of cuFFT, its plan made before the clock starts."""
     import cupy
     from cupy.cuda import cufft
 

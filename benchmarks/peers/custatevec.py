@@ -70,7 +70,7 @@ class StateVector:
 
 @lru_cache(maxsize=1)
 def state_vector() -> StateVector:
-    """The library, opened once."""
+    """Return the library, opened once."""
     return StateVector()
 
 
@@ -83,7 +83,7 @@ def _lacks() -> str:
 
 
 def _prepared(qubits: int, gates: Sequence[Gate], device: Device) -> list[Candidate]:
-    """One gate as it is; a circuit fused to each width."""
+    """Return one gate as it is; a circuit fused to each width."""
     if len(gates) == 1:
         return [_candidate(qubits, gates, None, device)]
     return [_candidate(qubits, gates, width, device) for width in _WIDTHS]

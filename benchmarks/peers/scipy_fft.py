@@ -8,7 +8,7 @@ from benchmarks.peers._peer import Peer
 
 
 def transform(_precision: str, x: Any, *, inverse: bool = False, norm: str = "backward") -> Any:
-    """The transforms along the last axis, in the type of x."""
+    """Return the transforms along the last axis, in the type of x."""
     from scipy import fft
 
     library: Any = fft.ifft if inverse else fft.fft

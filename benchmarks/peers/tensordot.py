@@ -23,7 +23,7 @@ def require(qubits: int) -> None:
 
 
 def evolve(arrays: Any, state: Any, gates: Sequence[tuple[Any, Sequence[int]]]) -> Any:
-    """The state after gates, tensors with two axes a qubit, on axes of the state."""
+    """Return the state after gates, tensors with two axes a qubit, on axes of the state."""
     psi = state
     for tensor, axes in gates:
         width = len(axes)

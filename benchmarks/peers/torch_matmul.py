@@ -19,7 +19,7 @@ def tensors(a: Any, b: Any) -> tuple[Any, ...]:
 
 
 def array(x: Any) -> Any:
-    """A tensor as a CuPy array."""
+    """Return a tensor as a CuPy array."""
     import cupy
 
     return cupy.from_dlpack(x)

@@ -19,7 +19,7 @@ def softmax(_precision: str, x: Any) -> Any:
 
 
 def tensor(kind: str, x: Any) -> Any:
-    """A copy of a CuPy array as a tensor of elements ``kind``: of bf16 it has the bits."""
+    """Return a copy of a CuPy array as a tensor of elements ``kind``: of bf16 it has the bits."""
     import torch
 
     found = torch.from_dlpack(x).clone()
@@ -27,7 +27,7 @@ def tensor(kind: str, x: Any) -> Any:
 
 
 def array(x: Any) -> Any:
-    """A tensor as a CuPy array; of bf16 the bits."""
+    """Return a tensor as a CuPy array; of bf16 the bits."""
     import cupy
     import torch
 

@@ -25,7 +25,7 @@ def rounding(precision: str) -> Precision:
 
 
 def _prepared() -> list[Candidate]:
-    """One for each precision; only products without a batch."""
+    """Return one for each precision; only products without a batch."""
     return [
         Candidate(
             "triton", rounding(name), _ALGORITHM, partial(_prepare, name), partial(_compute, name),

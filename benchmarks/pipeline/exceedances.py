@@ -134,7 +134,7 @@ class Task:
 
 
 def run(task: Task) -> tuple[list[Row], dict[str, list[float]], list[str]]:
-    """The rows of some cases, all ratios of bound to error, and what was exceeded."""
+    """Return the rows of some cases, all ratios of bound to error, and what was exceeded."""
     device = resolve(task.device)
     names = KINDS[task.kind].case_type.precision_names
     rows = {name: Row(task.kind, name, device.name) for name in names}
@@ -166,7 +166,7 @@ def run(task: Task) -> tuple[list[Row], dict[str, list[float]], list[str]]:
 
 
 def merged(parts: Sequence[tuple[list[Row], dict[str, list[float]], list[str]]]) -> list[Row]:
-    """The rows of all tasks of one kind."""
+    """Return the rows of all tasks of one kind."""
     whole = []
     for same in zip(*(rows for rows, _, _ in parts), strict=True):
         row = Row(same[0].kind, same[0].precision, same[0].device)

@@ -36,7 +36,7 @@ LOG = logging.getLogger("argand.job_memory")
 
 
 def workload_of(kind: str) -> Workload:
-    """A workload of some megabytes, at all precisions and with all peers."""
+    """Return a workload of some megabytes, at all precisions and with all peers."""
     case = {"kind": kind, **KINDS[kind].small, **KINDS[kind].common}
     return load_study({"workloads": {"w": case}}).workload("w")
 
@@ -54,7 +54,7 @@ def run_step(step: str, kind: str, folder: Path) -> int:
 
 
 def measure(kind: str, steps: Sequence[str]) -> dict[str, float]:
-    """The MiB that each of the steps took at most, each in a process of its own."""
+    """Return the MiB that each of the steps took at most, each in a process of its own."""
     # Every step needs what was staged, and verification what the CPU computed.
     needed = {"stage", *steps, *(["cpu"] if "verify" in steps else [])}
     found = {}

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(workload: Workload, staged: Path, rounds: int) -> Iterator[Row]:
-    """A row for each precision that the CPU has itself and a peer has too."""
+    """Yield a row for each precision that the CPU has itself and a peer has too."""
     device = cpu()
     with open_staged(staged, workload.split_axes, None) as file:
         given = file.read()

@@ -88,7 +88,7 @@ def main() -> None:
 def measure(
     content: Mapping[str, Any], folder: Path, gpus: int, alone: int
 ) -> Iterator[dict[str, Any]]:
-    """A row of the run with all GPUs, then one of the run with one."""
+    """Yield a row of the run with all GPUs, then one of the run with one."""
     study = load_study(content)
     (folder / "study.yaml").write_text(yaml.safe_dump(dict(content)))
     staged = folder / "results" / "staged" / f"{NAME}.h5"
@@ -101,7 +101,7 @@ def measure(
 
 
 def compared(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, all but the first with their gain over the first, which is of one GPU."""
+    """Return the rows, all but the first with their gain over the first, which is of one GPU."""
     first, *others = runs
     gains = [run["shards_per_s"] / first["shards_per_s"] for run in others]
     return [first] + [
@@ -131,7 +131,7 @@ def _run(study: Study, folder: Path, gpus: int, shards: int, threads: int) -> di
 
 
 def summary(lines: Sequence[Lease]) -> dict[str, Any]:
-    """A run by its lease log: seconds, and the most memory of the host that a job had.
+    """Return a run by its lease log: seconds, and the most memory of the host that a job had.
 
     Raises ValueError where two jobs had a device at the same time.
     """

@@ -90,7 +90,7 @@ def write_operands(path: Path, case: Any) -> None:
 
 
 def stream(workload: Workload, staged: Path, run: Path, device: Device) -> dict[str, Any]:
-    """The whole, as a job does it; seconds from the first chunk read to the file synced."""
+    """Return the whole, as a job does it; seconds from the first chunk read to the file synced."""
     said: list[str] = []
     log = logging.getLogger("benchmark")
     handler = logging.Handler()
@@ -181,7 +181,7 @@ def say(report: Mapping[str, Any]) -> None:
 
 
 def measure(workload: Workload, folder: Path, device: Device, repeats: int) -> dict[str, Any]:
-    """The parts and the stream, so many times in turn after one that does not count."""
+    """Return the parts and the stream, so many times in turn after one that does not count."""
     staged, run = folder / "staged.h5", folder / "run.h5"
     write_operands(staged, workload.case)
     rows = []

@@ -29,7 +29,7 @@ _PIECE = 4 << 20
 
 
 def precision_of(workload: Workload) -> Any:
-    """The one precision of the workload."""
+    """Return the one precision of the workload."""
     return PRECISIONS[workload.case.precisions[0]]
 
 
@@ -86,7 +86,7 @@ def _views(transfer: Any, readers: Mapping[str, SlabReader], entries: int) -> di
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """How long a call takes."""
+    """Return how long a call takes."""
     began = time.perf_counter()
     call()
     return time.perf_counter() - began

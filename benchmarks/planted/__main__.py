@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def line_of(row: PlantedRow) -> str:
-    """A row on a line."""
+    """Return a row on a line."""
     what = f"{row.kind:25} {row.reference:8} {row.precision:7} {row.cases:3} cases"
     if row.unproven == row.cases:
         return f"{what}, none provable at this precision"

@@ -65,7 +65,7 @@ class _Tally:
     depth: dict[str, float] = field(default_factory=dict)
 
     def row(self, device: str, kind: str, reference: str, precision: str) -> PlantedRow:
-        """The trials as a row."""
+        """Return the trials as a row."""
         always = [name for name in self.tried if self.caught[name] == self.tried[name]]
         missed = [
             f"{name} {count - self.caught[name]} of {count}"
@@ -83,7 +83,7 @@ class _Tally:
 def rows_for(
     kind: str, precisions: Sequence[str], device: Device, count: int, seed: int
 ) -> Iterator[tuple[PlantedRow, list[str]]]:
-    """A row for each reference and precision, and what failed of the results as they are."""
+    """Yield a row for each reference and precision, and what failed of the results as they are."""
     tallies: dict[tuple[str, str], _Tally] = {}
     for number, workload, sampled in cases_of(kind, count, seed):
         staged = workload.stage()
@@ -112,7 +112,7 @@ Assess = Callable[[Array], Accuracy]
 def _computed(
     workload: Workload, staged: Staged, reference: Any, precision: Precision, device: Device
 ) -> tuple[Array, Assess]:
-    """A right result, and how the verify step assesses it or a copy."""
+    """Return a right result, and how the verify step assesses it or a copy."""
     one = workload.argand(staged, precision, device)
     result = download(one.compute(upload(one.prepare(staged.operands), device)))
     operands = workload.as_computed(staged, one.plan_words)

@@ -30,7 +30,7 @@ def rows_of(result: Array) -> Array:
 
 
 def places(rows: Array, rng: np.random.Generator) -> dict[str, Place]:
-    """Where the elements of `PLACES` are; none of them is 0."""
+    """Return where the elements of `PLACES` are; none of them is 0."""
     sizes = np.abs(rows).ravel()
     there = np.flatnonzero(sizes)
     ordered = there[np.argsort(sizes[there], kind="stable")]

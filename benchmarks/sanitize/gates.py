@@ -132,7 +132,7 @@ def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int,
 
 
 def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> Sequence[GatePlan]:
-    """Every kernel that applies a gate: of products by tensor cores all there are."""
+    """Return every kernel that applies a gate: of products by tensor cores all there are."""
     from argand.gates import gpu as cuda_gates
 
     plan = cuda_gates.plan_for(qubits, form, precision, device)
@@ -143,7 +143,7 @@ def plans(qubits: int, form: GateForm, precision: Precision, device: Device) -> 
 
 
 def _applied(state: Any, qubits: int, form: GateForm, plan: GatePlan, device: Device) -> Any:
-    """The state after a gate by this kernel."""
+    """Return the state after a gate by this kernel."""
     import cupy
     from argand.gates import gpu as cuda_gates
 
@@ -154,7 +154,7 @@ def _applied(state: Any, qubits: int, form: GateForm, plan: GatePlan, device: De
 
 
 def _with_its_matrix(state: Any, gate: Gate, row: Precision) -> Any:
-    """The state after a gate whose matrix lies on the GPU."""
+    """Return the state after a gate whose matrix lies on the GPU."""
     import cupy
 
     given, matrix = cupy.asarray(state), cupy.asarray(gate.matrix)

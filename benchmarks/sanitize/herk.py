@@ -49,7 +49,7 @@ def products(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
 
 
 def _excess(found: Any, a: Any, op: Op, form: Form, row: Precision | None) -> float:
-    """The largest error over its bound; infinite where an exact element differs."""
+    """Return the largest error over its bound; infinite where an exact element differs."""
     x = (a if op == "N" else a.swapaxes(-1, -2)).astype(complex)
     x = x.conj() if op == "C" else x
     expected, size = x @ x.conj().swapaxes(-1, -2), abs(x) @ abs(x).swapaxes(-1, -2)

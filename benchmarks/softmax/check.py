@@ -26,7 +26,7 @@ _ROUNDED = {
 
 
 def checked_rows(case: Case) -> np.ndarray[Any, Any]:
-    """The rows of a case that are compared with fp64."""
+    """Return the rows of a case that are compared with fp64."""
     return sampled_rows(case.rows, max(_LEAST_ROWS, _CHECKED_VALUES // case.columns))
 
 

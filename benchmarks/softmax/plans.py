@@ -111,7 +111,7 @@ _Plan = tuple[SoftmaxForm, SoftmaxPlan]
 
 
 def _plans(case: PlannedCase, arch: Arch, held: Sequence[str]) -> list[_Plan]:
-    """The plan of a call, and all other candidate plans that hold rows as ``held`` says."""
+    """Return the plan of a call, and all other candidate plans that hold rows as ``held`` says."""
     form = case.taken
     sm_count = gpu(0).sm_count
     plan = plan_softmax(form, arch, rows=case.rows, columns=case.columns, sm_count=sm_count)
@@ -186,7 +186,7 @@ def run(case: Case, x: Any, out: Any) -> None:
 
 
 def right(case: Case, x: Any, out: Any) -> tuple[bool, float]:
-    """Whether some rows agree with fp64, and the largest error over the allowed one."""
+    """Return whether some rows agree with fp64, and the largest error over the allowed one."""
     import cupy
 
     rows = cupy.linspace(0, case.rows - 1, min(case.rows, _CHECKED_ROWS)).astype(int)

@@ -69,7 +69,7 @@ class Case(ABC):
         raise ValueError(f"{self.operation} has no candidate plans")
 
     def peer_class(self, precision: Precision) -> str:
-        """The class of precisions that are compared with each other."""
+        """Return the class of precisions that are compared with each other."""
         return precision.peer_class
 
 

@@ -97,7 +97,7 @@ class CorrelationCase(Case):
         )  # fmt: skip
 
     def _matrices(self, result: Any) -> Any:
-        """A result in the shape that the check takes."""
+        """Return a result in the shape that the check takes."""
         shape = self._product
         return result.reshape(*shape.leading, shape.m, shape.n)
 
@@ -116,7 +116,7 @@ class CorrelationCase(Case):
 
 
 def _row(name: str) -> Precision:
-    """The precision whose bound a result has: exact sums are rounded once, to fp32."""
+    """Return the precision whose bound a result has: exact sums are rounded once, to fp32."""
     return PRECISIONS["fp32" if name == "exact" else name]
 
 

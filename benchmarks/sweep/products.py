@@ -121,7 +121,7 @@ def _op(x: Any, op: Op) -> Any:
 
 
 def _of_ops(candidate: Candidate, ops: tuple[Op, Op]) -> Candidate:
-    """The candidate of op(A) op(B)."""
+    """Return the candidate of op(A) op(B)."""
     prepare = candidate.prepare
 
     def prepared(a: Any, b: Any) -> tuple[Any, ...]:

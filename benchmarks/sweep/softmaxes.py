@@ -103,7 +103,7 @@ class SoftmaxCase(Case):
         return partial(_logarithms, self._function, case, exact, sample)
 
     def peer_class(self, precision: Precision) -> str:
-        """One class: a library's softmax has no precision but that of its elements."""
+        """Return one class: a library's softmax has no precision but that of its elements."""
         return "softmax"
 
     def plan_times(self, precision: Precision) -> Measured:
@@ -152,7 +152,7 @@ def _operand_unit(precision: Precision, kind: str) -> float:
 
 
 def _plan(operation: Operation, case: Elements, precision: Precision, x: Any, out: Any) -> str:
-    """The plan of a call on a GPU."""
+    """Return the plan of a call on a GPU."""
     if isinstance(x, np.ndarray):
         return ""
     from argand.softmax.gpu import SoftmaxLaunch

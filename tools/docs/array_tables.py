@@ -18,7 +18,7 @@ def _milliseconds(text: str) -> str:
 
 
 def _table(file: str, *own: Column) -> Callable[[Path], str]:
-    """Every row of a file, in the columns of all whole calls and these."""
+    """Return every row of a file, in the columns of all whole calls and these."""
     columns: Sequence[Column] = (
         Column("implementation", "implementation"),
         Column("precision", "precision"),
@@ -29,7 +29,7 @@ def _table(file: str, *own: Column) -> Callable[[Path], str]:
 
 
 def _readout(file: str) -> Callable[[Path], str]:
-    """Every row of the benchmark of readout, which has no precisions."""
+    """Return every row of the benchmark of readout, which has no precisions."""
     columns = (
         Column("call", "what"),
         Column("implementation", "implementation"),

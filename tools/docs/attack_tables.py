@@ -24,7 +24,7 @@ _PLANTED = (
 
 
 def planted_table(data: Path) -> str:
-    """The table of planted errors that verification catches: `benchmarks.planted`.
+    """Return the table of planted errors that verification catches: `benchmarks.planted`.
 
     A result at a precision that proves nothing about any of the cases has no numbers of catches.
     """
@@ -67,7 +67,7 @@ def _parts(text: str) -> list[str]:
 
 
 def attack_table(data: Path) -> str:
-    """How often each attack of `benchmarks.attack` was tried, and how often Argand held."""
+    """Return how often each attack of `benchmarks.attack` was tried, and how often Argand held."""
     rows = plain_rows(data / "attack.csv")
     columns = [Column("attack", "attack"), Column("what", "what")]
     columns += [Column(name, name, numeric=True) for name in ("tries", "held", "slipped")]

@@ -16,7 +16,7 @@ SIDES = (256, 512, 1024, 2048)
 
 
 def back_to_back(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """A line for each size and precision that all were measured at: microseconds a call."""
+    """Return a line for each size and precision that all were measured at: microseconds a call."""
     found = []
     for side in SIDES:
         for ours, theirs in CLASSES:

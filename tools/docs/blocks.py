@@ -36,7 +36,7 @@ _RECORDED = "recorded"
 
 
 def fill_tables(text: str, data: Path) -> str:
-    """A page with its tables as they should be now.
+    """Return a page with its tables as they should be now.
 
     Raises KeyError for the name of a table that there is not, and FileNotFoundError for a file.
     """

@@ -12,7 +12,7 @@ from workflow.tables.readable import Column, markdown_table, number
 
 
 def precisions_table(_: Path) -> str:
-    """The table of precisions, and of what runs each."""
+    """Return the table of precisions, and of what runs each."""
     columns = [
         Column(name, name)
         for name in (
@@ -40,7 +40,7 @@ def _precision_row(precision: Precision) -> dict[str, str]:
 
 
 def devices_table(_: Path) -> str:
-    """The GPUs that the kernels are compiled for."""
+    """Return the GPUs that the kernels are compiled for."""
     columns = [Column(name, name) for name in ("compute capability", "compiled for", "cards")]
     rows = [
         {"compute capability": f"{a.sm / 10:.1f}", "compiled for": a.target, "cards": a.name}

@@ -14,7 +14,7 @@ _TIMES = ("default study, seconds", "the same without computing")
 
 
 def ratios_table(data: Path) -> str:
-    """The CPU's times and memory over those of NumPy, SciPy and h5py."""
+    """Return the CPU's times and memory over those of NumPy, SciPy and h5py."""
     rows = [
         row | {"ratio": "" if row["what"] in _TIMES else number(float(row["ratio"])),
                "ours": number(float(row["ours"])) if row["what"] in _TIMES else ""}

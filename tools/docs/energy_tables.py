@@ -27,7 +27,7 @@ _SHARES = (Column("what", "of a call"), Column("mj", "mJ", numeric=True))
 
 
 def energy_table(data: Path) -> str:
-    """Every row of the file."""
+    """Return every row of the file."""
     return markdown_table(_COLUMNS, plain_rows(data / ENERGY))
 
 

@@ -44,7 +44,7 @@ def _shape(row: dict[str, str]) -> str:
 
 
 def exact_table(name: str) -> Callable[[Path], str]:
-    """Every row of a file but those of ours that are beyond their bound, cuBLAS's first."""
+    """Return every row of a file but those of ours that are beyond their bound, cuBLAS's first."""
 
     def table(data: Path) -> str:
         rows = [row | {"shape": _shape(row)} for row in plain_rows(data / name)]
@@ -54,7 +54,7 @@ def exact_table(name: str) -> Callable[[Path], str]:
 
 
 def _measured(data: Path) -> list[dict[str, str]]:
-    """The rows of the suite, of all sizes."""
+    """Return the rows of the suite, of all sizes."""
     return [row for name in (SUITE, LARGE) for row in plain_rows(data / name)]
 
 
@@ -80,7 +80,7 @@ def _line(rows: Sequence[dict[str, str]], shape: str) -> dict[str, str]:
 
 
 def gemmul8_table(data: Path) -> str:
-    """A line for each shape and number of moduli that both computed, in a row of calls."""
+    """Return a line for each shape and number of moduli that both computed, in a row of calls."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in _measured(data):
         found.setdefault((_shape(row), row["precision"]), {})[row["implementation"]] = row
@@ -125,7 +125,7 @@ def workspace_table(data: Path) -> str:
 
 
 def solve_table(data: Path) -> str:
-    """A line for each system that ours and cuSOLVER solved in one run."""
+    """Return a line for each system that ours and cuSOLVER solved in one run."""
     systems: dict[str, dict[bool, dict[str, str]]] = {}
     for row in plain_rows(data / SOLVE):
         systems.setdefault(row["n"], {})[row["implementation"] == "argand"] = row

@@ -20,12 +20,12 @@ COSTS, SETTLING = "h200-gate-costs.csv", "h200-gate-settling.csv"
 
 
 def gate_rows(data: Path) -> Rows:
-    """The rows of all single gates."""
+    """Return the rows of all single gates."""
     return [row for name in GATES for row in read_rows(data / name)]
 
 
 def circuit_rows(data: Path) -> Rows:
-    """The rows of all circuits."""
+    """Return the rows of all circuits."""
     return [row for name in CIRCUITS for row in read_rows(data / name)]
 
 
@@ -50,7 +50,7 @@ def settling_table(data: Path) -> str:
 def _by_width(
     rows: list[dict[str, str]], first: str, second: str, shown: Callable[[dict[str, str]], str]
 ) -> str:
-    """A line for each value of two columns, a column for each width of the gate."""
+    """Return a line for each value of two columns, a column for each width of the gate."""
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         line = lines.setdefault((row[first], row[second]), {first: row[first], second: row[second]})

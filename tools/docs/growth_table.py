@@ -37,7 +37,7 @@ def _rounded(text: str) -> str:
 
 
 def growth(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """A line for each k, then the slopes; of the results that verified."""
+    """Return a line for each k, then the slopes; of the results that verified."""
     errors: dict[str, dict[float, float]] = {}
     for row in rows:
         if is_verified(row):
@@ -54,6 +54,6 @@ def growth(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def _slope(errors: dict[float, float]) -> float:
-    """The slope of log(error) over log(k), by least squares."""
+    """Return the slope of log(error) over log(k), by least squares."""
     ks, found = map(math.log, errors), map(math.log, errors.values())
     return linear_regression(list(ks), list(found)).slope

@@ -16,7 +16,7 @@ COMMAND = "python -m tools.docs"
 
 
 def generated() -> Mapping[Path, str]:
-    """The text of each generated file: schema, keys of a study, tables, reference, types."""
+    """Return the text of each generated file: schema, keys of a study, tables, reference, types."""
     reference = {ROOT / "docs" / name: text for name, text in reference_pages().items()}
     written = set((ROOT / "docs").rglob("*.md")) - set(reference)
     pages = (ROOT / "README.md", *sorted(written))

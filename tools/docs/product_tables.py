@@ -35,13 +35,13 @@ _FORMATS = (Column("input", "operands"), Column("output", "result"))
 
 
 def with_formats(columns: list[Column]) -> list[Column]:
-    """The columns, and after the precision the types of operands and result."""
+    """Return the columns, and after the precision the types of operands and result."""
     who = 1 + [column.field for column in columns].index("precision")
     return [*columns[:who], *_FORMATS, *columns[who:]]
 
 
 def products_table(*suites: str) -> Callable[[Path], str]:
-    """The measured products of some suites, and their conditions."""
+    """Return the measured products of some suites, and their conditions."""
 
     def table(data: Path) -> str:
         columns = with_formats([*shown_columns(), *CONDITIONS])
@@ -92,7 +92,7 @@ def left_out_table(data: Path) -> str:
 
 
 def profile_table(data: Path) -> str:
-    """The kernels that benchmarks/gemm/profile.sh profiled: its output as it is."""
+    """Return the kernels that benchmarks/gemm/profile.sh profiled: its output as it is."""
     lines = (data / "h200-ncu.txt").read_text(encoding="utf-8").splitlines()
     header, *rows = (line.split(" | ") for line in lines)
     columns = [Column(name, name) for name in header]

@@ -27,7 +27,7 @@ together; they take arrays of torch and JAX too ([frameworks.md](frameworks.md))
 
 
 def reference_pages() -> dict[str, str]:
-    """The index and the pages, by their paths below docs/."""
+    """Return the index and the pages, by their paths below docs/."""
     names = sorted(argand.__all__, key=str.lower)
     on_page: dict[str, list[str]] = {}
     for name in names:
@@ -64,7 +64,7 @@ def _package(name: str) -> str:
 
 
 def _page_of(name: str) -> str:
-    """The name of the page that has a public name."""
+    """Return the name of the page that has a public name."""
     return "operands" if documented(name).__module__ in _OPERAND_MODULES else _package(name)
 
 
@@ -105,7 +105,7 @@ def _signature(name: str) -> str:
 
 
 def docstring_markdown(docstring: str) -> str:
-    """The docstring as Markdown: arguments in a list, the example as code."""
+    """Return the docstring as Markdown: arguments in a list, the example as code."""
     pieces = _SECTION.split(docstring)
     text = [_paragraphs(pieces[0])]
     for title, piece in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -127,7 +127,7 @@ def docstring_markdown(docstring: str) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """The text with a line for each paragraph."""
+    """Return the text with a line for each paragraph."""
     return re.sub(r"(?<=\S)\n(?=\S)", " ", _marked(text.strip())) + "\n"
 
 

@@ -10,7 +10,7 @@ _HIDDEN = ("verified", "algorithm", "device", "load", "clock_mhz", "throttling")
 
 
 def shown_columns() -> list[Column]:
-    """The columns of the performance table that a page has room for."""
+    """Return the columns of the performance table that a page has room for."""
     return [column for column in PERFORMANCE if column.field not in _HIDDEN]
 
 

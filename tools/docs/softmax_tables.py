@@ -14,7 +14,7 @@ SOFTMAX, RINGS = "h200-softmax.csv", "h200-softmax-rings.csv"
 
 
 def softmaxes_table(data: Path) -> str:
-    """The benchmark of softmax."""
+    """Return the benchmark of softmax."""
     rows = [row for row in read_rows(data / SOFTMAX) if row["time_us_p50"]]
     return markdown_table(with_formats([*shown_columns(), *CONDITIONS[-2:]]), rows)
 

@@ -37,7 +37,7 @@ HEADER = '''"""Written by python -m tools.docs from the signatures of the public
 
 
 def stub() -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     texts, imports = [], {"argand.typing": set(OF_TYPING), "typing": {"Any", "overload"}}
     imports["numpy.typing"] = {"NDArray"}
     for name in argand.__all__:
@@ -61,7 +61,7 @@ def stub() -> str:
 
 
 def _operands(function: Any) -> list[str]:
-    """The parameters that are arrays, the first one's library being the result's."""
+    """Return the parameters that are arrays, the first one's library being the result's."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.name in FIRST and p.annotation == "Any"]
 
@@ -77,7 +77,7 @@ def _function(name: str, function: Any, imports: dict[str, set[str]]) -> list[st
 
 
 def _plan(name: str, plan: Any, imports: dict[str, set[str]]) -> str:
-    """The declaration of a plan, by whose operands the type of a call's result is known."""
+    """Return the declaration of a plan, by whose operands the type of a call's result is known."""
     (base,) = plan.__bases__
     imports.setdefault(base.__module__, set()).add(base.__name__)
     imports["typing"].add("Generic")
@@ -92,7 +92,7 @@ def _plan(name: str, plan: Any, imports: dict[str, set[str]]) -> str:
 
 
 def _overloads(function: Any, imports: dict[str, set[str]]) -> list[tuple[list[str], str]]:
-    """The parameters and the result of each overload."""
+    """Return the parameters and the result of each overload."""
     kinds = [("NDArray[Any]", "NDArray[Any]"), ("ArrayT", "ArrayT"), ("Operand", "Any")]
     return [
         (_words(function, operand, imports, closed=result != "Any"), result)
@@ -147,7 +147,7 @@ def _note(text: str, function: Any, imports: dict[str, set[str]]) -> None:
 
 
 def _home(name: str, module: str) -> str:
-    """The module that defines a name which ``module`` has, or imports."""
+    """Return the module that defines a name which ``module`` has, or imports."""
     for node in ast.walk(_parsed(module)):
         if isinstance(node, ast.ImportFrom) and name in [one.name for one in node.names]:
             inside = node.module is not None and node.module.startswith("argand")

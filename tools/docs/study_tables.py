@@ -17,7 +17,7 @@ the default study on a CPU."""
 
 
 def study_table(name: str, *workloads: str) -> Callable[[Path], str]:
-    """The performance table of a study; with ``workloads`` only theirs.
+    """Return the performance table of a study; with ``workloads`` only theirs.
 
     A row that is not verified has its verdict and the reason beside it.
     """
@@ -31,12 +31,12 @@ def study_table(name: str, *workloads: str) -> Callable[[Path], str]:
 
 
 def study_growth_table(data: Path) -> str:
-    """How the study graded the growth of errors with k, of each precision and part."""
+    """Return how the study graded the growth of errors with k, of each precision and part."""
     return markdown_table(GROWTH, growth_rows(read_growth(data / "h200-growth.json")))
 
 
 def survey_table(data: Path) -> str:
-    """Every workload and precision of a survey, with what its domain measures."""
+    """Return every workload and precision of a survey, with what its domain measures."""
     columns = (
         Column("workload", "workload"),
         Column("precision", "precision"),

@@ -37,12 +37,12 @@ _NO_PRODUCTS = {heading: "" for heading, _ in _PRODUCTS.values()}
 
 
 def _cell(rate: float, times: float | None) -> str:
-    """A rate, and how many times the fastest library's it is."""
+    """Return a rate, and how many times the fastest library's it is."""
     return number(rate) if times is None else f"{number(rate)} ({times:.2f} ×)"
 
 
 def products_summary(*suites: str) -> Callable[[Path], str]:
-    """A line for each shape of some suites: TFLOP/s of ours, times the fastest peer's.
+    """Return a line for each shape of some suites: TFLOP/s of ours, times the fastest peer's.
 
     Peers are of the same class of precision and have the same type of result. Below stands where a
     peer is faster whose operands were split before the clock started, beside those that read ours.
@@ -151,7 +151,7 @@ def _ms(row: Row) -> str:
 
 
 def circuits_summary(data: Path) -> str:
-    """A line for each circuit: our passes beside the fastest width of cuStateVec."""
+    """Return a line for each circuit: our passes beside the fastest width of cuStateVec."""
     ours, others = beside(timed_rows(circuit_rows(data)))
     theirs = fastest(timed_rows(others, implementation="custatevec"), "workload")
     found = []

@@ -86,7 +86,7 @@ def _copy(found: Quantiles | None) -> str:
 
 
 def _ratios(found: Quantiles | None) -> dict[str, str]:
-    """The columns of ratios."""
+    """Return the columns of ratios."""
     if found is None:
         return dict.fromkeys(("slower", "worst", "p10", "median", "mean"), _NOTHING)
     return {

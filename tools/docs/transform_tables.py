@@ -27,14 +27,14 @@ _LIBRARY = "cuFFT"
 
 
 def transforms_table(data: Path) -> str:
-    """The benchmark of transforms, and what ran."""
+    """Return the benchmark of transforms, and what ran."""
     columns = [*shown_columns(), Column("algorithm", "what ran")]
     rows = _of_suites(data, SUITES[:-1])
     return markdown_table(columns, [row for row in rows if row["time_us_p50"]])
 
 
 def awkward_table(data: Path) -> str:
-    """The lengths of large prime factors, ours beside cuFFT."""
+    """Return the lengths of large prime factors, ours beside cuFFT."""
     return text_table(beside_cufft(read_rows(data / SUITES[-1])), "by", "what ran")
 
 
@@ -45,7 +45,7 @@ def factors_table(data: Path) -> str:
 
 
 def earned_table(data: Path) -> str:
-    """The gain of each kind of plan, at all lengths that `benchmarks.dft.plans` measured."""
+    """Return the gain of each kind of plan, at all lengths that `benchmarks.dft.plans` measured."""
     rows = [row for name in ("h200-dft-kinds.csv", "h200-dft-factors.csv")
             for row in plain_rows(data / name)]  # fmt: skip
     return text_table(earned(rows), "plan", "over")
@@ -100,7 +100,7 @@ def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[st
 
 
 def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """A line for each kind of plan that is chosen on Hopper at some of the lengths.
+    """Return a line for each kind of plan that is chosen on Hopper at some of the lengths.
 
     A plan earns the time of the fastest of the other kinds there, or of cuFFT, over its own.
     """
@@ -152,7 +152,7 @@ def _whose(row: Row) -> str:
 
 
 def transform_rows(data: Path) -> Rows:
-    """The rows of all suites, each length from the first that has it."""
+    """Return the rows of all suites, each length from the first that has it."""
     return _of_suites(data, SUITES)
 
 

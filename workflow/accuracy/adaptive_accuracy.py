@@ -63,7 +63,7 @@ class AdaptiveReference:
 
 
 def adaptive_reference(covariances: Array, weights: Array, loading: float) -> AdaptiveReference:
-    """The weights by LAPACK's zpotrf and zpotrs through SciPy.
+    """Return the weights by LAPACK's zpotrf and zpotrs through SciPy.
 
     covariances (time, system, n, n), of which lower triangles count; weights (system, beam, n).
     """

@@ -83,7 +83,7 @@ def assess_answer(
 
 
 def _allowed(reference: AnswerReference, precision: Precision, backend: str, e: float) -> float:
-    """The bound of an answer of a state that is off by at most e r."""
+    """Return the bound of an answer of a state that is off by at most e r."""
     qubits = reference.qubits
     if reference.answer == "shots":
         # Integer weights, then the running sums of the reference and the numbers of the shots.

@@ -136,7 +136,7 @@ class Checks:
     def conclude(
         self, error: float, worst: float, probable: float, precision: Precision
     ) -> dict[str, Any]:
-        """The fields of an `Accuracy` that follow from a relative error and its two bounds.
+        """Return the fields of an `Accuracy` that follow from a relative error and its two bounds.
 
         The error must not exceed either. Where the smaller one proves nothing, nothing else does.
         """
@@ -167,12 +167,12 @@ class Checks:
 
 
 def finite(x: Array) -> npt.NDArray[np.bool_]:
-    """Where x is neither NaN nor infinite, as an array."""
+    """Return where x is neither NaN nor infinite, as an array."""
     return np.asarray(np.isfinite(x), bool)
 
 
 def finite_lines(x: Array, axis: int, *, keepdims: bool = False) -> Array:
-    """Where all of x along ``axis`` is finite."""
+    """Return where all of x along ``axis`` is finite."""
     return np.asarray(np.isfinite(x).all(axis=axis, keepdims=keepdims))
 
 

@@ -117,7 +117,7 @@ def _dynamic_range(truth: Array, error: Array) -> float | None:
 
 
 def _peak_shift(truth: Array, got: Array, grid: tuple[int, int] | None) -> float:
-    """How far the strongest beam moved; 0 where powers are not finite."""
+    """Return how far the strongest beam moved; 0 where powers are not finite."""
     means = [x[:, 0].mean(axis=(0, 2)) for x in (truth, got) if x.size]
     if not means or not all(np.isfinite(mean).all() for mean in means):
         return 0.0

@@ -71,7 +71,7 @@ def kept_size(precision: Precision) -> float:
 
 
 def on_tensor_cores(precision: Precision, backend: str) -> bool:
-    """Whether products at a precision are summed by tensor cores, which truncate.
+    """Return whether products at a precision are summed by tensor cores, which truncate.
 
     Those of exact integers are not: int8 is summed exactly.
     """
@@ -224,7 +224,7 @@ def stage_bound(precision: Precision, k: int, backend: str, tile: int = 1) -> fl
 def operands_bound(
     precision: Precision, k: int, backend: str, *, tile: int = 1, moved: float = 0.0
 ) -> float:
-    """The part of `stage_bound` beside the sums.
+    """Return the part of `stage_bound` beside the sums.
 
     Where ``tile`` entries of vectors have one scale, what that loses is sqrt(tile) of it, beside
     the norm of all of them. ``moved`` is what entries of the table were moved by before.

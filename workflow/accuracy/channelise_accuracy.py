@@ -109,7 +109,7 @@ def channelise_reference(
 
 
 def _full_norm(spectra: Array, channels: int, real: bool) -> Array:
-    """The 2-norm of all channels of (..., channel), of which real samples have half."""
+    """Return the 2-norm of all channels of (..., channel), of which real samples have half."""
     power = np.square(spectra.real) + np.square(spectra.imag)
     if real:
         power[..., 1 : (channels + 1) // 2] *= 2

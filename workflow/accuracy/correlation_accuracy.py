@@ -53,7 +53,7 @@ class CorrelationReference:
 def correlation_reference(
     x: Array, steering: Array | None = None, *, seed: int = 0
 ) -> CorrelationReference:
-    """The reference of x x^H for x (..., n, k); see the class and `hermitian_reference`."""
+    """Return the reference of x x^H for x (..., n, k); see the class and `hermitian_reference`."""
     product = hermitian_reference(x, seed=seed)
     n, k = x.shape[-2:]
     first: Array | None = None

@@ -144,7 +144,7 @@ def _groups(sides: Sides) -> list[slice]:
 def _suspects(
     sides: Sides, result: Array, phases: Array, strength: float, group: slice
 ) -> list[Suspect]:
-    """The blocks of some products that stand out most."""
+    """Return the blocks of some products that stand out most."""
     reference, span = sides.reference, (group.start, group.stop)
     own = phases[group]
     right = _Right(sides, group, own) if reference.k else None

@@ -136,5 +136,5 @@ def _instructions(width: int, terms: int, depth: int) -> int:
 
 
 def _used(precision: Precision, width: int) -> Precision:
-    """The precision of a gate's products: narrow gates of split precisions are fp32's."""
+    """Return the precision of a gate's products: narrow gates of split precisions are fp32's."""
     return precision if precision.terms == 1 else product_precision(precision, width)

@@ -64,7 +64,7 @@ class GrowthRow:
 
     @classmethod
     def from_mapping(cls, row: dict[str, Any]) -> GrowthRow:
-        """A row from a parsed JSON object; raises ValueError where it is not one."""
+        """Return a row from a parsed JSON object; raises ValueError where it is not one."""
         try:
             lists = {key: tuple(row[key]) for key in ("k_values", "errors", "bounds")}
             found = cls(**{**row, **lists})
@@ -131,7 +131,7 @@ def _grade(
 
 
 def steepest(precision: Precision, backend: str) -> float:
-    """The steepest slope at `K_VALUES` that theory has for a precision.
+    """Return the steepest slope at `K_VALUES` that theory has for a precision.
 
     It is that of the bound: an error that is steeper will be beyond it one day. In plain fp32 that
     is 1, at tf32 on tensor cores, where an error of sums, linear in k, comes to that of rounded

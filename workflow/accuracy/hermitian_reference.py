@@ -17,7 +17,7 @@ from workflow.threads import for_each
 def hermitian_reference(
     x: Array, *, seed: int = 0, flop_budget: float = FLOP_BUDGET
 ) -> ProductReference:
-    """The reference of x x^H for x (..., n, k), by scipy.linalg.blas.zherk and dsyrk.
+    """Return the reference of x x^H for x (..., n, k), by scipy.linalg.blas.zherk and dsyrk.
 
     Full where 4 batch n (n + 1) k is within ``flop_budget`` (and the result within 2^24 elements),
     else `product_reference` of sampled rows.

@@ -173,7 +173,7 @@ def _dynamic_range(truth: Array, error: Array, known: npt.NDArray[np.bool_]) -> 
 
 
 def _peak_shift(truth: Array, got: Array) -> float:
-    """How many cells the brightest local maxima are from those of the result, at most."""
+    """Return how many cells the brightest local maxima are from those of the result, at most."""
     furthest = 0.0
     for image, other in zip(truth, got, strict=True):
         if not (np.isfinite(image).all() and np.isfinite(other).all()):

@@ -35,7 +35,7 @@ class Lines:
 
 
 def lines_of(x: Array, axis: int) -> Lines:
-    """The rows (``axis`` -1) or the columns (-2) of matrices (..., rows, columns)."""
+    """Return the rows (``axis`` -1) or the columns (-2) of matrices (..., rows, columns)."""
     matrices = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])  # there may be no element
     length, lines = matrices.shape[axis], matrices.shape[-3 - axis]
     shape = (len(matrices), lines)

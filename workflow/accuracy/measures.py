@@ -55,7 +55,7 @@ class Measure:
 
 @cache
 def every_measure() -> Mapping[str, Measure]:
-    """The measures of all kinds by their column, in the order of columns.
+    """Return the measures of all kinds by their column, in the order of columns.
 
     Raises ValueError where two have one column.
     """
@@ -71,12 +71,12 @@ def every_measure() -> Mapping[str, Measure]:
 
 
 def measured(**values: Value | None) -> dict[str, Value]:
-    """The values that there are: what does not apply, None here, has no value."""
+    """Return the values that there are: what does not apply, None here, has no value."""
     return {column: value for column, value in values.items() if value is not None}
 
 
 def of_parts(parts: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-    """The measures of a whole from those of its parts; one that a part lacks has no value.
+    """Return the measures of a whole from those of its parts; one that a part lacks has no value.
 
     Raises ValueError for a measure that no kind declares.
     """

@@ -83,7 +83,7 @@ class MimoReference:
 def mimo_reference(
     channel: Array, received: Array, sent: Array, load: Array, order: int, ratios: Array
 ) -> MimoReference:
-    """The symbols by LAPACK's zpotrf and zpotrs through SciPy."""
+    """Return the symbols by LAPACK's zpotrf and zpotrs through SciPy."""
     from scipy import linalg
 
     h, y = channel.astype(complex)[None], received.astype(complex)

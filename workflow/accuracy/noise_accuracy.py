@@ -110,12 +110,12 @@ def _require_counts(checks: Checks, counts: Array, shots: int) -> None:
 
 
 def _of_means(width: float, means: float, count: int) -> float:
-    """How far means of numbers in an interval of this width are off but with `FAILURE`."""
+    """Return how far means of numbers in an interval of this width are off but with `FAILURE`."""
     return width * math.sqrt(math.log(2 * means / FAILURE) / (2 * count))
 
 
 def _rounding(reference: NoiseReference, precision: Precision, e: float) -> float:
-    """How far rounding moves a mean: by the states, and by jumps of another probability."""
+    """Return how far rounding moves a mean: by the states, and by jumps of another probability."""
     u = 2.0**-53 if precision.output == "complex128" else 2.0**-24
     off = e + _ROUNDINGS * u * reference.channels
     edges = 2.0**reference.qubits * _EDGE * UNIT_ROUNDOFF if reference.answer == "shots" else 0.0

@@ -78,7 +78,7 @@ def concentration(components: float, tests: float = 1) -> float:
 
 
 def length_within(mean: float, deviation: float, components: float) -> float:
-    """The length that an error vector exceeds with `FAILURE`.
+    """Return the length that an error vector exceeds with `FAILURE`.
 
     With m the mean, of this length, and e the rest, |m + e|^2 = |m|^2 + 2 m.e + |e|^2. Here |e| has
     its `concentration`, and m.e is one number that deviates by |m| ``deviation`` / sqrt(n).
@@ -98,7 +98,7 @@ def deviations(tests: float) -> float:
 
 
 def accumulation_errors(precision: Precision, k: int, backend: str, coherence: float = 1) -> Sums:
-    """The mean and the deviation of the sums of a product over k.
+    """Return the mean and the deviation of the sums of a product over k.
 
     IEEE arithmetic rounds 2 k partial sums of a part, and the P sums of a split's products.
 

@@ -108,7 +108,7 @@ def assess_product(
 
 
 def _line_range(reference: ProductReference, precision: Precision) -> LineRange | None:
-    """The range of both operands' lines where the precision scales them, else None."""
+    """Return the range of both operands' lines where the precision scales them, else None."""
     if precision.moduli:
         return integer_range(reference.a, reference.b, precision.moduli)
     return product_range(reference.a, reference.b, precision) if precision.scaled else None
@@ -117,7 +117,7 @@ def _line_range(reference: ProductReference, precision: Precision) -> LineRange 
 def _whole(
     reference: ProductReference, result: Array, worst: _Worst, precision: Precision, backend: str
 ) -> tuple[float, float, Bounds]:
-    """The relative Frobenius error of all of a result, what it is at most, and its bounds.
+    """Return the relative Frobenius error of all of a result, what it is at most, and its bounds.
 
     With a full reference it is known, else estimated (`whole_error`). A result that is beyond the
     probabilistic bound is assessed once more, on vectors of its own.
@@ -140,7 +140,7 @@ def _whole(
 
 
 def _skipped(reference: ProductReference, precision: Precision, backend: str) -> float:
-    """The worst case of what a full reference has and random vectors leave out.
+    """Return the worst case of what a full reference has and random vectors leave out.
 
     These are the rows and columns in which some element of the addend is not finite.
     """
@@ -160,7 +160,7 @@ def _skipped(reference: ProductReference, precision: Precision, backend: str) ->
 
 
 def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:
-    """How many elements are finite where C cannot be, or the other way round.
+    """Return how many elements are finite where C cannot be, or the other way round.
 
     A row of A or a column of B with a NaN or an infinity makes every element of that row or column
     of C not finite (even times 0), and so does such an element of the addend.
@@ -197,7 +197,7 @@ class _Block:
 
 
 def _blocks(reference: ProductReference) -> Iterator[_Block]:
-    """The reference's rows: whole products several at a time, or rows of one."""
+    """Yield the reference's rows: whole products several at a time, or rows of one."""
     if 0 in reference.shape:
         return
     m, n = reference.m, reference.n
@@ -217,7 +217,7 @@ def _compare(
     reference: ProductReference, result: Array, precision: Precision, backend: str, bound: float,
     block: _Block,
 ) -> _Worst:  # fmt: skip
-    """The maxima of a block."""
+    """Return the maxima of a block."""
     first, stop = block.products.start, block.products.stop
     shape = (stop - first, len(block.chosen), reference.n)
     exact, magnitude = (

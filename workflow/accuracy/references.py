@@ -105,7 +105,7 @@ class ProductReference:
         return sampled(self.item(self.a, index), self.item(self.b, index), rng)
 
     def item(self, operand: Array, index: int) -> Array:
-        """One product's matrix of an operand whose leading axes may have been broadcast."""
+        """Return one product's matrix of an operand whose leading axes may have been broadcast."""
         full = np.broadcast_to(operand, self.batch_shape + operand.shape[-2:])
         return np.asarray(full[np.unravel_index(index, self.batch_shape)])
 
@@ -143,7 +143,7 @@ def product_reference(
     seed: int = 0,
     flop_budget: float = FLOP_BUDGET,
 ) -> ProductReference:
-    """The reference of `argand.gemm` with the same arguments, by scipy.linalg.blas.zgemm.
+    """Return the reference of `argand.gemm` with the same arguments, by scipy.linalg.blas.zgemm.
 
     Full where 8 batch m n k is within ``flop_budget`` (and the result within 2^24 elements), else
     of rows sampled with ``seed``: the first, the last, and others spread over all products. As in
@@ -263,7 +263,7 @@ class StateReference:
 
 
 def state_reference(final_state_fp64: Array) -> StateReference:
-    """The reference for a state vector (2^n,) that was evolved in complex128.
+    """Return the reference for a state vector (2^n,) that was evolved in complex128.
 
     Raises ValueError for another type: a rounded state is not the truth.
     """

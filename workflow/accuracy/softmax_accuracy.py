@@ -207,7 +207,7 @@ def _compare(
     x: Array, exact: Array, got: Array, precision: Precision, backend: str, first_row: int,
     rounded: Rounded,
 ) -> _Worst:  # fmt: skip
-    """The maxima of some rows."""
+    """Return the maxima of some rows."""
     worst = _Worst()
     real = np.dtype(precision.real_output).type
     nan = np.isnan(exact)
@@ -253,7 +253,7 @@ def _compare(
 
 
 def _of_rounded(x: Array, exact: Array, precision: Precision) -> tuple[Array, Array, Array]:
-    """The softmax in fp64 of input as the precision holds it, and max - x of that.
+    """Return the softmax in fp64 of input as the precision holds it, and max - x of that.
 
     The third array is how far that is from ``exact``. All are (rows, columns).
     """

@@ -63,7 +63,7 @@ class SolutionReference:
     expected: Array | None
 
     def enclosure(self, index: int, residual: Array, size: Array) -> Array:
-        """The bound on a solution's error, by its residual (n, rhs) and |A| |x| + |b|."""
+        """Return the bound on a solution's error, by its residual (n, rhs) and |A| |x| + |b|."""
         n, rhs = residual.shape
         own = min(index, len(self.inverse) - 1)
         left = np.abs(residual) + _residual_rounding(n) * size
@@ -75,7 +75,7 @@ class SolutionReference:
 
 
 def solution_reference(a: Array, b: Array, expected: Array | None = None) -> SolutionReference:
-    """The reference of `argand.solve` for a (batch, n, n) and b (batch, n, rhs), by zgesv.
+    """Return the reference of `argand.solve` for a (batch, n, n) and b (batch, n, rhs), by zgesv.
 
     A batch of 1 is shared. Takes 16 n^3 operations a matrix beside the solution: LAPACK's inverse
     and its product with A.
@@ -175,7 +175,7 @@ def assess_solution(reference: SolutionReference, result: Array, precision: Prec
 def backward_bound(
     n: int, precision: Precision, *given: np.dtype[np.generic] | type[np.generic]
 ) -> float:
-    """The bound on the backward error of a solution of n unknowns, as it is computed here.
+    """Return the bound on the backward error of a solution of n unknowns, as it is computed here.
 
     `argand.solve` accepts `TARGET` sqrt(n) u of the residual that it computes in fp64, in which x
     is then rounded to its type (u), and rounding operands of another type to that one counts as u

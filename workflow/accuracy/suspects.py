@@ -105,14 +105,14 @@ class Sides:
         return tuple((j, i) for i, j in pairs) if self.transposed else pairs
 
     def place(self, batch: int, row: int, block: int) -> str:
-        """Where a block is, for a person."""
+        """Return where a block is, for a person."""
         line, others = ("column", "rows") if self.transposed else ("row", "columns")
         last = min((block + 1) * BLOCK, self.columns) - 1
         return f"product {batch}, {line} {row}, {others} {block * BLOCK} to {last}"
 
 
 def operand_terms(x: Array, precision: Precision, axis: int) -> list[Array]:
-    """The terms of an operand as the kernel has them, in complex128, scaling undone."""
+    """Return the terms of an operand as the kernel has them, in complex128, scaling undone."""
     x = x.astype(precision.output, copy=False)
     if precision.moduli:
         return [_as_integers(x, precision, axis)]
@@ -124,7 +124,7 @@ def operand_terms(x: Array, precision: Precision, axis: int) -> list[Array]:
 
 
 def _as_integers(x: Array, precision: Precision, axis: int) -> Array:
-    """An operand after its lines along ``axis`` were rounded to integers, scaling undone."""
+    """Return an operand after its lines along ``axis`` were rounded to integers, scaling undone."""
     turned = np.moveaxis(x, axis, -1)
     found = integers(turned.reshape(-1, turned.shape[-1]), moduli(precision.moduli))
     undo = -found.exponents.astype(np.int32)[:, None]

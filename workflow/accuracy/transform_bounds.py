@@ -181,7 +181,7 @@ def amplification(method: Method, *, worst: bool) -> float:
 
 
 def lost_to_range(precision: Precision, method: Method) -> float:
-    """The error that the range of fp16 costs a scaled transform.
+    """Return the error that the range of fp16 costs a scaled transform.
 
     A transform begins with a number of at least 2^e and has fewer than 4 N (a convolution's length)
     parts, each off by at most half the smallest number of fp16 when it is split; e and o are two.

@@ -27,7 +27,7 @@ class Underflow:
 
 
 def underflow(precision: Precision, backend: str, k: int = 1) -> Underflow:
-    """The underflow terms of a precision, for lines of k numbers.
+    """Return the underflow terms of a precision, for lines of k numbers.
 
     An operand below the smallest normal number of its format is off by at most one subnormal
     spacing. A GPU may flush to zero instead, which loses less than the smallest normal number.

@@ -179,7 +179,7 @@ def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
 
 
 def _worst_row(errors: Array, allowed: Array) -> tuple[int, float]:
-    """The row with the largest error over what is allowed, and how large that is."""
+    """Return the row with the largest error over what is allowed, and how large that is."""
     excess = np.where(errors == 0, 0, errors / allowed)
     excess[np.isnan(excess)] = np.inf
     row = int(excess.argmax()) if excess.size else 0

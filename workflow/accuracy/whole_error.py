@@ -228,7 +228,7 @@ class _Inner:
                 fill_terms(some)
 
     def times(self, left: Array, weight: float) -> tuple[Array, Array, float]:
-        """A (B x), what rounding adds to it, and mean squared norms over prefixes of k.
+        """Return a (B x), what rounding adds to it, and mean squared norms over prefixes of k.
 
         The last are of ``weight`` times partial sums; between `CUTS` they are taken to be linear.
         """

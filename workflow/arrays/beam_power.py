@@ -31,7 +31,7 @@ class BeamPower:
 
 
 def beams_of(outline: Product, name: str) -> ProductOperand:
-    """The beams of a product, their axis last; raises InputError where it has none."""
+    """Return the beams of a product, their axis last; raises InputError where it has none."""
     if "beam" not in outline.axes:
         raise InputError(
             f"input.workload must have beams, but the product of {name!r} has the axes "
@@ -41,7 +41,7 @@ def beams_of(outline: Product, name: str) -> ProductOperand:
 
 
 def beam_power(path: Path, name: str, scale: float) -> BeamPower:
-    """The power of the beams in a product file of the workload ``name``.
+    """Return the power of the beams in a product file of the workload ``name``.
 
     Power over its mean is free of the samples' unit and of the order of 1, and the ratio of two
     beams' probabilities depends on the difference of their powers alone. The file is read three

@@ -75,7 +75,7 @@ def received(
 def received_band(
     centre_hz: float, rate_hz: float, where: Array, waves: Sequence[Wave], rng: Generators
 ) -> Callable[[Box], Array]:
-    """A function that makes boxes (polarization, antenna, time) of waves as wide as a band.
+    """Return a function that makes boxes (polarization, antenna, time) of waves as wide as a band.
 
     The band is of ``rate_hz`` about ``centre_hz``, which is frequency 0 in the samples. A wave's
     spectrum is white Gaussian noise, drawn by the box's place along polarization and time; an

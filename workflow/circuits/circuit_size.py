@@ -115,7 +115,7 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
 
 
 def _planned(part: QuantumCircuit, fuse: int) -> tuple[int, int]:
-    """How many passes the gates of a circuit are fused to, and how many gates they are."""
+    """Return how many passes the gates of a circuit are fused to, and how many gates they are."""
     gates = qiskit_circuits.gates_of(part, fuse)
     return len(passes_of_width(part.num_qubits, gates, fuse)), len(gates)
 
@@ -127,7 +127,7 @@ def _scaled(planned: tuple[int, int], gates: int) -> int:
 
 
 def _widths(circuit: QuantumCircuit, width: int, known: set[str]) -> Iterator[int]:
-    """The qubits of each gate, those on more than ``width`` taken apart by their definition.
+    """Yield the qubits of each gate, those on more than ``width`` taken apart by their definition.
 
     ``known`` are names of gates that have a matrix. Raises CircuitError for one that has none, and
     for one that cannot be taken apart.

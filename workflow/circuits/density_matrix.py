@@ -25,7 +25,7 @@ _I, _X, _Y, _Z = (
 
 
 def channel(depolarising: float, damping: float) -> Array:
-    """The superoperator (4, 4) of both channels on one qubit, on (row bit, column bit)."""
+    """Return the superoperator (4, 4) of both channels on one qubit, on (row bit, column bit)."""
     weights = (1 - 0.75 * depolarising, *[depolarising / 4] * 3)
     mixed = [np.sqrt(w) * one for w, one in zip(weights, (_I, _X, _Y, _Z), strict=True)]
     kept = np.diag([1, np.sqrt(1 - damping)]).astype(np.complex128)
@@ -55,7 +55,7 @@ def noisy_density(
 
 
 def pure_state(qubits: int, gates: Sequence[TargetedGate]) -> Array:
-    """The state (2^n,) of |0...0> after gates without noise."""
+    """Return the state (2^n,) of |0...0> after gates without noise."""
     state = np.zeros((2,) * qubits, np.complex128)
     state[(0,) * qubits] = 1
     for gate in gates:
@@ -65,7 +65,7 @@ def pure_state(qubits: int, gates: Sequence[TargetedGate]) -> Array:
 
 
 def _applied(tensor: Array, matrix: Array, axes: Sequence[int]) -> Array:
-    """A matrix on some axes, the most significant first."""
+    """Return a matrix on some axes, the most significant first."""
     count = len(axes)
     shaped = matrix.reshape((2,) * (2 * count))
     product = np.tensordot(shaped, tensor, (range(count, 2 * count), axes))

@@ -86,7 +86,7 @@ def _plan_product(layout: list[int], front: list[int]) -> tuple[GateProduct, lis
 
 
 def _move(layout: list[int], target: list[int]) -> Move | None:
-    """The transposition from one order of qubits to another."""
+    """Return the transposition from one order of qubits to another."""
     if layout == target:
         return None
     position = {qubit: index for index, qubit in enumerate(layout)}
@@ -103,7 +103,7 @@ def _move(layout: list[int], target: list[int]) -> Move | None:
 
 
 def evolve(state: Any, matrices: Any, evolution: Evolution, multiply: Multiply) -> Any:
-    """The state after all gates.
+    """Return the state after all gates.
 
     Args:
         state: (2^qubits,), NumPy or CuPy, not changed.

@@ -153,7 +153,7 @@ def _filled(inner: frozenset[int], qubits: int) -> tuple[int, ...]:
 
 
 def _block_operations(sweep: _Sweep, outer: Sequence[int]) -> list[_BlockOperation]:
-    """The operations of a sweep on a block; diagonal gates in a row are one operation."""
+    """Return the operations of a sweep on a block; diagonal gates in a row are one operation."""
     operations: list[_BlockOperation] = []
     for diagonal, gates in groupby(sweep.gates, lambda gate: gate.diagonal):
         if diagonal:
@@ -173,7 +173,7 @@ def _at(bits: Bits) -> Any:
 
 
 def _order(qubits: Sequence[int], inner: Sequence[int]) -> tuple[int, ...]:
-    """The axes of a block, those of some qubits first."""
+    """Return the axes of a block, those of some qubits first."""
     first = [inner.index(qubit) for qubit in qubits]
     return (*first, *(axis for axis in range(len(inner)) if axis not in first))
 

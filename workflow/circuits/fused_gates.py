@@ -53,7 +53,7 @@ def as_operands(gates: Sequence[TargetedGate]) -> dict[str, Array]:
 
 
 def gates_in(operands: Mapping[str, Array]) -> list[TargetedGate]:
-    """The gates of staged operands."""
+    """Return the gates of staged operands."""
     widths = np.asarray(operands["widths"], np.int64)
     if not len(widths):
         return []
@@ -66,7 +66,7 @@ def gates_in(operands: Mapping[str, Array]) -> list[TargetedGate]:
 
 
 def fused(qubits: int, gates: Sequence[TargetedGate], passes: Sequence[Pass]) -> list[TargetedGate]:
-    """One gate a pass, on its qubits ascending."""
+    """Return one gate a pass, on its qubits ascending."""
     return [_product([gates[number] for number in one.gates], one.qubits) for one in passes]
 
 

@@ -29,7 +29,7 @@ def zero_state(amplitudes: int) -> Drawn:
 
 
 def random_state(amplitudes: int, rng: Callable[..., np.random.Generator]) -> Drawn:
-    """A state drawn evenly from all: Gaussian amplitudes over their norm.
+    """Return a state drawn evenly from all: Gaussian amplitudes over their norm.
 
     Drawn twice, since the norm is known only when all of it has been; ``rng`` gives a generator for
     each key.

@@ -53,7 +53,7 @@ def marginals(state: Any, qubits: Sequence[int]) -> Any:
 
 
 def running_sums(state: Any) -> Any:
-    """The sums of |a|^2 up to each basis state; float64."""
+    """Return the sums of |a|^2 up to each basis state; float64."""
     arrays = array_module(state)
     ends = arrays.empty(state.size)
     before = 0.0

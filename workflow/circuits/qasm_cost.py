@@ -171,7 +171,7 @@ class _Reader:
 
 
 def _parameters_end(tokens: Sequence[str]) -> int:
-    """How many tokens the parameters of a call take, with their parentheses."""
+    """Return how many tokens the parameters of a call take, with their parentheses."""
     depth = signs = 0
     for at, token in enumerate(tokens):
         if token == "(":

@@ -104,7 +104,7 @@ def check_work(qubits: int, gates: int) -> None:
 
 
 def named_widths(name: str, qubits: int, depth: int) -> dict[int, int]:
-    """How many gates of each number of qubits `named_circuit` makes."""
+    """Return how many gates of each number of qubits `named_circuit` makes."""
     if name == "qft":
         return {1: qubits, 2: qubits * (qubits - 1) // 2 + qubits // 2}
     if name == "ghz":
@@ -114,7 +114,7 @@ def named_widths(name: str, qubits: int, depth: int) -> dict[int, int]:
 
 
 def named_circuit(name: str, qubits: int, depth: int, rng: np.random.Generator) -> QuantumCircuit:
-    """A circuit by name.
+    """Return a circuit by name.
 
     ``qft`` is the Fourier transform of the basis states with its final swaps, ``ghz`` makes
     (|0..0> + |1..1>) / sqrt 2, ``random`` has ``depth`` layers of a random rotation of every qubit
@@ -194,7 +194,7 @@ def check_unitary(circuit: QuantumCircuit) -> None:
 
 
 def _keeps_bit(operation: Instruction, position: int) -> bool:
-    """Whether a gate never flips one of its qubits: no entry connects its 0 with its 1."""
+    """Return whether a gate never flips one of its qubits: no entry connects its 0 with its 1."""
     bit = (np.arange(2**operation.num_qubits) >> position) & 1
     return not np.any(np.abs(_matrix(operation)[bit[:, None] != bit]) > _ROUNDING)
 
@@ -233,7 +233,7 @@ def check_matrices(gates: int, width: int, needed: int) -> None:
 
 
 def _gates(circuit: QuantumCircuit, qubits: Sequence[int], width: int) -> Iterator[TargetedGate]:
-    """The gates of a circuit on these qubits, the ones that are too wide taken apart."""
+    """Yield the gates of a circuit on these qubits, the ones that are too wide taken apart."""
     for instruction in circuit.data:
         operation = instruction.operation
         if operation.name in ("barrier", "measure"):

@@ -60,7 +60,7 @@ def _from_text(content: bytes) -> QuantumCircuit:
 
 
 def _in_one_register(circuit: QuantumCircuit) -> QuantumCircuit:
-    """The same circuit, its qubits in one register and its bits in another.
+    """Return the same circuit, its qubits in one register and its bits in another.
 
     A qubit may be in several registers (``let`` of OpenQASM 3), and Qiskit writes each of them as
     qubits of its own.

@@ -41,7 +41,7 @@ def form_of(content: bytes) -> str | None:
 
 @lru_cache(maxsize=4)
 def as_version_2(content: bytes, form: str, most_bytes: int) -> str:
-    """The circuit of a file in OpenQASM 2, up to a global phase.
+    """Return the circuit of a file in OpenQASM 2, up to a global phase.
 
     Angles within 1e-12 of a simple fraction of pi become that, as Qiskit writes them.
 

@@ -99,7 +99,7 @@ def overlap(state: Any) -> Answer:
 
 
 def together(answers: Sequence[Answer]) -> Answer:
-    """The values of several answers beside each other."""
+    """Return the values of several answers beside each other."""
 
     def answer(states: Any, first: int) -> Any:
         return array_module(states).concatenate([one(states, first) for one in answers], axis=1)

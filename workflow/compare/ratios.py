@@ -46,7 +46,7 @@ class Ratio:
 
 
 def time_ratio(before: Times, after: Times, key: Key) -> Ratio:
-    """The median time after over that before; below 1 is faster.
+    """Return the median time after over that before; below 1 is faster.
 
     The same times of the same row give the same interval, whatever the other rows are. Raises
     ValueError for medians whose ratio is 0 or not finite.

@@ -85,7 +85,7 @@ def printable(text: str) -> str:
 
 
 def read_rows(path: Path) -> dict[Key, Row]:
-    """The rows of a results folder (its performance and shards tables) or of one CSV file.
+    """Return the rows of a results folder (its performance and shards tables) or of one CSV file.
 
     Raises TableError that names the file where one is missing, is not a table, is cut short within
     a row, or holds what cannot be a measurement.
@@ -164,7 +164,7 @@ def _text(path: Path) -> str:
 
 
 def _row(cells: Mapping[str, str]) -> Row:
-    """One row; raises ValueError for a cell that no measurement writes."""
+    """Return one row; raises ValueError for a cell that no measurement writes."""
     if cells["verified"] not in ("true", "false"):
         raise ValueError(f"verified must be true or false, got {cells['verified']!r}")
     precision = any_precision(cells["precision"])

@@ -85,7 +85,7 @@ def _compared(key: Key, before: Row | None, after: Row | None, margins: Margins)
 
 
 def _differing(before: Row, after: Row, across: frozenset[str]) -> str:
-    """The factors that differ, with both values; empty where none does.
+    """Return the factors that differ, with both values; empty where none does.
 
     What one of the two does not tell, such as a table of an earlier version that has no seed, is
     taken to be equal.

@@ -44,7 +44,7 @@ _SHOWN = (
 
 
 def values_of(row: Compared) -> dict[str, Any]:
-    """The cells of one row; None where there is nothing."""
+    """Return the cells of one row; None where there is nothing."""
     before, after, time = row.before, row.after, row.time
     times = [one and one.times and one.times.p50 for one in (before, after)]
     found = dict(zip(("workload", "implementation", "precision", "shard"), row.key, strict=True))
@@ -90,7 +90,7 @@ def write_markdown(
 
 
 def summary(rows: Sequence[Compared]) -> str:
-    """How many rows have which verdict, and what became of the peers' times."""
+    """Return how many rows have which verdict, and what became of the peers' times."""
     counts = Counter(row.verdict for row in sorted(rows, key=_place))
     counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     peers = peers_ratio(rows)

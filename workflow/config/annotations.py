@@ -24,7 +24,7 @@ def alternatives(annotation: Any) -> list[Any]:
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """The models among the alternatives of a type."""
+    """Return the models among the alternatives of a type."""
     return [
         member
         for member in alternatives(annotation)
@@ -42,7 +42,7 @@ def models_within(annotation: Any) -> list[type[BaseModel]]:
 
 
 def limits(field: FieldInfo) -> str:
-    """The range that a field allows, in words; empty where it has none."""
+    """Return the range that a field allows, in words; empty where it has none."""
     constraints = [*field.metadata, *_constraints(field.annotation)]
     words = []
     for name, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):

@@ -57,7 +57,7 @@ class AnswerCase(Case):
         return next((name for name in ANSWERS if getattr(self, name) is not None), None)
 
     def paulis(self) -> list[tuple[str, float]]:
-        """The Pauli strings and their coefficients."""
+        """Return the Pauli strings and their coefficients."""
         return [
             (one, 1.0) if isinstance(one, str) else (one.pauli, one.coefficient)
             for one in self.observables or ()

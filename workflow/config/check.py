@@ -96,7 +96,7 @@ def checked_study(
     device_here: bool = True,
     folder: Path = RESULTS,
 ) -> Study:
-    """A study that `load_study` reads and `check_study` finds nothing wrong with.
+    """Return a study that `load_study` reads and `check_study` finds nothing wrong with.
 
     Raises StudyError with the mistakes of both: where some workloads are wrong in the config, the
     files of the others are checked all the same.
@@ -111,7 +111,7 @@ def checked_study(
 
 
 def _beside(rest: Study | None, wrong: Sequence[str], device_here: bool) -> list[str]:
-    """The mistakes outside the config of the workloads that read nothing of a wrong one."""
+    """Return the mistakes outside the config of the workloads that read nothing of a wrong one."""
     if rest is None:
         return []
     right = {
@@ -125,7 +125,7 @@ def _beside(rest: Study | None, wrong: Sequence[str], device_here: bool) -> list
 
 
 def _reads(rest: Study, name: str, wrong: Sequence[str], through: tuple[str, ...]) -> bool:
-    """Whether a workload reads a wrong one's product, or one that was made of it."""
+    """Return whether a workload reads a wrong one's product, or one that was made of it."""
     return any(
         other not in through and _reads(rest, other, wrong, (*through, name))
         if other in rest.workloads
@@ -172,7 +172,7 @@ def _wrong_shards(study: Study, name: str, outline: Staged, known: Iterable[str]
 
 
 def _in_order(study: Study) -> list[str]:
-    """The workloads, each after those whose products it reads."""
+    """Return the workloads, each after those whose products it reads."""
     order = TopologicalSorter({name: study.upstream(name) for name in study.names})
     return list(order.static_order())
 
@@ -244,7 +244,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _on_gpu(study: Study, *, elsewhere: bool) -> bool:
-    """Whether runs compute on a GPU, as far as this machine shows."""
+    """Return whether runs compute on a GPU, as far as this machine shows."""
     return study.device != "cpu" if elsewhere else resolve(study.device).backend == "cuda"
 
 

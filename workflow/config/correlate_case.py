@@ -65,7 +65,7 @@ class CorrelateCase(ProductCase):
 
 
 def integrated(samples: int, integrate: int | None) -> tuple[int, int]:
-    """How many integrations there are, and the samples of each.
+    """Return how many integrations there are, and the samples of each.
 
     Raises ValueError where samples are left over.
     """

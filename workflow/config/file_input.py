@@ -123,7 +123,7 @@ class FileInput(Model):
 
     @classmethod
     def operand_names(cls) -> tuple[str, ...]:
-        """The operands that this kind reads from a file."""
+        """Return the operands that this kind reads from a file."""
         return tuple(name for name in cls.model_fields if name not in FileInput.model_fields)
 
     @property
@@ -134,7 +134,7 @@ class FileInput(Model):
         return self.file
 
     def products(self) -> dict[str, str]:
-        """The workload whose product each operand is, of those that are one."""
+        """Return the workload whose product each operand is, of those that are one."""
         found = {name: getattr(self, name) for name in self.operand_names()}
         return {n: one.workload for n, one in found.items() if isinstance(one, WorkloadInput)}
 
@@ -178,7 +178,7 @@ class FileInput(Model):
         return self.axes.get(operand) if isinstance(self.axes, dict) else self.axes
 
     def units_of(self, operand: str) -> str | None:
-        """The unit of an operand's values, where the config has it."""
+        """Return the unit of an operand's values, where the config has it."""
         return self.units.get(operand) if isinstance(self.units, dict) else self.units
 
 

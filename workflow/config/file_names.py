@@ -35,7 +35,7 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def folder_of(study: Path) -> Path:
-    """Where the results of a study go that is in this file: a folder of its file's name.
+    """Return where the results of a study go that is in this file: a folder of its file's name.
 
     What names of files need not have, such as spaces and braces, becomes a hyphen.
     """
@@ -43,7 +43,7 @@ def folder_of(study: Path) -> Path:
 
 
 def named_folder(text: str) -> Path:
-    """The folder that a user names for results.
+    """Return the folder that a user names for results.
 
     Raises StudyError for one that Snakemake reads as a pattern, and for one that this folder is or
     lies in: what is in the way there is removed.
@@ -110,7 +110,7 @@ def clashing_names(study: Study) -> list[str]:
 
 
 def _results(study: Study, name: str) -> Iterator[str]:
-    """The files of a workload, and of one of its shards."""
+    """Yield the files of a workload, and of one of its shards."""
     shards = bool(study.shards(name))
     for pattern in (*_OF_WORKLOAD, *(_OF_SHARDED if shards else ())):
         yield pattern.format(name)

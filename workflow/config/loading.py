@@ -80,7 +80,7 @@ def _parsed(
     mistakes: list[str],
     extra: tuple[str, ...] = (),
 ) -> Any:
-    """An instance of a model, or None with the mistakes added.
+    """Return an instance of a model, or None with the mistakes added.
 
     Validated as JSON in strict mode: lists become tuples and text becomes paths, but no text
     becomes a number and no number a truth value.
@@ -100,7 +100,7 @@ def _parsed(
 def _cases(
     workloads: Any, sweeps: dict[str, dict[str, dict[str, Any]]], mistakes: list[str]
 ) -> dict[str, Case]:
-    """The cases by name; of those that a sweep makes, the values are added to ``sweeps``."""
+    """Return the cases by name; of those that a sweep makes, the values are added to ``sweeps``."""
     if not workloads:
         mistakes.append("workloads: the study is empty; name at least one workload")
         return {}

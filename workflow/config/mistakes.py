@@ -45,13 +45,13 @@ def nearest(found: str, known: Iterable[str]) -> str:
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
-    """The message about a key that does not exist."""
+    """Return the message about a key that does not exist."""
     known = list(known)
     return f"unknown key{nearest(key, known)} (known: {', '.join(known)})"
 
 
 def attach(at: Key, text: str, known: Iterable[str]) -> str:
-    """A mistake at a key of the config.
+    """Return a mistake at a key of the config.
 
     Text that itself starts with one of the known keys, or with the last one of ``at``, goes on from
     there: it was written where only the end of the path is known.
@@ -69,7 +69,7 @@ def attach(at: Key, text: str, known: Iterable[str]) -> str:
 def messages(
     error: ValidationError, model: type[BaseModel], raw: Any, at: Key, extra: Sequence[str] = ()
 ) -> list[str]:
-    """The mistakes in a validation error, in the order of the config's keys.
+    """Return the mistakes in a validation error, in the order of the config's keys.
 
     Args:
         error: from validating ``raw`` against ``model``.
@@ -102,7 +102,7 @@ def _lines_of(
     at: Key,
     extra: Sequence[str] = (),
 ) -> list[str]:
-    """The mistakes of one value and of what it holds."""
+    """Return the mistakes of one value and of what it holds."""
     here = [mistake for mistake in found if not mistake.rest]
     if here:
         return [attach(at, _sentence(here, field, raw), _fields(models))]
@@ -134,7 +134,7 @@ def _lines_of(
 
 
 def _is(mistakes: list[_Mistake], kind: str) -> bool:
-    """Whether errors at a key are about the key itself."""
+    """Return whether errors at a key are about the key itself."""
     return mistakes[0].type == kind and not mistakes[0].rest
 
 
@@ -165,7 +165,7 @@ def _lines_of_union(
     raw: Any,
     at: Key,
 ) -> list[str]:
-    """The mistakes of the member that was meant, or all that would have been allowed."""
+    """Return the mistakes of the member that was meant, or all that would have been allowed."""
     meant = max(models, key=lambda member: _likeness(member, raw), default=None)
     if meant is not None and isinstance(raw, Mapping):
         found = [branches[tag] for tag in branches if meant.__name__ in str(tag)]
@@ -179,7 +179,7 @@ def _lines_of_union(
 
 
 def _likeness(model: type[BaseModel], raw: Any) -> float:
-    """How many keys of a mapping a model knows, those that nearly fit counting half."""
+    """Return how many keys of a mapping a model knows, those that nearly fit counting half."""
     if not isinstance(raw, Mapping):
         return 0
     known = list(model.model_fields)
@@ -187,7 +187,7 @@ def _likeness(model: type[BaseModel], raw: Any) -> float:
 
 
 def _sentence(found: list[_Mistake], field: FieldInfo | None, raw: Any) -> str:
-    """The mistake of a value, from the errors that concern the value itself."""
+    """Return the mistake of a value, from the errors that concern the value itself."""
     for mistake in found:
         if mistake.type == "value_error":
             return str(mistake.context["error"])
@@ -224,7 +224,7 @@ _BOUNDS = {
 
 
 def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
-    """The values that are allowed, for one of pydantic's types of error."""
+    """Return the values that are allowed, for one of pydantic's types of error."""
     context = mistake.context
     if mistake.type in _BOUNDS:
         words, name = _BOUNDS[mistake.type]
@@ -253,7 +253,7 @@ def _number_hint(found: list[_Mistake], raw: Any) -> str:
 
 
 def show(value: Any) -> str:
-    """A value of a config, short enough for a line."""
+    """Return a value of a config, short enough for a line."""
     if value is None:
         return "nothing"
     if isinstance(value, Mapping):

@@ -37,7 +37,7 @@ _COLUMNS = (
 
 
 def needs_table(study: Study, *, gpu: bool) -> str:
-    """A row for each step of each workload, in Markdown.
+    """Return a row for each step of each workload, in Markdown.
 
     Disk is exact but for compression, and a run's goes when its product is delivered; memory is the
     libraries of a job and its data; time is that of a slow machine, so it is rather too long.

@@ -121,7 +121,7 @@ for _tag, _pattern, _first in _SCALARS:
 
 
 def read_study_file(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, as it stands there.
+    """Return the mapping in a YAML file, as it stands there.
 
     Raises StudyError for a file that is not there or not UTF-8 text, a syntax error (with line and
     column), a key given twice, a key that is not text, a tag that is not of plain data, values

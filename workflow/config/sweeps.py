@@ -42,7 +42,7 @@ class Expanded(NamedTuple):
 
 
 def expand(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) -> list[Expanded]:
-    """The cases that a workload of a config stands for.
+    """Return the cases that a workload of a config stands for.
 
     Without a sweep it is the workload itself. Cases come in the order of the values, of several
     sweeps the first parameter varying slowest; parameters are in the order of the model's fields,
@@ -84,12 +84,12 @@ def find_sweeps(
 
 
 def is_input(model: type[BaseModel]) -> bool:
-    """Whether a model says where data come from: such parameters are not swept."""
+    """Return whether a model says where data come from: such parameters are not swept."""
     return issubclass(model, (FileInput, WorkloadInput))
 
 
 def takes_scalar(annotation: Any) -> bool:
-    """Whether a parameter can be a number, a name or a choice."""
+    """Return whether a parameter can be a number, a name or a choice."""
     return any(
         typing.get_origin(member) is typing.Literal
         or (isinstance(member, type) and issubclass(member, (*_SCALARS, enum.Enum)))
@@ -98,7 +98,7 @@ def takes_scalar(annotation: Any) -> bool:
 
 
 def is_list(annotation: Any) -> bool:
-    """Whether a parameter is a list by itself, of any length (precisions, sources)."""
+    """Return whether a parameter is a list by itself, of any length (precisions, sources)."""
     return any(_sequence(member) and not is_tuple(member) for member in alternatives(annotation))
 
 
@@ -127,7 +127,7 @@ def sweep_of(name: str, annotation: Any) -> str:
 
 
 def _is_sweep(name: str, annotation: Any, value: list[Any]) -> bool:
-    """A list where one value is expected, or a list of lists where a list of numbers is."""
+    """Return a list where one value is expected, or a list of lists where a list of numbers is."""
     lists = bool(value) and all(isinstance(item, list) for item in value)
     return sweep_of(name, annotation) == ("lists" if lists else "values")
 
@@ -145,7 +145,7 @@ def _mistake(sweep: Sweep) -> str:
 
 
 def label(value: Any) -> str:
-    """A value as part of a file's name: 1024, 0.5, T, 1.0_-0.5 for a list of two."""
+    """Return a value as part of a file's name: 1024, 0.5, T, 1.0_-0.5 for a list of two."""
     if isinstance(value, list):
         return "_".join(map(label, value))
     text = str(value).lower() if isinstance(value, bool) else str(value)

@@ -26,7 +26,7 @@ def draw_comparison(path: Path, rows: Sequence[Compared], margins: Margins) -> N
 
 
 def comparison_figure(rows: Sequence[Compared], margins: Margins) -> Figure:
-    """The figure that `draw_comparison` writes."""
+    """Return the figure that `draw_comparison` writes."""
     compared = [row for row in rows if row.is_compared and (row.time or row.error_ratio)]
     largest = sorted(compared, key=_change, reverse=True)[:_MOST]
     shown = [row for row in compared if row in largest]

@@ -36,7 +36,7 @@ def mark_exact(axes: Axes, errors: Sequence[float]) -> None:
 
 
 def markers_of(records: Sequence[Record]) -> dict[str, str]:
-    """A marker for each implementation: the same for a peer in every figure."""
+    """Return a marker for each implementation: the same for a peer in every figure."""
     known = study_names()
     others = sorted({record.implementation for record in records} - {OURS, *known})
     peers = dict.fromkeys([*known, *others])
@@ -56,7 +56,7 @@ def legends(
 
 
 def label_of(quantity: str, hidden: int) -> str:
-    """The label of the x axis, and under it how many results are not drawn."""
+    """Return the label of the x axis, and under it how many results are not drawn."""
     return f"{quantity}\n({hidden} not drawn: not verified or not timed)" if hidden else quantity
 
 

@@ -77,7 +77,7 @@ def _largest(values: Array, count: int) -> Array:
 
 
 def block_means(values: Array, most: int) -> Array:
-    """A matrix reduced to at most ``most`` rows and columns by the means of equal blocks.
+    """Return a matrix reduced to at most ``most`` rows and columns by the means of equal blocks.
 
     What is left over at the end of an axis is averaged as a smaller block.
     """

@@ -67,7 +67,7 @@ def draw_product(path: Path, picture: Picture, product: Product) -> None:
 
 
 def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
-    """The figure that `draw_pareto` writes."""
+    """Return the figure that `draw_pareto` writes."""
     own = [record for record in records if record.workload == workload]
     shown = [r for r in own if r.verified and r.time_us_p50 and r.rel_frobenius is not None]
     figure, axes = new_axes(7.6, 4.4)
@@ -104,7 +104,7 @@ def pareto_figure(workload: str, records: Sequence[Record]) -> Figure:
 
 
 def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
-    """The figure that `draw_growth` writes."""
+    """Return the figure that `draw_growth` writes."""
     figure, axes = new_axes(7.6, 4.4)
     styles = {"re": ("-", "o"), "im": ("--", "s")}
     for row in rows:
@@ -165,7 +165,7 @@ def limits_figure(records: Sequence[Record]) -> Figure:
 
 
 def product_figure(picture: Picture, product: Product) -> Figure:
-    """The figure that `draw_product` writes."""
+    """Return the figure that `draw_product` writes."""
     figure, axes = new_axes(7.6, 4.8)
     picture(product, axes)
     if not axes.get_title():
@@ -176,7 +176,7 @@ def product_figure(picture: Picture, product: Product) -> Figure:
 
 
 def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:
-    """The quantity along x: nominal TFLOP/s where all have them, else calls a second."""
+    """Return the quantity along x: nominal TFLOP/s where all have them, else calls a second."""
     if records and all(record.tflops for record in records):
         rates = [record.tflops or 0.0 for record in records]
         if max(rates) >= 1:
@@ -186,7 +186,7 @@ def _throughput(records: Sequence[Record]) -> tuple[str, list[float]]:
 
 
 def _stairs(front: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    """The staircase through a front: what is below and right of it nothing reached."""
+    """Return the staircase through a front: what is below and right of it nothing reached."""
     corners = list(front[:1])
     for (_, before), (x, y) in pairwise(front):
         corners += [(x, before), (x, y)]

@@ -33,7 +33,7 @@ COLOURS = dict(zip(PRECISIONS, _PALETTE, strict=False))
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """The colours of precisions, in the order of legends.
+    """Return the colours of precisions, in the order of legends.
 
     Exact integers have shades of the palette's yellow, darker with the number of moduli.
     """
@@ -50,7 +50,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def colour_of(name: str) -> str:
-    """The colour of a precision."""
+    """Return the colour of a precision."""
     return colours_of([name])[name]
 
 
@@ -68,7 +68,7 @@ STYLE: Any = {
 
 
 def marker_key(marker: str, *, filled: bool = True) -> Line2D:
-    """A legend's handle for a marker of any colour."""
+    """Return a legend's handle for a marker of any colour."""
     return Line2D(
         [], [], marker=marker, linestyle="none", color="#777777", markersize=8,
         markerfacecolor="#777777" if filled else "white",
@@ -76,7 +76,7 @@ def marker_key(marker: str, *, filled: bool = True) -> Line2D:
 
 
 def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure of so many inches that keeps its labels apart, and its axes."""
+    """Return a figure of so many inches that keeps its labels apart, and its axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 

@@ -23,5 +23,5 @@ READERS: dict[str, type[Reader]] = {
 
 
 def reader_of(name: str, path: Path) -> Reader:
-    """The reader of a file in a format."""
+    """Return the reader of a file in a format."""
     return READERS[name](path)

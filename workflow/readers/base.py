@@ -23,17 +23,17 @@ class Reader(ABC):
 
     @abstractmethod
     def outline(self, name: str) -> Product:
-        """An array's axes, shape, type, coordinates and unit, without its values (`blank`).
+        """Return an array's axes, shape, type, coordinates and unit, without its values (`blank`).
 
         Raises InputError where the file is not there, damaged, or not of the format.
         """
 
     @abstractmethod
     def read(self, name: str, part: Sequence[slice]) -> Array:
-        """A range of each axis, of steps of 1; errors as in `outline`."""
+        """Return a range of each axis, of steps of 1; errors as in `outline`."""
 
     def known(self, name: object, key: str) -> str:
-        """The name itself; raises InputError with what there is for another."""
+        """Return the name itself; raises InputError with what there is for another."""
         if name not in self.names:
             raise InputError(f"{key}: must be one of {list(self.names)} of the file, got {name!r}")
         return str(name)
@@ -47,6 +47,6 @@ class FileArray:
     name: str
 
     def __getitem__(self, spans: tuple[slice, ...]) -> Array:
-        """The entries of a range of each axis."""
+        """Return the entries of a range of each axis."""
         found = self.reader.read(self.name, [slice(one.start, one.stop) for one in spans])
         return found[tuple(slice(None, None, one.step) for one in spans)]

@@ -136,7 +136,7 @@ class ChannelState(Reader):
         return _Packets(np.array(starts, np.int64), fields["clock"], order, **one, wide=bool(wide))
 
     def _same(self, values: Array, what: str) -> int:
-        """The value that all packets have; raises InputError where they differ."""
+        """Return the value that all packets have; raises InputError where they differ."""
         if np.any(values != values[0]):
             place = int(np.argmax(values != values[0]))
             raise InputError(
@@ -146,7 +146,7 @@ class ChannelState(Reader):
         return int(values[0])
 
     def _records(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        """Where the header of each packet starts, and the header."""
+        """Yield where the header of each packet starts, and the header."""
         end = os.fstat(file.fileno()).st_size
         place = 0
         while place < end:
@@ -164,7 +164,7 @@ class ChannelState(Reader):
             place += 2 + length
 
     def _header(self, header: bytes, length: int, place: int) -> bytes:
-        """The header itself; raises InputError where its record cannot hold what it says."""
+        """Return the header itself; raises InputError where its record cannot hold what it says."""
         if len(header) == _HEADER.itemsize <= length:
             (fields,) = np.frombuffer(header, _HEADER)
             receivers, transmitters = int(fields["receivers"]), int(fields["transmitters"])

@@ -27,7 +27,7 @@ class Pairs:
 
 
 def pairs_of(baselines: Array, what: str) -> Pairs:
-    """The covariance that (baselines, 2) pairs of antennas make, each pair once.
+    """Return the covariance that (baselines, 2) pairs of antennas make, each pair once.
 
     Raises InputError, which begins with ``what``, where a pair is missing: each antenna needs one
     with itself and with every other.

@@ -135,7 +135,7 @@ class Uvh5(Reader):
         return Product(name, data, axes, coordinates, name, self.units)
 
     def _places(self, antennas: Array) -> dict[str, Coordinate]:
-        """Where antennas stand; nothing where the file does not say."""
+        """Return where antennas stand; nothing where the file does not say."""
         needed = ("antenna_numbers", "antenna_positions", "latitude", "longitude")
         with opened(self.path) as file:
             if not all(f"Header/{name}" in file for name in needed):
@@ -234,7 +234,7 @@ def _complex(dataset: h5py.Dataset) -> np.dtype[Any]:
 
 
 def _text(file: h5py.File, path: str) -> str:
-    """A header's short text; empty where it has none."""
+    """Return a header's short text; empty where it has none."""
     try:
         value = find_dataset(file, path)[()]
     except DatasetError:

@@ -19,7 +19,7 @@ README = ROOT / "config" / "README.md"
 
 
 def generated() -> Mapping[Path, str]:
-    """The text that each generated file should hold now."""
+    """Return the text that each generated file should hold now."""
     return {SCHEMA: study_schema(), README: fill_tables(README.read_text(encoding="utf-8"))}
 
 

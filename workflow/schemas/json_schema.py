@@ -20,7 +20,7 @@ _ABOUT = ("title", "description", "default")
 
 
 def study_schema() -> str:
-    """The schema as text: what a config may hold, with sweeps, one shape for each kind.
+    """Return the schema as text: what a config may hold, with sweeps, one shape for each kind.
 
     A kind's shape is chosen by the value of ``kind``, so that an editor completes and criticises
     the keys of that kind alone.

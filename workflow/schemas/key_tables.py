@@ -56,7 +56,7 @@ def _common() -> str:
 
 
 def _input() -> str:
-    """The keys of every input, and of what they hold."""
+    """Return the keys of every input, and of what they hold."""
     parts = [_table(FileInput.model_fields, sweeps=False)]
     for name, field in FileInput.model_fields.items():
         for model in models_within(field.annotation):
@@ -91,7 +91,7 @@ def _nested(name: str, field: FieldInfo, model: type[BaseModel]) -> str:
 
 
 def _text(model: type[BaseModel]) -> str:
-    """A model's docstring, without its line breaks."""
+    """Return a model's docstring, without its line breaks."""
     paragraphs = inspect.getdoc(model) or ""
     return "\n\n".join(" ".join(part.split()) for part in paragraphs.split("\n\n"))
 
@@ -114,7 +114,7 @@ def _row(name: str, field: FieldInfo, sweeps: bool) -> str:
 
 
 def unit(key: str) -> str:
-    """The unit that a key ends with; what has none is a count or a ratio."""
+    """Return the unit that a key ends with; what has none is a count or a ratio."""
     return next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), "")
 
 
@@ -128,7 +128,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value as it would stand in a config."""
+    """Return a value as it would stand in a config."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, BaseModel):
@@ -163,14 +163,14 @@ def _listed(choices: Sequence[str]) -> list[str]:
 
 
 def _named(annotation: Any) -> Iterator[Any]:
-    """The metadata of Annotated anywhere within a type."""
+    """Yield the metadata of Annotated anywhere within a type."""
     yield from getattr(annotation, "__metadata__", ())
     for part in typing.get_args(annotation):
         yield from _named(part)
 
 
 def type_words(annotation: Any) -> str:
-    """A type in the words of a config."""
+    """Return a type in the words of a config."""
     words = [_word(member) for member in alternatives(annotation)]
     return " or ".join(dict.fromkeys(filter(None, words)))
 

@@ -100,7 +100,7 @@ def require_coordinates(workload: Workload, outline: Staged) -> None:
 
 
 def summary(study: Study) -> str:
-    """The disk that a study takes and what is free there, in words."""
+    """Return the disk that a study takes and what is free there, in words."""
     needed = _disk_bytes(study, {name: _sizes_of(study, name) for name in study.names})
     return f"{in_words(needed)} of disk in {study.folder}/, {in_words(_room(study))} free"
 
@@ -152,7 +152,7 @@ def _result_bytes(workload: Workload, outline: Staged, precision: Precision) -> 
 
 
 def _too_long(study: Study, name: str, one: Sizes, device: Device | None) -> str:
-    """A mistake where a run cannot end within the time that the study allows its jobs."""
+    """Return a mistake where a run cannot end within the time that the study allows its jobs."""
     on_gpu = study.device == "cuda" or (device is None and study.device != "cpu")
     if on_gpu or (device is not None and device.backend == "cuda"):
         rate, what = _FLOPS_OF_A_GPU, "any GPU"
@@ -170,7 +170,7 @@ def _too_long(study: Study, name: str, one: Sizes, device: Device | None) -> str
 
 
 def _too_large(study: Study, name: str, one: Sizes, place: Place) -> str:
-    """A mistake where a job of a workload needs more memory than the machine has."""
+    """Return a mistake where a job of a workload needs more memory than the machine has."""
     parts = len(study.parts(name))
     needed = {"stage": _COORDINATE_COPIES * one.coordinates}
     pieces = one.verified if not one.whole else one.verified / parts
@@ -193,7 +193,7 @@ def _too_large(study: Study, name: str, one: Sizes, place: Place) -> str:
 
 
 def _streams(study: Study, name: str, place: Place) -> bool:
-    """Whether a run streams its data. How much a GPU has is not asked: it may be busy."""
+    """Return whether a run streams its data. How much a GPU has is not asked: it may be busy."""
     workload = study.workload(name)
     allowed = workload.case.device_memory_bytes()
     if place.device.backend == "cuda" and allowed is None:
@@ -205,7 +205,7 @@ def _streams(study: Study, name: str, place: Place) -> bool:
 
 
 def _too_much(study: Study, found: dict[str, Sizes], place: Place) -> str:
-    """A mistake where all files together are larger than the disk has room for."""
+    """Return a mistake where all files together are larger than the disk has room for."""
     needed = _disk_bytes(study, found)
     if needed <= place.disk:
         return ""
@@ -239,7 +239,7 @@ def _disk_bytes(study: Study, found: dict[str, Sizes]) -> int:
 
 
 def _scratch_bytes(study: Study, name: str, one: Sizes) -> int:
-    """A file's operands that do not fit into memory go through the disk a second time."""
+    """Return a file's operands that do not fit into memory go through the disk a second time."""
     source = getattr(study.workloads[name], "input", None)
     beyond_memory = isinstance(source, FileInput) and 2 * one.staged > machine_memory()
     return one.staged if beyond_memory else 0

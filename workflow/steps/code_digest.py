@@ -70,7 +70,7 @@ def code_digest(step: str, *modules: str) -> str:
 
 
 def code_of(step: str, *modules: str) -> list[Path]:
-    """The files of a step's code, sorted."""
+    """Return the files of a step's code, sorted."""
     left_out = (*NOT_CALLED.get(step, ()), *AROUND)
     found = {ROOT / "workflow" / "scripts" / f"{step}.py"}
     waiting = [path for name in modules if (path := _file(name)) is not None] + list(found)
@@ -92,7 +92,7 @@ def _within(name: str, packages: tuple[str, ...]) -> bool:
 
 @cache
 def _imported(path: Path) -> frozenset[str]:
-    """The modules of `FOLLOWED` that a file imports, wherever it does.
+    """Return the modules of `FOLLOWED` that a file imports, wherever it does.
 
     By the words of the import statements: to parse all files would take ten times as long, in every
     job. A text that reads like an import counts as one, which does no harm.
@@ -110,7 +110,7 @@ def _imported(path: Path) -> frozenset[str]:
 
 @cache
 def _file(name: str) -> Path | None:
-    """The file of a module or of a package; None for what is neither."""
+    """Return the file of a module or of a package; None for what is neither."""
     path = ROOT.joinpath(*name.split("."))
     for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
         if file.is_file():

@@ -39,7 +39,7 @@ class CombinationError(RuntimeError):
 def combine(
     workload: Workload, staged_path: Path, found: Mapping[Shard, Sequence[Record]], log: Logger
 ) -> list[Record]:
-    """One record for each implementation and precision of the whole workload.
+    """Return one record for each implementation and precision of the whole workload.
 
     Args:
         workload: what was split.
@@ -103,7 +103,7 @@ def _whole(workload: Workload, staged: Staged, shards: list[Record]) -> Record:
 
 
 def _together(function: Any, shards: Sequence[Record], name: str) -> Any:
-    """A function of a column over all shards; None where a shard has no value."""
+    """Return a function of a column over all shards; None where a shard has no value."""
     values = [getattr(record, name) for record in shards]
     return None if any(value is None for value in values) else function(values)
 

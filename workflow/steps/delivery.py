@@ -37,7 +37,7 @@ _SHORT_US = 500.0
 
 
 def choose(workload: Workload, records: list[Record]) -> Record:
-    """The record whose result becomes the product.
+    """Return the record whose result becomes the product.
 
     With ``precision: auto`` the fastest of ours that verified, with an error of at most the
     workload's tolerance: from the most accurate on, a less accurate one is taken where it is
@@ -71,7 +71,7 @@ def choose(workload: Workload, records: list[Record]) -> Record:
 def choices(
     workloads: Sequence[Workload], records: Sequence[Record]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The precision of each workload's product, and for those without one the reason."""
+    """Return the precision of each workload's product, and for those without one the reason."""
     delivered: dict[str, str] = {}
     failures: dict[str, str] = {}
     for workload in workloads:
@@ -84,7 +84,7 @@ def choices(
 
 
 def clearly_faster(record: Record, other: Record) -> bool:
-    """Whether a median is shorter by `CLEARLY`, and the intervals of both do not overlap.
+    """Return whether a median is shorter by `CLEARLY`, and the intervals of both do not overlap.
 
     An unsettled time of the CPU says more of the load than of the precision: by it the choice would
     differ from run to run. There fp32, which moves half the bytes of fp64, counts as faster. But
@@ -111,7 +111,7 @@ def _bytes(record: Record) -> int:
 
 
 def _roundoff(record: Record) -> tuple[float, int]:
-    """The order of precisions from the most accurate on: by roundoff, then by the table."""
+    """Return the order of precisions from the most accurate on: by roundoff, then by the table."""
     row = any_precision(record.precision)
     if row.moduli:  # what rounding moves a component by, relative to its line's norm
         return moduli(row.moduli).component_loss(1), len(PRECISIONS)
@@ -133,7 +133,7 @@ def _fits(case: Case, record: Record) -> bool:
 
 
 def _above(error: float) -> float:
-    """The next number of two digits that is no smaller."""
+    """Return the next number of two digits that is no smaller."""
     unit = 10.0 ** (math.floor(math.log10(error)) - 1)
     return math.ceil(error / unit) * unit
 
@@ -175,7 +175,7 @@ def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[s
 
 
 def with_coordinates(product: Product, more: Mapping[str, Coordinate]) -> Product:
-    """The product with further coordinates."""
+    """Return the product with further coordinates."""
     return replace(product, coordinates={**product.coordinates, **more})
 
 

@@ -92,13 +92,13 @@ def execute(
 
 
 def _is_disturbed(device: Device, found: Sequence[Result]) -> bool:
-    """Whether what the device can do may have changed while these results were timed."""
+    """Return whether what the device can do may have changed while these results were timed."""
     timed = [one.load for one in found if one.time_us_p50 is not None]
     return device.backend != "cpu" or any(load is None or load >= BUSY for load in timed)
 
 
 def precisions_of(workload: Workload) -> list[Any]:
-    """The precisions that a workload measures, with the rounding its case asks for."""
+    """Return the precisions that a workload measures, with the rounding its case asks for."""
     case = workload.case
     return [any_precision(name, case.rounding.get(name)) for name in case.precisions]
 
@@ -112,7 +112,7 @@ class _Operands:
         self._staged: Staged | None = None
 
     def whole(self) -> Staged:
-        """All of them."""
+        """Return all of them."""
         if self._staged is None:
             started = time.perf_counter()
             self._staged = self.file.read()
@@ -185,7 +185,7 @@ class _Job:
     def timed(
         self, found: Sequence[tuple[Result, Ready | None]], kept: KeptTimes
     ) -> tuple[list[Result], bool]:
-        """The results with their times, written, and whether any of these was taken now.
+        """Return the results with their times, written, and whether any of these was taken now.
 
         Those that ``kept`` has not and that are ready are measured in turn.
         """
@@ -237,5 +237,5 @@ class _Job:
 
 
 def _is_timed(result: Result, ready: Ready | None) -> bool:
-    """Whether it can be timed, or was while it was streamed."""
+    """Return whether it can be timed, or was while it was streamed."""
     return ready is not None or result.time_us_p50 is not None

@@ -48,7 +48,7 @@ class Gpu:
 
 
 def machine_gpus() -> list[Gpu]:
-    """Every GPU that the driver lets this process see: from NVML, else from CUDA by CuPy.
+    """Return every GPU that the driver lets this process see: from NVML, else from CUDA by CuPy.
 
     A job takes the list of its run (`list_gpus_for_jobs`).
     """
@@ -115,7 +115,7 @@ print(json.dumps([(device.index, device.uuid, device.name) for device in gpus()]
 
 
 def _from_cuda() -> list[Gpu]:
-    """The devices that CUDA sees in a process of its own, in the order of PCI addresses."""
+    """Return the devices that CUDA sees in a process of its own, in the order of PCI addresses."""
     environment = {name: value for name, value in os.environ.items() if name != VISIBLE}
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -153,7 +153,7 @@ def usable_gpus(
 
 
 def slurm_job(environ: Mapping[str, str] = os.environ) -> str:
-    """The Slurm job that gave this process its devices; empty where none did."""
+    """Return the Slurm job that gave this process its devices; empty where none did."""
     return environ.get("SLURM_JOB_ID", "") if VISIBLE in environ else ""
 
 
@@ -185,7 +185,7 @@ def _find(name: str, machine: Sequence[Gpu], value: str) -> Gpu:
 
 
 def study_gpus(device: str) -> int:
-    """How many GPUs a study with this ``device`` (auto, cpu or cuda) may use here at once.
+    """Return how many GPUs a study with this ``device`` (auto, cpu or cuda) may use here at once.
 
     0 means the CPU. Raises DeviceError for ``cuda`` where there is none, and where
     CUDA_VISIBLE_DEVICES cannot be met.

@@ -42,7 +42,7 @@ class Lease:
 
 
 def lock_folder() -> Path:
-    """Where the locks of this machine's GPUs are."""
+    """Return where the locks of this machine's GPUs are."""
     return Path(os.environ.get("ARGAND_LOCK_FOLDER", "/tmp"))
 
 

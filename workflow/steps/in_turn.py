@@ -45,7 +45,7 @@ Operands = Mapping[str, Array]
 def times_in_turn(
     ready: Sequence[Ready], operands: Operands, device: Device, log: Logger
 ) -> list[Measured]:
-    """The times of each, and what the machine did meanwhile.
+    """Return the times of each, and what the machine did meanwhile.
 
     Args:
         ready: what is timed; each has been called before.
@@ -77,7 +77,7 @@ def times_in_turn(
 
 
 def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
-    """The result with its times and what the machine did meanwhile."""
+    """Return the result with its times and what the machine did meanwhile."""
     found = {**asdict(timing), **asdict(around)}
     return replace(result, **{name: found[name] for name in READINGS if name in found})
 
@@ -91,7 +91,7 @@ def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> 
 
 
 def _shared(ready: Sequence[Ready], operands: Operands) -> list[Operands]:
-    """The operands of each, equal arrays being one."""
+    """Return the operands of each, equal arrays being one."""
     known: dict[tuple[str, str, tuple[int, ...]], list[Array]] = {}
 
     def one(name: str, value: Any) -> Any:
@@ -119,7 +119,7 @@ def _size(operands: Operands) -> int:
 
 
 def _copies(group: Sequence[tuple[Ready, Operands]], device: Device) -> dict[Any, int]:
-    """How many copies of each set of operands it takes that none is still in the cache."""
+    """Return how many copies of each set of operands it takes that none is still in the cache."""
     copies: dict[Any, int] = {}
     for one, operands in group:
         count = rotations(device, _size(operands), one.allocated)
@@ -136,7 +136,7 @@ def _bytes(group: Sequence[tuple[Ready, Operands]], device: Device) -> int:
 
 
 def _measured(group: Sequence[tuple[Ready, Operands]], device: Device) -> list[Measured]:
-    """Each over as many copies of its inputs as it takes to leave the cache.
+    """Return each over as many copies of its inputs as it takes to leave the cache.
 
     On a GPU the clock is the card's, as in the benchmarks: what Python takes to make a short call
     would hide what the kernels of two libraries differ in.

@@ -80,7 +80,7 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
 
 
 def lease_log() -> Path:
-    """Where leases are noted: with the logs of the study's jobs."""
+    """Return where leases are noted: with the logs of the study's jobs."""
     return results_folder() / "logs" / "gpu-leases.jsonl"
 
 

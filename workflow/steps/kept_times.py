@@ -149,7 +149,7 @@ class KeptTimes:
         return cls(path, work)
 
     def cover(self, implementations: Sequence[Implementation]) -> bool:
-        """Whether there is a row of each."""
+        """Return whether there is a row of each."""
         return all(
             (one.name, one.precision.name, ",".join(one.precision.roundings), one.plan_words)
             in self.rows
@@ -157,7 +157,7 @@ class KeptTimes:
         )
 
     def restored(self, result: Result, *, timed: bool) -> Result | None:
-        """A computed result with what was measured of it; None where that is to be measured.
+        """Return a computed result with what was measured of it; None where that is to be measured.
 
         That is so where other kernels have computed it, where it was streamed and is not or the
         reverse, and where no time could be taken of it before.

@@ -15,7 +15,7 @@ Lease = dict[str, Any]
 
 
 def leases(log: Path) -> list[Lease]:
-    """The lines of a lease log; none where there is no such file."""
+    """Return the lines of a lease log; none where there is no such file."""
     try:
         text = read_plain(log).decode()
     except FileNotFoundError:
@@ -24,7 +24,7 @@ def leases(log: Path) -> list[Lease]:
 
 
 def pairs(lines: Sequence[Lease]) -> list[tuple[Lease, Lease]]:
-    """The line of each lease that was taken, and the one where it was given back."""
+    """Return the line of each lease that was taken, and the one where it was given back."""
     back = {line["pid"]: line for line in lines if line["event"] == "given back"}
     return [(line, back[line["pid"]]) for line in lines if line["event"] == "taken"]
 

@@ -77,7 +77,7 @@ class Needs:
     minutes: int
 
     def again(self, attempt: int) -> Needs:
-        """The request of the n-th attempt: n times as much."""
+        """Return the request of the n-th attempt: n times as much."""
         return Needs(self.memory_mb * attempt, self.minutes * attempt)
 
 
@@ -169,7 +169,7 @@ def timing_threads(cores: int, gpus: int) -> int:
 
 
 def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
-    """How soon a workload begins, as Snakemake's priority from 3 to `MOST_URGENT`.
+    """Return how soon a workload begins, as Snakemake's priority from 3 to `MOST_URGENT`.
 
     The longer its run, and those of the workloads that read its product, the sooner, so that no
     long one is left when all others are done.

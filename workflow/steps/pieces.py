@@ -72,7 +72,7 @@ class Piece:
         return f"{self.axis} {self.start} to {self.stop - 1}" if self.axis else ""
 
     def of(self, staged: StagedFile) -> StagedFile:
-        """The operands of the piece."""
+        """Return the operands of the piece."""
         return staged.stretch(self.axis, self.start, self.stop) if self.axis else staged
 
     def within(self, axes: Sequence[str], shape: Sequence[int]) -> list[slice]:

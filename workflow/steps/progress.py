@@ -69,7 +69,7 @@ class Progress(logging.Handler):
 
     @staticmethod
     def is_noise(record: logging.LogRecord) -> bool:
-        """Whether a line of Snakemake's only says what ours say, or that it goes on."""
+        """Return whether a line of Snakemake's only says what ours say, or that it goes on."""
         if record.levelno > logging.INFO:
             return False
         event = str(getattr(record, "event", "") or "")
@@ -174,7 +174,7 @@ def _written(log: Path | None) -> int | None:
 
 
 def last_line(log: Path | None) -> str:
-    """The last line of a log that is not blank; empty where there is none."""
+    """Return the last line of a log that is not blank; empty where there is none."""
     if log is None or not log.is_file():
         return ""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]

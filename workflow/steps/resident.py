@@ -19,7 +19,7 @@ def moves(value: Any) -> bool:
 def upload(
     operands: Mapping[str, Array], device: Device, *, copy: bool = False
 ) -> Mapping[str, Any]:
-    """The operands in the device's memory; a copy of them where ``copy`` is set."""
+    """Return the operands in the device's memory; a copy of them where ``copy`` is set."""
     if device.backend == "cpu":
         return {k: v.copy() if copy and moves(v) else v for k, v in operands.items()}
     import cupy
@@ -31,7 +31,7 @@ def upload(
 
 
 def download(result: Any) -> Array:
-    """A result in the host's memory, finished."""
+    """Return a result in the host's memory, finished."""
     return np.asarray(result.get() if hasattr(result, "get") else result)
 
 

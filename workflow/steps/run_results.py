@@ -20,12 +20,12 @@ from workflow.workloads.base import Workload
 
 
 def with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
-    """The record's algorithm: how it computes, and on which kernels it did."""
+    """Return the record's algorithm: how it computes, and on which kernels it did."""
     return ", ".join([implementation.algorithm, *(["; ".join(names)] if names else [])])
 
 
 def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:
-    """A result of which nothing is known yet."""
+    """Return a result of which nothing is known yet."""
     return Result(
         implementation=implementation.name,
         precision=implementation.precision.name,
@@ -45,7 +45,7 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
 def computed(
     blank: Result, implementation: Implementation, staged: Staged, device: Device, read_us: float
 ) -> tuple[Result, Ready | None]:
-    """The result, and what is left to be timed; nothing of an empty one."""
+    """Return the result, and what is left to be timed; nothing of an empty one."""
     operands = implementation.prepare(staged.operands)
     started = time.perf_counter()
     resident = upload(operands, device)
@@ -62,7 +62,7 @@ def computed(
 
 
 def written(writer: RunWriter, result: Result) -> Result:
-    """The result without its data, which are written; that is in its end-to-end time."""
+    """Return the result without its data, which are written; that is in its end-to-end time."""
     started = time.perf_counter()
     writer.add(result)
     written_us = 1e6 * (time.perf_counter() - started)
@@ -75,7 +75,7 @@ def written(writer: RunWriter, result: Result) -> Result:
 
 
 def line_of(result: Result) -> str:
-    """A result on a line of the log."""
+    """Return a result on a line of the log."""
     what = f"{result.implementation:8} {result.precision:7} {result.algorithm}"
     if result.time_us_p50 is None:
         return f"{what}: {result.reason}"
@@ -85,7 +85,7 @@ def line_of(result: Result) -> str:
 
 
 def summary_of(results: list[Result]) -> str:
-    """How many were timed, and the fastest of ours."""
+    """Return how many were timed, and the fastest of ours."""
     ours = [r for r in results if r.implementation == "argand" and r.time_us_p50 is not None]
     if not ours:
         return f"nothing could be timed: {results[0].reason}"

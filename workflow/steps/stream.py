@@ -73,7 +73,7 @@ class Stream:
     _slots: list[dict[str, Array]] = field(default_factory=list, init=False)
 
     def first(self, entries: int) -> Array:
-        """The result of the first chunk, computed for its shape and type and to warm up.
+        """Return the result of the first chunk, computed for its shape and type and to warm up.
 
         Raises MemoryError where it does not fit on the device.
         """
@@ -149,7 +149,7 @@ class Stream:
         return self._slots
 
     def _views(self, slot: Mapping[str, Array], entries: int) -> dict[str, Array]:
-        """The beginning of a slot as operands of so many entries."""
+        """Return the beginning of a slot as operands of so many entries."""
         found = {}
         for name, one in self.operands.items():
             shape = one.reader.shape(entries)

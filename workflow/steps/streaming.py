@@ -71,7 +71,7 @@ def limited_device_memory(workload: Workload, device: Device) -> Iterator[None]:
 
 
 def exceeds(workload: Workload, outline: Staged, precision: Precision, memory: int) -> bool:
-    """Whether a computation needs more than ``memory`` and can be streamed instead."""
+    """Return whether a computation needs more than ``memory`` and can be streamed instead."""
     needed = WORKSPACE * workload.shape(outline, precision).bytes_moved
     return bool(workload.splits) and needed > memory
 
@@ -88,7 +88,7 @@ class Plan:
 def plan_chunks(
     workload: Workload, outline: Staged, one: Implementation, memory: int, constants: int = 0
 ) -> Plan:
-    """The first axis along which chunks fit, and the largest that do.
+    """Return the first axis along which chunks fit, and the largest that do.
 
     ``constants`` are bytes that stay on the device beside the operands that all chunks share.
     Raises DeviceError, with what there is and what is needed, where not even one entry fits.
@@ -117,7 +117,7 @@ def _grain(entries: int) -> int:
 
 
 def _shared(outline: Staged, axis: str) -> list[str]:
-    """The operands that every chunk needs whole."""
+    """Return the operands that every chunk needs whole."""
     length = outline.axis_lengths()[axis]
     return [
         name
@@ -203,7 +203,7 @@ def _unset(start: int, result: Any) -> None:
 def _prepared(
     one: Implementation, staged: StagedFile, plan: Plan
 ) -> tuple[dict[str, Any], dict[str, np.dtype[Any]]]:
-    """The operands that all chunks share, prepared, and the types of those in chunks."""
+    """Return the operands that all chunks share, prepared, and the types of those in chunks."""
     outline = staged.outline
     shared = _shared(outline, plan.axis)
     given = {}
@@ -226,7 +226,7 @@ def _reader(staged: StagedFile, name: str, plan: Plan) -> SlabReader:
 
 
 def _first(stream: Stream, plan: Plan, log: Logger) -> tuple[Plan, Any]:
-    """The first chunk's result, in chunks that fit; the last one's size is warmed up too."""
+    """Return the first chunk's result, in chunks that fit; the last one's size is warmed up too."""
     while True:
         try:
             result = stream.first(plan.entries)

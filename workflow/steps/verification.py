@@ -38,7 +38,7 @@ def verify(
     shard: Shard | None = None,
     threads: int = 1,
 ) -> list[Record]:
-    """One record for each result of a run file, in its order.
+    """Return one record for each result of a run file, in its order.
 
     The run is of the whole workload, or of one shard, which is verified by itself. What is large is
     verified in pieces (`workflow.steps.pieces`), of which the worst counts, by as many processes as
@@ -106,7 +106,7 @@ def _assess_pieces(
     threads: int,
     pieces: Sequence[Piece],
 ) -> Iterator[Assessed]:
-    """The accuracies of one piece after another, which have operands in common."""
+    """Yield the accuracies of one piece after another, which have operands in common."""
     with opened() as (staged, run), by_threads(threads):
         known = {name: staged.operand(name) for name in shared}
         for piece in pieces:
@@ -114,7 +114,7 @@ def _assess_pieces(
 
 
 def _assess_piece(workload: Workload, operands: Staged, run: RunFile, piece: Piece) -> Assessed:
-    """The accuracy of a piece of every result; what it takes is free again afterwards."""
+    """Return the accuracy of a piece of every result; what it takes is free again afterwards."""
     reference = workload.reference(operands)
     found: Assessed = []
     axes: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def _assess_piece(workload: Workload, operands: Staged, run: RunFile, piece: Pie
 
 
 def precision_of(result: Result) -> Precision:
-    """The precision of a result, with the rounding that it had."""
+    """Return the precision of a result, with the rounding that it had."""
     return any_precision(result.precision, result.rounding.split(","))
 
 

@@ -63,12 +63,12 @@ class AxisMap:
         return np.ascontiguousarray(data.transpose(self.order)).reshape(self.shape)
 
     def as_in_file(self, data: Array) -> Array:
-        """A view of data of the operand's shape with the axes of the file."""
+        """Return a view of data of the operand's shape with the axes of the file."""
         ordered = [self.lengths[place] for place in self.order]
         return data.reshape(ordered).transpose(np.argsort(self.order))
 
     def __str__(self) -> str:
-        """The order of axes, in words."""
+        """Return the order of axes, in words."""
         shown = " x ".join(f"{a} {n}" for a, n in zip(self.axes, self.shape, strict=True))
         parts = []
         if self.order != tuple(range(len(self.order))):
@@ -79,7 +79,7 @@ class AxisMap:
 
 
 def pair_axis(names: Sequence[str] | None, shape: Sequence[int], key: str, what: str) -> int | None:
-    """Which axis holds real and imaginary part, by its name; None where none does.
+    """Return which axis holds real and imaginary part, by its name; None where none does.
 
     Raises AxisError for another number of names than axes, and for a pair that is none.
     """
@@ -104,7 +104,7 @@ def pair_axis(names: Sequence[str] | None, shape: Sequence[int], key: str, what:
 def map_axes(
     operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
 ) -> AxisMap:
-    """The map for the axes that a selection keeps.
+    """Return the map for the axes that a selection keeps.
 
     Args:
         operand: what they become.
@@ -170,7 +170,7 @@ def _free(
 def _along(
     operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
 ) -> int:
-    """The place of the axis that is worked along."""
+    """Return the place of the axis that is worked along."""
     count, along = len(lengths), operand.along
     if isinstance(along, str):
         if names is None:

@@ -23,7 +23,7 @@ DELIVERED = ("verified", "unproven")
 
 
 def read_certificate(path: Path) -> dict[str, Any]:
-    """The certificate of a product file, nested as it was written. Raises DataError."""
+    """Return the certificate of a product file, nested as it was written. Raises DataError."""
     with open_written(path, "product") as file:
         return read_scalars(file["entry/certificate"])
 
@@ -40,7 +40,7 @@ def check_certificate(certificate: Mapping[str, Any]) -> None:
 
 
 def nexus_group(parent: h5py.Group, name: str, nexus_class: str) -> h5py.Group:
-    """A new group of a class of NeXus."""
+    """Return a new group of a class of NeXus."""
     group = parent.create_group(name)
     group.attrs["NX_class"] = nexus_class
     return group

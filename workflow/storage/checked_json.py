@@ -31,7 +31,7 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines that `write_lines` wrote, without the last.
+    """Return the lines that `write_lines` wrote, without the last.
 
     Raises CheckedJsonError that names the file where they are not those that were written.
     """
@@ -59,7 +59,7 @@ def write_object(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object that `write_object` wrote; raises CheckedJsonError as `read_lines` does."""
+    """Return the object that `write_object` wrote; raises CheckedJsonError as `read_lines` does."""
     try:
         content = json.loads(_text(path))
         digest = content.pop(DIGEST)

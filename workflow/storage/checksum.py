@@ -44,7 +44,7 @@ _SCRATCH = _Scratch()
 
 
 def fletcher32(data: npt.NDArray[np.uint8]) -> int:
-    """The checksum of bytes as HDF5 computes it (H5_checksum_fletcher32).
+    """Return the checksum of bytes as HDF5 computes it (H5_checksum_fletcher32).
 
     Raises ValueError for bytes that are not contiguous.
     """

@@ -39,7 +39,7 @@ class Filter:
 
 
 def decoded_size(stored: bytes, filters: Sequence[Filter], mask: int, most: int) -> int:
-    """How many bytes a chunk decodes to.
+    """Return how many bytes a chunk decodes to.
 
     Args:
         stored: its bytes in the file.
@@ -69,7 +69,7 @@ def decoded_size(stored: bytes, filters: Sequence[Filter], mask: int, most: int)
 
 
 def allowed(code: int) -> bool:
-    """Whether chunks with this filter can be sized up."""
+    """Return whether chunks with this filter can be sized up."""
     if code in _FUNCTIONS:
         return _library(code) is not None
     return code in _DECODERS or code in (_SHUFFLE, _FLETCHER32)
@@ -88,7 +88,7 @@ def _bzip2(data: bytes, _: Sequence[int], most: int) -> int:
 
 
 def _streamed(stream: zlib._Decompress | bz2.BZ2Decompressor, data: bytes, most: int) -> int:
-    """The bytes of a stream, none of them kept; it must end within the data."""
+    """Return the bytes of a stream, none of them kept; it must end within the data."""
     size = 0
     for start in range(0, len(data), _FED):
         piece = data[start : start + _FED]
@@ -143,7 +143,7 @@ def _lz4(data: bytes, _: Sequence[int], most: int) -> int:
 
 
 def _zstd(data: bytes, _: Sequence[int], most: int) -> int:
-    """One frame. The filter gives the decoder the room that its header asks for."""
+    """Return one frame. The filter gives the decoder the room that its header asks for."""
     library = _needed(_ZSTD)
     size = int(library.ZSTD_getDecompressedSize(data, len(data)))
     if size > most:
@@ -240,7 +240,7 @@ one is absent, the filter is not `allowed`.
 
 @cache
 def _library(code: int) -> ctypes.CDLL | None:
-    """The library that HDF5 decodes a filter with; None where it lacks what is called."""
+    """Return the library that HDF5 decodes a filter with; None where it lacks what is called."""
     import hdf5plugin
 
     plugins = hdf5plugin.get_config().registered_filters

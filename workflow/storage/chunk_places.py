@@ -28,7 +28,7 @@ def chunk_shape(
 
 
 def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Where the chunks begin that a part meets, in the order of the array."""
+    """Return where the chunks begin that a part meets, in the order of the array."""
     places = [
         range(span.start // size * size, span.stop, size)
         for span, size in zip(ranges, chunk, strict=True)
@@ -52,7 +52,7 @@ Place = tuple[slice, ...]
 def overlap(
     ranges: Sequence[range], offset: Sequence[int], inside: Sequence[int]
 ) -> tuple[Place, Place]:
-    """Where a chunk's values go in a part, and which of the chunk's values those are."""
+    """Return where a chunk's values go in a part, and which of the chunk's values those are."""
     to, of = [], []
     for span, start, length in zip(ranges, offset, inside, strict=True):
         first, last = max(span.start, start), min(span.stop, start + length)
@@ -62,7 +62,7 @@ def overlap(
 
 
 def inside_of(shape: Sequence[int], chunk: Sequence[int], offset: Sequence[int]) -> tuple[int, ...]:
-    """The part of a chunk that lies within the array: all of it but at the edges."""
+    """Return the part of a chunk that lies within the array: all of it but at the edges."""
     return tuple(
         min(size, length - start) for length, size, start in zip(shape, chunk, offset, strict=True)
     )

@@ -137,7 +137,7 @@ def _source(dataset: h5py.Dataset, name: str) -> Iterator[h5py.File]:
 
 
 def _bounds(space: Any, shape: Sequence[int]) -> list[range]:
-    """The box around a selection."""
+    """Return the box around a selection."""
     if space.get_select_type() == h5py.h5s.SEL_ALL:
         return [range(length) for length in shape]
     first, last = space.get_select_bounds()

@@ -41,7 +41,7 @@ def write_sums(dataset: h5py.Dataset, sums: Mapping[tuple[int, ...], int]) -> No
 
 
 def read_sums(dataset: h5py.Dataset) -> Sums:
-    """The checksums that `write_sums` kept.
+    """Return the checksums that `write_sums` kept.
 
     Raises KeyError where there is none, ChecksumError where it is of other chunks.
     """
@@ -52,7 +52,7 @@ def read_sums(dataset: h5py.Dataset) -> Sums:
 
 
 def summed(file: h5py.File) -> Iterator[h5py.Dataset]:
-    """The datasets of a file whose chunks have a CRC-32 in it."""
+    """Yield the datasets of a file whose chunks have a CRC-32 in it."""
     names: list[str] = []
 
     def visit(name: str, item: Any) -> None:
@@ -66,7 +66,7 @@ def summed(file: h5py.File) -> Iterator[h5py.Dataset]:
 
 
 def place_of(offset: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[int, ...]:
-    """Which of the chunks along each axis begins at an index."""
+    """Return which of the chunks along each axis begins at an index."""
     return tuple(start // length for start, length in zip(offset, chunk, strict=True))
 
 

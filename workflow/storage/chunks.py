@@ -33,7 +33,7 @@ _FILLERS = 3
 
 
 def write_chunked(group: h5py.Group, name: str, data: npt.NDArray[Any]) -> h5py.Dataset:
-    """A new dataset with checksums of every chunk; numeric or compound types only."""
+    """Return a new dataset with checksums of every chunk; numeric or compound types only."""
     data = np.ascontiguousarray(data)
     chunk = chunk_shape(data.shape, data.dtype.itemsize)
 
@@ -51,7 +51,7 @@ def write_pieces(
     piece: Callable[[tuple[int, ...]], Bytes],
     threads: int = _FILLERS,
 ) -> h5py.Dataset:
-    """A new dataset of shape ``whole`` as `write_chunked` makes it, from its chunks.
+    """Return a new dataset of shape ``whole`` as `write_chunked` makes it, from its chunks.
 
     Args:
         group, name, whole, dtype: where it goes and what it is.
@@ -98,7 +98,7 @@ def write_pieces(
 
 
 def read_chunked(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> npt.NDArray[Any]:
-    """A dataset that `write_chunked` wrote, or a part of it: one range for each axis.
+    """Return a dataset that `write_chunked` wrote, or a part of it: one range for each axis.
 
     A part takes the chunks that it meets, each whole. Raises ChecksumError where a chunk differs
     from what was written, KeyError where one is missing.

@@ -45,7 +45,7 @@ def coordinates_of(
     file: h5py.File, source: FileInput, found: Sequence[InputOperand], *, check: bool,
     wrong: Sequence[Operand] = (),
 ) -> dict[str, Coordinate]:  # fmt: skip
-    """The coordinates of an input whose operands are in an open file.
+    """Return the coordinates of an input whose operands are in an open file.
 
     With ``check`` long ones are without their values (`blank`). ``wrong`` are the operands in which
     something is wrong, beside those ``found``: coordinates of axes that the latter lack are then
@@ -129,13 +129,13 @@ def _of_axis(
 
 
 def _axis_of(name: str, of: Any) -> str:
-    """The axis along which a coordinate stands."""
+    """Return the axis along which a coordinate stands."""
     axis = (of.axis if isinstance(of, DatasetCoordinate) else None) or name
     return SYNONYMS.get(axis, axis)
 
 
 def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:
-    """The operands that have an axis, and which one of their dataset it is."""
+    """Return the operands that have an axis, and which one of their dataset it is."""
     places = [(one, one.dataset_axis(axis)) for one in found]
     return [(one, number) for one, number in places if number is not None]
 
@@ -154,7 +154,7 @@ def _values_of(
 def _values(
     file: h5py.File, source: FileInput, key: str, of: Any, length: int | None, check: bool
 ) -> tuple[Array, str, str]:
-    """The values at all entries of the file's axis, their unit and what they are called.
+    """Return the values at all entries of the file's axis, their unit and what they are called.
 
     The axis has ``length`` entries, or where that is None as many as there are values.
     """
@@ -185,7 +185,7 @@ def _values(
 def given_values(
     key: str, of: RegularCoordinate | Sequence[float | str], length: int
 ) -> tuple[Array, str]:
-    """The values that a config gives itself, at all entries of an axis, and their unit.
+    """Return the values that a config gives itself, at all entries of an axis, and their unit.
 
     Raises InputError for another number of values.
     """
@@ -199,7 +199,7 @@ def given_values(
 
 
 def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
-    """The numbers of a dataset; integers stay integers. Raises InputError."""
+    """Return the numbers of a dataset; integers stay integers. Raises InputError."""
     kind = dataset.dtype
     if kind.kind not in "fiu" or kind.itemsize > 8 or h5py.check_enum_dtype(kind) is not None:
         raise InputError(f"{key}: {dataset.name} must hold numbers, got {kind}")
@@ -235,7 +235,7 @@ def step_of(coordinate: Coordinate, key: str) -> float:
 
 
 def fitting(found: Mapping[str, Coordinate], lengths: Mapping[str, int]) -> dict[str, Coordinate]:
-    """The coordinates whose axes an array has in full."""
+    """Return the coordinates whose axes an array has in full."""
     return {
         name: one
         for name, one in found.items()

@@ -139,12 +139,12 @@ def read_values(dataset: h5py.Dataset, part: Sequence[slice]) -> Array:
 
 
 def without_values(dataset: h5py.Dataset) -> Array:
-    """An array of a dataset's shape and type that takes no memory: every value is 0."""
+    """Return an array of a dataset's shape and type that takes no memory: every value is 0."""
     return blank(dataset.shape, dataset.dtype)
 
 
 def members(group: h5py.Group) -> dict[str, Any]:
-    """The members of a group, in its order.
+    """Return the members of a group, in its order.
 
     h5py holds its lock as long as one iterates over a group itself, and `read_dataset` waits for
     threads: one of them might need the lock, if only to collect garbage.
@@ -228,14 +228,14 @@ class RunFile:
         return None if data is None else without_values(data)
 
     def result(self, implementation: str, precision: str) -> Result:
-        """One of the results; raises KeyError where it is not there."""
+        """Return one of the results; raises KeyError where it is not there."""
         for result in self.results:
             if (result.implementation, result.precision) == (implementation, precision):
                 return result
         raise KeyError(f"no result of {implementation} at {precision}")
 
     def read(self, result: Result, part: Sequence[slice] | None = None) -> Array:
-        """A result's data, or a range of each axis; raises KeyError where it has none."""
+        """Return a result's data, or a range of each axis; raises KeyError where it has none."""
         data = self._data(result)
         if data is None:
             raise KeyError(f"{result.implementation} at {result.precision} has no data")
@@ -253,7 +253,7 @@ def open_run(path: Path) -> Iterator[RunFile]:
 
 
 def read_ceilings(path: Path) -> Ceilings:
-    """The ceilings of a run file. Raises DataError where it has none or is damaged."""
+    """Return the ceilings of a run file. Raises DataError where it has none or is damaged."""
     with open_written(path, "run") as file:
         text = file["results"].attrs.get("ceilings")
     if text is None:
@@ -262,12 +262,12 @@ def read_ceilings(path: Path) -> Ceilings:
 
 
 def read_result(path: Path, implementation: str, precision: str) -> Result:
-    """One result of a run file. Raises DataError where it is not there or damaged."""
+    """Return one result of a run file. Raises DataError where it is not there or damaged."""
     with open_run(path) as run:
         result = run.result(implementation, precision)
         return replace(result, data=run.read(result) if run.outline(result) is not None else None)
 
 
 def _plain(value: Any) -> Any:
-    """An attribute as Python's own type: h5py gives NumPy's scalars."""
+    """Return an attribute as Python's own type: h5py gives NumPy's scalars."""
     return value.item() if isinstance(value, np.generic) else value

@@ -59,7 +59,7 @@ class Stretched:
     read: Callable[[], Iterable[tuple[int, Array]]]
 
     def write(self, group: h5py.Group, name: str) -> h5py.Dataset:
-        """A new dataset with checksums, one stretch in memory at a time."""
+        """Return a new dataset with checksums, one stretch in memory at a time."""
         with SlabWriter(group, name, self.shape, self.dtype, self.axis, self.entries) as writer:
             for start, values in self.read():
                 writer.write(start, values)
@@ -67,7 +67,7 @@ class Stretched:
         return group[name]
 
     def changed(self, change: Callable[[Array], Array], dtype: np.dtype[Any]) -> Stretched:
-        """A function of each stretch, of its shape and another type."""
+        """Return a function of each stretch, of its shape and another type."""
 
         def read() -> Iterator[tuple[int, Array]]:
             for start, values in self.read():
@@ -76,7 +76,7 @@ class Stretched:
         return replace(self, dtype=dtype, read=read)
 
     def held(self) -> Array:
-        """All of it, in memory."""
+        """Return all of it, in memory."""
         whole = np.empty(self.shape, self.dtype)
         along = np.moveaxis(whole, self.axis, 0)
         for start, values in self.read():
@@ -99,7 +99,7 @@ class Drawn:
         return chunk_shape(self.shape, self.dtype.itemsize)
 
     def piece(self, offset: tuple[int, ...]) -> Array:
-        """The piece that begins at ``offset``.
+        """Return the piece that begins at ``offset``.
 
         Raises ValueError where ``make`` returns another shape or type.
         """
@@ -121,7 +121,7 @@ class Drawn:
             return write_pieces(group, name, self.shape, self.dtype, raw, available_cores())
 
     def held(self) -> Array:
-        """All of it, in memory."""
+        """Return all of it, in memory."""
         whole = np.empty(self.shape, self.dtype)
 
         def fill(offset: tuple[int, ...]) -> None:
@@ -132,7 +132,7 @@ class Drawn:
         return whole
 
     def each(self, function: Callable[[Array], Found]) -> list[Found]:
-        """A function's results for every piece, in their order."""
+        """Return a function's results for every piece, in their order."""
         return self._by_threads(lambda offset: function(self.piece(offset)))
 
     def _by_threads(self, function: Callable[[tuple[int, ...]], Found]) -> list[Found]:

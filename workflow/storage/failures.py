@@ -54,7 +54,7 @@ class WriteError(OSError):
 
 
 def number_of(error: BaseException) -> int | None:
-    """The system's number of an error, where it has one: h5py has some in the text alone."""
+    """Return the system's number of an error, where it has one: h5py has some in the text alone."""
     found = getattr(error, "errno", None)
     if isinstance(found, int):
         return found
@@ -147,7 +147,7 @@ def synced(descriptor: int, path: Path) -> None:
 
 
 def write_error(path: Path, error: BaseException, needed: int | None = None) -> WriteError:
-    """The error of a file, or its temporary one, that could not be written."""
+    """Return the error of a file, or its temporary one, that could not be written."""
     hidden = _TEMPORARY.fullmatch(path.name)
     final = path.with_name(hidden[1]) if hidden else path
     number = number_of(error)
@@ -169,7 +169,7 @@ def write_error(path: Path, error: BaseException, needed: int | None = None) -> 
 
 
 def _file_of(error: BaseException) -> str | None:
-    """The file that an error names."""
+    """Return the file that an error names."""
     name = getattr(error, "filename", None)
     if isinstance(name, bytes):
         return os.fsdecode(name)

@@ -22,7 +22,7 @@ def sha256_of(path: Path) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path from a config is a regular file; False where nobody can look.
+    """Return whether a path from a config is a regular file; False where nobody can look.
 
     `Path.is_file` raises OSError for a name that is too long and a folder that is closed to us.
     """

@@ -45,7 +45,7 @@ def write_virtual(
     group: h5py.Group, name: str, dtype: np.dtype, shape: Sequence[int], axis: int,
     sources: Sequence[Source],
 ) -> h5py.Dataset:  # fmt: skip
-    """A virtual dataset of ``shape`` whose entries along ``axis`` are those of the sources.
+    """Return a virtual dataset of ``shape`` whose entries along ``axis`` are those of the sources.
 
     Each source has a dataset of the same name in its `SIGNALS`. Raises ValueError where the sources
     do not cover the axis one after another.
@@ -117,7 +117,7 @@ def _checked(path: Path, source: Source) -> Path:
 
 
 def sources_of(shards: Mapping[str, Mapping[str, object]]) -> list[Source]:
-    """The sources that a certificate lists, in the order of their entries."""
+    """Return the sources that a certificate lists, in the order of their entries."""
     found = [
         Source(str(one["file"]), str(one["sha256"]), int(str(one["start"])), int(str(one["stop"])))
         for one in shards.values()
@@ -126,7 +126,7 @@ def sources_of(shards: Mapping[str, Mapping[str, object]]) -> list[Source]:
 
 
 def _along(axis: int, rank: int, source: Source) -> tuple[slice, ...]:
-    """A source's place in an array of ``rank`` axes."""
+    """Return a source's place in an array of ``rank`` axes."""
     places = [slice(None)] * rank
     places[axis] = slice(source.start, source.stop)
     return tuple(places)

@@ -148,14 +148,14 @@ class InputOperand:
             raise InputError(str(error)) from None
 
     def dataset_axis(self, axis: str) -> int | None:
-        """Which axis of the dataset is one of the operand's; None where it has none."""
+        """Return which axis of the dataset is one of the operand's; None where it has none."""
         place = self.mapped().place(axis)
         if place is None:
             return None
         return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
 
     def _component(self, dataset: h5py.Dataset) -> tuple[str, str]:
-        """How a dataset is stored, and the type of its numbers."""
+        """Return how a dataset is stored, and the type of its numbers."""
         try:
             dtype = dataset.dtype
         except (TypeError, ValueError) as error:
@@ -197,7 +197,7 @@ class InputOperand:
         return self._hdf5_memory(self.picked.elements) + result
 
     def piece_memory(self, elements: int, header: OperandHeader) -> int:
-        """The same for a piece of so many elements."""
+        """Return the same for a piece of so many elements."""
         result = 2 * elements * np.dtype(header.dtype).itemsize
         return self._hdf5_memory(elements) + result
 
@@ -252,7 +252,7 @@ def open_datasets(
 
 
 def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | None) -> list[str]:
-    """The one dataset of an operand, or those of its real and its imaginary part, if any."""
+    """Return the one dataset of an operand, or those of its real and its imaginary part, if any."""
     if where is None or isinstance(where, WorkloadInput):
         return []
     if isinstance(where, str | PackedSource):
@@ -269,7 +269,7 @@ def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
 
 
 def text_attribute(dataset: h5py.Dataset, name: str) -> str:
-    """An attribute of a dataset that is short text; empty where it is something else."""
+    """Return an attribute of a dataset that is short text; empty where it is something else."""
     if name not in dataset.attrs or dataset.attrs.get_id(name).shape != ():
         return ""
     value = dataset.attrs[name]
@@ -279,7 +279,7 @@ def text_attribute(dataset: h5py.Dataset, name: str) -> str:
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:
-    """Whether a part is of a type that is read; an enumeration's numbers stand for names."""
+    """Return whether a part is of a type that is read; an enumeration's numbers stand for names."""
     return dtype.name in COMPONENT_TYPES and h5py.check_enum_dtype(dtype) is None
 
 

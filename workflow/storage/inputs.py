@@ -145,7 +145,7 @@ def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int
 
 
 def count_nonfinite(array: Array) -> tuple[int, int]:
-    """How many elements are NaN, and how many infinite and not NaN, as (nan, inf).
+    """Return how many elements are NaN, and how many infinite and not NaN, as (nan, inf).
 
     A complex element is NaN where either part is, infinite where either part is.
     """

@@ -26,7 +26,7 @@ class DatasetError(ValueError):
 
 
 def find_dataset(file: h5py.File, path: str, *, external: bool = False) -> h5py.Dataset:
-    """The dataset at a path.
+    """Return the dataset at a path.
 
     Args:
         file: the open file.
@@ -42,7 +42,7 @@ def find_dataset(file: h5py.File, path: str, *, external: bool = False) -> h5py.
 
 
 def files_of(file: h5py.File, path: str) -> list[Path]:
-    """The files beside ``file`` on which the values of the dataset at a path depend.
+    """Return the files beside ``file`` on which the values of the dataset at a path depend.
 
     Those that external links lead through, and `other_files` of the dataset. Raises DatasetError as
     `find_dataset` does.
@@ -118,7 +118,7 @@ def _components(path: str) -> list[str]:
 
 
 def other_files(dataset: h5py.Dataset) -> list[Path]:
-    """The files beside the dataset's own that hold its values, each there and long enough.
+    """Return the files beside the dataset's own that hold its values, each there and long enough.
 
     Raises DatasetError where one is missing: HDF5 would read fill values instead.
     """

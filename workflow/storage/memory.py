@@ -55,12 +55,12 @@ def scratch_in(folder: Path) -> Iterator[None]:
 
 
 def scratch_folder() -> Path | None:
-    """The folder of `scratch_in`; None outside of it."""
+    """Return the folder of `scratch_in`; None outside of it."""
     return _SCRATCH.get()
 
 
 def in_words(size: int) -> str:
-    """A number of bytes with a binary unit."""
+    """Return a number of bytes with a binary unit."""
     value, units = float(size), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
     while value >= 1024 and len(units) > 1:
         value, units = value / 1024, units[1:]
@@ -68,7 +68,7 @@ def in_words(size: int) -> str:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had at once; 0 where there is no /proc."""
+    """Return the most memory that this process has had at once; 0 where there is no /proc."""
     return _status_bytes("VmHWM")
 
 

@@ -60,14 +60,14 @@ def axis_of_input(case: BaseModel, file_input: type[FileInput]) -> None:
 
 
 def present(source: FileInput, operands: Sequence[Operand]) -> list[Operand]:
-    """The operands that an input names."""
+    """Return the operands that an input names."""
     return [operand for operand in operands if getattr(source, operand.name) is not None]
 
 
 def headers(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product] = NOTHING
 ) -> dict[str, OperandHeader]:
-    """The header of each operand of the input; raises InputError.
+    """Return the header of each operand of the input; raises InputError.
 
     Looks for mistakes in its coordinates too. ``upstream`` are the outlines of the products that
     the input reads.
@@ -173,7 +173,7 @@ def _described(
 def _read_otherwise(
     source: FileInput, operand: Operand, upstream: Mapping[str, Product]
 ) -> ProductOperand:
-    """An operand that is another workload's product, or an array of a reader's."""
+    """Return an operand that is another workload's product, or an array of a reader's."""
     if operand.name in (products := source.products()):
         return ProductOperand(operand, upstream[products[operand.name]], source)
     reader = reader_of(source.format, source.path)
@@ -201,7 +201,7 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
 
 
 def _differ(one: Coordinate, other: Coordinate) -> bool:
-    """Whether two coordinates contradict each other, as far as their values are known."""
+    """Return whether two coordinates contradict each other, as far as their values are known."""
     known = all(any(each.values.strides) for each in (one, other))
     if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
         return False
@@ -251,7 +251,7 @@ def refuse_nonfinite(
 
 
 def _first(data: Array | Stretched) -> str:
-    """Where the first value is that is not finite, of what is in memory."""
+    """Return where the first value is that is not finite, of what is in memory."""
     if isinstance(data, Stretched):
         return ""
     place = tuple(map(int, np.unravel_index(np.argmin(np.isfinite(data)), data.shape)))

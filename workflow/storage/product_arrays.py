@@ -73,7 +73,7 @@ def _attach(dataset: h5py.Dataset, scales: Sequence[h5py.Dataset]) -> None:
 
 
 def _write_axis(group: h5py.Group, product: Product, name: str, length: int) -> h5py.Dataset:
-    """The dimension scale of one axis: its coordinate, or its numbers from 0."""
+    """Return the dimension scale of one axis: its coordinate, or its numbers from 0."""
     numbers = Coordinate(np.arange(length), "", f"{name} number")
     coordinate = product.coordinates.get(name, numbers)
     dataset = write_values(group, name, coordinate.values)
@@ -139,7 +139,7 @@ def _read_coordinate(dataset: h5py.Dataset, where: slice) -> Coordinate:
 
 
 def _read_beside(dataset: h5py.Dataset, stretches: Mapping[str, slice]) -> Coordinate:
-    """A coordinate that is not an axis: those of the stretches that it has are cut."""
+    """Return a coordinate that is not an axis: those of the stretches that it has are cut."""
     axes = tuple(_text(one) for one in dataset.attrs["argand_axes"])
     part = [stretches.get(a, slice(n)) for a, n in zip(axes, dataset.shape, strict=True)]
     units, long_name = (_text(dataset.attrs.get(key, "")) for key in ("units", "long_name"))

@@ -26,7 +26,7 @@ STRETCH_BYTES = 64 << 20
 
 
 def with_given(product: Product, source: FileInput, operand: str) -> Product:
-    """A reader's array with what the config says of axes of which the file says nothing.
+    """Return a reader's array with what the config says of axes of which the file says nothing.
 
     The values are those of the file's axis, before any selection. Raises InputError for another
     number of values than the axis has entries, one that the file has itself, and no unit where
@@ -59,7 +59,7 @@ class ProductArray:
     path: Path
 
     def __getitem__(self, spans: tuple[slice, ...]) -> Array:
-        """The entries of a range of each axis."""
+        """Return the entries of a range of each axis."""
         found = read_product(self.path, part=[slice(one.start, one.stop) for one in spans])
         return found.data[tuple(slice(None, None, one.step) for one in spans)]
 
@@ -145,7 +145,7 @@ class ProductOperand:
         return found
 
     def stretched(self, array: Any) -> Stretched:
-        """The operand as an array has it: a `ProductArray`, or one of a reader's.
+        """Return the operand as an array has it: a `ProductArray`, or one of a reader's.
 
         One stretch is kept, so that a small one is read once.
         """

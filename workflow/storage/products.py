@@ -151,7 +151,7 @@ def read_product(
 
 
 def read_outline(path: Path) -> Product:
-    """A product without its values: they are all 0 and take no memory. Raises DataError."""
+    """Return a product without its values: they are all 0 and take no memory. Raises DataError."""
     with open_written(path, "product") as file:
         return read_arrays(file["entry"], lambda dataset, part: without_values(dataset))
 

@@ -60,7 +60,7 @@ def use_folder(folder: Path) -> None:
 
 
 def results_folder() -> Path:
-    """The folder of the results that this process makes."""
+    """Return the folder of the results that this process makes."""
     return Path(os.environ.get(FOLDER) or RESULTS)
 
 

@@ -75,7 +75,7 @@ def sealed_digest(path: Path) -> str:
 
 
 def _sealed_note(file: BinaryIO) -> tuple[bytes, int]:
-    """The text of the seal, checked against its own SHA-256, and where it starts."""
+    """Return the text of the seal, checked against its own SHA-256, and where it starts."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))
     tail = file.read()

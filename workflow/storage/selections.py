@@ -97,7 +97,7 @@ class Picked:
             yield from self.stretch(number, start, stop)._pieces(most, chunks, there)
 
     def read(self, dataset: h5py.Dataset) -> Array:
-        """The selected values in the stored type.
+        """Return the selected values in the stored type.
 
         HDF5 reads one range an axis; indices are then taken from it, since h5py takes only one
         increasing list of them. Real and imaginary part of a pair are the last axis.

@@ -107,7 +107,7 @@ class SharedLock:
             return
 
     def note(self) -> str:
-        """The note of the one who holds the lock; empty where there is none."""
+        """Return the note of the one who holds the lock; empty where there is none."""
         try:
             text = os.pread(self._file, _NOTE_BYTES, 0).decode("utf-8", "replace")
         except OSError:
@@ -136,7 +136,7 @@ def _open(path: Path) -> int:
 
 
 def _open_or_create(path: Path, deadline: float) -> int | None:
-    """A file descriptor; None where it is to be tried again.
+    """Return a file descriptor; None where it is to be tried again.
 
     An existing file is opened without O_CREAT: with it Linux refuses another user's file in a
     folder like /tmp (fs.protected_regular). A lock needs no right to write, only the note does.

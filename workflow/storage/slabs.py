@@ -58,7 +58,7 @@ class SlabReader:
         self._pool.shutdown(cancel_futures=True)
 
     def shape(self, entries: int) -> tuple[int, ...]:
-        """The shape of a slab of ``entries`` entries."""
+        """Return the shape of a slab of ``entries`` entries."""
         shape = [len(span) for span in self._part]
         shape[self.axis] = entries
         return tuple(shape)

@@ -86,7 +86,7 @@ class StagedFile:
         self.outline = self._outlined()
 
     def stretch(self, axis: str, start: int, stop: int) -> StagedFile:
-        """The entries from ``start`` to ``stop`` of an axis, of the file or its shard."""
+        """Return the entries from ``start`` to ``stop`` of an axis, of the file or its shard."""
         found = copy.copy(self)
         span = self._ranges.get(axis, range(self._lengths[axis]))
         found._ranges = {**self._ranges, axis: span[start:stop]}
@@ -94,7 +94,7 @@ class StagedFile:
         return found
 
     def read(self, known: Mapping[str, Array] | None = None) -> Staged:
-        """All of it but the operands that are ``known``, every chunk's checksum checked."""
+        """Return all of it but the operands that are ``known``, every chunk's checksum checked."""
         known = known or {}
         operands = {
             name: known[name] if name in known else self.operand(name) for name in self._stored
@@ -102,16 +102,16 @@ class StagedFile:
         return replace(self.outline, operands=operands)
 
     def operand(self, name: str) -> Array:
-        """One operand."""
+        """Return one operand."""
         part = [slice(span.start, span.stop) for span in self.part(name)]
         return read_dataset(self._stored[name], part)
 
     def dataset(self, name: str) -> h5py.Dataset:
-        """Where an operand is stored, whole."""
+        """Return where an operand is stored, whole."""
         return self._stored[name]
 
     def part(self, name: str) -> list[range]:
-        """The range of each axis of an operand: where it has length 1 it is broadcast."""
+        """Return the range of each axis of an operand: where it has length 1 it is broadcast."""
         shape = self._stored[name].shape
         return [
             self._ranges[axis]
@@ -162,6 +162,6 @@ def read_staged(path: Path, splits: Splits | None = None, shard: Shard | None = 
 
 
 def read_staged_shape(path: Path) -> Staged:
-    """The outline of a whole staged file (`StagedFile`). Raises DataError."""
+    """Return the outline of a whole staged file (`StagedFile`). Raises DataError."""
     with open_staged(path) as staged:
         return staged.outline

@@ -58,7 +58,7 @@ class Answer:
 def answers(
     records: Sequence[Record], delivered: Mapping[str, str], failures: Mapping[str, str]
 ) -> list[Answer]:
-    """A row for each workload, in the order of the records, those without any last.
+    """Return a row for each workload, in the order of the records, those without any last.
 
     Args:
         records: of every workload.
@@ -111,7 +111,7 @@ def _measured(record: Record) -> str:
 
 
 def _ratio(peer: Record, record: Record) -> tuple[float | None, float | None, float | None]:
-    """The peer's time over ours, and its interval where both times have one."""
+    """Return the peer's time over ours, and its interval where both times have one."""
     its, own = peer.time_us_p50, record.time_us_p50
     if not its or not own:
         return None, None, None
@@ -158,13 +158,13 @@ def _interval(row: Mapping[str, Any]) -> str | None:
 
 
 def answer_rows(found: Sequence[Answer]) -> list[dict[str, Any]]:
-    """The rows of the table, with the interval of the speedup as text."""
+    """Return the rows of the table, with the interval of the speedup as text."""
     rows = [asdict(answer) for answer in found]
     return [row | {"interval": _interval(row)} for row in rows]
 
 
 def _time(us: float) -> str:
-    """A time in the unit in which it has up to three digits before the point."""
+    """Return a time in the unit in which it has up to three digits before the point."""
     for unit, size in (("s", 1e6), ("ms", 1e3), ("µs", 1.0)):
         if us >= 0.9995 * size:
             return f"{number(us / size)} {unit}"

@@ -63,7 +63,7 @@ def write_answer(
 
 
 def _about(answers: Sequence[Answer], records: Sequence[Record]) -> str:
-    """Where it was computed, and how much of it was proved."""
+    """Return where it was computed, and how much of it was proved."""
     devices = ", ".join(dict.fromkeys(record.device for record in records if record.device))
     proved = sum(answer.verified for answer in answers)
     rows = sum(record.verified for record in records)
@@ -74,7 +74,7 @@ def _about(answers: Sequence[Answer], records: Sequence[Record]) -> str:
 
 
 def _figure(shown: Shown) -> str:
-    """The figure as an image: identifiers of one SVG are then not those of another."""
+    """Return the figure as an image: identifiers of one SVG are then not those of another."""
     data = base64.b64encode(shown.path.read_bytes()).decode("ascii")
     heading, caption = html.escape(shown.heading), html.escape(shown.caption)
     return (

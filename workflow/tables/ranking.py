@@ -19,7 +19,7 @@ OF_VERIFIED = (*TIMED, "predicted_us")
 
 
 def complete(records: Sequence[Record]) -> list[Record]:
-    """The records with their speedup, and without numbers where they did not verify.
+    """Return the records with their speedup, and without numbers where they did not verify.
 
     Speedup is the best baseline's median time over the record's. The best baseline is the fastest
     verified peer of the same precision class in the same workload on the same device; where the
@@ -86,7 +86,7 @@ def _speedup(record: Record, records: Sequence[Record]) -> float | None:
 
 
 def best_baseline(record: Record, records: Sequence[Record]) -> Record | None:
-    """The peer that `complete` compares a record with, or None where there is none."""
+    """Return the peer that `complete` compares a record with, or None where there is none."""
     level = PEER_CLASSES.index(any_precision(record.precision).peer_class)
     peers = [
         peer

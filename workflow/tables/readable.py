@@ -64,7 +64,7 @@ class Column:
     words: bool = False
 
     def show(self, row: Row) -> str:
-        """The text of the cell; a dash for what does not apply."""
+        """Return the text of the cell; a dash for what does not apply."""
         value = row.get(self.field)  # recordings of earlier versions lack newer columns
         return "–" if value is None or value == "" else self.write(value)
 
@@ -74,7 +74,7 @@ def _number(field: str, heading: str, write: Callable[[Any], str] = _text) -> Co
 
 
 def _own(measure: Measure) -> Column:
-    """The column of a measure that one kind has."""
+    """Return the column of a measure that one kind has."""
 
     def write(value: Any) -> str:
         return number(measure.shown(value), scientific=measure.scientific)
@@ -154,12 +154,12 @@ GROWTH = (
 
 
 def used(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
-    """The columns that say something in at least one row (all of them without rows)."""
+    """Return the columns that say something in at least one row (all of them without rows)."""
     return [c for c in columns if not rows or any(c.show(row) != "–" for row in rows)]
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    """A pipe table; columns that no row fills are left out."""
+    """Return a pipe table; columns that no row fills are left out."""
     columns = used(columns, rows)
     lines = [[column.heading for column in columns]]
     lines.append(["---:" if column.numeric else "---" for column in columns])
@@ -174,7 +174,7 @@ def _cell(text: str) -> str:
 
 
 def html_page(title: str, sections: Sequence[Section], banner: str = "") -> str:
-    """One page that needs nothing else: a search box, and tables that sort by a click.
+    """Return one page that needs nothing else: a search box, and tables that sort by a click.
 
     A ``banner`` stands above the tables.
     """

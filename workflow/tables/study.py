@@ -151,7 +151,7 @@ def write_accuracy(
 
 
 def growth_rows(growth: Sequence[GrowthRow]) -> list[dict[str, Any]]:
-    """The rows of the growth table: each fit with its first and its last point."""
+    """Return the rows of the growth table: each fit with its first and its last point."""
     return [
         asdict(row)
         | {"k_first": row.k_values[0], "error_first": row.errors[0]}

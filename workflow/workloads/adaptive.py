@@ -125,7 +125,7 @@ class Adaptive(Workload):
         return self._with_weights(found, held=False) if self._steered else found
 
     def _outlined(self) -> Staged:
-        """The simulated covariances without values, and where the antennas stand."""
+        """Return the simulated covariances without values, and where the antennas stand."""
         case = self.case
         n, where = case.antennas or 0, self._positions()
         centres = case.frequencies.centres(case.channels)
@@ -214,7 +214,7 @@ class Adaptive(Workload):
         return assess_adaptive(reference, beams, precision, self.case.loading)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The weights, with frequency, direction and the antennas' places."""
+        """Return the weights, with frequency, direction and the antennas' places."""
         kept = {
             name: one
             for name, one in staged.coordinates.items()

@@ -109,12 +109,12 @@ class Workload(ABC):
         """
 
     def stage(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """The same (`staging`) with all operands in memory."""
+        """Return the same (`staging`) with all operands in memory."""
         return self.staging(upstream).held()
 
     @abstractmethod
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
-        """The outline of `stage`, known from the config and the headers of the user's files.
+        """Return the outline of `stage`, known from the config and the headers of the user's files.
 
         Its arrays have the shapes and types, but no values and no memory (`blank`); ``upstream``
         are the outlines of the products that are read (`product_outline`). Where a size shows only
@@ -129,7 +129,7 @@ class Workload(ABC):
         return self.product(outline, blank(shape, np.float64 if real else np.complex128))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """The shape of the result for operands of these shapes."""
+        """Return the shape of the result for operands of these shapes."""
         return outline.operands[self.result_like].shape
 
     def between(self, outline: Staged) -> int:
@@ -141,7 +141,7 @@ class Workload(ABC):
 
     @abstractmethod
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """The sizes and the nominal work; reads no values but those of integer operands."""
+        """Return the sizes and the nominal work; reads no values but those of integer operands."""
 
     @abstractmethod
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
@@ -149,11 +149,11 @@ class Workload(ABC):
 
     @abstractmethod
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """The peers that are installed and can compute this on the device."""
+        """Return the peers that are installed and can compute this on the device."""
 
     @abstractmethod
     def reference(self, staged: Staged) -> Any:
-        """The truth in fp64 by SciPy, computed once and shared by all precisions."""
+        """Return the truth in fp64 by SciPy, computed once and shared by all precisions."""
 
     @abstractmethod
     def assess(
@@ -166,7 +166,7 @@ class Workload(ABC):
 
     @abstractmethod
     def product(self, staged: Staged, result: Array) -> Product:
-        """The answer with its axes."""
+        """Return the answer with its axes."""
 
     def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
         """Coordinates of the product that say what the records of all precisions found."""
@@ -204,7 +204,7 @@ class Workload(ABC):
         return self.splits
 
     def depends_on(self) -> tuple[str, ...]:
-        """The workloads whose products this one reads."""
+        """Return the workloads whose products this one reads."""
         return tuple(dict.fromkeys(products_in(getattr(self.case, "input", None)).values()))
 
 

@@ -22,7 +22,7 @@ def implementations(
     call: Callable[[Compute, Mapping[str, Any]], Any],
     prepare: Callable[[Mapping[str, Array], Precision], Mapping[str, Array]] = operands.cast,
 ) -> list[Implementation]:  # fmt: skip
-    """Every peer of `chosen` at each of its precisions.
+    """Return every peer of `chosen` at each of its precisions.
 
     Args:
         case: whose ``baselines`` say which peers.
@@ -43,7 +43,7 @@ def implementations(
 
 
 def chosen(case: Case, device: Device, operation: Operation) -> list[Peer]:
-    """The peers of an operation that a case asks for.
+    """Return the peers of an operation that a case asks for.
 
     A study's list is for all its workloads, so a peer that only other operations have is passed
     over. Raises ValueError for a name that no operation has, and for one of this operation that is

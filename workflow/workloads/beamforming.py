@@ -131,7 +131,7 @@ class Beamforming(MatrixProduct):
     case: BeamformingCase
 
     def __new__(cls, name: str, case: BeamformingCase, seed: int) -> Beamforming:
-        """The workload of a case: beams, or what is detected of them."""
+        """Return the workload of a case: beams, or what is detected of them."""
         if case.detect is not None:
             from workflow.workloads.detected_beams import DetectedBeams
 
@@ -200,7 +200,7 @@ class Beamforming(MatrixProduct):
         return self._steered(staged, held=True) if case.steered else staged
 
     def _steered(self, staged: Staged, *, held: bool) -> Staged:
-        """The samples with weights toward the grid, or their outline."""
+        """Return the samples with weights toward the grid, or their outline."""
         return steered(staged, self.directions(), self._directions(), OPERANDS[0].axes, held=held)
 
     def outline(self, upstream: Mapping[str, Product] = NOTHING) -> Staged:
@@ -260,7 +260,7 @@ class Beamforming(MatrixProduct):
         return product_reference(*(staged.operands[name] for name in NAMES), seed=self.seed)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The beams' voltages, with frequency, direction and time."""
+        """Return the beams' voltages, with frequency, direction and time."""
         title, units = f"{self.name}: beam voltages", staged.units.get("samples", "")
         return Product("beams", result, AXES, staged.coordinates, title, units)
 

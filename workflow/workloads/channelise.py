@@ -76,7 +76,7 @@ class Channelise(Workload):
         }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """The axes before time."""
+        """Return the axes before time."""
         return axes["samples"][:-1]
 
     @property
@@ -135,7 +135,7 @@ class Channelise(Workload):
         return self._with_coefficients(found, values=False)
 
     def _with_coefficients(self, staged: Staged, *, values: bool = True) -> Staged:
-        """The same with the coefficients, designed where they are not there."""
+        """Return the same with the coefficients, designed where they are not there."""
         case, data, axes = self.case, dict(staged.operands), dict(staged.axes)
         if "coefficients" not in axes:
             made = designed(case.window, case.channels, case.taps) if values else None
@@ -252,7 +252,7 @@ class Channelise(Workload):
         return spectrum.channels(staged, problem, centre_hz=case.centre_hz, shift=case.shift)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The spectra, with the frequency of each channel and the time of each spectrum."""
+        """Return the spectra, with the frequency of each channel and the time of each spectrum."""
         axes = staged.axes["samples"]
         channels, own = self._channels(staged)
         coordinates = spectrum.coordinates_beside(staged, own)

@@ -76,7 +76,7 @@ class DetectedBeams(Beamforming):
         return self._problem(outline).shape
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """The operations of the beams; operands read and sums written once."""
+        """Return the operations of the beams; operands read and sums written once."""
         problem = self._problem(staged, precision)
         read = sum(staged.operands[name].size for name in NAMES)
         written = int(np.prod(problem.shape, dtype=np.int64))

@@ -73,7 +73,7 @@ class Dft(Workload):
         return case | more | power | {"detrend": [None, *DETRENDS][int(rng.integers(3))]}
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """The axes before the one that is transformed."""
+        """Return the axes before the one that is transformed."""
         return axes["samples"][:-1]
 
     @property
@@ -122,7 +122,7 @@ class Dft(Workload):
         return self._with_window(found, found.operands["samples"].shape[-1], values=False)
 
     def _with_window(self, staged: Staged, length: int, *, values: bool = True) -> Staged:
-        """The same with the window, along the axis that is transformed."""
+        """Return the same with the window, along the axis that is transformed."""
         window: Any = self.case.window
         data, axes = dict(staged.operands), dict(staged.axes)
         if window is not None:

@@ -80,7 +80,7 @@ class Image(Workload):
             check_covariances(placed(operands.outline(self.case.input, (COVARIANCES,), upstream)))
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """The operand covariances; complex64 where it is simulated."""
+        """Return the operand covariances; complex64 where it is simulated."""
         case = self.case
         if case.input is not None:
             self.check_again(upstream)
@@ -205,7 +205,7 @@ class Image(Workload):
         )
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The images over m and l, with azimuth and elevation beside them."""
+        """Return the images over m and l, with azimuth and elevation beside them."""
         grid = self.case.directions
         cosines = grid.cosines.reshape(grid.n, grid.n, 3)
         azimuth = np.degrees(np.arctan2(cosines[..., 0], cosines[..., 1])) % 360

@@ -81,12 +81,12 @@ def ours(
 def peers(
     case: Case, device: Device, names: Sequence[str], scalars: Mapping[str, Any]
 ) -> list[Implementation]:
-    """The libraries that the case asks for, on the same operands."""
+    """Return the libraries that the case asks for, on the same operands."""
     return implementations(case, device, "gemm", partial(_multiplied, names, scalars))
 
 
 def gemm_algorithm(precision: Precision, device: Device) -> str:
-    """The implementation by `argand.gemm` at a precision on a device."""
+    """Return the implementation by `argand.gemm` at a precision on a device."""
     if device.backend == "cuda":
         from argand.gemm import gpu as cuda_gemm
 

@@ -159,7 +159,7 @@ class Mimo(Workload):
         return (*y[:3], h[3], y[4])
 
     def between(self, outline: Staged) -> int:
-        """The systems H^H H + s I, one for each signal-to-noise ratio and channel."""
+        """Return the systems H^H H + s I, one for each signal-to-noise ratio and channel."""
         h, y = (outline.operands[name].shape for name in ("channel", "received"))
         return int(16 * np.prod(y[:3], dtype=object) * h[3] ** 2)
 
@@ -234,7 +234,7 @@ class Mimo(Workload):
         return assess_mimo(reference, result, precision, device)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The symbols or their soft bits, with the numbers of those that were sent."""
+        """Return the symbols or their soft bits, with the numbers of those that were sent."""
         kept = {
             name: one for name, one in staged.coordinates.items() if set(one.of(name)) <= set(AXES)
         }
@@ -245,7 +245,7 @@ class Mimo(Workload):
         return Product("symbols", result, AXES, kept, title)
 
     def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
-        """The bit error rate along the signal-to-noise ratios, of each precision of ours."""
+        """Return the bit error rate along the signal-to-noise ratios, of each precision of ours."""
         found = {}
         for record in records:
             counts = record.measures.get("bit_errors")

@@ -104,7 +104,7 @@ class NoisyAnswers(StateAnswers):
         return []
 
     def reference(self, staged: Staged) -> NoiseReference:  # type: ignore[override]
-        """The density matrix in fp64 by NumPy, and what it answers."""
+        """Return the density matrix in fp64 by NumPy, and what it answers."""
         qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
         rho = density_matrix.noisy_density(
             qubits, gates, self.noise.depolarising, self.noise.damping

@@ -113,7 +113,7 @@ class Softmax(Workload):
         }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """The axes before the last; of beams the polarizations only after the times."""
+        """Return the axes before the last; of beams the polarizations only after the times."""
         return tuple(sorted(axes["x"][:-1], key=lambda axis: axis == "polarization"))
 
     @property
@@ -209,7 +209,7 @@ class Softmax(Workload):
         return assess_softmax(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The probabilities, on the axes of the logits."""
+        """Return the probabilities, on the axes of the logits."""
         axes = staged.axes["x"]
         coordinates: dict[str, Coordinate] = dict(staged.coordinates)
         return Product("probability", result, axes, coordinates, f"{self.name}: softmax")

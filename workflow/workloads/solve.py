@@ -259,7 +259,7 @@ def check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
 
 
 def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
-    """A and b in the type of a precision; what is expected stays on the host."""
+    """Return a and b in the type of a precision; what is expected stays on the host."""
     with np.errstate(over="ignore"):  # `_solved` reports infinities
         return operands.cast({name: given[name] for name in ("a", "b")}, precision)
 

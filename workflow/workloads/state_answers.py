@@ -39,7 +39,7 @@ def answers_of(case: StatevectorCase) -> type[StateAnswers]:
 
 
 def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -> dict[str, Any]:
-    """A drawn case that asks for an answer, of as many numbers as a power of two.
+    """Return a drawn case that asks for an answer, of as many numbers as a power of two.
 
     A noisy one begins with |0...0>, has few qubits and gates, and trajectories to prove a digit.
     """
@@ -87,7 +87,7 @@ class StateAnswers(Statevector):
             raise InputError(f"{self.case.answer}: {error}") from None
 
     def shots_seed(self) -> int:
-        """The seed of the shots; it depends on the study's seed and the workload's name."""
+        """Return the seed of the shots; it depends on the study's seed and the workload's name."""
         return int(self.rng(2).integers(2**63))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
@@ -103,7 +103,7 @@ class StateAnswers(Statevector):
         return self.product(outline, blank(self.result_shape(outline), np.float64))
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """The work of the evolution, and of one more pass that reads the state."""
+        """Return the work of the evolution, and of one more pass that reads the state."""
         found = super().shape(staged, precision)
         read = operands.complex_bytes(precision) * staged.operands["state"].size
         return replace(found, bytes_moved=found.bytes_moved + read)
@@ -125,7 +125,7 @@ class StateAnswers(Statevector):
         return probabilities(state, self.case.probabilities or ())
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """The peers' products, then the answer by NumPy or CuPy."""
+        """Return the peers' products, then the answer by NumPy or CuPy."""
 
         def answered(one: Implementation) -> Callable[[Mapping[str, Any]], Any]:
             return lambda given: self._plain(one.compute(given))
@@ -146,7 +146,7 @@ class StateAnswers(Statevector):
         return np.sort(drawn) * 2.0**-64
 
     def reference(self, staged: Staged) -> AnswerReference:  # type: ignore[override]
-        """The staged gates one by one in fp64 by NumPy, and the answer of that state."""
+        """Return the staged gates one by one in fp64 by NumPy, and the answer of that state."""
         exact = super().reference(staged)
         state, none = exact.values, np.empty(0)
         if self.case.shots is not None:
@@ -171,7 +171,7 @@ class StateAnswers(Statevector):
         return assess_answer(reference, result, precision, bounds, backend=device)
 
     def bounds(self, staged: Staged, precision: Precision, device: str) -> StateBounds:
-        """The bounds of the state that is answered from."""
+        """Return the bounds of the state that is answered from."""
         size = staged.operands["state"].size
         return state_bounds(precision, device, size, **self.applied(staged))
 

@@ -70,7 +70,7 @@ class Statevector(Workload):
     case: StatevectorCase
 
     def __new__(cls, name: str, case: StatevectorCase, seed: int) -> Statevector:
-        """The workload of a case: the state, or what it is asked for."""
+        """Return the workload of a case: the state, or what it is asked for."""
         if case.answer is not None:
             from workflow.workloads.state_answers import answers_of
 
@@ -94,7 +94,7 @@ class Statevector(Workload):
         return drawn_answer(rng, variant, cls.drawn(rng))
 
     def circuit(self) -> QuantumCircuit:
-        """The circuit of the case. Raises CircuitError."""
+        """Return the circuit of the case. Raises CircuitError."""
         from workflow.circuits import qiskit_circuits as circuits
 
         return circuits.circuit_of(self.case.circuit, self.rng())
@@ -165,7 +165,7 @@ class Statevector(Workload):
     def _initial_state(
         self, amplitudes: int, upstream: Mapping[str, Path]
     ) -> tuple[dict[str, Array], dict[str, Drawn | Stretched], dict[str, Any]]:
-        """The state as an operand in memory, or as one that is drawn; and the attributes."""
+        """Return the state as an operand in memory, or as one that is drawn; and the attributes."""
         source = self.case.input
         if source is None:
             # A stream of its own: the circuit's random numbers do not depend on the state's.
@@ -232,7 +232,7 @@ class Statevector(Workload):
         )
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """The gates with NumPy's product on the CPU, with cuBLAS's on a GPU."""
+        """Return the gates with NumPy's product on the CPU, with cuBLAS's on a GPU."""
         gates, plan_words = fused_gates.gates_in(staged.operands), ""
         if self.case.fuse == "auto":
             gates = fused_gates.fused_for_products(qubits_of(staged), gates, device)
@@ -256,7 +256,7 @@ class Statevector(Workload):
         ]
 
     def reference(self, staged: Staged) -> StateReference:
-        """The staged gates one by one in fp64 by NumPy."""
+        """Return the staged gates one by one in fp64 by NumPy."""
         names = ("state", "matrices", "widths", "targets")
         return state_reference(evolve_in_fp64(*(staged.operands[name] for name in names)))
 
@@ -277,7 +277,7 @@ class Statevector(Workload):
         }
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The amplitudes of the basis states."""
+        """Return the amplitudes of the basis states."""
         qubits = qubits_of(staged)
         shape = (2**qubits,)
         numbers = np.arange(*shape) if any(result.strides) else blank(shape, np.int64)
@@ -294,5 +294,5 @@ class Statevector(Workload):
 
 
 def qubits_of(staged: Staged) -> int:
-    """The qubits of a staged state."""
+    """Return the qubits of a staged state."""
     return int(staged.operands["state"].size).bit_length() - 1
