@@ -61,7 +61,7 @@ ARCHITECTURES: tuple[Arch, ...] = (
 
 
 def arch_for(sm: int) -> Arch:
-    """The newest row that a GPU of compute capability ``sm / 10`` runs.
+    """Return the newest row that a GPU of compute capability ``sm / 10`` runs.
 
     Raises DeviceError for a card older than the oldest row, or of a generation without a row.
     """
@@ -109,7 +109,7 @@ class Device:
         return self.require_arch().target
 
     def require_arch(self) -> Arch:
-        """The architecture of a GPU. Raises DeviceError for the CPU."""
+        """Return the architecture of a GPU. Raises DeviceError for the CPU."""
         if self.arch is None:
             raise DeviceError(f"{self.name} is no GPU")
         return self.arch
@@ -117,7 +117,7 @@ class Device:
 
 @lru_cache(maxsize=1)
 def cpu() -> Device:
-    """The processor of this machine, with the cores that this process may use."""
+    """Return the processor of this machine, with the cores that this process may use."""
     name = platform.processor() or platform.machine()
     for line in _read(Path("/proc/cpuinfo")).splitlines():
         if line.startswith("model name"):
@@ -129,14 +129,14 @@ def cpu() -> Device:
 
 
 def available_cores() -> int:
-    """How many cores this process may run on (its affinity, where the system reports it)."""
+    """Return how many cores this process may run on (its affinity, where the system reports it)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _cpu_cache_bytes() -> int:
-    """The largest cache of core 0; 32 MiB where the system does not say."""
+    """Return the largest cache of core 0; 32 MiB where the system does not say."""
     sizes = [32 << 20]
     for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
         text = _read(path).strip()
@@ -153,7 +153,7 @@ def _read(path: Path) -> str:
 
 
 def gpus() -> list[Device]:
-    """The GPUs that answer, in CUDA's order; empty without CuPy, a driver or a card."""
+    """Return the GPUs that answer, in CUDA's order; empty without CuPy, a driver or a card."""
     try:
         import cupy
     except ImportError:
@@ -167,7 +167,7 @@ def gpus() -> list[Device]:
 
 @lru_cache(maxsize=64)
 def gpu(index: int) -> Device:
-    """One GPU by CUDA's index; needs CuPy. Raises DeviceError where it has no kernels."""
+    """Return one GPU by CUDA's index; needs CuPy. Raises DeviceError where it has no kernels."""
     import cupy
 
     found = cupy.cuda.runtime.getDeviceProperties(index)
@@ -205,7 +205,7 @@ def _memory_rate(index: int) -> float:
 
 
 def devices() -> list[Device]:
-    """Every device that can be used: the CPU first, then the GPUs.
+    """Return every device that can be used: the CPU first, then the GPUs.
 
     Example:
         >>> argand.devices()[0].backend
@@ -215,7 +215,7 @@ def devices() -> list[Device]:
 
 
 def resolve(name: str = "auto") -> Device:
-    """The device for ``auto`` (a GPU where one answers, else the CPU), ``cpu`` or ``cuda``.
+    """Return the device for ``auto`` (a GPU where one answers, else the CPU), ``cpu`` or ``cuda``.
 
     Raises DeviceError for ``cuda`` where none answers: there is no silent fallback.
     """
@@ -251,7 +251,7 @@ def is_cupy_array(x: object) -> bool:
 
 
 def is_cuda_array(x: object) -> bool:
-    """Whether ``x`` lives on a GPU (CuPy's arrays do), without importing CuPy."""
+    """Return whether ``x`` lives on a GPU (CuPy's arrays do), without importing CuPy."""
     return is_cupy_array(x) or hasattr(x, "__cuda_array_interface__")
 
 

@@ -209,7 +209,7 @@ type."""
 
 
 def _exact(moduli: int) -> Precision:
-    """The row of products by exact integers modulo ``moduli`` numbers.
+    """Return the row of products by exact integers modulo ``moduli`` numbers.
 
     The type and the peers are those whose errors it has: cuBLAS's fp32 errs more than 7 moduli, its
     fp64 more than 15 (docs/tables/products-exact.md).
@@ -236,7 +236,7 @@ _OF_DTYPES = {
 
 
 def precision_name(precision: Any) -> Any:
-    """The name of a precision that is given as a dtype of NumPy, CuPy, ml_dtypes or torch.
+    """Return the name of a precision that is given as a dtype of NumPy, CuPy, ml_dtypes or torch.
 
     Names and rows are returned as they are. Raises TypeError for anything else.
     """
@@ -279,7 +279,7 @@ def get_precision(
 
 
 def any_precision(name: str, rounding: Sequence[str] | str | None = None) -> Precision:
-    """The row of any name, with its rounding replaced where one is given.
+    """Return the row of any name, with its rounding replaced where one is given.
 
     Raises ValueError with the choices for an unknown name.
     """

@@ -22,7 +22,7 @@ _EXPONENT = np.uint32(0x7F800000)
 
 
 def split(x: Array, precision: Precision, exponents: Array | None = None) -> list[Array]:
-    """The terms that stand for x at a precision, each of x's shape.
+    """Return the terms that stand for x at a precision, each of x's shape.
 
     Args:
         x: real or complex; real and imaginary parts are rounded apart.
@@ -69,7 +69,7 @@ def round_operand(x: Array, precision: Precision) -> Array:
 
 
 def encode(values: Array, operand: Format) -> npt.NDArray[Any]:
-    """The bits of numbers that a format holds exactly, as unsigned integers of its size.
+    """Return the bits of numbers that a format holds exactly, as unsigned integers of its size.
 
     They are a sign, an exponent and a fraction, as fp32 has them with more bits.
     """

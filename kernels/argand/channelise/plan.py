@@ -97,7 +97,7 @@ class ChannelisePlan:
         return self.groups * self.batch * first * line * 8
 
     def __str__(self) -> str:
-        """The plan in words."""
+        """Return the plan in words."""
         radices = " x ".join(map(str, self.radices))
         return f"filter of {self.taps} taps and {radices} points in one kernel"
 

@@ -63,7 +63,7 @@ class SingleThreadPlan:
         return max(1, min(_BLOCKS, arch.resident_blocks(self.shared_bytes)))
 
     def __str__(self) -> str:
-        """The plan in words."""
+        """Return the plan in words."""
         return f"filter of {self.taps} taps and {self.channels} channels by a thread a spectrum"
 
 

@@ -60,7 +60,7 @@ def _version(name: str) -> str:
 
 
 def _gpus() -> list[tuple[str, str]]:
-    """Each GPU and the kernels for it, or why there is none."""
+    """Return each GPU and the kernels for it, or why there is none."""
     node = Path("/dev/nvidiactl").exists()
     if util.find_spec("cupy") is None:
         if not node:
@@ -93,7 +93,7 @@ def _described(index: int) -> str:
 
 
 def _uses() -> Iterator[tuple[str, str]]:
-    """The precision of a call that names none, and the precisions that there are."""
+    """Yield the precision of a call that names none, and the precisions that there are."""
     try:
         device = resolve()
     except DeviceError:
@@ -110,7 +110,7 @@ def _uses() -> Iterator[tuple[str, str]]:
 
 
 def _shipped() -> str:
-    """The package of kernels that were compiled elsewhere."""
+    """Return the package of kernels that were compiled elsewhere."""
     folder = shipped_folder()
     if folder is None:
         return f"argand-cubins is {_ABSENT}: first calls compile their kernels"
@@ -118,7 +118,7 @@ def _shipped() -> str:
 
 
 def _cache(folder: Path) -> str:
-    """Where compiled kernels and measured plans are kept."""
+    """Return where compiled kernels and measured plans are kept."""
     held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     there = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(there).free / 2**30

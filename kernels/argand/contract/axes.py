@@ -51,7 +51,7 @@ def axes_of(x: Any, labels: str) -> Axes:
 
 
 def merges(x: Axes, group: str) -> bool:
-    """Whether the axes of a group are one axis in memory, in this order."""
+    """Return whether the axes of a group are one axis in memory, in this order."""
     if x.strides is None or len(group) < 2:
         return True
     axes = [x.labels.index(label) for label in group]

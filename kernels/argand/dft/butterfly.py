@@ -122,7 +122,7 @@ def stage_twiddles(radices: tuple[int, ...]) -> Array:
 
 
 def frequencies(radices: tuple[int, ...]) -> Array:
-    """The frequency at each index after all stages, in digit-reversed order."""
+    """Return the frequency at each index after all stages, in digit-reversed order."""
     found, weight = np.zeros(1, np.int64), 1
     for radix in radices:
         found = (found[:, None] + weight * np.arange(radix)).ravel()
@@ -132,7 +132,7 @@ def frequencies(radices: tuple[int, ...]) -> Array:
 
 @lru_cache(maxsize=64)
 def butterfly_tables(plan: ButterflyPlan, *, inverse: bool) -> tuple[int, dict[str, Array]]:
-    """The exponent of the spectrum's scale, and the members of ``DftArguments`` by name.
+    """Return the exponent of the spectrum's scale, and the members of ``DftArguments`` by name.
 
     The spectrum has the order of the last stage's lanes: (radix, its butterflies).
     """

@@ -90,7 +90,7 @@ class ClusterPlan:
 
 @lru_cache(maxsize=16)
 def cluster_tables(radices: tuple[int, int, int, int]) -> Array:
-    """All twiddles, complex64: within N1, between N1 and N2 in two parts, within N2.
+    """Return all twiddles, complex64: within N1, between N1 and N2 in two parts, within N2.
 
     W_N1^(b k_A), (A - 1, B); W_N^(n2 k_A), (A, N2); W_N^(n2 A k_B), (B - 1, N2); W_N2^(e k_D),
     (D - 1, E).

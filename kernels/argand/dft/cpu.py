@@ -90,7 +90,7 @@ def _transform(x: Array, method: Method, precision: Precision) -> tuple[Array, i
 
 @lru_cache(maxsize=64)
 def _tables(length: int, precision: Precision) -> tuple[list[Array], list[Array], int]:
-    """The terms of the folded matrices, and the exponent of their scale."""
+    """Return the terms of the folded matrices, and the exponent of their scale."""
     exponent = table_exponent(precision)
     cosines, sines = (np.ldexp(x, exponent) for x in folded_matrices(length))
     return split(cosines, precision), split(sines, precision), exponent

@@ -62,7 +62,7 @@ def forward_stages(x: Array, radices: tuple[int, ...]) -> Array:
 
 
 def inverse_stages(x: Array, radices: tuple[int, ...]) -> Array:
-    """All stages in reverse, from the order of `frequencies` to the natural one."""
+    """Return all stages in reverse, from the order of `frequencies` to the natural one."""
     for radix, twiddles in zip(reversed(radices), reversed(_stage_twiddles(radices)), strict=True):
         z = x.reshape(len(x), -1, radix, twiddles.shape[1]) * twiddles
         x = np.stack(butterfly(list(np.moveaxis(z, 2, 0))), 2).reshape(len(x), -1)
@@ -71,7 +71,7 @@ def inverse_stages(x: Array, radices: tuple[int, ...]) -> Array:
 
 @lru_cache(maxsize=64)
 def _stage_twiddles(radices: tuple[int, ...]) -> tuple[Array, ...]:
-    """The twiddles of each stage, (R, stride); 1 for k = 0 and in the last stage."""
+    """Return the twiddles of each stage, (R, stride); 1 for k = 0 and in the last stage."""
     found, words = [], stage_twiddles(radices)
     for index, radix in enumerate(radices[:-1]):
         stride = int(np.prod(radices[index + 1 :]))
@@ -94,7 +94,7 @@ def butterfly(z: list[Array]) -> list[Array]:
 
 
 def first_factor(size: int) -> int:
-    """The first of the two factors of a butterfly; 1 for a prime.
+    """Return the first of the two factors of a butterfly; 1 for a prime.
 
     Half the exponent of a power of two, else the part of the smallest prime.
     """

@@ -95,7 +95,7 @@ def _rows_of(problem: DftProblem, x: Any, axis: int) -> Any:
 
 
 def _target(rows: Any, axis: int, out: Any) -> tuple[Any, bool]:
-    """The array that kernels write, the transformed axis last, and whether it is ``out``."""
+    """Return the array that kernels write, the transformed axis last, and whether it is ``out``."""
     if out is not None:
         goal = cupy.moveaxis(out, axis, -1)
         if _stride(goal) is not None and not clashes(rows, goal):
@@ -127,7 +127,7 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
 
 
 def _wide(x: Any, problem: DftProblem, kind: str) -> bool:
-    """Whether plans of a kind can copy the rows of an array by 16 bytes."""
+    """Return whether plans of a kind can copy the rows of an array by 16 bytes."""
     stride = problem.length if problem.rows <= 1 else _stride(x)
     assert stride is not None
     return x.data.ptr % WIDE_BYTES == 0 and wide_fits(kind, problem.length, stride)

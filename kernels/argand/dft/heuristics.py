@@ -72,7 +72,7 @@ class Choice:
 
 @lru_cache(maxsize=1024)
 def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
-    """The plan of a transform; ``wide``: its rows can be copied by 16 bytes.
+    """Return the plan of a transform; ``wide``: its rows can be copied by 16 bytes.
 
     Raises PlanError for a precision that the architecture lacks.
     """
@@ -94,7 +94,7 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
 
 @lru_cache(maxsize=1024)
 def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | None:
-    """The butterfly or three-kernel plan of a length on Hopper, which the CPU computes too.
+    """Return the butterfly or three-kernel plan of a length on Hopper, which the CPU computes too.
 
     None where a length takes no convolution.
     """
@@ -134,7 +134,7 @@ def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | 
 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
-    """The best candidate plan; None where none fits."""
+    """Return the best candidate plan; None where none fits."""
     found = sorted(candidates(method, precision, arch, wide=wide), key=estimate)
     if found and isinstance(found[0], TwoFactorPlan) and _wasteful(found[0]):
         others = [plan for plan in found if not isinstance(plan, TwoFactorPlan)]
@@ -145,7 +145,7 @@ def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) ->
 
 
 def _convolution_instead(plan: HankelPlan, precision: Precision, arch: Arch) -> Plan | None:
-    """The convolution of a prime, where it is faster than a Hankel plan whose tiles wait.
+    """Return the convolution of a prime, where it is faster than a Hankel plan whose tiles wait.
 
     Without wide copies, which leave the plan fewer buffers, it is faster by 1.1 to 1.7 (433 to 761
     on an H200).
@@ -158,12 +158,12 @@ def _convolution_instead(plan: HankelPlan, precision: Precision, arch: Arch) -> 
 
 
 def legal_butterflies(length: int, precision: Precision, arch: Arch) -> list[ButterflyPlan]:
-    """The butterfly plans of a length that an architecture takes."""
+    """Return the butterfly plans of a length that an architecture takes."""
     return [plan for plan in butterfly_plans(length) if is_legal(plan, precision, arch)]
 
 
 def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> list[Plan]:
-    """The candidate plans of a method."""
+    """Return the candidate plans of a method."""
     every = _tensor_core_plans(method, precision, wide)
     if _convolved(method):
         every = chain(every, butterfly_plans(method.length), three_kernel_plans(method.length))
@@ -183,7 +183,7 @@ def candidates(method: Method, precision: Precision, arch: Arch, *, wide: bool) 
 
 
 def _convolved(method: Method) -> bool:
-    """Whether convolutions in fp32 are candidates, perhaps beside plans on tensor cores."""
+    """Return whether convolutions in fp32 are candidates, perhaps beside plans on tensor cores."""
     awkward = method.kind == "product" and max(prime_factors(method.length)) > FAST_PRIME
     return awkward or method.kind in ("rader", "bluestein")
 
@@ -253,7 +253,7 @@ def best_of_each_kind(plans: Iterable[Plan], most: int) -> list[Plan]:
 
 
 def estimate(plan: Plan) -> tuple[float, ...]:
-    """The sort key of plans, the best first: cycles of a convolution, ranks of the others.
+    """Return the sort key of plans, the best first: cycles of a convolution, ranks of the others.
 
     Fitted to measurements on an H200; it only has to rank.
     """
@@ -286,7 +286,7 @@ def _wasteful(plan: TwoFactorPlan) -> bool:
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:
-    """One warpgroup a tile, then a tile in flight beside two in work, then few row copies.
+    """Return one warpgroup a tile, then a tile in flight beside two in work, then few row copies.
 
     Two groups are best with four buffers; of small tiles three groups with two more in flight.
     """

@@ -102,14 +102,14 @@ class KernelLaunch:
 
 @lru_cache(maxsize=256)
 def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: int) -> Any:
-    """The folded tables of these lengths, one after the other, on a device."""
+    """Return the folded tables of these lengths, one after the other, on a device."""
     words = [fragments(length, warps, precision).ravel() for length in lengths]
     return cupy.asarray(np.concatenate(words))
 
 
 @lru_cache(maxsize=256)
 def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
-    """The members of ``DftArguments`` with core matrices and offsets, on a device."""
+    """Return the members of ``DftArguments`` with core matrices and offsets, on a device."""
     return {
         "table": cupy.asarray(core_matrix_table(plan, precision)),
         "gather_offsets": cupy.asarray(gather_offsets(plan)),
@@ -120,7 +120,7 @@ def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, An
 def _twiddles(
     first: int, second: int, tile_rows: int, inverse: bool, device: int
 ) -> dict[str, Any]:
-    """The members of ``DftArguments`` with the twiddles between two stages, on a device."""
+    """Return the members of ``DftArguments`` with the twiddles between two stages, on a device."""
     found = fused_twiddles(first, second, tile_rows, inverse=inverse)
     return {
         name: cupy.asarray(table)

@@ -182,7 +182,7 @@ def _check_three_kernel(plan: ThreeKernelPlan) -> None:
 
 
 def wide_fits(kind: str, length: int, stride: int) -> bool:
-    """Whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
+    """Return whether rows whose first one begins on 16 bytes can be copied by 16 bytes.
 
     ``kind`` is that of a method or of a plan. Without padding in shared memory sixteen dense rows
     are one copy, of any length, where they have no gaps. Padded rows (multiples of eight) and those
@@ -226,7 +226,7 @@ def _newer_registers(plan: Plan) -> int:
 
 
 def is_legal(plan: Plan, precision: Precision, arch: Arch) -> bool:
-    """Whether `check_dft_plan` accepts a plan."""
+    """Return whether `check_dft_plan` accepts a plan."""
     try:
         check_dft_plan(plan, precision, arch)
     except PlanError:

@@ -88,18 +88,18 @@ class Method:
 
 
 def dense(length: int) -> Method:
-    """The product with the matrix of a length."""
+    """Return the product with the matrix of a length."""
     return Method(length, "dense")
 
 
 def product(first: Method | int, second: Method | int) -> Method:
-    """The transform of N1 N2 by those of N1 and N2."""
+    """Return the transform of N1 N2 by those of N1 and N2."""
     parts = tuple(dense(x) if isinstance(x, int) else x for x in (first, second))
     return Method(parts[0].length * parts[1].length, "product", parts)
 
 
 def rader(prime: int, inner: Method) -> Method:
-    """The transform of a prime by one of that less 1."""
+    """Return the transform of a prime by one of that less 1."""
     return Method(prime, "rader", (inner,))
 
 
@@ -116,7 +116,7 @@ def check_length(length: int) -> None:
 
 @lru_cache(maxsize=4096)
 def method_for(length: int) -> Method:
-    """The method with the fewest and smallest stages.
+    """Return the method with the fewest and smallest stages.
 
     Raises ValueError for a length out of range.
     """
@@ -169,7 +169,7 @@ def cheapest_factors(least: int) -> tuple[int, int] | None:
 
 
 def convolution_length(length: int) -> int:
-    """The least number from 2 N - 1 on that is a power of two, or 5 / 8 or 3 / 4 of one."""
+    """Return the least number from 2 N - 1 on that is a power of two, or 5 / 8 or 3 / 4 of one."""
     least = 2 * length - 1
     power = 1 << max(3, (least - 1).bit_length())
     return next(x for x in (power * 5 // 8, power * 3 // 4, power) if x >= least)
@@ -177,7 +177,7 @@ def convolution_length(length: int) -> int:
 
 @lru_cache(maxsize=1024)
 def is_prime(number: int) -> bool:
-    """Whether a number above 1 has no divisor."""
+    """Return whether a number above 1 has no divisor."""
     return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))
 
 
@@ -193,7 +193,7 @@ def prime_factors(number: int) -> tuple[int, ...]:
 
 
 def generator(prime: int) -> int:
-    """The smallest generator of the multiplicative group modulo a prime."""
+    """Return the smallest generator of the multiplicative group modulo a prime."""
     order = prime - 1
     primes = [d for d in range(2, order + 1) if order % d == 0 and is_prime(d)]
     return next(g for g in range(1, prime) if all(pow(g, order // d, prime) != 1 for d in primes))

@@ -172,7 +172,7 @@ def folded_bytes(length: int, warps: int, precision: Precision) -> int:
 
 
 def kernel_name(plan: KernelPlan, precision: Precision) -> str:
-    """The kernel's symbol."""
+    """Return the kernel's symbol."""
     values = [getattr(plan, field.name) for field in fields(plan)]
     numbers = "_".join(
         "x".join(map(str, value)) if isinstance(value, tuple) else str(int(value))
@@ -182,14 +182,14 @@ def kernel_name(plan: KernelPlan, precision: Precision) -> str:
 
 
 def kernel_names(plan: Plan, precision: Precision) -> tuple[str, ...]:
-    """The symbols of all kernels that a plan launches."""
+    """Return the symbols of all kernels that a plan launches."""
     if isinstance(plan, ThreeKernelPlan):
         return tuple(three_kernel_name(plan, role) for role in KERNELS)
     return (kernel_name(plan, precision),)
 
 
 def dft_source(plan: Plan, precision: Precision) -> str:
-    """The CUDA C++ of a plan's kernel, or of its three kernels."""
+    """Return the CUDA C++ of a plan's kernel, or of its three kernels."""
     if isinstance(plan, ThreeKernelPlan):
         return three_kernel_source(plan, precision)
     members: dict[str, Any] = {field.name: getattr(plan, field.name) for field in fields(plan)}

@@ -25,12 +25,12 @@ _KINDS: dict[str, Any] = {
 
 
 def plan_members(plan: Plan | None) -> dict[str, Any]:
-    """A plan's kind and members by name; for cuFFT the kind alone."""
+    """Return a plan's kind and members by name; for cuFFT the kind alone."""
     return {"kind": LIBRARY} if plan is None else {"kind": plan.kind, **asdict(plan)}
 
 
 def plan_of_members(members: Mapping[str, Any]) -> Plan | None:
-    """The plan with the members of `plan_members`; None for cuFFT.
+    """Return the plan with the members of `plan_members`; None for cuFFT.
 
     Raises KeyError for an unknown kind, TypeError for unknown members.
     """
@@ -43,10 +43,10 @@ def plan_of_members(members: Mapping[str, Any]) -> Plan | None:
 
 
 def plan_words(plan: Plan | None) -> str:
-    """A plan as JSON on one line; `plan_in` reads it."""
+    """Return a plan as JSON on one line; `plan_in` reads it."""
     return json.dumps(plan_members(plan))
 
 
 def plan_in(words: str) -> Plan | None:
-    """The plan of `plan_words`. Raises what `plan_of_members` does, and ValueError."""
+    """Return the plan of `plan_words`. Raises what `plan_of_members` does, and ValueError."""
     return plan_of_members(json.loads(words))

@@ -56,7 +56,7 @@ def dft_problem(
     precision: str | Precision,
     rounding: Sequence[str] | str | None,
 ) -> tuple[DftProblem, int, tuple[int, ...]]:
-    """The problem of a call, its axis counted from the first, and the shape of its result.
+    """Return the problem of a call, its axis counted from the first, and the shape of its result.
 
     Arguments and errors are those of `argand.dft`, for an array x.
     """

@@ -106,7 +106,7 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
 
 
 def _allowed(workers: Any) -> bool:
-    """Whether SciPy takes it: from 1 on, or so many fewer than there are CPUs."""
+    """Return whether SciPy takes it: from 1 on, or so many fewer than there are CPUs."""
     return isinstance(workers, int) and (workers > 0 or -(os.cpu_count() or 1) <= workers < 0)
 
 

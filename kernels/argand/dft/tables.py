@@ -46,7 +46,7 @@ def twiddles(first: int, second: int, *, inverse: bool = False) -> Array:
 
 
 def dimensions(first: int, second: int) -> tuple[Array, Array]:
-    """Where numbers and their transform stand in two dimensions without a common divisor.
+    """Return where numbers and their transform stand in two dimensions without a common divisor.
 
     For (n1, n2) and (k1, k2), (N1, N2) each: n = n1 modulo N1 and n2 modulo N2; k = N2 k1 + N1 k2,
     so that W_N^(n k) = W_N1^(n1 k1) W_N2^(n2 k2).
@@ -86,7 +86,7 @@ class Convolution:
 
 @lru_cache(maxsize=16)
 def convolutions(method: Method, *, inverse: bool = False) -> tuple[Convolution, ...]:
-    """The convolutions of a rader or bluestein method; their results are added."""
+    """Return the convolutions of a rader or bluestein method; their results are added."""
     if method.kind == "rader":
         return (_rader(method.length, inverse),)
     size = method.parts[0].length
@@ -119,7 +119,7 @@ def _bluestein(length: int, convolved: int, inverse: bool) -> Convolution:
 
 
 def _half_of_bluestein(length: int, convolved: int, inverse: bool, half: int) -> Convolution:
-    """The convolution modulo x^M - 1 or x^M + 1 over 2; the latter's sequences are twisted.
+    """Return the convolution modulo x^M - 1 or x^M + 1 over 2; the latter's sequences are twisted.
 
     x^-m is x^(2 M - m), so +-x^(M - m). The roots of x^M + 1 are those of x^M - 1 times
     exp(-i pi / M), whose powers make a cyclic convolution of a negacyclic one.
@@ -136,7 +136,7 @@ def _half_of_bluestein(length: int, convolved: int, inverse: bool, half: int) ->
 
 
 def _scaled(spectrum: Array) -> tuple[Array, int]:
-    """The spectrum over its length, scaled so that its largest modulus is in (1/2, 1]."""
+    """Return the spectrum over its length, scaled so that its largest modulus is in (1/2, 1]."""
     spectrum = spectrum / len(spectrum)
     exponent = -int(np.ceil(np.log2(np.abs(spectrum).max())))
     return np.ldexp(spectrum.view(np.float64), exponent).view(np.complex128), exponent

@@ -128,14 +128,14 @@ class ThreeKernelPlan:
 
 
 def three_kernel_name(plan: ThreeKernelPlan, role: str) -> str:
-    """The symbol of one of `KERNELS`."""
+    """Return the symbol of one of `KERNELS`."""
     values = [getattr(plan, field.name) for field in fields(plan)]
     numbers = "_".join("x".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in values)
     return f"dft_three_kernel_{role}_{numbers}"
 
 
 def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
-    """The CUDA C++ of the three kernels, the same at every precision."""
+    """Return the CUDA C++ of the three kernels, the same at every precision."""
     padded = (*plan.radices, *(1,) * (STAGES - len(plan.radices)))
     members = (
         f".length = {plan.length}, .column_radices = {{{plan.columns[0]}, {plan.columns[1]}}}, "

@@ -37,12 +37,12 @@ class TunedDft:
 
     @staticmethod
     def of(plan: Plan | None) -> TunedDft:
-        """The entry of a plan, or of None for cuFFT."""
+        """Return the entry of a plan, or of None for cuFFT."""
         return TunedDft(plan_words(plan))
 
 
 def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
-    """The name of the entry of transforms; ``wide`` as of `dft.heuristics.choose`."""
+    """Return the name of the entry of transforms; ``wide`` as of `dft.heuristics.choose`."""
     many = min(rows, max(1, _FILLED // length))
     return json.dumps([precision.name, length, size_bucket(many), int(wide)])
 
@@ -73,7 +73,7 @@ def _found(name: str, device: int, generation: int) -> Choice | None:
 
 
 def _entry(name: str, row: dict[str, Any], device: Device) -> TunedDft:
-    """The tuned plan of an entry. Raises ValueError where it does not fit the entry."""
+    """Return the tuned plan of an entry. Raises ValueError where it does not fit the entry."""
     tuned = TunedDft(**row)
     precision, length, _, wide = json.loads(name)
     plan = tuned.plan

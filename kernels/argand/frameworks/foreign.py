@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_cuda_tensor(x: Any) -> bool:
-    """Whether x is a tensor of torch on a GPU, which torch does not compile."""
+    """Return whether x is a tensor of torch on a GPU, which torch does not compile."""
     kind = type(x)
     if (KNOWN[kind] if kind in KNOWN else framework_of(x)) != "torch" or not x.is_cuda:
         return False
@@ -28,7 +28,7 @@ _is_compiling: list[Callable[[], bool]] = []
 
 
 def has_foreign(*arrays: object) -> bool:
-    """Whether some of these belong to a framework."""
+    """Return whether some of these belong to a framework."""
     return any(framework_of(x) is not None for x in arrays)
 
 

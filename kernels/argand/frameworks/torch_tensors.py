@@ -97,7 +97,7 @@ def _is_differentiated(x: Any) -> bool:
 
 
 def _are_traced(arrays: Iterable[Any]) -> bool:
-    """Whether torch transforms this call or has it on tensors that may have no memory.
+    """Return whether torch transforms this call or has it on tensors that may have no memory.
 
     It must not ask whether torch compiles: it may be compiled alone, when its caller is not.
     """

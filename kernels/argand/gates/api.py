@@ -107,7 +107,7 @@ def compile_gates(state: Any, forms: Sequence[GateForm], precision: Precision) -
 
 
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
-    """A call that applies a gate to any state of this size and type.
+    """Return a call that applies a gate to any state of this size and type.
 
     On a GPU the matrix is copied beforehand, and the call only launches.
     """
@@ -120,7 +120,7 @@ def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[
 def prepared_sequence(
     state: Any, forms: Sequence[GateForm], precision: Precision, tile: Sequence[int]
 ) -> Callable[[Any], None]:
-    """A call that applies gates in one pass over any state like this one, on its GPU.
+    """Return a call that applies gates in one pass over any state like this one, on its GPU.
 
     The qubits of the ``tile`` are those of the gates, but for one of each controlled phase.
     """
@@ -139,7 +139,7 @@ def _cuda() -> ModuleType:
 
 
 def state_precision(state: Any, precision: str | Precision | None) -> Precision:
-    """The precision for a state. Raises ValueError where its type is another."""
+    """Return the precision for a state. Raises ValueError where its type is another."""
     found = str(getattr(state, "dtype", type(state).__name__))
     if not is_cuda_array(state) and not isinstance(state, np.ndarray):
         raise ValueError(f"state must be a NumPy or a CuPy array, got {type(state).__name__}")
@@ -152,7 +152,7 @@ def state_precision(state: Any, precision: str | Precision | None) -> Precision:
 
 
 def qubits_of(state: Any) -> int:
-    """The number of qubits of a state. Raises ValueError for no contiguous vector of 2^n."""
+    """Return the number of qubits of a state. Raises ValueError for no contiguous vector of 2^n."""
     if state.ndim != 1 or not state.flags.c_contiguous:
         raise ValueError(
             "state must be a contiguous vector, "

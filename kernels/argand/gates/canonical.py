@@ -100,7 +100,7 @@ def check_qubits(qubits: int, targets: Sequence[int], controls: Sequence[int]) -
 
 
 def check_matrix(matrix: Any, targets: Sequence[int]) -> Array:
-    """The matrix as complex128 on the host. Raises ValueError for a wrong shape or type."""
+    """Return the matrix as complex128 on the host. Raises ValueError for a wrong shape or type."""
     found = np.asarray(matrix.get() if hasattr(matrix, "get") else matrix)
     check_matrix_form(found, targets)
     return found.astype(np.complex128)
@@ -120,7 +120,7 @@ def check_matrix_form(found: Any, targets: Sequence[int]) -> None:
 def gate_form(
     qubits: int, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
 ) -> GateForm:
-    """A gate on a state of ``qubits`` qubits in its cheapest form.
+    """Return a gate on a state of ``qubits`` qubits in its cheapest form.
 
     Targets are sorted. A target that acts as a control becomes one, and a target on which the
     matrix is the identity is dropped: a CNOT is a NOT under a control.
@@ -163,7 +163,7 @@ def _form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> G
 
 
 def permuted(matrix: Array, order: Sequence[int] | Array) -> Array:
-    """The matrix with bit j of its row and column numbers where bit order[j] was."""
+    """Return the matrix with bit j of its row and column numbers where bit order[j] was."""
     width = len(order)
     # Axis 0 is the highest bit.
     axes = [width - 1 - int(order[width - 1 - axis]) for axis in range(width)]

@@ -205,7 +205,7 @@ def plan_circuit(
 
 
 def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int, list[Pass]]:
-    """The width that gates are fused to for the least predicted time, and its passes.
+    """Return the width that gates are fused to for the least predicted time, and its passes.
 
     From the widest down: fewer qubits hardly take fewer passes, so it ends where so many of them
     would cost more even if each were as cheap as any of that width.

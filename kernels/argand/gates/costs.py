@@ -153,7 +153,7 @@ def table_costs(precision: Precision, device: Device) -> GateCosts:
 
 
 def _alike(precision: Precision) -> str:
-    """The precision of the table that costs most nearly the same: itself where it is there.
+    """Return the precision of the table that costs most nearly the same: itself where it is there.
 
     Else that of as many terms, or the nearest number, whose operands take the nearest bytes.
     """
@@ -183,7 +183,7 @@ def copy_rate(device: Device) -> float:
 
 
 def _entry(name: str, row: dict[str, Any], device: Device) -> GateCosts:
-    """A kept entry. Raises ValueError, TypeError or KeyError where it is none."""
+    """Return a kept entry. Raises ValueError, TypeError or KeyError where it is none."""
     widths = tuple((float(outside), float(inside)) for outside, inside in row["widths"])
     rate, call = float(row["bytes_per_second"]), float(row["call_seconds"])
     shared = tuple(

@@ -76,7 +76,7 @@ def apply_gate(
 
 
 def _like(view: Any, vector: Any) -> Any:
-    """The beginning of a vector in the shape of a view."""
+    """Return the beginning of a vector in the shape of a view."""
     return vector[: view.size].reshape(view.shape)
 
 

@@ -202,7 +202,7 @@ def grow(
     weights: Sequence[float],
     detours: int,
 ) -> list[Growing]:
-    """A pass that begins on these qubits, grown by the best further ones each time.
+    """Return a pass that begins on these qubits, grown by the best further ones each time.
 
     With detours also those that, so many times at most, grow by the second best.
     """
@@ -235,7 +235,7 @@ def _growths(
 
 
 def bits_of(mask: int) -> tuple[int, ...]:
-    """The places of a mask's bits, ascending."""
+    """Return the places of a mask's bits, ascending."""
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
@@ -263,7 +263,7 @@ def fused_gate(gates: Sequence[Gate], qubits: Sequence[int]) -> Gate:
 
 
 def _times(matrix: Any, columns: Any) -> Any:
-    """The product; few rows without BLAS, whose threads take longer to wake than it does."""
+    """Return the product; few rows without BLAS, whose threads take longer to wake than it does."""
     if len(matrix) > _FEW_ROWS:
         return matrix @ columns
     found = matrix[:, 0, None] * columns[0]
@@ -291,7 +291,7 @@ def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:
 
 
 def passes_by_width(passes: Sequence[Pass]) -> Mapping[int, int]:
-    """How many passes there are on how many qubits."""
+    """Return how many passes there are on how many qubits."""
     counts: dict[int, int] = {}
     for one in passes:
         counts[len(one.qubits)] = counts.get(len(one.qubits), 0) + 1

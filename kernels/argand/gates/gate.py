@@ -60,13 +60,13 @@ class Dependencies:
             self.counts[number] = len(before)
 
     def lacks(self, number: int, mask: int) -> int:
-        """The bits of the qubits that a gate needs beyond those of a mask."""
+        """Return the bits of the qubits that a gate needs beyond those of a mask."""
         own = self.masks[number]
         return 0 if number in self.light and own & mask else own & ~mask
 
 
 def diagonal_qubits(gate: Gate) -> set[int]:
-    """The qubits whose value a gate never changes: controls, and both qubits of a phase."""
+    """Return the qubits whose value a gate never changes: controls, and both qubits of a phase."""
     matrix = np.asarray(gate.matrix)
     found = set(gate.controls)
     numbers = np.arange(len(matrix))

@@ -44,7 +44,7 @@ _current_stream = cupy.cuda.get_current_stream
 
 
 def _matrix_form(x: Any) -> Form:
-    """The form of a host matrix: type, shape and last row; its call compares all of it."""
+    """Return the form of a host matrix: type, shape and last row; its call compares all of it."""
     if type(x) is not np.ndarray or not x.size:
         raise NoFormError(type(x).__name__)
     return x.dtype, x.shape, x[-1].tobytes(), _current_device()
@@ -152,7 +152,7 @@ class PreparedGate:
             self._launch(at, *self._numbers)
 
     def for_matrix(self, matrix: Array) -> Run:
-        """The call for the call cache, which takes host matrices of the same bits."""
+        """Return the call for the call cache, which takes host matrices of the same bits."""
         content = bytearray(matrix.tobytes())
 
         def run(matrix: Array, state: int) -> Any:
@@ -170,7 +170,7 @@ class PreparedGate:
 def _launch_for(
     device: int, qubits: int, where: GatePlace, precision: Precision
 ) -> GateLaunch | None:
-    """The launch for gates like this one; None where `gemm` applies them."""
+    """Return the launch for gates like this one; None where `gemm` applies them."""
     plan = plan_for(qubits, where, precision, gpu(device))
     return None if plan is None else GateLaunch(plan, qubits, where, gpu(device))
 
@@ -178,7 +178,7 @@ def _launch_for(
 def plan_for(
     qubits: int, form: GateForm | GatePlace, precision: Precision, device: Device
 ) -> GatePlan | None:
-    """The plan for a gate on a state of ``qubits`` qubits; None where `gemm` applies it."""
+    """Return the plan for a gate on a state of ``qubits`` qubits; None where `gemm` applies it."""
     item = 16 if precision.output == "complex128" else 8
     free = tile_columns(qubits, form.targets, form.controls, item)
     return plan_gate(

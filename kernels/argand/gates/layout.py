@@ -38,7 +38,7 @@ def plane_line_bytes(width: int, inside: bool, operand_bytes: int) -> int:
 
 
 def joint_parts(width: int, inside: bool) -> bool:
-    """Whether one MMA computes real and imaginary parts: ``WgmmaGate::kJointParts``.
+    """Return whether one MMA computes real and imaginary parts: ``WgmmaGate::kJointParts``.
 
     On an H200 that is faster for 7 qubits without qubit 0, and slower for 7 with it and for 6.
     """
@@ -99,7 +99,7 @@ class Roles:
 def tile_columns(
     qubits: int, targets: Sequence[int], controls: Sequence[int], item: int
 ) -> list[int]:
-    """The qubits that may be a tile's columns, those that it takes first in front.
+    """Return the qubits that may be a tile's columns, those that it takes first in front.
 
     A control is not among them, but for qubit 0 of a complex64 state: a chunk is copied whole.
     """
@@ -111,7 +111,7 @@ def tile_columns(
 def make_tile(
     kind: GateKind, columns: Sequence[int], targets: Sequence[int], item: int, threads: int
 ) -> Tile:
-    """The tile with these columns, copied by ``threads`` threads."""
+    """Return the tile with these columns, copied by ``threads`` threads."""
     qubits = tuple(sorted([*columns, *targets]))
     rows = tuple(place for place, qubit in enumerate(qubits) if qubit in targets)
     others = tuple(place for place in range(len(qubits)) if place not in rows)
@@ -181,7 +181,7 @@ def masks_of(tile: Tile, roles: Roles) -> tuple[int, ...]:
 def _bank_vectors(
     patterns: tuple[tuple[int, ...], ...], first: int, places: int
 ) -> tuple[int, ...]:
-    """A vector of three bits for each place that makes those of each pattern independent.
+    """Return a vector of three bits for each place that makes those of each pattern independent.
 
     The three lowest chunk places have the unit vectors. Where no choice serves every pattern, the
     first of those that serve most.
@@ -203,7 +203,7 @@ def _bank_vectors(
 
 
 def independent(vectors: Sequence[int]) -> bool:
-    """Whether no exclusive or of some of these bit vectors is zero."""
+    """Return whether no exclusive or of some of these bit vectors is zero."""
     seen = {0}
     for vector in vectors:
         if vector in seen:

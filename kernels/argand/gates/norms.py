@@ -11,7 +11,7 @@ _CHUNK = 1 << 22
 
 
 def norm_of(state: Any) -> float:
-    """The 2-norm of a state, summed in fp64."""
+    """Return the 2-norm of a state, summed in fp64."""
     return float(np.sqrt(overlap_of(state, state).real))
 
 

@@ -20,17 +20,17 @@ MOST_QUBITS = 2
 
 
 def is_phase(form: GateForm) -> bool:
-    """Whether a gate is diagonal on one or two qubits, controls included."""
+    """Return whether a gate is diagonal on one or two qubits, controls included."""
     return form.diagonal and len(form.targets) + len(form.controls) <= MOST_QUBITS
 
 
 def is_controlled_phase(form: GateForm) -> bool:
-    """Whether a gate is diagonal on two qubits and changes nothing but where both are 1."""
+    """Return whether a gate is diagonal on two qubits and changes nothing but where both are 1."""
     return is_phase(form) and len(form.controls) == 1 and form.matrix[0, 0] == 1
 
 
 def diagonal_of(form: GateForm) -> tuple[tuple[int, ...], Any]:
-    """The qubits of a phase, ascending, and its factors by their bits."""
+    """Return the qubits of a phase, ascending, and its factors by their bits."""
     qubits = tuple(sorted((*form.targets, *form.controls)))
     gate = Gate(form.matrix, form.targets, form.controls)
     whole = fused_gate([gate, Gate(np.eye(2 ** len(qubits)), qubits)], qubits).matrix
@@ -91,7 +91,7 @@ def in_rows(
 def _brought(
     left: Sequence[tuple[GateForm, frozenset[int]]], taken: frozenset[int], qubit: int
 ) -> tuple[int, int]:
-    """How many phases a set has more with a qubit, and how many have it at all."""
+    """Return how many phases a set has more with a qubit, and how many have it at all."""
     grown = taken | {qubit}
     more = sum(inside <= grown for _, inside in left if qubit in inside)
     return more, sum(qubit in inside for _, inside in left)

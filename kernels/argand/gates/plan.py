@@ -218,7 +218,7 @@ def plan_gate(
     precision: Precision, arch: Arch, *, width: int, inside: bool, monomial: bool, columns: int,
     near: int = 0, sm_count: int,
 ) -> GatePlan | None:  # fmt: skip
-    """The plan for a gate; None where it is a product of `gemm`.
+    """Return the plan for a gate; None where it is a product of `gemm`.
 
     Args:
         precision: of the call.
@@ -258,7 +258,7 @@ def plan_gate(
 
 
 def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
-    """The plans on tensor cores for a gate, the fastest first."""
+    """Return the plans on tensor cores for a gate, the fastest first."""
     plans = [GatePlan("mma", width, precision, inside, 2, 1)]
     blocks = _DIRECT_MMA_BLOCKS.get(width, {}).get(_terms(precision))
     if blocks is not None:
@@ -274,7 +274,7 @@ def _has_wgmma(precision: Precision, arch: Arch, width: int) -> bool:
 
 
 def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
-    """The plan with its stages, or as many as the architecture has room for."""
+    """Return the plan with its stages, or as many as the architecture has room for."""
     if plan.kind == "mma":
         # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
         matrix = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4

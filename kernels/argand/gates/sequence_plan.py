@@ -159,7 +159,7 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
 
 
 def for_few_tiles(plan: SequencePlan, qubits: int, sm_count: int) -> SequencePlan:
-    """The plan with larger groups where a multiprocessor has no more tiles than these are.
+    """Return the plan with larger groups where a multiprocessor has no more tiles than these are.
 
     No other tile hides what a step waits for there, so a gate takes fewer of them.
     """

@@ -103,7 +103,7 @@ def roles_of(targets: tuple[int, ...], size: int = 12) -> GateRoles:
 
 
 def mask_of(place: int) -> int:
-    """The exclusive-or mask of a place in addresses of shared memory, in bytes."""
+    """Return the exclusive-or mask of a place in addresses of shared memory, in bytes."""
     low = place < 4
     return (ITEM << place) ^ (0 if low else _VECTORS[place] << 4)
 
@@ -165,7 +165,7 @@ def places_of(form: GateForm, tile: Sequence[int]) -> tuple[int, ...]:
 
 
 def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], Any]:
-    """The places of a gate in the tile and its matrix on them."""
+    """Return the places of a gate in the tile and its matrix on them."""
     ordered = places_of(form, tile)
     at = {qubit: place for place, qubit in enumerate(tile)}
     gate = Gate(
@@ -202,7 +202,7 @@ def product_values(
 
 
 def count_gates(forms: Sequence[GateForm], tile: Sequence[int]) -> int:
-    """How many gates the kernel applies for these: phases in a row are few."""
+    """Return how many gates the kernel applies for these: phases in a row are few."""
     return sum(
         len(in_rows(list(run), tile, PHASE_QUBITS)) if phase else sum(1 for _ in run)
         for phase, run in groupby(forms, is_phase)
@@ -269,7 +269,7 @@ def gate_values(gates: Any, plan: SequencePlan) -> dict[str, Any]:
 
 
 def _words(masks: Any) -> Any:
-    """The 32-bit words of ``SequenceMasks``."""
+    """Return the 32-bit words of ``SequenceMasks``."""
     return np.frombuffer(masks.tobytes(), np.uint32)
 
 

@@ -138,13 +138,13 @@ def _with_phases(qubits: int, gates: Sequence[Gate], lights: Sequence[int]) -> l
 
 
 def in_groups(groups: Sequence[Group]) -> list[slice]:
-    """Where the members of each group stand in a row of all."""
+    """Return where the members of each group stand in a row of all."""
     ends = list(accumulate((group.count for group in groups), initial=0))
     return [slice(first, last) for first, last in pairwise(ends)]
 
 
 def _fits(gate: Gate) -> bool:
-    """Whether a gate may be part of a sequence."""
+    """Return whether a gate may be part of a sequence."""
     matrix = np.asarray(gate.matrix)
     if len(gate.qubits) > WIDTH:
         return False

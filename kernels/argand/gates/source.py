@@ -39,7 +39,7 @@ ARGUMENTS: Fields = (
 
 
 def kernel_name(plan: GatePlan) -> str:
-    """The kernel's symbol: operation, kind, precision, width, layout."""
+    """Return the kernel's symbol: operation, kind, precision, width, layout."""
     where = "inside" if plan.inside else "outside"
     precision = plan.precision.symbol if plan.on_tensor_cores else f"fp{4 * plan.item}"
     kind = "warp_specialized" if plan.warp_specialized else plan.kind
@@ -97,7 +97,7 @@ def gate_source(plan: GatePlan) -> str:
 
 
 def argument_values(values: Mapping[str, object]) -> dict[str, Any]:
-    """A value for each member: 0 where none is given, lists filled up with 0."""
+    """Return a value for each member: 0 where none is given, lists filled up with 0."""
     found: dict[str, Any] = {}
     for _, member in ARGUMENTS:
         name, _, length = member.partition("[")

@@ -48,7 +48,7 @@ def tile_steps(values: Mapping[str, Any], step: int) -> dict[str, object]:
 def table_values(
     kind: GateKind, tile: Tile, qubits: int, controls: Sequence[int], operand_bytes: int = 0
 ) -> dict[str, object]:
-    """The members of ``GateArguments`` that depend on the tile, lists not yet padded.
+    """Return the members of ``GateArguments`` that depend on the tile, lists not yet padded.
 
     ``operand_bytes`` are those of a number in the planes of wgmma.
     """

@@ -105,7 +105,7 @@ def _in_batches(
     arrays: Any, qubits: int, gates: Sequence[Gate], first: int, trajectories: int, seed: int,
     depolarising: float, damping: float, row: Precision,
 ) -> Any:  # fmt: skip
-    """The states by NumPy or CuPy (``arrays``), as many at once as a batch holds."""
+    """Return the states by NumPy or CuPy (``arrays``), as many at once as a batch holds."""
     found = arrays.empty((trajectories, 2**qubits), row.output)
     bits = min((trajectories - 1).bit_length(), max(0, _BATCH_QUBITS - qubits))
     for start in range(0, trajectories, 1 << bits):

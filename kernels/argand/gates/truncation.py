@@ -53,7 +53,7 @@ H200 by ``python -m benchmarks.gates.truncation``. An MMA truncates alike in for
 
 
 def truncation_bias(plan: GatePlan) -> TruncationBias:
-    """The bias of a plan; 0 for a single term, whose rounding loses far more."""
+    """Return the bias of a plan; 0 for a single term, whose rounding loses far more."""
     none = TruncationBias(0.0, 0.0)
     if plan.precision.terms == 1:
         return none
@@ -89,7 +89,7 @@ def k_tiles_of(plan: GatePlan) -> Array:
 
 
 def k_tile_bits(plan: GatePlan) -> tuple[int, int]:
-    """The bits of a column's number that are its k-tile: the first of them, and how many."""
+    """Return the bits of a column's number that are its k-tile: the first of them, and how many."""
     k_bits = plan.precision.operand.mma_k.bit_length() - 1
     if plan.kind != "wgmma":
         return k_bits, plan.width - k_bits
@@ -98,7 +98,7 @@ def k_tile_bits(plan: GatePlan) -> tuple[int, int]:
 
 
 def compensated(matrix: Array, plan: GatePlan, bias: TruncationBias | None = None) -> Array:
-    """The matrix (2^width, 2^width) with bias compensation: entries enlarged by their loss.
+    """Return the matrix (2^width, 2^width) with bias compensation: entries enlarged by their loss.
 
     ``bias`` is by default the plan's `truncation_bias`, that of a full k-tile. Real and imaginary
     parts lose half of it each. A part with q entries of a row loses 1 - 2^-q of that, because fewer

@@ -25,7 +25,7 @@ class GemmSizes:
 
     @classmethod
     def of(cls, problem: GemmProblem) -> Self:
-        """The sizes of a product that a call describes."""
+        """Return the sizes of a product that a call describes."""
         return cls(
             problem.batch, problem.m, problem.n, problem.k,
             half_output=problem.output == "complex-half",

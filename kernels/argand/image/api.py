@@ -141,7 +141,7 @@ def _refuse_directions(s: Any, length: Any, arrays: Any) -> None:
 def _numbers(
     given: Any, name: str, rows: int | None, columns: tuple[int, ...], arrays: Any = np
 ) -> Any:
-    """An array of real numbers, (rows, one of columns); on the host for NumPy."""
+    """Return an array of real numbers, (rows, one of columns); on the host for NumPy."""
     values = _typed(given, name, arrays)
     if values.ndim != 2 or values.shape[1] not in columns or rows not in (None, len(values)):
         shape = "(direction, 2 or 3)" if rows is None else f"({rows} antennas, 2 or 3)"

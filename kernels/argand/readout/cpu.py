@@ -79,7 +79,7 @@ def _summed(found: Any, others: Sequence[int]) -> Any:
 
 
 def _in_order(state: Any) -> Any:
-    """The probabilities of all qubits, as they lie."""
+    """Return the probabilities of all qubits, as they lie."""
     out = np.empty(state.shape)
 
     def work(numbered: tuple[int, Any]) -> None:
@@ -91,7 +91,7 @@ def _in_order(state: Any) -> Any:
 
 
 def _permuted(state: Any, chosen: Sequence[int]) -> Any:
-    """The probabilities of all qubits: bit j of an outcome is that of qubit chosen[j].
+    """Return the probabilities of all qubits: bit j of an outcome is that of qubit chosen[j].
 
     By tiles that have rows of the state and rows of the outcomes, so that both are read and
     written in a row, and the bits change their order in a core's cache.
@@ -212,7 +212,7 @@ def _signs(masked: Any) -> Any:
 
 
 def _block_sums(state: Any, exponent: int) -> tuple[Any, float]:
-    """The sum of each block's weights, uint64, void beyond 64 bits; and the sum of |a|^2."""
+    """Return the sum of each block's weights, uint64, void beyond 64 bits; and the sum of |a|^2."""
     sums, norm = [], 0.0
     with np.errstate(invalid="ignore", over="ignore"):
         for _, block in _blocks(state):
@@ -223,7 +223,7 @@ def _block_sums(state: Any, exponent: int) -> tuple[Any, float]:
 
 
 def _blocks(state: Any) -> Iterator[tuple[int, Any]]:
-    """The first basis state and the amplitudes of each block."""
+    """Yield the first basis state and the amplitudes of each block."""
     size = min(1 << BLOCK_QUBITS, state.size)
     for start in range(0, state.size, size):
         yield start, state[start : start + size]

@@ -43,7 +43,7 @@ class Ceilings:
         return max(moved_bytes / (1e9 * self.copy_gbytes_per_s), flops / rate)
 
     def best(self, other: Self) -> Self:
-        """The higher rate of each, of two measurements of one device."""
+        """Return the higher rate of each, of two measurements of one device."""
         return replace(
             self,
             copy_gbytes_per_s=max(self.copy_gbytes_per_s, other.copy_gbytes_per_s),

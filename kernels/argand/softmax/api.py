@@ -165,7 +165,7 @@ def _on_foreign(operation: Operation, x: Any, axis: int, out: Any, options: _Opt
 
 
 def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
-    """The same over another axis than the last: views that have it last."""
+    """Return the same over another axis than the last: views that have it last."""
     if has_foreign(x, out):
         return _on_foreign(operation, x, axis, out, options)
     x = x if is_cuda_array(x) else np.asarray(x)
@@ -199,7 +199,7 @@ _KNOWN = _REPEATS.known
 def _problem_of(
     operation: Operation, x: Any, out: Any, options: _Options
 ) -> tuple[SoftmaxProblem, Any]:
-    """The problem of a call, and x in the kind of element that it names."""
+    """Return the problem of a call, and x in the kind of element that it names."""
     precision, rounding, scale, power, format, output = options
     if precision is None:
         given = x if out is None else out

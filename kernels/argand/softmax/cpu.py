@@ -53,7 +53,7 @@ def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
 
 
 def _in_place(rows: Array, target: Array) -> bool:
-    """Whether each element of a contiguous target lies where that of the rows does."""
+    """Return whether each element of a contiguous target lies where that of the rows does."""
     return bool(
         rows.ctypes.data == target.ctypes.data
         and rows.dtype == target.dtype

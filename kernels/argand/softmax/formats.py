@@ -30,7 +30,7 @@ _KINDS_BY_TYPE = {
 
 
 def output_kind(precision: Precision, output: str | None) -> str:
-    """The kind of a result: ``output``, or the precision's own where that is None.
+    """Return the kind of a result: ``output``, or the precision's own where that is None.
 
     Raises ValueError for an unknown kind.
     """
@@ -83,7 +83,7 @@ def bf16_bits(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def bf16_values(bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The float32 numbers whose upper halves these are."""
+    """Return the float32 numbers whose upper halves these are."""
     wide = bits.astype(np.uint32)
     wide <<= np.uint32(16)
     return wide.view(np.float32)

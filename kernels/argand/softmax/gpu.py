@@ -43,7 +43,7 @@ CALLS = CallCache(PLAN_OVERRIDE, softmax_tuning.TABLE, in_place=(0,))
 
 
 def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
-    """The solution of a SoftmaxProblem on the GPU that holds x; ``out`` is checked.
+    """Return the solution of a SoftmaxProblem on the GPU that holds x; ``out`` is checked.
 
     ``key`` is that of the call cache where x is the caller's own array, else None. Raises
     CompileError where NVRTC fails.
@@ -201,7 +201,7 @@ def _resident_blocks(function: int, plan: SoftmaxPlan, shared: int, device: Devi
 
 
 def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) -> SoftmaxForm:
-    """The form of a kernel for these arrays; ``written`` is None where it writes no rows.
+    """Return the form of a kernel for these arrays; ``written`` is None where it writes no rows.
 
     Accesses are vectors only where vectors begin at the same columns in x and in the result.
     """

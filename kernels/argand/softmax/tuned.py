@@ -19,7 +19,7 @@ _MANY_ROWS = 4096
 
 
 def key(form: SoftmaxForm, rows: int, columns: int) -> str:
-    """The name of a softmax's entry."""
+    """Return the name of a softmax's entry."""
     return json.dumps([
         form.operation, form.input, form.output, form.precision.name, form.vector, form.edges,
         form.unit, form.gapless, size_bucket(min(rows, _MANY_ROWS)), size_bucket(columns),
@@ -27,12 +27,12 @@ def key(form: SoftmaxForm, rows: int, columns: int) -> str:
 
 
 def lookup(form: SoftmaxForm, rows: int, columns: int, device: int) -> SoftmaxCandidate | None:
-    """The tuned candidate of a softmax; None where none was measured."""
+    """Return the tuned candidate of a softmax; None where none was measured."""
     return TABLE.find(key(form, rows, columns), device)
 
 
 def _entry(name: str, row: dict[str, Any], device: Device) -> SoftmaxCandidate:
-    """The candidate of an entry. Raises ValueError where it is not among the candidates."""
+    """Return the candidate of an entry. Raises ValueError where it is not among the candidates."""
     candidate = SoftmaxCandidate(**row)
     if candidate not in every_candidate(device.sm_count):
         raise ValueError(f"{row} is not a candidate plan of {name} on {device.name}")

@@ -85,7 +85,7 @@ def _current() -> Device:
 
 
 def _pitch(x: Any) -> int:
-    """The elements from row to row of a row-major matrix."""
+    """Return the elements from row to row of a row-major matrix."""
     return int(max(x.strides[0] // x.dtype.itemsize, x.shape[1]))
 
 

@@ -60,6 +60,6 @@ def times_power(x: Any, exponent: int) -> Any:
 
 
 def _largest(x: Any, arrays: Any) -> float:
-    """The largest magnitude of a real or imaginary part; NaN where there is one."""
+    """Return the largest magnitude of a real or imaginary part; NaN where there is one."""
     parts = [arrays.abs(part).max() for part in (x.real, x.imag)]
     return float(arrays.stack(parts).max())

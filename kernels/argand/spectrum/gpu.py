@@ -126,7 +126,7 @@ def _in_one_kernel(
 
 
 def _units(problem: SpectrumProblem, x: Any) -> tuple[Any, str, int]:
-    """The samples as the kernel reads them, the type of components, and samples of a row."""
+    """Return the samples as the kernel reads them, the type of components, and samples of a row."""
     if isinstance(x, Pairs):
         x = x.array if x.format in COMPONENTS else x.to_complex64()
     if str(x.dtype) not in COMPONENTS:

@@ -70,7 +70,7 @@ class SpectrumPlan:
         return self.transforms.points + self.transforms.real
 
     def __str__(self) -> str:
-        """The plan in words."""
+        """Return the plan in words."""
         radices = " x ".join(map(str, self.transforms.radices))
         return f"window, {radices} points and squares in one kernel"
 

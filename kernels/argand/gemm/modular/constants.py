@@ -51,7 +51,7 @@ class EncodeModulus:
 
 @cache
 def encode_modulus(p: int, digits: int) -> EncodeModulus:
-    """The constants by which integers of 4 or 8 digits become residues modulo p.
+    """Return the constants by which integers of 4 or 8 digits become residues modulo p.
 
     Raises ValueError where residues would leave their range.
     """
@@ -80,7 +80,7 @@ class ReduceModulus:
 
 @cache
 def reduce_modulus(p: int) -> ReduceModulus:
-    """The constants by which sums, which begin at `SUM_BIAS`, become residues modulo p.
+    """Return the constants by which sums, which begin at `SUM_BIAS`, become residues modulo p.
 
     Raises ValueError where sums would leave their range.
     """
@@ -129,7 +129,7 @@ class FractionConstants:
 
 @cache
 def fraction_constants(count: int, limbs: int) -> FractionConstants:
-    """The constants of ``count`` moduli with 3 digits (complex64) or 4 (complex128).
+    """Return the constants of ``count`` moduli with 3 digits (complex64) or 4 (complex128).
 
     Raises ValueError where digits would leave 32 bits.
     """
@@ -157,7 +157,7 @@ def fraction_constants(count: int, limbs: int) -> FractionConstants:
 
 
 def _digits(weight: int, p: int, widths: tuple[int, ...]) -> tuple[int, ...]:
-    """The digits of weight / p, each of its width in bits, the last one rounded."""
+    """Return the digits of weight / p, each of its width in bits, the last one rounded."""
     found, rest = [], weight
     for place, bits in enumerate(widths):
         rest <<= bits

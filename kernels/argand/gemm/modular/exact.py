@@ -28,7 +28,7 @@ RANGES: Mapping[str, Range] = MappingProxyType(
 
 
 def exact_moduli(a: Any, b: Any, k: int) -> int:
-    """The fewest moduli whose integers are these operands themselves, whatever they hold.
+    """Return the fewest moduli whose integers are these operands themselves, whatever they hold.
 
     Args:
         a, b: `Pairs` of a format of `RANGES`.
@@ -50,7 +50,7 @@ def exact_moduli(a: Any, b: Any, k: int) -> int:
 
 
 def _holds(numbers: Range, k: int, count: int) -> bool:
-    """Whether every line of such numbers has an exponent of at least ``fraction_bits``.
+    """Return whether every line of such numbers has an exponent of at least ``fraction_bits``.
 
     Its norm is counted as in `scaling.squared_norms`: the unit is that of the largest number or a
     smaller one, each of 2 k components counts one unit more than it has, and each block one squared

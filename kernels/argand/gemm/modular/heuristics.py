@@ -116,7 +116,7 @@ def choose_slices(
 def _times(
     problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan, most: int
 ) -> list[float]:
-    """The time of a product by one slice, by two, and so on: whole waves of tiles.
+    """Return the time of a product by one slice, by two, and so on: whole waves of tiles.
 
     It is counted in elements of a tile times stages of the mainloop.
     """

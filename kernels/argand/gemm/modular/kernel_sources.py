@@ -87,12 +87,12 @@ SLICE_KERNEL, EXPONENT_KERNEL = "add_slices", "line_exponents"
 
 
 def real_type(dtype: str) -> str:
-    """The C++ type of a complex type's parts."""
+    """Return the C++ type of a complex type's parts."""
     return {"complex64": "float", "complex128": "double"}[dtype]
 
 
 def is_narrow(dtype: str, count: int) -> bool:
-    """Whether the integers of a complex type by ``count`` moduli fit 32 bits."""
+    """Return whether the integers of a complex type by ``count`` moduli fit 32 bits."""
     return count <= INT32_MODULI and dtype == "complex64"
 
 

@@ -122,12 +122,12 @@ class Moduli:
 
 @cache
 def moduli(count: int) -> Moduli:
-    """The set of ``count`` moduli, made once."""
+    """Return the set of ``count`` moduli, made once."""
     return Moduli(count)
 
 
 def root_of_minus_one(p: int) -> int:
-    """The smallest s with s^2 = -1 modulo p. Raises ValueError where there is none."""
+    """Return the smallest s with s^2 = -1 modulo p. Raises ValueError where there is none."""
     for s in range(2, p):
         if (s * s + 1) % p == 0:
             return s

@@ -34,7 +34,7 @@ class PackedLines:
         )
 
     def over(self, batch_shape: tuple[int, ...]) -> list[Integers]:
-        """The matrices of a product with these leading axes, in order."""
+        """Return the matrices of a product with these leading axes, in order."""
         numbers = np.arange(len(self.matrices)).reshape(self.batch_shape)
         return [self.matrices[i] for i in np.broadcast_to(numbers, batch_shape).ravel().tolist()]
 

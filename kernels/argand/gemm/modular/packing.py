@@ -120,6 +120,6 @@ def _aligned(nbytes: int) -> int:
 
 
 def _kept_layout(rows: int, columns: int, batch: int, dtype: str) -> Layout:
-    """The layout of lines that stand one after the other; none repeat in a batch of one."""
+    """Return the layout of lines that stand one after the other; none repeat in a batch of one."""
     stride = rows * columns if batch > 1 else 0
     return Layout(rows, columns, columns, 1, stride, ITEM[dtype], 32)

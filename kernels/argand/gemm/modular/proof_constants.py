@@ -41,7 +41,7 @@ class ProofConstants:
 
 @cache
 def proof_constants(count: int) -> ProofConstants:
-    """The constants of ``count`` moduli, each from 0 to PRIME - 1.
+    """Return the constants of ``count`` moduli, each from 0 to PRIME - 1.
 
     Raises ValueError where leading digits do not tell the multiple of P.
     """

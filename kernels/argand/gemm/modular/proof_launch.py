@@ -206,7 +206,7 @@ class ProofLaunch:
     def _image_of(
         self, product: int, products: int, exponents: Address, reads: tuple[str, ...]
     ) -> KernelLaunch:
-        """The launch that adds B' x of some products."""
+        """Return the launch that adds B' x of some products."""
         problem, batched = self._problem, bool(self._problem.b.batch_stride)
         x = Address(BaseAddress.COLUMNS, product * problem.b.batch_stride * problem.b.item)
         return self._multiply(

@@ -57,7 +57,7 @@ class Accumulator:
 
 
 def modulo(negative: Array, high: Array, low: Array, prime: int) -> Array:
-    """The integers of `Accumulator.magnitudes` modulo a prime below 2^31, int64."""
+    """Return the integers of `Accumulator.magnitudes` modulo a prime below 2^31, int64."""
     found = np.zeros(low.shape, np.int64)
     for word in (high, low):
         for shift in (48, 32, 16, 0):
@@ -100,7 +100,7 @@ def rounded(
 
 
 def _leading(high: Array, low: Array) -> tuple[Array, Array]:
-    """The leading bits, the last one set where any below them is, and their exponent."""
+    """Return the leading bits, the last one set where any below them is, and their exponent."""
     length = np.where(high > 0, 64 + bit_length(high), bit_length(low))
     shift = np.maximum(length - _KEPT_BITS, 0)
     by = shift.astype(np.uint64)

@@ -36,7 +36,7 @@ class Integers:
 
 
 def integers(x: Array, moduli: Moduli) -> Integers:
-    """The lines of x, (lines, k) complex, as integers within the range of the moduli.
+    """Return the lines of x, (lines, k) complex, as integers within the range of the moduli.
 
     Raises ValueError where k is too long for them.
     """

@@ -72,7 +72,7 @@ def _block_norms(x: Array) -> tuple[Array, Array]:
 
 
 def exponents(x: Array, moduli: Moduli) -> Array:
-    """The exponents e of lines: x 2^e, rounded, stays within the range of the moduli.
+    """Return the exponents e of lines: x 2^e, rounded, stays within the range of the moduli.
 
     Each is the largest that the norm of `squared_norms` allows; 0 for a line of zeros.
 
@@ -103,7 +103,7 @@ def largest_scaling(sums: Array, limit: int) -> Array:
 
 
 def normal_limit(limit: int) -> tuple[int, int]:
-    """A limit times 4^h, of 61 or 62 bits, and h.
+    """Return a limit times 4^h, of 61 or 62 bits, and h.
 
     It is rounded down where h is negative, which loses nothing: what it is compared with is an
     integer multiple of as many powers of 4 or less.
