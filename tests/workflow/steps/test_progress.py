@@ -58,6 +58,22 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_a_terminal_shows_what_is_under_way() -> None:
+    stream = Terminal()
+    progress = Progress(stream)
+    for number in (1, 2):
+        _emit(progress, "job_info", jobid=number, rule_msg=f"run  w{number}", rule_name="run")
+    _emit(progress, "job_finished", job_id=1)
+    shown = stream.getvalue().replace("\x1b[2K", "").split("\r")
+    assert [line.strip() for line in shown[:2]] == [
+        "under way: run w1",
+        "under way: run w1, run w2",
+    ]
+    ended, still = shown[2].splitlines()
+    assert "run  w1" in ended
+    assert still.strip() == "under way: run w2"
+
+
 def test_a_bar_on_a_terminal() -> None:
     stream = Terminal()
     with Bar("beams fp32", 200, stream) as bar:

@@ -64,6 +64,11 @@ def test_one_run_a_folder_and_a_kill_releases_it(tmp_path: Path, root: Path) -> 
             os.kill(child, signal.SIGKILL)
 
 
+def test_the_lock_says_at_once_who_has_it(tmp_path: Path) -> None:
+    with hold_folder(tmp_path):
+        assert run_folder._lock_file(tmp_path).read_text().startswith(f"{os.getpid()} of ")
+
+
 def test_a_file_system_without_locks_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
