@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.__main__ import CannotRunError, is_caught, planted, verdicts
+from tests.mutants.drawn import GROUPS, drawn, mirrored_tests
 from tests.mutants.mutations import MUTATIONS, Mutation
 
 CODE = "def larger(a, b):\n    return a if a > b else b\n"
@@ -36,7 +38,7 @@ def tree(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_each_run_catches(tree: Path) -> None:
-    found = dict(verdicts(tree, [SEEN, SEEN_BY_ALL, UNSEEN], both=False))
+    found = dict(verdicts(tree, [SEEN, SEEN_BY_ALL, UNSEEN], longer="missed"))
     assert found == {
         SEEN: {"short": True, "all": True},
         SEEN_BY_ALL: {"short": False, "all": True},
@@ -56,6 +58,27 @@ def test_a_mutation_has_one_place() -> None:
     for text in ("a a", "b"):
         with pytest.raises(CannotRunError, match=r"'a' must be there once"):
             planted(Mutation("x", "file.py", "a", "b", ()), text)
+
+
+def test_what_a_seed_draws_is_another_program(root: Path) -> None:
+    found = drawn(root, 6, 1)
+    assert found == drawn(root, 6, 1) != drawn(root, 6, 2)
+    assert len(found) == 6 * len(GROUPS)
+    for mutation in found:
+        text = (root / mutation.file).read_text()
+        trees = [ast.dump(ast.parse(one)) for one in (text, planted(mutation, text))]
+        assert trees[0] != trees[1], mutation
+        assert mutation.tests
+        assert all((root / test).is_file() for test in mutation.tests)
+
+
+def test_the_tests_of_a_file_are_beside_it(root: Path) -> None:
+    assert mirrored_tests(root, Path("kernels/argand/rounding.py")) == (
+        "tests/kernels/test_rounding.py",
+    )
+    found = mirrored_tests(root, Path("workflow/storage/slabs.py"))
+    assert "tests/workflow/storage/test_slabs.py" in found
+    assert all(test.startswith("tests/workflow/storage/") for test in found)
 
 
 def test_every_mutation_fits_the_tree(root: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.covers import RUNS
+from tests.mutants.drawn import drawn
 from tests.mutants.mutations import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,40 +80,54 @@ def is_caught(tree: Path, mutation: Mutation, run: str) -> bool:
 
 
 def verdicts(
-    tree: Path, mutations: Sequence[Mutation], *, both: bool
+    tree: Path, mutations: Sequence[Mutation], *, longer: str
 ) -> Iterator[tuple[Mutation, dict[str, bool]]]:
-    """Which runs catch each mutation.
+    """Yield which runs catch each mutation.
 
-    The exhaustive run has every test of the short one, so without ``both`` it is asked only about
-    what the short one misses.
+    The exhaustive run has every test of the short one, so where ``longer`` is ``missed`` it is
+    asked only about what the short one misses; else ``always`` or ``never``.
     """
     for mutation in mutations:
         caught = {"short": is_caught(tree, mutation, "short")}
-        ask = both or not caught["short"]
-        caught["all"] = is_caught(tree, mutation, "all") if ask else caught["short"]
+        asked = longer == "always" or (longer == "missed" and not caught["short"])
+        caught["all"] = is_caught(tree, mutation, "all") if asked else caught["short"]
         yield mutation, caught
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for each mutation; 1 where the exhaustive run catches more than the short one."""
+    """Print a row for each mutation.
+
+    The exit status is 1 where the exhaustive run catches more than the short one, and where a
+    drawn one survives.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--only", nargs="*", help="names of mutations")
-    parser.add_argument("--both", action="store_true", help="always the exhaustive run too")
+    parser.add_argument("--drawn", type=int, help="so many that a seed draws of each group")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--longer", choices=("never", "missed", "always"),
+        help="when to ask the exhaustive run: missed, or never of drawn ones",
+    )  # fmt: skip
     given = parser.parse_args(arguments)
-    chosen = [one for one in MUTATIONS if not given.only or one.name in given.only]
+    longer = given.longer or ("never" if given.drawn else "missed")
+    chosen = (
+        drawn(ROOT, given.drawn, given.seed)
+        if given.drawn
+        else [one for one in MUTATIONS if not given.only or one.name in given.only]
+    )
     lost = 0
     with tempfile.TemporaryDirectory(prefix="argand-mutants-") as name:
         tree = Path(name)
         copy_tree(ROOT, tree)
         tests = sorted({test for mutation in chosen for test in mutation.tests})
-        for run in RUNS if given.both else ("short",):
+        for run in RUNS if longer == "always" else ("short",):
             if not run_tests(tree, tests, run):
                 raise CannotRunError(f"tests fail without a mutation: {run} of {' '.join(tests)}")
         print("| mutation | file | short | all |\n| --- | --- | --- | --- |", flush=True)
-        for mutation, caught in verdicts(tree, chosen, both=given.both):
+        for mutation, caught in verdicts(tree, chosen, longer=longer):
             words = ["caught" if caught[run] else "survived" for run in RUNS]
             print(f"| {mutation.name} | {mutation.file} | {' | '.join(words)} |", flush=True)
-            lost += caught["all"] and not caught["short"]
+            lost += (bool(given.drawn) or caught["all"]) and not caught["short"]
     return int(lost > 0)
 
 
