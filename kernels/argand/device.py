@@ -217,7 +217,8 @@ def devices() -> list[Device]:
 def resolve(name: str = "auto") -> Device:
     """Return the device for ``auto`` (a GPU where one answers, else the CPU), ``cpu`` or ``cuda``.
 
-    Raises DeviceError for ``cuda`` where none answers: there is no silent fallback.
+    Raises DeviceError for ``cuda`` where none answers: there is no silent fallback; ValueError for
+    another name.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise ValueError(f"device must be one of ['auto', 'cpu', 'cuda'], got {name!r}")

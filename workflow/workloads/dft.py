@@ -81,7 +81,7 @@ class Dft(Workload):
         return [replace(SAMPLES, along=self.case.axis), WINDOW]
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
-        """Raise ValueError for an unknown window or a window that does not fit."""
+        """Raise ValueError for an unknown window, InputError for one that does not fit."""
         if self.case.window is not None:
             check_window(self.case.window)
         if self.case.input is None:

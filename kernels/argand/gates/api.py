@@ -52,6 +52,7 @@ def apply_gate(
         ValueError: a state that is not contiguous, of another type, or not of 2^n amplitudes,
             qubits that are not different ones of it, a matrix of another shape, a precision of
             another type.
+        TypeError: targets or controls that are no sequences of qubits.
 
     Example:
         >>> state = np.array([1, 0, 0, 0], np.complex64)

@@ -43,7 +43,7 @@ class PreparedCircuit:
     def __init__(self, plan: CircuitPlan, state: Any) -> None:
         #: What a call applies.
         self.plan = plan
-        # The last state of CuPy's that was looked at: of it nothing but the shape can change.
+        # The last state of CuPy's that was checked: of it nothing but the shape can change.
         self._known: Callable[[], Any] = _nothing
         self._on_tensor: TensorInPlace | None = None
         self._prepare(state)

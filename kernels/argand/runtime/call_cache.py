@@ -83,7 +83,7 @@ class CallCache:
         #: Makes a result of a shape and a type.
         self.empty = empty
         self._in_place = in_place
-        #: Calls on tensors of torch, by what is looked at of those (`argand.runtime.tensor_calls`).
+        #: Calls on tensors of torch, by what is read of those (`argand.runtime.tensor_calls`).
         self.on_tensors: dict[Key, Any] = {}
         self._calls: dict[Key, KeptCall] = {}
         self._bytes = 0

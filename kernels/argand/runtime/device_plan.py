@@ -26,7 +26,7 @@ _current_stream = cupy.cuda.get_current_stream
 
 
 MOST_KNOWN = 64
-"""Most sets of arrays whose places a plan remembers: a loop alternates between few."""
+"""Most sets of arrays whose places a plan keeps: a loop alternates between few."""
 
 
 class DevicePlan:

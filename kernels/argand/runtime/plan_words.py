@@ -43,7 +43,10 @@ def given_options(options: Mapping[str, Any]) -> str:
 
 
 def as_json(name: str, value: Any) -> Any:
-    """Return an option as JSON has it: a precision by its name, a complex number as two."""
+    """Return an option as JSON has it: a precision by its name, a complex number as two.
+
+    Raises ValueError for a precision that has no name.
+    """
     if name == "precision" and value is not None:
         found = precision_name(value)
         if isinstance(found, Precision):

@@ -119,7 +119,7 @@ class TensorPlan:
         return _Seen(tensors, tuple(places), any(seen[-1] for seen in tensors))
 
     def _remember(self, name: tuple[int, int], seen: _Seen) -> None:
-        """Keep what was looked at, of tensors that may be given again."""
+        """Keep what was checked, of tensors that may be given again."""
         if len(self._seen) >= MOST_KNOWN:
             self._seen.clear()
         self._seen[name] = seen

@@ -108,7 +108,10 @@ class TunedPlans(Generic[C]):
         self.generation += 1
 
     def read(self, device: int) -> dict[str, C]:
-        """Return the tuned plans in a device's file. Raises what ``entry`` raises, and OSError."""
+        """Return the tuned plans in a device's file.
+
+        Raises what ``entry`` raises, OSError, and ValueError where they are of another device.
+        """
         found = json.loads(read_own(self.path(device)))
         choices = found.pop("choices")
         if found != self.measured_on(device):

@@ -15,7 +15,7 @@ from argand.gemm.scaling_range import LineRange
 from argand.rounding import Array
 
 _CHUNK = 1 << 18
-"""Complex numbers that are looked at together."""
+"""Complex numbers whose largest magnitude is found together."""
 
 
 def integer_range(a: Array, b: Array, count: int) -> LineRange:
