@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from argand import Precision, SpectrumProblem
+from argand.spectrum.problem import Detrend
 
 from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.lines import norm_along
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.spectra_bounds import spectra_bound
 from workflow.threads import each, stretches
@@ -72,7 +74,7 @@ def spectra_reference(
 
     def sums(block: tuple[int, int, int]) -> tuple[Array, Array, Array, Array]:
         """Sums over whole groups of segments, or over a part of one."""
-        from scipy import fft, signal
+        from scipy import fft
 
         row, first, count = block
         begin = first * problem.hop
@@ -81,7 +83,7 @@ def spectra_reference(
         largest = np.zeros(count)
         if problem.detrend:
             largest = np.square(np.abs(views).max(axis=-1)) * problem.length * (w @ w)
-            views = signal.detrend(views, type=problem.detrend)
+            views = _without_trends(views, problem.detrend)
         found = (fft.rfft if problem.real else fft.fft)(views * w)
         squares = np.square(found.real) + np.square(found.imag)
         grouped = squares.reshape(-1, min(problem.average, count), problem.half)
@@ -115,6 +117,14 @@ def _blocks(problem: SpectrumProblem, rows: int) -> list[tuple[int, int, int]]:
             parts = range(0, average, most)
             found += [(row, group + at, min(most, average - at)) for at in parts]
     return found
+
+
+def _without_trends(segments: Array, kind: Detrend) -> Array:
+    """Return segments less their trends; SciPy takes none that is not finite, which is NaN here."""
+    from scipy import signal
+
+    known = np.isfinite(segments).all(axis=-1, keepdims=True)
+    return np.where(known, signal.detrend(np.where(known, segments, 0), type=kind), np.nan)
 
 
 def _both_sides(squares: Array, problem: SpectrumProblem) -> Array:
@@ -200,7 +210,7 @@ def assess_spectra(
         truth, got = (np.where(known[:, None], x[some].astype(float), 0) for x in rows)
         total, peak, given = (np.where(known, x[some], 0)[:, None] for x in by_row)
         error = np.abs(got - truth)
-        norms[some], errors[some] = (np.linalg.norm(x, axis=-1) for x in (truth, error))
+        norms[some], errors[some] = (norm_along(x, -1) for x in (truth, error))
         for target, is_worst in ((worst, True), (probable, False)):
             row = bound.of_rows(
                 truth.max(axis=-1, initial=0), total[:, 0], given[:, 0], norms[some],

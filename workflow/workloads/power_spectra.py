@@ -21,7 +21,16 @@ from workflow.accuracy.spectra_accuracy import (
     spectra_reference,
 )
 from workflow.accuracy.spectra_bounds import BLOCKS
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import (
+    Array,
+    Coordinate,
+    Implementation,
+    NoResultError,
+    Product,
+    Shape,
+    Staged,
+    blank,
+)
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
@@ -197,10 +206,16 @@ class PowerSpectra(Dft):
         problem, scale = self._problem(staged, PRECISIONS["fp64"]), self._scale(staged)
 
         def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-            return compute(
-                given["samples"], given["window"], problem.overlap, problem.average,
-                detrend=problem.detrend, **scale,
-            )  # fmt: skip
+            try:
+                return compute(
+                    given["samples"], given["window"], problem.overlap, problem.average,
+                    detrend=problem.detrend, **scale,
+                )  # fmt: skip
+            except ValueError as error:
+                # SciPy fits no line to samples that are not finite.
+                if self.case.allow_nonfinite and problem.detrend == "linear":
+                    raise NoResultError(f"scipy.signal.detrend: {error}") from None
+                raise
 
         return implementations(self.case, device, "spectrum", call)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.workflow.chained_cases import study_of
 from tests.workflow.streamed_runs import Ran, workload_of
 from tests.workflow.workloads.on_cpu import computed
 from workflow.config.dft_case import DftCase
+from workflow.data import NoResultError
 from workflow.storage.inputs import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.dft import Dft
@@ -189,19 +191,26 @@ def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
         power(**DRAWN, average=61).check()
 
 
-def test_nan_is_refused_or_let_through(own: Path) -> None:
+@pytest.mark.parametrize("detrend", [None, "constant", "linear"])
+def test_nan_is_refused_or_let_through(own: Path, detrend: str | None) -> None:
     with h5py.File(own, "a") as file:
         file["real"][100, 1] = np.nan
     real = source(own, samples="real")
     with pytest.raises(InputError, match="1 NaN"):
         power(**real, real=True).stage()
-    one = power(**real, real=True, allow_nonfinite=True)
+    one = power(**real, real=True, allow_nonfinite=True, detrend=detrend)
     found = np.isfinite(computed(one, "fp32")[1])
     assert not found[1, 2:4].any()
     assert found.sum() == found.size - 2 * 33
     accuracy = assessed(one, "fp32")
     assert accuracy.verified, accuracy.reason
     assert assessed(one, "fp32", lambda x: np.nan_to_num(x)).verdict == "wrong"
+    staged = one.stage()
+    for peer in one.baselines(staged, cpu()):
+        with (
+            nullcontext() if detrend != "linear" else pytest.raises(NoResultError, match="detrend")
+        ):
+            peer.compute(peer.prepare(staged.operands))
 
 
 @pytest.mark.parametrize(
