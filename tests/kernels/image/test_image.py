@@ -126,6 +126,13 @@ def test_what_is_not_finite_leaves_no_finite_power(bad: complex, precision: str)
     assert not np.isfinite(found[1]).any()
 
 
+def test_infinities_of_both_signs_add_up_to_none_in_silence() -> None:
+    one = sky(2, 2, 64, leading=(8,))
+    one.covariances[..., 0, 0] = np.inf, -np.inf
+    for precision in ("fp64", "bf16"):
+        assert np.isnan(image(*one.arguments, precision=precision)).all()
+
+
 @pytest.mark.parametrize(
     ("antennas", "channels", "directions"), [(0, 2, 3), (4, 0, 3), (4, 2, 0), (0, 0, 0)]
 )

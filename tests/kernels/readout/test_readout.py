@@ -212,3 +212,10 @@ def test_qubits_and_letters_are_numbered_as_in_qiskit(rng: np.random.Generator) 
     for chosen in ([2], [4, 0], [1, 3, 0]):
         found = argand.probabilities(state, chosen)
         np.testing.assert_allclose(found, theirs.probabilities(chosen), atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_an_infinite_amplitude_leaves_no_finite_expectation(dtype: str) -> None:
+    state = np.ones(8, dtype)
+    state[3] = np.inf
+    assert not np.isfinite(argand.expectation(state, ["XYZ", "YII", "ZZZ"])).any()
