@@ -12,12 +12,21 @@ import numpy as np
 from argand import PRECISIONS, Precision
 from scipy import special
 
+from benchmarks.attack import array_calls
 from benchmarks.attack.campaign import Attempt, require
 from benchmarks.attack.isolation import isolated
-from benchmarks.attack.nasty import LENGTHS, Array, arranged, numbers, target
-from benchmarks.planted.campaign import UNPROVEN
+from benchmarks.attack.nasty import (
+    LENGTHS,
+    Array,
+    Rng,
+    Verdict,
+    any_precision,
+    arranged,
+    numbers,
+    target,
+    verdict,
+)  # fmt: skip
 from workflow import transforms
-from workflow.accuracy import Accuracy
 from workflow.accuracy.bounds import accumulator_roundoff, operand_roundoff
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
 from workflow.accuracy.product_accuracy import assess_product
@@ -27,13 +36,6 @@ from workflow.accuracy.underflow import underflow
 
 _CALLS = 25
 """Calls of one attempt, all in one process."""
-Rng = np.random.Generator
-Verdict = str
-"""The fault of a call; empty where there is none."""
-
-
-def _precision(rng: Rng) -> Precision:
-    return PRECISIONS[str(rng.choice(list(PRECISIONS)))]
 
 
 def _largest(precision: Precision) -> float:
@@ -45,13 +47,9 @@ def _dtype(rng: Rng, *kinds: str) -> str:
     return str(rng.choice(kinds))
 
 
-def _verdict(found: Accuracy) -> Verdict:
-    return "" if found.verified or UNPROVEN in found.reason else found.reason
-
-
 def gemm(rng: Rng) -> tuple[str, Verdict]:
     """alpha op(a) op(b) + beta c, also of packed operands."""
-    precision = _precision(rng)
+    precision = any_precision(rng)
     m, n, k = (int(rng.choice(LENGTHS)) for _ in range(3))
     batch = [(), (0,), (1,), (2,), (3, 1)][int(rng.integers(5))]
     op_a, op_b = (str(rng.choice(["N", "T", "C"])) for _ in "ab")
@@ -79,7 +77,7 @@ def gemm(rng: Rng) -> tuple[str, Verdict]:
         return what, "out is not what is returned"
     if out is None and not np.array_equal(a, truth, equal_nan=True):
         return what, "an operand was changed"
-    return what, _verdict(assess_product(reference, got, precision, backend="cpu"))
+    return what, verdict(assess_product(reference, got, precision, backend="cpu"))
 
 
 def pairs(rng: Rng) -> tuple[str, Verdict]:
@@ -96,12 +94,12 @@ def pairs(rng: Rng) -> tuple[str, Verdict]:
     plain.real, plain.imag = x[..., 0], x[..., 1]  # inf times 1j would be NaN
     got = argand.gemm(argand.pairs(x), b, precision=precision)
     reference = product_reference(plain, b)
-    return what, _verdict(assess_product(reference, got, precision, backend="cpu"))
+    return what, verdict(assess_product(reference, got, precision, backend="cpu"))
 
 
 def softmax(rng: Rng) -> tuple[str, Verdict]:
     """softmax, log_softmax and logsumexp over rows, beside SciPy's in fp64."""
-    precision = _precision(rng)
+    precision = any_precision(rng)
     name = str(rng.choice(["softmax", "log_softmax", "logsumexp"]))
     rows = [(), (0,), (1,), (3,), (2, 2)][int(rng.integers(5))]
     columns = int(rng.choice([0, 1, 2, 3, 7, 64, 1000, 40_000]))
@@ -115,7 +113,7 @@ def softmax(rng: Rng) -> tuple[str, Verdict]:
     got = getattr(argand, name)(x, precision=precision, out=out)
     if name == "softmax":
         reference = softmax_reference(truth)
-        return what, _verdict(assess_softmax(reference, got, precision, backend="cpu"))
+        return what, verdict(assess_softmax(reference, got, precision, backend="cpu"))
     with np.errstate(all="ignore"):
         exact = getattr(special, name)(truth.astype(float), axis=-1)
     return what, _near(got, exact, _logarithm_bound(truth, exact, precision))
@@ -155,7 +153,7 @@ def _near(got: Array, exact: Array, bound: Array) -> Verdict:
 
 def dft(rng: Rng) -> tuple[str, Verdict]:
     """Transforms of any length, cut or filled up, along any axis."""
-    precision = _precision(rng)
+    precision = any_precision(rng)
     length = int(rng.choice([0, 1, 2, 3, 4, 7, 13, 16, 60, 64, 127, 257, 1000]))
     shape = [(length,), (3, length), (0, length), (2, length, 3)][int(rng.integers(4))]
     axis = shape.index(length)
@@ -178,14 +176,14 @@ def dft(rng: Rng) -> tuple[str, Verdict]:
         np.ascontiguousarray(np.moveaxis(fitted, axis, -1)), inverse=inverse, norm=norm
     )
     turned = np.ascontiguousarray(np.moveaxis(got, axis, -1))
-    return what, _verdict(
+    return what, verdict(
         transforms.assess_transform(reference, turned, precision, backend="cpu", ran="")
     )
 
 
 def gates(rng: Rng) -> tuple[str, Verdict]:
     """Return one gate with controls, or a circuit, on a state, beside dense matrices in fp64."""
-    precision = _precision(rng)
+    precision = any_precision(rng)
     qubits = int(rng.integers(1, 8))
     largest = 1e100 if precision.output == "complex128" else 1e10
     state = numbers(rng, (1 << qubits,), precision.output, largest)
@@ -245,6 +243,7 @@ def _dense(state: Array, gate: argand.Gate, qubits: int) -> Array:
 
 FUNCTIONS: dict[str, Callable[[Rng], tuple[str, Verdict]]] = {
     "gemm": gemm, "pairs": pairs, "softmax": softmax, "dft": dft, "gates": gates,
+    **array_calls.FUNCTIONS,
 }  # fmt: skip
 
 
@@ -263,13 +262,13 @@ def _calls(name: str, rng: Rng) -> str:
     """Return the first call that goes wrong, with its number, or nothing."""
     for number in range(_CALLS):
         try:
-            what, verdict = FUNCTIONS[name](rng)
+            what, fault = FUNCTIONS[name](rng)
         except (ValueError, TypeError) as error:
             if len(str(error)) < 15 or not _ours(error):
                 return f"{name}, call {number}: {type(error).__name__}: {error}"
             continue
-        if verdict:
-            return f"{what}: {verdict} (call {number})"
+        if fault:
+            return f"{what}: {fault} (call {number})"
     return ""
 
 

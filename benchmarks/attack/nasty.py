@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from argand import PRECISIONS, Precision
+
+from benchmarks.planted.campaign import UNPROVEN
+from workflow.accuracy import Accuracy
 
 Array = npt.NDArray[Any]
+Rng = np.random.Generator
+Verdict = str
+"""The fault of a call; empty where there is none."""
 LENGTHS = (0, 1, 2, 3, 5, 8, 17, 33)
 
 
@@ -92,3 +99,13 @@ def target(
         out = room[shift : shift + size * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
         return "out overlaps", first, out
     return "no out", x, None
+
+
+def any_precision(rng: Rng) -> Precision:
+    """Return a row of `PRECISIONS`."""
+    return PRECISIONS[str(rng.choice(list(PRECISIONS)))]
+
+
+def verdict(found: Accuracy) -> Verdict:
+    """Return what is wrong with a result; nothing where its bound proves nothing."""
+    return "" if found.verified or UNPROVEN in found.reason else found.reason

@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import argand
 import h5py
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmarks.attack import __main__ as command
-from benchmarks.attack import api, nasty
+from benchmarks.attack import api, array_calls, nasty
 from benchmarks.attack.campaign import Attack, Attempt, Campaign, NotTriedError, require
 from benchmarks.attack.damage import _damaged
 from benchmarks.attack.hostile_studies import _Tags
@@ -198,6 +199,26 @@ def test_an_error_below_argand_is_no_documented_one(monkeypatch: pytest.MonkeyPa
     for function, held in ((short, True), (broken, False)):
         monkeypatch.setitem(api.FUNCTIONS, "one", function)
         assert (api._calls("one", np.random.default_rng(1)) == "") == held
+
+
+@pytest.mark.parametrize("name", array_calls.FUNCTIONS)
+def test_right_results_of_nasty_data_hold_and_wrong_ones_do_not(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faults() -> list[str]:
+        calls = [np.random.default_rng([1, number]) for number in range(8)]
+        return [fault for _, fault in map(array_calls.FUNCTIONS[name], calls) if fault]
+
+    assert not faults()
+    called = "probabilities" if name == "readout" else name
+    right = getattr(argand, called)
+
+    def wrong(*given: Any, **options: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return 1.5 * right(*given, **options)
+
+    monkeypatch.setattr(argand, called, wrong)
+    assert faults()
 
 
 def test_an_element_of_a_page_is_told_from_text() -> None:
