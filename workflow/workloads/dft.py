@@ -50,6 +50,7 @@ class Dft(Workload):
     common: ClassVar[Mapping[str, Any]] = {"length": 1009, "batch": 256}
     result_like: ClassVar[str] = "samples"
     splits: ClassVar[tuple[str, ...]] = SAMPLES.axes[:-1]
+    variants: ClassVar[tuple[str, ...]] = ("power",)
     case: DftCase
 
     def __new__(cls, name: str, case: DftCase, seed: int) -> Dft:
@@ -63,14 +64,15 @@ class Dft(Workload):
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
         """See `Workload.drawn`."""
-        length = int(rng.choice([4, 13, 60, 64, 127, 257, 360, 512, 1009, 1024, 2048]))
-        case = {"length": length, "batch": int(rng.integers(2, 5))}
+        case = _drawn_sizes(rng)
         if rng.random() < 0.7:
             return case | {"inverse": bool(rng.random() < 0.3)}
-        average = [1, 2, "all"][int(rng.integers(3))]
-        more = {"segments": 2 * int(rng.integers(1, 4)), "real": bool(rng.random() < 0.5)}
-        power = {"power": True, "window": "hann", "average": average}
-        return case | more | power | {"detrend": [None, *DETRENDS][int(rng.integers(3))]}
+        return case | _drawn_power(rng)
+
+    @classmethod
+    def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
+        """See `Workload.drawn_variant`."""
+        return _drawn_sizes(rng) | _drawn_power(rng)
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """Return the axes before the one that is transformed."""
@@ -232,3 +234,16 @@ def _windowed(given: Mapping[str, Any]) -> Any:
     """Samples times the window, in their type."""
     samples = given["samples"]
     return samples * given["window"] if "window" in given else samples
+
+
+def _drawn_sizes(rng: np.random.Generator) -> dict[str, Any]:
+    length = int(rng.choice([4, 13, 60, 64, 127, 257, 360, 512, 1009, 1024, 2048]))
+    return {"length": length, "batch": int(rng.integers(2, 5))}
+
+
+def _drawn_power(rng: np.random.Generator) -> dict[str, Any]:
+    """Return keys of spectral estimates: segments, their means and trends."""
+    average = [1, 2, "all"][int(rng.integers(3))]
+    more = {"segments": 2 * int(rng.integers(1, 4)), "real": bool(rng.random() < 0.5)}
+    power = {"power": True, "window": "hann", "average": average}
+    return more | power | {"detrend": [None, *DETRENDS][int(rng.integers(3))]}
