@@ -15,7 +15,8 @@ operands, calls in a row behind a held stream, short ones in turn, the host's ti
 are checked against SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the
 candidate plans of one precision are timed too, but those whose estimate is 1.5 times the least one
 or more: its regret is the time of the chosen plan over the fastest one's. Kernels are compiled
-before anything is timed, by several processes.
+before anything is timed, by several processes. ``--part I/N`` measures each N-th case, so that N
+cards share a sweep: the rows of all parts are those of the whole.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.harness.rows import write_rows
 from benchmarks.sweep.case import Case, Row
 from benchmarks.sweep.checking import DeferredCheck
-from benchmarks.sweep.compiling import compile_calls, compile_plans, with_plans
+from benchmarks.sweep.compiling import WHOLE, Part, compile_calls, compile_plans, with_plans
 from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.in_turn import Measurement, timed_in_turn
 from benchmarks.sweep.measuring import (
@@ -62,12 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     device = chosen_device(arguments.device)
     started = time.perf_counter()
     if device.backend == "cuda":
-        given = arguments.what, arguments.cases, arguments.seed
+        given = arguments.what, arguments.cases, arguments.seed, arguments.part
         if not arguments.only_plans:
             compile_calls(*given)
         print(f"{device}; kernels compiled in {time.perf_counter() - started:.0f} s", flush=True)
         if arguments.plans:
-            print(f"candidate plans: {compile_plans(*given, arguments.plans)}", flush=True)
+            print(f"candidate plans: {compile_plans(*given, every=arguments.plans)}", flush=True)
     rows: list[Row] = []
     for number, some in enumerate(_measured(arguments, device)):
         rows += some
@@ -93,10 +94,24 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="no libraries, and of a case with all plans no other precision",
     )
+    found.add_argument(
+        "--part",
+        type=part_of_cases,
+        default=WHOLE,
+        help="I/N: each N-th case from case I on, 0 <= I < N, so that N cards share a sweep",
+    )
     found.add_argument("--seconds", type=float, help="no case begins after this many")
     found.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     found.add_argument("--csv", type=Path, help="where the rows go")
     return found
+
+
+def part_of_cases(text: str) -> Part:
+    """Return the slice of cases of part ``I/N``. Raises ArgumentTypeError for anything else."""
+    first, _, count = text.partition("/")
+    if not (first.isdecimal() and count.isdecimal() and int(first) < int(count)):
+        raise argparse.ArgumentTypeError(f"part must be I/N with 0 <= I < N, got {text!r}")
+    return int(first), None, int(count)
 
 
 def _write(path: Path | None, rows: Sequence[Row]) -> None:
@@ -118,7 +133,7 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
     cases = drawn(arguments.what, arguments.cases, seed)
     started, on_gpu = time.perf_counter(), device.backend == "cuda"
     checked: deque[Callable[[], list[Row]]] = deque()
-    for number, case in enumerate(cases):
+    for number, case in list(enumerate(cases))[slice(*arguments.part)]:
         ours, peers = case.ours(device), case.peers(device)
         taken = with_plans(number, len(ours), arguments.plans) if on_gpu else None
         if arguments.only_plans:

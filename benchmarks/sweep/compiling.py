@@ -16,6 +16,9 @@ from argand.runtime.plan import PlanError
 from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.sweep.draws import drawn
 
+Part = tuple[int, int | None, int]
+"""The arguments of the slice of a sweep's cases that one card takes."""
+WHOLE: Part = (0, None, 1)
 _COMPILERS = 12
 """Processes that compile: each has a context and one case in the device's memory."""
 
@@ -28,23 +31,23 @@ def with_plans(number: int, precisions: int, every: int) -> int | None:
     return None if not every or number % every else number // every % precisions
 
 
-def compile_calls(what: str, cases: int, seed: int) -> None:
+def compile_calls(what: str, cases: int, seed: int, part: Part = WHOLE) -> None:
     """Bring all kernels of ours into the cache: by their sources, or by a call of each."""
     device = chosen_device("cuda")
-    kernels = [case.kernels(device) for case in drawn(what, cases, seed)]
+    kernels = [case.kernels(device) for case in drawn(what, cases, seed)[slice(*part)]]
     if None not in kernels:
         compile_all(chain(*filter(None, kernels)))
         return
-    count = min(_COMPILERS, available_cores(), cases)
+    count = min(_COMPILERS, available_cores(), len(kernels))
     # A fork of a process that has a context cannot use the device.
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        shares = [(what, cases, seed, first, count) for first in range(count)]
+        shares = [(what, cases, seed, part, first, count) for first in range(count)]
         list(pool.map(_call, *zip(*shares, strict=True)))
 
 
-def _call(what: str, cases: int, seed: int, first: int, step: int) -> None:
+def _call(what: str, cases: int, seed: int, part: Part, first: int, step: int) -> None:
     device = chosen_device("cuda")
-    for _, case in list(enumerate(drawn(what, cases, seed)))[first::step]:
+    for case in drawn(what, cases, seed)[slice(*part)][first::step]:
         operands, ours = case.operands(device, 0), case.ours(device)
         for one in ours:
             with suppress(Exception):  # what fails says why where it is measured
@@ -53,11 +56,13 @@ def _call(what: str, cases: int, seed: int, first: int, step: int) -> None:
         release(device)
 
 
-def compile_plans(what: str, cases: int, seed: int, every: int) -> Compilation:
+def compile_plans(
+    what: str, cases: int, seed: int, part: Part = WHOLE, *, every: int
+) -> Compilation:
     """Compile the candidate plans of every case that has them, each kernel once, on all cores."""
     device = chosen_device("cuda")
     with compiling_only() as found:
-        for number, case in enumerate(drawn(what, cases, seed)):
+        for number, case in list(enumerate(drawn(what, cases, seed)))[slice(*part)]:
             ours = case.ours(device)
             taken = with_plans(number, len(ours), every)
             if taken is None:

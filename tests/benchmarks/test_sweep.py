@@ -67,6 +67,22 @@ def test_small_cases_are_measured_on_the_cpu(tmp_path: Path, capsys: Any) -> Non
     assert "of a copy's rate" in said
 
 
+def test_the_parts_of_a_sweep_are_its_cases(tmp_path: Path) -> None:
+    def shapes(*part: str) -> set[str]:
+        path = tmp_path / "part.csv"
+        given = ["small", "--cases", "3", "--seed", "8", "--device", "cpu", "--csv", str(path)]
+        assert main([*given, *part]) == 0
+        with path.open() as file:
+            return {row["shape"] for row in csv.DictReader(file)}
+
+    parts = shapes("--part", "0/2"), shapes("--part", "1/2")
+    assert list(map(len, parts)) == [2, 1]
+    assert parts[0] | parts[1] == {case.shape for case in drawn("small", 3, 8)}
+    for wrong in ("2/2", "1", "-1/2", "0/0"):
+        with pytest.raises(SystemExit):
+            main(["small", "--seed", "8", f"--part={wrong}"])
+
+
 def test_what_another_process_is_given_is_checked_alike(rng: np.random.Generator) -> None:
     shape = Shape(12, 9, 20)
     a, b = (rng.standard_normal((*size, 2)).astype("f4").view("c8")[..., 0]
