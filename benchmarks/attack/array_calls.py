@@ -231,8 +231,8 @@ def solve_hermitian(rng: Rng) -> tuple[str, Verdict]:
     known = ~expected & np.isfinite(right).all(axis=(-1, -2)) & np.isfinite(x).all(axis=(-1, -2))
     if not known[~expected & np.isfinite(right).all(axis=(-1, -2))].all() and scale > 1e-5:
         return what, "x is not finite where its system is"
-    r, right, x = truth.astype(complex)[known], right[known], x[known]
-    off = np.linalg.norm(right - r @ x, axis=-2)
+    r, right, x = truth[known].astype(complex), right[known], x[known]
+    off = np.linalg.norm(right - r.astype(np.clongdouble) @ x.astype(np.clongdouble), axis=-2)
     tiny = float(np.finfo(kind).tiny) * n * (1 + np.abs(r).max(initial=0))
     excess = off / (residual_bound(r, right, x, dtype) + tiny)
     worst = float(excess.max(initial=0))

@@ -60,9 +60,17 @@ def residual_bound(r: Any, b: Any, x: Any, dtype: str) -> Any:
         dtype: in which x was computed.
     """
     n = r.shape[-1]
-    size = np.linalg.norm(x, axis=-2)
+    size = _norm(x, -2)
     trace = np.trace(r, axis1=-2, axis2=-1).real[..., None]
-    norm = np.linalg.norm(r, axis=(-2, -1))[..., None]
-    own = 4 * n * UNIT_ROUNDOFF["complex128"] * (trace * size + np.linalg.norm(b, axis=-2))
-    probable = probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace * norm)
+    norm = _norm(r, (-2, -1))[..., None]
+    own = 4 * n * UNIT_ROUNDOFF["complex128"] * (trace * size + _norm(b, -2))
+    probable = probable_bound(n, dtype, 1.0, 1.0) * (np.sqrt(trace) * np.sqrt(norm))
     return np.minimum(backward_bound(n, dtype) * trace, probable) * size + own
+
+
+def _norm(x: Any, axis: int | tuple[int, int]) -> Any:
+    """Return 2-norms whose squares may be out of fp64's range."""
+    moduli = np.abs(x)
+    largest = moduli.max(axis=axis, keepdims=True, initial=0)
+    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1)
+    return np.linalg.norm(moduli / unit, axis=axis) * np.squeeze(unit, axis)

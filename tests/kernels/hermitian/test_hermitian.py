@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import solve_hermitian
 from argand.hermitian import cpu
-from argand.hermitian.bounds import backward_bound, probable_bound
+from argand.hermitian.bounds import backward_bound, probable_bound, residual_bound
 
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess, normal
 
@@ -102,6 +102,17 @@ def test_what_is_not_definite_is_named(rng: np.random.Generator, value: float, d
 def test_squares_of_a_solution_may_be_beyond_its_type() -> None:
     x = solve_hermitian(np.eye(2, dtype="complex64"), np.array([1e30, 2e30j], "complex64"))
     np.testing.assert_array_equal(x, np.array([1e30, 2e30j], "complex64"))
+
+
+@pytest.mark.parametrize("scale", [1e-180, 1e-160, 1e160])
+def test_the_bound_of_solutions_whose_squares_are_out_of_range(
+    rng: np.random.Generator, scale: float
+) -> None:
+    r = covariances(rng, 5, n=3, dtype="complex128")
+    b = scale * normal(rng, 5, 3, 2)
+    x = solve_hermitian(r, b)
+    unscaled = residual_bound(r, b / scale, x / scale, "complex128")
+    np.testing.assert_allclose(residual_bound(r, b, x, "complex128"), scale * unscaled)
 
 
 @pytest.mark.parametrize(
