@@ -142,7 +142,7 @@ def gemm(
         )
     assert precision is not None
     given = (a, b, c)
-    row = get_precision(precision, rounding)
+    row = get_precision(precision, rounding, exact=True)
     a, b, c = (_taken(x, name) for name, x in (("a", a), ("b", b), ("c", c)))
     backend = _backend_of([x for x in (a, b, c, out) if x is not None])
     for name, x, op in (("a", a, op_a), ("b", b, op_b)):

@@ -91,6 +91,10 @@ def test_k_that_is_too_long_is_refused() -> None:
 def test_the_fewest_moduli_for_a_tolerance() -> None:
     assert fewest_moduli(4096, 1e-5, 2.0**-24) == 7
     assert fewest_moduli(4096, 1e-14, 2.0**-53) == 15
+    # Rounding adds the roundoff of the result, which is larger than |a_i| |b_j| by what is lost.
+    lost = moduli(6).relative_truncation(4096)
+    assert fewest_moduli(4096, lost + 2.0**-24, 2.0**-24) == 7
+    assert fewest_moduli(4096, lost + 2.0**-24 * (1 + lost), 2.0**-24) == 6
     with pytest.raises(ValueError, match=r"17 moduli prove 1\.6e-16, of which"):
         fewest_moduli(4096, 1e-16, 2.0**-53)
 

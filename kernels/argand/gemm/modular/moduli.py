@@ -135,13 +135,15 @@ def root_of_minus_one(p: int) -> int:
 
 
 def fewest_moduli(k: int, tolerance: float, roundoff: float) -> int:
-    """The fewest moduli whose proven bound, with the result's roundoff, is within a tolerance.
+    """Return the fewest moduli whose proven bound, with the result's roundoff, is in a tolerance.
 
     Raises ValueError with what can be had where none is.
     """
-    bounds = {
-        count: moduli(count).relative_truncation(k) + roundoff for count in range(FEWEST, MOST + 1)
-    }
+    bounds = {}
+    for count in range(FEWEST, MOST + 1):
+        lost = moduli(count).relative_truncation(k)
+        # A result to be rounded is at most (1 + lost) |a_i| |b_j|.
+        bounds[count] = lost + roundoff * (1 + lost)
     for count, bound in bounds.items():
         if bound <= tolerance:
             return count
