@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.exact import CHECKED, OURS, WAITED
 from benchmarks.harness.recorded import plain_rows
 from tools.docs.shown import text_table
 from workflow.tables.readable import Column, markdown_table, number
@@ -99,6 +100,27 @@ def gemmul8_table(data: Path) -> str:
     return text_table(lines, _SHAPE, "moduli")
 
 
+def proof_table(data: Path) -> str:
+    """Return a line for each product: a checked call's time over those of calls without a proof."""
+    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for row in plain_rows(data / LARGE):
+        found.setdefault((_shape(row), row["precision"]), {})[row["implementation"]] = row
+    lines = []
+    for (shape, precision), rows in found.items():
+        if CHECKED not in rows:
+            continue
+        ratios = {
+            "waited for, after idle": (WAITED, "idle_ms"),
+            "waited for, in a row": (WAITED, "row_ms"),
+            "not waited for, in a row": (OURS[0], "row_ms"),
+        }
+        lines.append({_SHAPE: shape, "precision": precision} | {
+            of: f"{float(rows[CHECKED][time]) / float(rows[name][time]):.3f}"
+            for of, (name, time) in ratios.items()
+        })  # fmt: skip
+    return text_table(lines, _SHAPE, "precision")
+
+
 def workspace_table(data: Path) -> str:
     """A line for each shape: what a call's workspace costs, where twice as much would be used."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
@@ -148,6 +170,7 @@ EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-exact-drawn": exact_table(DRAWN),
     "h200-exact-large": exact_table(LARGE),
     "h100-exact-large": exact_table(LARGE_H100),
+    "h200-exact-proofs": proof_table,
     "h200-exact-workspace": workspace_table,
     "h200-solve": solve_table,
     "h200-exact-gemmul8": gemmul8_table,
