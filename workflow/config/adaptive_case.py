@@ -60,7 +60,7 @@ class AdaptiveCase(Case):
         (Source(l=0.3, m=0.1, power=30.0), Source(l=-0.2, m=0.35, power=10.0)),
         description="Plane waves that arrive, which beams suppress.",
     )
-    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    noise: float = Field(1.0, ge=0, le=1e12, description="Power of each antenna's own noise.")
     input: AdaptiveInput | None = Field(None, description="Covariances from a file instead.")
 
     @model_validator(mode="after")

@@ -24,6 +24,7 @@ class AntennaArray(Model):
     spacing_m: float | None = Field(
         default=None,
         gt=0,
+        le=1e9,
         description="Distance of neighbours in m; half the shortest wavelength where not given.",
     )
 
@@ -38,9 +39,11 @@ class Frequencies(Model):
     """The centres of the channels; the sampling interval is 1 / step_hz."""
 
     start_hz: float = Field(
-        default=150e6, gt=0, description="Frequency of the first channel in Hz."
+        default=150e6, ge=1e-9, le=1e21, description="Frequency of the first channel in Hz."
     )
-    step_hz: float = Field(default=200e3, gt=0, description="Distance of channels in Hz.")
+    step_hz: float = Field(
+        default=200e3, ge=1e-9, le=1e21, description="Distance of channels in Hz."
+    )
 
     def centres(self, channels: int) -> Array:
         """(channels,) in Hz."""
@@ -88,4 +91,4 @@ class Source(Direction):
     """A plane wave of Gaussian noise: its direction by l and m, or by azimuth and elevation."""
 
     what: ClassVar[str] = "a source"
-    power: float = Field(default=1.0, gt=0, description="Mean power at one antenna.")
+    power: float = Field(default=1.0, gt=0, le=1e12, description="Mean power at one antenna.")

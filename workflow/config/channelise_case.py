@@ -55,7 +55,7 @@ class ChanneliseCase(Case):
     polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
     antennas: int = Field(1, ge=1, le=1 << 16, description="Antennas.")
     samples: int | None = Field(None, ge=1, le=1 << 34, description="Samples of each.")
-    sample_rate_hz: float = Field(1e6, gt=0, description="Samples a second.")
+    sample_rate_hz: float = Field(1e6, ge=1e-9, le=1e21, description="Samples a second.")
     tones: tuple[Tone, ...] = Field(
         (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
         description="Complex exponentials in the samples, or the real parts of such.",
@@ -68,7 +68,7 @@ class ChanneliseCase(Case):
         description="Plane waves of noise as wide as the band about `centre_hz` that arrive at the "
         "array; each antenna has each of them with its delay.",
     )
-    noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
+    noise: float = Field(1e-4, ge=0, le=1e12, description="Power of the noise in the samples.")
     input: ChanneliseInput | None = Field(None, description="Samples from a file instead.")
 
     @model_validator(mode="after")

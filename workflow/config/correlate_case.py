@@ -48,7 +48,7 @@ class CorrelateCase(ProductCase):
         (Source(l=0.25, m=0.125, power=1.0), Source(l=-0.3, m=0.2, power=0.25)),
         description="Plane waves that arrive.",
     )
-    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    noise: float = Field(1.0, ge=0, le=1e12, description="Power of each antenna's own noise.")
     input: CorrelateInput | None = Field(None, description="Voltages from a file.")
 
     @model_validator(mode="after")

@@ -42,7 +42,7 @@ class DftCase(PowerEstimate, Case):
         (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
         description="Complex exponentials in the samples.",
     )
-    noise: float = Field(1e-4, ge=0, description="Power of the noise in the samples.")
+    noise: float = Field(1e-4, ge=0, le=1e12, description="Power of the noise in the samples.")
     axis: int | str | None = Field(
         None,
         description="The axis that is transformed, by its name in `input.axes` or its place in the "

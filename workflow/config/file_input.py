@@ -100,7 +100,8 @@ class FileInput(Model):
     )
     sample_rate_hz: float | None = Field(
         default=None,
-        gt=0,
+        ge=1e-9,
+        le=1e21,
         description="Samples a second along the axis `time`, or the one transformed.",
     )
     units: dict[str, str] | str | None = Field(

@@ -54,7 +54,7 @@ class ImageCase(Case):
         (Source(l=0.1, m=0.2, power=1.0), Source(l=-0.15, m=-0.05, power=0.5)),
         description="Plane waves that arrive.",
     )
-    noise: float = Field(1.0, ge=0, description="Power of each antenna's own noise.")
+    noise: float = Field(1.0, ge=0, le=1e12, description="Power of each antenna's own noise.")
     input: ImageInput | None = Field(None, description="Covariances from a file instead.")
 
     @model_validator(mode="after")

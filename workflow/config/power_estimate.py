@@ -46,7 +46,9 @@ class PowerEstimate(Model):
     real: bool = Field(
         False, description="Whether samples are real; then there are bins 0 to N / 2 alone."
     )
-    sample_rate_hz: float | None = Field(None, gt=0, description="Samples drawn a second.")
+    sample_rate_hz: float | None = Field(
+        None, ge=1e-9, le=1e21, description="Samples drawn a second."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> PowerEstimate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,8 @@ from argand.precision import Precision
 
 LARGEST_PROTOTYPE = 1 << 26
 """Most coefficients, channels times taps."""
+_FRACTION = re.compile(r"\d{1,9}(?:/\d{1,9}|\.\d{1,9})?", re.ASCII)
+"""Text of an oversampling; of 1e99999999 a ``Fraction`` computes for hours."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,8 @@ def oversampling_of(given: Any, channels: int) -> Fraction:
     Raises ValueError for another, one below 1, and one whose numerator does not divide M.
     """
     try:
+        if isinstance(given, str) and not _FRACTION.fullmatch(given.strip()):
+            raise ValueError
         found = Fraction(given)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise ValueError(f"oversampling must be a fraction such as 4/3, got {given!r}") from None

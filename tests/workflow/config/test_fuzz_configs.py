@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from tests.covers import examples
 from workflow.config.check import check_study
@@ -198,5 +200,36 @@ def test_checks_of_mutated_studies(config: dict[str, Any]) -> None:
     if all((circuit.qubits or 0) <= 8 for circuit in circuits):
         try:
             check_study(study)
+        except StudyError as raised:
+            say_something(raised)
+
+
+def numbers_of(kind: str) -> list[tuple[str, ...]]:
+    """The places of a kind's keys that take a number which is not whole, within mappings too."""
+
+    def within(model: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for name, field in model.model_fields.items():
+            kinds = {field.annotation, *get_args(field.annotation)}
+            if float in kinds:
+                yield (*path, name)
+            for one in kinds:
+                if isinstance(one, type) and issubclass(one, BaseModel):
+                    yield from within(one, (*path, name))
+
+    return list(within(KINDS[kind].case_type, ()))
+
+
+@pytest.mark.parametrize("number", [5e-324, 1e-300, 1e300, 1.7e308])
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_numbers_at_the_ends_of_their_type(kind: str, number: float) -> None:
+    """Each is refused, or its study is checked without a warning of NumPy's."""
+    for *path, name in numbers_of(kind):
+        case = {"kind": kind, **copy.deepcopy(KINDS[kind].small)}
+        holder: Any = case
+        for key in path:
+            holder = holder.setdefault(key, {})
+        holder[name] = number
+        try:
+            check_study(load_study({"workloads": {"w": case}}))
         except StudyError as raised:
             say_something(raised)
