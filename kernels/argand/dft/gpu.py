@@ -15,10 +15,10 @@ from argand.dft.gpu_three_kernel import ThreeKernelLaunch
 from argand.dft.heuristics import Choice
 from argand.dft.launch import KernelLaunch
 from argand.dft.legality import WIDE_BYTES, check_dft_plan, wide_fits
-from argand.dft.plan import KernelPlan, Plan, kernel_name
+from argand.dft.plan import KernelPlan, Plan, kernel_names
 from argand.dft.plan_words import LIBRARY
 from argand.dft.problem import DftProblem, dft_problem, fitted
-from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name
+from argand.dft.three_kernel import ThreeKernelPlan
 from argand.precision import Precision
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.kept_call import Chosen, Run
@@ -80,11 +80,7 @@ def _chosen(problem: DftProblem, plan: Plan | None, x: Any, target: Any) -> Chos
     entry = dft_tuning.key(problem.rows, problem.length, problem.precision, wide=wide)
     if plan is None:
         return Chosen(LIBRARY, None, entry)
-    if isinstance(plan, ThreeKernelPlan):
-        names = [three_kernel_name(plan, role) for role in KERNELS]
-    else:
-        names = [kernel_name(plan, problem.precision)]
-    return Chosen(", ".join(names), plan, entry)
+    return Chosen(", ".join(kernel_names(plan, problem.precision)), plan, entry)
 
 
 def _rows_of(problem: DftProblem, x: Any, axis: int) -> Any:
