@@ -101,7 +101,7 @@ def operand_type(precision: str) -> str:
 
 
 def drawn(cases: int, seed: int) -> list[Shape]:
-    """Shapes whose m, n and k are log-uniform."""
+    """Return the shapes whose m, n and k are log-uniform."""
     low, high = np.log(_CASE_SIZES)
     sizes = np.exp(np.random.default_rng(seed).uniform(low, high, (cases, 3)))
     return [Shape(*(round(size) for size in row)) for row in sizes.tolist()]

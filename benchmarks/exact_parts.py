@@ -82,7 +82,7 @@ class Product:
         return partial(gemm, self.a, self.b, precision=self.precision, out=self.out)
 
     def nbytes(self, kernel: str) -> int:
-        """Bytes that a kernel of a piece reads and writes if it does so once."""
+        """Return the bytes that a kernel of a piece reads and writes if it does so once."""
         problem, piece, planes = self.problem, self.piece, 2 * self.problem.count
         results, line = piece.rows * piece.padded, problem.a.columns * problem.a.item
         each = {

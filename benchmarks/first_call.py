@@ -103,7 +103,7 @@ def prepared(call: FirstCall, xp: Any) -> Callable[[], Any]:
 
 
 def seconds_of(call: FirstCall) -> float:
-    """Seconds of the first call in this process, until its result is there."""
+    """Return the seconds of the first call in this process, until its result is there."""
     import cupy
 
     compute = prepared(call, cupy)
@@ -115,7 +115,7 @@ def seconds_of(call: FirstCall) -> float:
 
 
 def in_a_new_process(call: FirstCall, cache: Path, packages: Path | None = None) -> float:
-    """Seconds of a first call that keeps its kernels in a folder.
+    """Return the seconds of a first call that keeps its kernels in a folder.
 
     ``packages`` is a folder of Python packages that the process finds too.
 

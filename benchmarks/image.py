@@ -99,7 +99,7 @@ def _ways(arguments: argparse.Namespace, device: Device) -> Iterator[tuple[str, 
 
 
 def _operands(arguments: argparse.Namespace, device: Device) -> tuple[Any, Any, Any, Any]:
-    """Covariances on the device; positions, frequencies and unit vectors."""
+    """Return covariances on the device; positions, frequencies and unit vectors."""
     arrays = array_module(device)
     rng = np.random.default_rng(arguments.seed)
     antennas, channels, n = arguments.antennas, arguments.channels, arguments.grid

@@ -124,7 +124,7 @@ def _systems(n: int, arguments: argparse.Namespace, device: Device) -> list[tupl
 
 
 def _copy_rate(arguments: argparse.Namespace, device: Device, watch: Monitor) -> float | None:
-    """Bytes a second that a copy of float32 reads and writes; None on the CPU."""
+    """Return the bytes a second that a copy of float32 reads and writes; None on the CPU."""
     if device.backend == "cpu":
         return None
     arrays = array_module(device)

@@ -46,7 +46,7 @@ def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[A
 
 
 def described(matrices: Sequence[Array], widths: Sequence[int], reads: int | None = None) -> str:
-    """Passes in words that a file can hold, for the matrix and the qubits of each.
+    """Return the passes in words that a file can hold, for the matrix and the qubits of each.
 
     ``12x4n2r3`` are 12 passes on 4 qubits whose rows have at most 2 entries that are not 0, and
     whose matrices are each applied 3 times in all. Where they share ``reads`` of the state, fewer

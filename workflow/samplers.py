@@ -205,7 +205,7 @@ def _timing(seconds: Sequence[float]) -> Timing:
 
 
 def _back_to_back(call: Call, microseconds: float) -> float | None:
-    """Microseconds from one call to the next, where a call takes about as long as that.
+    """Return the microseconds from one call to the next, where a call takes about as long as that.
 
     The median of some loops: the host may have others to serve.
     """

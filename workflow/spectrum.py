@@ -130,7 +130,7 @@ def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[st
 
 
 def power_units(samples: str, frequency: str, *, density: bool) -> str:
-    """Units of |X|^2 of samples, over those of frequency where it is a density."""
+    """Return the units of |X|^2 of samples, over those of frequency where it is a density."""
     square = f"({samples})^2" if " " in samples or "/" in samples else f"{samples}^2"
     if not density or not frequency:
         return square if samples else ""

@@ -152,7 +152,7 @@ def _near(got: Array, exact: Array, bound: Array) -> Verdict:
 
 
 def dft(rng: Rng) -> tuple[str, Verdict]:
-    """Transforms of any length, cut or filled up, along any axis."""
+    """Return the transforms of any length, cut or filled up, along any axis."""
     precision = any_precision(rng)
     length = int(rng.choice([0, 1, 2, 3, 4, 7, 13, 16, 60, 64, 127, 257, 1000]))
     shape = [(length,), (3, length), (0, length), (2, length, 3)][int(rng.integers(4))]

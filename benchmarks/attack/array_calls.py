@@ -151,7 +151,7 @@ def channelise(rng: Rng) -> tuple[str, Verdict]:
 
 
 def spectrum(rng: Rng) -> tuple[str, Verdict]:
-    """Means of power over segments, with and without trends."""
+    """Return the means of power over segments, with and without trends."""
     precision, leading = any_precision(rng), _leading(rng)
     length = int(rng.choice([1, 2, 3, 8, 16, 37, 64]))
     options: dict[str, Any] = {

@@ -19,7 +19,7 @@ LENGTHS = (0, 1, 2, 3, 5, 8, 17, 33)
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, largest: float) -> Array:
-    """Numbers of one style or of a mixture, their moduli at most about ``largest``.
+    """Return the numbers of one style or of a mixture, their moduli at most about ``largest``.
 
     Styles: normal, denormal, huge, of wide range, zeros of both signs, small integers; and in one
     of four arrays some NaN and infinities.

@@ -32,7 +32,7 @@ def check(
     result: Any,
     candidate: Candidate,
 ) -> Accuracy:
-    """Sampled rows against fp64, by the bound of the plan that ran.
+    """Return sampled rows against fp64, by the bound of the plan that ran.
 
     Every element must be finite, so none was left unwritten.
     """

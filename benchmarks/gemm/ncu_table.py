@@ -103,7 +103,7 @@ def _numbers(row: Mapping[str, str]) -> Metrics:
 
 
 def table(cases: Sequence[tuple[str, str]]) -> list[str]:
-    """Lines of the table of (case, raw page)."""
+    """Return the lines of the table of (case, raw page)."""
     lines = [SEPARATOR.join(COLUMNS)]
     for case, text in cases:
         for kernel, found in read_kernels(text):

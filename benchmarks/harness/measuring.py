@@ -43,7 +43,7 @@ class Work:
 
 
 def parser(description: str | None, peers: Sequence[str]) -> argparse.ArgumentParser:
-    """Arguments that all benchmarks beside peers have."""
+    """Return the arguments that all benchmarks beside peers have."""
     found = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

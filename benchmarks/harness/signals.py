@@ -27,7 +27,7 @@ def add_signal_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def drawn_samples(kind: str, arguments: argparse.Namespace, device: Device) -> Any:
-    """Random components (rows, time) or (rows, time, 2), of the type of the input.
+    """Return random components (rows, time) or (rows, time, 2), of the type of the input.
 
     A block of them is repeated: drawing on the host takes longer than what is measured.
     """
@@ -47,12 +47,12 @@ def drawn_samples(kind: str, arguments: argparse.Namespace, device: Device) -> A
 
 
 def as_argument(x: Any) -> Any:
-    """Drawn samples as our calls take them: pairs of integers as `Pairs`."""
+    """Return drawn samples as our calls take them: pairs of integers as `Pairs`."""
     return pairs(x) if x.ndim == 3 else x
 
 
 def as_floats(x: Any) -> Any:
-    """Drawn samples as libraries take them: integers become complex64 or float32."""
+    """Return drawn samples as libraries take them: integers become complex64 or float32."""
     if x.dtype.kind != "i":
         return x
     x = x.astype(np.float32)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """Arguments with ``--csv``; the description is shown as it is written."""
+    """Return the arguments with ``--csv``; the description is shown as it is written."""
     found = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

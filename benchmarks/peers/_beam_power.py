@@ -16,7 +16,7 @@ ALGORITHM = "beams in memory, squares, sum"
 
 
 def summed(x: Any, integrate: int) -> Any:
-    """Sums over bins of the last axis; samples after the last whole one are left out."""
+    """Return the sums over bins of the last axis; samples after the last whole one are left out."""
     bins = x.shape[-1] // integrate
     return x[..., : bins * integrate].reshape(*x.shape[:-1], bins, integrate).sum(-1)
 

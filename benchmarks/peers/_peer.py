@@ -196,7 +196,7 @@ class Peer:
 
 
 def _copies(precision: Precision, *operands: Any) -> tuple[Any, ...]:
-    """Copies of operands in the type that they have in memory at a precision."""
+    """Return the copies of operands in the type that they have in memory at a precision."""
     return tuple(
         x.astype(precision.output if x.dtype.kind == "c" else precision.real_output)
         for x in operands

@@ -15,7 +15,7 @@ SIGNAL_PRECISIONS = ("fp64", "fp32")
 def signal_candidates(
     name: str, algorithm: str, compute: Callable[..., Any], *, power: bool
 ) -> list[Candidate]:
-    """Candidates of a benchmark, with samples in the precision's type.
+    """Return the candidates of a benchmark, with samples in the precision's type.
 
     ``compute`` takes a precision's name, the samples and what else the operation takes; with
     ``power`` its result is real.

@@ -137,7 +137,7 @@ def prepare(precision: str, a: Any, b: Any) -> tuple[Any, ...]:
 
 
 def _planes(precision: str, x: Any) -> tuple[Any, Any]:
-    """Real and imaginary part of complex64 (lines, k), with zeros up to whole tiles."""
+    """Return real and imaginary part of complex64 (lines, k), with zeros up to whole tiles."""
     dtype = torch.float16 if precision == "fp16" else torch.float32
     lines, k = (
         -(-size // step) * step for size, step in zip(x.shape, (_PAD_LINES, _PAD_K), strict=True)

@@ -28,7 +28,7 @@ def _kernel() -> Any:
 
 
 def filtered(x: Any, h: Any, hop: int, count: int) -> Any:
-    """Sum over taps of coefficients times frames, (..., spectra, channels)."""
+    """Return the sum over taps of coefficients times frames, (..., spectra, channels)."""
     import cupy
 
     taps, channels = h.shape

@@ -10,7 +10,7 @@ from benchmarks.peers._channelise import channelise_peer
 
 
 def filtered(x: Any, h: Any, hop: int, count: int) -> Any:
-    """Sum over taps of coefficients times frames, (..., spectra, channels)."""
+    """Return the sum over taps of coefficients times frames, (..., spectra, channels)."""
     taps, channels = h.shape
     strides = (*x.strides[:-1], hop * x.strides[-1], x.strides[-1])
 

@@ -33,7 +33,7 @@ def evolve(arrays: Any, state: Any, gates: Sequence[tuple[Any, Sequence[int]]]) 
 
 
 def _prepared(qubits: int, gates: Sequence[Gate], device: Device) -> list[Candidate]:
-    """Candidates for circuits: gates by themselves are measured beside libraries."""
+    """Return the candidates for circuits: gates by themselves are measured beside libraries."""
     if len(gates) == 1:
         return []
     arrays = np if device.backend == "cpu" else import_module("cupy")

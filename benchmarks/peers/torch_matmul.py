@@ -12,7 +12,7 @@ _ALLOWED = {"fp32": False, "tf32": True}
 
 
 def tensors(a: Any, b: Any) -> tuple[Any, ...]:
-    """Copies of CuPy arrays as tensors."""
+    """Return the copies of CuPy arrays as tensors."""
     import torch
 
     return tuple(torch.from_dlpack(x).clone() for x in (a, b))

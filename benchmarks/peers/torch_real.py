@@ -12,7 +12,7 @@ _ALGORITHM = "one product M x 2K by 2K x 2N, B converted"
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    """Complex A B as one real product at tf32, the conversion of B in the time.
+    """Return complex A B as one real product at tf32, the conversion of B in the time.
 
     Interleaved A is already a real (m, 2 k) matrix of columns ar, ai, and C a real (m, 2 n); B
     becomes (2 k, 2 n) with a row br, bi and a row -bi, br for each of its rows.

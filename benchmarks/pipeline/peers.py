@@ -111,7 +111,7 @@ def measured(workload: Workload, staged: Path, rounds: int) -> Iterator[Row]:
 def _in_turn(
     found: Sequence[Implementation], operands: Mapping[str, Any], device: Device, rounds: int
 ) -> list[list[float]]:
-    """Microseconds of each, a batch in every round."""
+    """Return the microseconds of each, a batch in every round."""
     turn = itertools.count()
     samplers = []
     for one in found:

@@ -34,7 +34,7 @@ def precision_of(workload: Workload) -> Any:
 
 
 def parts_alone(workload: Workload, staged: Path, run: Path, device: Device) -> dict[str, float]:
-    """Seconds of each part by itself, over as many chunks of the same size."""
+    """Return the seconds of each part by itself, over as many chunks of the same size."""
     found: dict[str, float] = {}
     with open_staged(staged, workload.split_axes) as file:
         one = workload.argand(file.outline, precision_of(workload), device)
@@ -93,7 +93,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def _compute(compute: Any, inputs: Mapping[str, Any], device: Device) -> float:
-    """Seconds of one chunk on the device, the median of ten."""
+    """Return the seconds of one chunk on the device, the median of ten."""
     if device.backend == "cpu":
         return float(np.median([seconds(lambda: compute(inputs)) for _ in range(3)]))
     import cupy

@@ -71,7 +71,7 @@ def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
 
 
 def _forms(x: Any, precision: str) -> dict[str, Any]:
-    """Samples as complex64, as int8 and, where the precision has them, as its own pairs."""
+    """Return samples as complex64, as int8 and, where the precision has them, as its own pairs."""
     parts = np.stack([x.real, x.imag], axis=-1)
     integers = pairs(np.rint(20 * parts).astype(np.int8))
     if precision == EXACT.name:

@@ -111,7 +111,7 @@ def sequence_errors(
 
 
 def gates(precision: Precision, rng: np.random.Generator) -> Iterator[tuple[int, Gate]]:
-    """Gates with the qubits of their states."""
+    """Yield the gates with the qubits of their states."""
     exact = precision.exact_operands
     widths = range(1, MOST_WIDTH + 1) if exact else range(4, widest_mma(precision) + 1)
     for width in widths:

@@ -127,7 +127,7 @@ def _plans(case: PlannedCase, arch: Arch, held: Sequence[str]) -> list[_Plan]:
 def _measured(
     case: PlannedCase, arch: Arch, repeats: int, held: Sequence[str]
 ) -> tuple[float, list[dict[str, Any]]]:
-    """Seconds of a copy of the same bytes, and a row for each plan."""
+    """Return the seconds of a copy of the same bytes, and a row for each plan."""
     from argand.softmax.gpu import PLAN_OVERRIDE
 
     x, out = operands(case)
@@ -159,7 +159,7 @@ def _measured(
 
 
 def operands(case: Case) -> tuple[Any, Any]:
-    """Random x of a case on the GPU, and a place for the result."""
+    """Return random x of a case on the GPU, and a place for the result."""
     import cupy
 
     x = logits(case, _SEED, _SCALE, gpu(0))
@@ -167,7 +167,7 @@ def operands(case: Case) -> tuple[Any, Any]:
 
 
 def _copy_rate(x: Any, repeats: int) -> float:
-    """Bytes read and written a second."""
+    """Return the bytes read and written a second."""
     import cupy
 
     target = cupy.empty_like(x)

@@ -121,7 +121,7 @@ def _row(name: str) -> Precision:
 
 
 def _floats(x: Any) -> Any:
-    """Samples (batch, n, k) as complex64, of which integers have a last axis of 2."""
+    """Return samples (batch, n, k) as complex64, of which integers have a last axis of 2."""
     if x.dtype.kind == "c":
         return x
     return as_floats(x.reshape(-1, *x.shape[-2:])).reshape(x.shape[:-1])

@@ -67,7 +67,7 @@ def shares_table(data: Path) -> str:
 
 
 def _outside(call: dict[str, str]) -> float:
-    """Bytes of the operands and the result of a call of complex64."""
+    """Return the bytes of the operands and the result of a call of complex64."""
     batch, m, n, k = (int(x) for x in call["shape"].split("x"))
     return 8.0 * batch * (m * k + k * n + m * n)
 

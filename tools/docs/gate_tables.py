@@ -30,7 +30,7 @@ def circuit_rows(data: Path) -> Rows:
 
 
 def gates_table(data: Path) -> str:
-    """Gates and circuits of `benchmarks.gates`, with what became of the norm."""
+    """Return the gates and circuits of `benchmarks.gates`, with what became of the norm."""
     state = [column for column in ACCURACY if column.field in ("norm_drift", "fidelity")]
     columns = [*shown_columns(), *state, Column("algorithm", "how")]
     rows = [*gate_rows(data), *circuit_rows(data)]
@@ -38,7 +38,7 @@ def gates_table(data: Path) -> str:
 
 
 def gate_costs_table(data: Path) -> str:
-    """Microseconds of a pass, a column a width: without qubit 0 / with it."""
+    """Return the microseconds of a pass, a column a width: without qubit 0 / with it."""
     return _by_width(plain_rows(data / COSTS), "precision", "qubits", _microseconds)
 
 

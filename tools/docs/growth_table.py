@@ -18,7 +18,7 @@ def growth_table(data: Path) -> str:
 
 
 def spill_intervals_table(data: Path) -> str:
-    """Errors and times by spill interval: `benchmarks.gemm.spill_intervals`."""
+    """Return the errors and times by spill interval: `benchmarks.gemm.spill_intervals`."""
     rows = [
         r for r in plain_rows(data / "h200-gemm-spill-intervals.csv") if r["verified"] == "True"
     ]

@@ -22,7 +22,7 @@ _COLUMNS = (
 
 
 def host_times_table(data: Path) -> str:
-    """Microseconds of the host for each call of a public function, in a row of calls."""
+    """Return the microseconds of the host for each call of a public function, in a row of calls."""
     return markdown_table(_COLUMNS, plain_rows(data / "h200-host-times.csv"))
 
 
@@ -37,7 +37,7 @@ _FIRST_CALLS = (
 
 
 def first_calls_table(data: Path) -> str:
-    """Seconds of the first call in a process, by what was compiled before."""
+    """Return the seconds of the first call in a process, by what was compiled before."""
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for row in plain_rows(data / "h200-first-call.csv"):
         key = tuple(row[column] for column in _SIZED)

@@ -63,7 +63,7 @@ def back_to_back_table(data: Path) -> str:
 
 
 def headline_table(data: Path) -> str:
-    """Products of 4096^3, ours and what users would otherwise pick."""
+    """Return the products of 4096^3, ours and what users would otherwise pick."""
     columns = [
         column for column in PERFORMANCE
         if column.field in ("implementation", "precision", "time_us_p50", "tflops", "rel_frobenius")

@@ -39,7 +39,7 @@ def _said(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def versions_list(data: Path) -> str:
-    """Devices and versions that stand in the H200's records."""
+    """Return the devices and versions that stand in the H200's records."""
     found: set[str] = set()
     for path in sorted(data.glob("h200-*.csv")):
         rows = plain_rows(path)

@@ -62,7 +62,7 @@ def _logged(text: str) -> Iterable[_Step]:
 
 
 def _since(start: float, clock: float) -> float:
-    """Seconds from a time of the day to the next time that it is ``clock``."""
+    """Return the seconds from a time of the day to the next time that it is ``clock``."""
     return (clock - start) % _DAY
 
 

@@ -171,7 +171,7 @@ def _solver(precision: Precision) -> tuple[str, float]:
 
 
 def _constraint_bound(reference: AdaptiveReference, precision: Precision, norm: Array) -> Array:
-    """Bound of |c v - 1|: a sum of n products, and a division."""
+    """Return the bound of |c v - 1|: a sum of n products, and a division."""
     n, u = reference.c.shape[-1], _solver(precision)[1]
     each = 3 * (n + 2) * u + 8 * n * UNIT_ROUNDOFF[_FP64]
     return np.asarray(each * np.linalg.norm(reference.c, axis=-1) * norm)
@@ -181,7 +181,7 @@ def _residual_bound(
     reference: AdaptiveReference, precision: Precision, loading: float, norm: Array, *,
     probable: bool,
 ) -> Array:  # fmt: skip
-    """Bound of a residual: of the solver, of the rounding of R, and of this residual."""
+    """Return the bound of a residual: of the solver, of the rounding of R, and of this residual."""
     n = reference.r.shape[-1]
     dtype, u = _solver(precision)
     trace = np.trace(reference.r, axis1=-2, axis2=-1).real

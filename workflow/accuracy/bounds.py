@@ -204,7 +204,7 @@ def rounded_once(kind: Format, error: Array | float, size: Array | float) -> Arr
 
 
 def stage_bound(precision: Precision, k: int, backend: str, tile: int = 1) -> float:
-    """Relative 2-norm error of y = U x, with U a k x k unitary table, at a precision.
+    """Return the relative 2-norm error of y = U x, with U a k x k unitary table, at a precision.
 
     A table entry is rounded to the output's type and then to an operand, together w, and
     ||dU||_F <= w ||U||_F = w sqrt(k). The vector is off by v ||x||, which U does not amplify.

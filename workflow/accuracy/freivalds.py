@@ -134,7 +134,7 @@ def _largest(over: Array, batch: int, row: int) -> list[Suspect]:
 
 
 def _groups(sides: Sides) -> list[slice]:
-    """Products that are checked together."""
+    """Return the products that are checked together."""
     if 0 in sides.reference.shape:
         return []
     largest = sides.rows * max(sides.reference.k, sides.columns)
@@ -274,7 +274,7 @@ def _own_error(k: int) -> float:
 
 
 def _per_block(x: Array) -> Array:
-    """Sums over blocks of the last axis."""
+    """Return the sums over blocks of the last axis."""
     return np.add.reduceat(x, np.arange(0, x.shape[-1], BLOCK), axis=-1)
 
 

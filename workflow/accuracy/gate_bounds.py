@@ -27,7 +27,7 @@ from workflow.accuracy.bounds import (
 
 
 def gate_bound(precision: Precision, width: int, backend: str) -> float:
-    """Relative 2-norm error of a state after one gate on ``width`` qubits, k = 2^width.
+    """Return the relative 2-norm error of a state after one gate on ``width`` qubits, k = 2^width.
 
     `stage_bound`, which holds for a peer's product at the precision as for ours, but at the split
     precisions, which only ours has:
@@ -66,7 +66,7 @@ def evolution_bound(
     backend: str,
     reference_widths: Sequence[int] | None = None,
 ) -> float:
-    """Relative 2-norm error of a state after gates of these widths.
+    """Return the relative 2-norm error of a state after gates of these widths.
 
     Exact gates keep the norm of the errors made before, so the errors compound as
     prod (1 + e) - 1, that of rounding the state to the output's type first among them. The fp64

@@ -100,7 +100,7 @@ def evolution_probable(
 
 
 def _gate_deviation(precision: Precision, width: int, terms: int, backend: str) -> float:
-    """Deviation that one gate on ``width`` qubits adds, but for its matrix's.
+    """Return the deviation that one gate on ``width`` qubits adds, but for its matrix's.
 
     It rounds the state to operands, and sums of as many products as a row has ``terms``, whose
     partial sums are no longer than the state. A rounding to nearest has u / sqrt(3). At split

@@ -156,7 +156,7 @@ def growth_slope(errors: Array, least: float) -> float:
 def _worst_errors(
     product: Product, precision: Precision, k: int, seed: int
 ) -> tuple[float, float, float, float]:
-    """Largest errors at one k: componentwise re and im, normwise re and im."""
+    """Return the largest errors at one k: componentwise re and im, normwise re and im."""
     found = []
     for number, kind in enumerate(_KINDS):
         for repeat in range(_SEEDS):

@@ -150,7 +150,7 @@ def assess_image(
 
 
 def _lost(reference: ImageReference, precision: Precision, backend: str) -> float:
-    """Bound of the underflow of a power: of each entry of R, and of each operation."""
+    """Return the bound of the underflow of a power: of each entry of R, and of each operation."""
     terms = underflow(precision, backend)
     operations = 8.0 * reference.antennas**2 * reference.channels * reference.terms
     return operations * (terms.operand + terms.result)

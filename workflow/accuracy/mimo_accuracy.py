@@ -147,7 +147,7 @@ def assess_mimo(
 def _residual_bound(
     reference: MimoReference, precision: Precision, backend: str, norm: Array, *, probable: bool
 ) -> Array:
-    """Bound of ||b - G x|| for each column of x: of the products and the solver."""
+    """Return the bound of ||b - G x|| for each column of x: of the products and the solver."""
     h, y = np.abs(reference.h), np.abs(reference.y)
     k, n = h.shape[-2:]
     dtype = precision.output

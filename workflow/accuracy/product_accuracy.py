@@ -246,14 +246,14 @@ def _compare(
 
 
 def _squared(x: Array) -> float:
-    """Sum of the squared moduli."""
+    """Return the sum of the squared moduli."""
     return float(np.vdot(x, x).real)
 
 
 def _worst_part(
     error: Array, magnitude: Array, allowed: Array
 ) -> tuple[float, float, tuple[int, int, int]]:
-    """Largest error / magnitude, largest error / allowed, and where the latter is."""
+    """Return the largest error / magnitude, largest error / allowed, and where the latter is."""
     relative, excess = error / magnitude, error / allowed
     if not (np.isfinite(relative.max()) and np.isfinite(excess.max())):
         relative[error == 0], excess[error == 0] = 0, 0

@@ -14,7 +14,7 @@ LAST = 2
 
 
 def promotions(k: int) -> float:
-    """Most fp32 roundings that the sum of a slice of k meets on its way to the result.
+    """Return the most fp32 roundings that the sum of a slice of k meets on its way to the result.
 
     wgmma: it is added up in registers with those of three halves of a `SPILL_INTERVAL` at most.
     Then the accumulators spill to memory but for what is below 2^-11 of them, which stays: so each

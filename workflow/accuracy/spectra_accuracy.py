@@ -73,7 +73,7 @@ def spectra_reference(
     total, peak, given = np.zeros((3, len(rows), problem.groups))
 
     def sums(block: tuple[int, int, int]) -> tuple[Array, Array, Array, Array]:
-        """Sums over whole groups of segments, or over a part of one."""
+        """Return the sums over whole groups of segments, or over a part of one."""
         from scipy import fft
 
         row, first, count = block

@@ -158,7 +158,7 @@ def spectra_bound(
 
 
 def _deviation(precision: Precision, length: int, backend: str, ran: str) -> float:
-    """Deviation of one transform, relative to its norm."""
+    """Return the deviation of one transform, relative to its norm."""
     if ran == KERNEL or precision.exact_operands:
         row = precision if precision.exact_operands else PRECISIONS["fp32"]
         return library_deviation(row, length)

@@ -38,7 +38,7 @@ _INSTRUCTION = 16
 
 
 def folded_bound(precision: Precision, length: int, backend: str) -> float:
-    """Relative error of one dense stage, without underflow.
+    """Return the relative error of one dense stage, without underflow.
 
     With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k), X_n and X_(L-n) are x_0 + P_n -+ i Q_n,
     P = e C and Q = o S with half of the cosines and sines (`dft.tables.folded_matrices`). Of a
@@ -69,7 +69,7 @@ def folded_bound(precision: Precision, length: int, backend: str) -> float:
 
 
 def dft_bound(precision: Precision, method: Method, backend: str) -> float:
-    """Relative error of one transform, its norm and its fp64 reference included.
+    """Return the relative error of one transform, its norm and its fp64 reference included.
 
     Between the stages of a product is a twiddle, a rounded table entry: u and sqrt(2) gamma(2, u).
     Before, between and after the two transforms of a convolution are such products too. There the
@@ -151,12 +151,12 @@ def _prime_bound(prime: int, u: float) -> float:
 
 
 def _twiddle(u: float) -> float:
-    """Relative error of a product with a rounded complex number of a table."""
+    """Return the relative error of a product with a rounded complex number of a table."""
     return roundings(1, u) + math.sqrt(2) * gamma(2, u)
 
 
 def _whole(method: Method, inner: float, u: float) -> float:
-    """Relative error of a method with its norm and the fp64 reference."""
+    """Return the relative error of a method with its norm and the fp64 reference."""
     levels = 3 * (math.log2(max(1, method.length)) + 3)
     reference = gamma(7 * levels, PRECISIONS["fp64"].u)
     return amplification(method, worst=True) * (inner + (1 + inner) * roundings(4, u)) + reference

@@ -79,14 +79,14 @@ def stage_deviation(precision: Precision, length: int, backend: str) -> float:
 
 
 def factors_deviation(precision: Precision, factors: Sequence[int], backend: str) -> float:
-    """Deviation of dense stages of these lengths with twiddles between them."""
+    """Return the deviation of dense stages of these lengths with twiddles between them."""
     squares = sum(stage_deviation(precision, factor, backend) for factor in factors)
     u = accumulator_roundoff(precision)
     return math.sqrt(squares + (_TWIDDLE * len(factors) + _ENDS) * u * u)
 
 
 def method_deviation(precision: Precision, method: Method, backend: str) -> float:
-    """Deviation of one transform of `argand.dft` by a method at a precision."""
+    """Return the deviation of one transform of `argand.dft` by a method at a precision."""
     u = accumulator_roundoff(precision)
     if method == method_for(method.length):
         plan = butterflies_for(method.length)
@@ -126,5 +126,5 @@ def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> floa
 
 
 def reference_deviation(length: int) -> float:
-    """Deviation of SciPy's transform in fp64."""
+    """Return the deviation of SciPy's transform in fp64."""
     return library_deviation(PRECISIONS["fp64"], length)

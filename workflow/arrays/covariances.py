@@ -15,7 +15,7 @@ CROSSED = ("xy", "yx", "rl", "lr")
 
 
 def placed(found: Staged) -> Staged:
-    """Covariances with the places of antennas under their own names.
+    """Return covariances with the places of antennas under their own names.
 
     In a product they stand along another axis, its inputs, and have the axis before their names.
     """

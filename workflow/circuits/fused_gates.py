@@ -41,7 +41,7 @@ class TargetedGate:
 
 
 def as_operands(gates: Sequence[TargetedGate]) -> dict[str, Array]:
-    """Gates as they are staged."""
+    """Return the gates as they are staged."""
     targets = [target for gate in gates for target in gate.targets]
     return {
         "matrices": np.concatenate(

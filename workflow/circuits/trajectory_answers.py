@@ -17,7 +17,7 @@ Answer = Callable[[Any, int], Any]
 
 
 def averaged(states: Callable[[int, int], Any], answer: Answer, count: int, amplitudes: int) -> Any:
-    """Means and standard errors (2, answers) of the answers of ``count`` trajectories.
+    """Return the means and standard errors (2, answers) of the answers of ``count`` trajectories.
 
     ``states(first, some)`` are those with the numbers from ``first`` on. Blocks are merged as Chan,
     Golub and LeVeque ("Updating formulae and a pairwise algorithm for computing sample variances",

@@ -136,7 +136,7 @@ def _reads(rest: Study, name: str, wrong: Sequence[str], through: tuple[str, ...
 
 
 def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> list[str]:
-    """Peers that no kind has; whether one is installed, the job says where it runs."""
+    """Return the peers that no kind has; whether one is installed, the job says where it runs."""
     known = sorted(study_names())
     named = baselines if isinstance(baselines, tuple) else ()
     return [

@@ -60,7 +60,7 @@ _REPEATED = re.compile(r"(.+?)\1{19}$")
 
 
 def repetitive_names(study: Study) -> list[str]:
-    """Workloads whose names Snakemake refuses for their ending, a line for each."""
+    """Return the workloads whose names Snakemake refuses for their ending, a line for each."""
     return [
         f"workloads.{name}: a name must not end with the same letters twenty times in a row, got "
         f"{found[1]!r} again and again"

@@ -23,7 +23,7 @@ EXACT = 1e-17
 
 
 def above_zero(errors: Sequence[float]) -> list[float]:
-    """Errors for a log axis, with an exact 0 at `EXACT`."""
+    """Return the errors for a log axis, with an exact 0 at `EXACT`."""
     return [error if error > 0 else EXACT for error in errors]
 
 

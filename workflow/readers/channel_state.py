@@ -179,7 +179,7 @@ class ChannelState(Reader):
 
 
 def _payload(receivers: int, transmitters: int) -> int:
-    """Bytes of a packet's matrices: three bits before each, of eight bits each part."""
+    """Return the bytes of a packet's matrices: three bits before each, of eight bits each part."""
     bits = _SUBCARRIERS * (3 + 16 * receivers * transmitters)
     return -(-bits // 8)
 

@@ -73,7 +73,7 @@ def geocentric(places: Array, latitude: float, longitude: float) -> Array:
 
 
 def _horizon(latitude: float, longitude: float) -> Array:
-    """Directions to the east, the north and the zenith, in the rows."""
+    """Return the directions to the east, the north and the zenith, in the rows."""
     phi, lam = np.deg2rad((latitude, longitude))
     to_east = (-np.sin(lam), np.cos(lam), 0.0)
     to_north = (-np.sin(phi) * np.cos(lam), -np.sin(phi) * np.sin(lam), np.cos(phi))

@@ -106,7 +106,7 @@ def summary(study: Study) -> str:
 
 
 def disk_of(study: Study, name: str) -> dict[str, int]:
-    """Bytes of the files that the steps of a workload write, by the step's name."""
+    """Return the bytes of the files that the steps of a workload write, by the step's name."""
     one = _sizes_of(study, name)
     return {"stage": one.staged + one.coordinates, "run": one.run,
             "deliver": one.product + one.coordinates}  # fmt: skip
@@ -118,7 +118,7 @@ def _sizes_of(study: Study, name: str) -> Sizes:
 
 @cache
 def _sizes(chain: tuple[str, ...]) -> Sizes:
-    """Bytes by what `Study.chain` says: a sweep's cases are checked once."""
+    """Return the bytes by what `Study.chain` says: a sweep's cases are checked once."""
     workload, outline = outlined(chain)
     precisions = _precisions(workload)
     results = [_result_bytes(workload, outline, precision) for precision in precisions]

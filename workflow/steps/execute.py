@@ -131,7 +131,7 @@ class _Job:
     log: Logger
 
     def implementations(self) -> list[Implementation]:
-        """Ours at each precision, then the peers."""
+        """Return ours at each precision, then the peers."""
         # Where nothing can be streamed the operands are all needed, and their values plan the work.
         given = self.operands.file.outline if self.workload.splits else self.operands.whole()
         ours = [

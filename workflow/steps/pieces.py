@@ -42,7 +42,7 @@ class Sizes:
 
 
 def sizes(workload: Workload, outline: Staged) -> Sizes:
-    """Bytes of a workload's arrays in fp64; an outline's values are not read."""
+    """Return the bytes of a workload's arrays in fp64; an outline's values are not read."""
     operands = {
         name: data.size * (16 if data.dtype.kind == "c" else 8)
         for name, data in outline.operands.items()
@@ -122,7 +122,7 @@ def pieces_of(workload: Workload, outline: Staged, most: int | None = None) -> P
 
 
 def _along(axis: str, outline: Staged, found: Sizes, most: int) -> Pieces | None:
-    """Pieces along an axis; None where it has no two entries."""
+    """Return the pieces along an axis; None where it has no two entries."""
     length = outline.axis_lengths().get(axis, 1)
     if length < 2:
         return None

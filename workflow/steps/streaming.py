@@ -127,7 +127,7 @@ def _shared(outline: Staged, axis: str) -> list[str]:
 
 
 def shared_bytes(outline: Staged, axis: str, one: Implementation) -> int:
-    """Bytes of the device for the operands that every chunk needs whole."""
+    """Return the bytes of the device for the operands that every chunk needs whole."""
     sizes = []
     for name in _shared(outline, axis):
         data = outline.operands[name]

@@ -79,7 +79,7 @@ def fletcher32_by_numpy(data: npt.NDArray[np.uint8]) -> int:
 
 
 def _sums(elements: npt.NDArray[np.uint64]) -> tuple[int, int]:
-    """Sum of the little-endian 16-bit words, and the sum of each times its position."""
+    """Return the sum of the little-endian 16-bit words, and the sum of each times its position."""
     rows, columns = elements.shape
     even = np.bitwise_and(elements, _EVEN_WORDS, out=_SCRATCH.even[:rows])
     odd = np.right_shift(elements, _WORD_BITS, out=_SCRATCH.odd[:rows])

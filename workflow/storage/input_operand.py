@@ -241,7 +241,7 @@ class InputOperand:
 def open_datasets(
     file: h5py.File, source: FileInput, paths: Sequence[str], key: str
 ) -> list[h5py.Dataset]:
-    """Datasets of the user's file whose values may be read; raises InputError."""
+    """Return the datasets of the user's file whose values may be read; raises InputError."""
     try:
         datasets = [find_dataset(file, path, external=source.external) for path in paths]
         for dataset in datasets:

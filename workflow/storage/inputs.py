@@ -194,7 +194,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    """Numbers of a file that change when it is written or replaced."""
+    """Return the numbers of a file that change when it is written or replaced."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
 

@@ -73,7 +73,7 @@ def peak_bytes() -> int:
 
 
 def _data_bytes() -> int:
-    """Bytes that count against RLIMIT_DATA now; 0 where there is no /proc."""
+    """Return the bytes that count against RLIMIT_DATA now; 0 where there is no /proc."""
     return _status_bytes("VmData")
 
 

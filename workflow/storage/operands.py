@@ -223,13 +223,13 @@ def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, An
 
 
 def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:
-    """Counts of NaN and Inf by operand."""
+    """Return the counts of NaN and Inf by operand."""
     counts = {name: count_nonfinite(data) for name, data in operands.items()}
     return {name: {"nan": nan, "inf": inf} for name, (nan, inf) in counts.items()}
 
 
 def count_stretches(operand: Stretched) -> dict[str, int]:
-    """Counts of NaN and Inf of what comes in stretches."""
+    """Return the counts of NaN and Inf of what comes in stretches."""
     counts = [count_all({"x": values})["x"] for _, values in operand.read()]
     return {key: sum(count[key] for count in counts) for key in ("nan", "inf")}
 
@@ -259,7 +259,7 @@ def _first(data: Array | Stretched) -> str:
 
 
 def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
-    """Operands in the type that they have in memory at a precision, complex or real."""
+    """Return the operands in the type that they have in memory at a precision, complex or real."""
     return {
         name: data.astype(
             precision.output if data.dtype.kind == "c" else precision.real_output, copy=False
@@ -269,5 +269,5 @@ def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array
 
 
 def complex_bytes(precision: Precision) -> int:
-    """Bytes of a complex number in device memory at a precision."""
+    """Return the bytes of a complex number in device memory at a precision."""
     return np.dtype(precision.output).itemsize

@@ -14,7 +14,7 @@ PACKED_TYPES = ("int8", "uint8")
 
 
 def unpacked(data: Array) -> tuple[Array, Array]:
-    """Real and imaginary part as int8, from -8 to 7, of bytes of any shape.
+    """Return real and imaginary part as int8, from -8 to 7, of bytes of any shape.
 
     The real part is the upper half of a byte, the imaginary part the lower one, each in two's
     complement: 0x8f is -8 - 1j.

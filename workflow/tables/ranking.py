@@ -43,7 +43,7 @@ def complete(records: Sequence[Record]) -> list[Record]:
 
 
 def ordered(records: Iterable[Record]) -> list[Record]:
-    """Workloads in the order given, ours before the peers, precisions from fp64 down."""
+    """Return the workloads in the order given, ours before the peers, precisions from fp64 down."""
     rows = list(records)
     workloads = list(dict.fromkeys(record.workload for record in rows))
     precisions = [*PRECISIONS, *reversed(list(EXACT_PRECISIONS))]

@@ -101,7 +101,7 @@ class Adaptive(Workload):
             )
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands covariances and weights; complex64 where they are simulated."""
+        """Return the operands covariances and weights; complex64 where they are simulated."""
         case = self.case
         if case.input is not None:
             self.check_again(upstream)

@@ -177,7 +177,7 @@ class Beamforming(MatrixProduct):
             matrix_product.check_shapes({name: header.shape for name, header in found.items()})
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands weights and samples; complex64 when drawn."""
+        """Return the operands weights and samples; complex64 when drawn."""
         axes = {operand.name: operand.axes for operand in OPERANDS}
         case = self.case
         if case.input is None:

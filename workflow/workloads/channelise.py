@@ -104,7 +104,7 @@ class Channelise(Workload):
         self._channels(self.outline(upstream))
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands samples (..., time) and coefficients (taps channels)."""
+        """Return the operands samples (..., time) and coefficients (taps channels)."""
         case = self.case
         if case.input is None:
             outline = self.outline()

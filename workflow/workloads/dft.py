@@ -99,7 +99,7 @@ class Dft(Workload):
             )
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands samples (..., N) and, where there is one, window (N)."""
+        """Return the operands samples (..., N) and, where there is one, window (N)."""
         case = self.case
         if case.input is None:
             shape = (case.batch, case.length or 0)
@@ -231,7 +231,7 @@ class Dft(Workload):
 
 
 def _windowed(given: Mapping[str, Any]) -> Any:
-    """Samples times the window, in their type."""
+    """Return samples times the window, in their type."""
     samples = given["samples"]
     return samples * given["window"] if "window" in given else samples
 

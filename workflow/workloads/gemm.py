@@ -145,7 +145,7 @@ class Gemm(MatrixProduct):
             matrix_product.check_shapes(shapes, **self.scalars)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands a, b and, where beta is not 0, c; complex64 when generated."""
+        """Return the operands a, b and, where beta is not 0, c; complex64 when generated."""
         case = self.case
         if case.input is not None:
             self.check_again(upstream)

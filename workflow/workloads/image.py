@@ -71,7 +71,7 @@ class Image(Workload):
         }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Times and polarizations, but for those that are added up."""
+        """Return the times and polarizations, but for those that are added up."""
         return tuple(axis for axis in self.splits if axis not in self.case.sum)
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
@@ -169,7 +169,7 @@ class Image(Workload):
         return function(r, *place, self.case.directions.cosines).reshape(*r.shape[:2], n, n)
 
     def _place(self, staged: Staged) -> tuple[Array, Array]:
-        """Positions (antenna, 3) about their centre in m, and frequencies in Hz."""
+        """Return the positions (antenna, 3) about their centre in m, and frequencies in Hz."""
         there, antennas = staged.coordinates, staged.operands["covariances"].shape[3]
         east, north, up = (
             there[name].values if name in there else np.zeros(antennas) for name in PLACES

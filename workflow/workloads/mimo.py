@@ -125,7 +125,7 @@ class Mimo(Workload):
         return Staged({"channel": blank(shape, np.complex64)}, {"channel": CHANNEL.axes})
 
     def _channel(self) -> Array:
-        """Paths of complex normal gains, the later ones weaker, over subcarriers."""
+        """Return the paths of complex normal gains, the later ones weaker, over subcarriers."""
         case = self.case
         count = case.subcarriers
         power = 0.5 ** np.arange(case.paths)

@@ -149,7 +149,7 @@ class NoisyAnswers(StateAnswers):
         )
 
     def _counts(self, result: Array, shots: int) -> tuple[Product, Array, str]:
-        """Counts of the basis states that were found, and their standard errors."""
+        """Return the counts of the basis states that were found, and their standard errors."""
         if not any(result.strides):
             most = (min(shots, result.shape[1] - 1),)
             return (

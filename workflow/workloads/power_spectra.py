@@ -93,7 +93,7 @@ class PowerSpectra(Dft):
         self._axes(outline)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands samples (..., time) and window (N)."""
+        """Return the operands samples (..., time) and window (N)."""
         case = self.case
         if case.input is not None:
             self.check_again(upstream)

@@ -89,7 +89,7 @@ class Solve(Workload):
             check_shapes({name: header.shape for name, header in found.items()})
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands a and b, and where there is one the expected solution.
+        """Return the operands a and b, and where there is one the expected solution.
 
         Normal numbers are complex64, the cylinder's complex128.
         """

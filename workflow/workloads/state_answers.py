@@ -202,7 +202,7 @@ class StateAnswers(Statevector):
         )  # fmt: skip
 
     def counted(self, outcomes: Array, counts: Array) -> Product:
-        """Counts by basis state."""
+        """Return the counts by basis state."""
         return Product(
             "counts", counts, ("outcome",),
             {"outcome": Coordinate(outcomes, "", "basis state, qubit 0 least significant")},

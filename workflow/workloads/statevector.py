@@ -118,7 +118,7 @@ class Statevector(Workload):
         return None if self.case.fuse == "auto" else self.case.fuse
 
     def _gates(self, circuit: QuantumCircuit) -> list[TargetedGate]:
-        """Gates as they are staged: fused to the case's width, or one by one."""
+        """Return the gates as they are staged: fused to the case's width, or one by one."""
         from workflow.circuits import qiskit_circuits as circuits
 
         if self.case.fuse == "auto":
@@ -135,7 +135,7 @@ class Statevector(Workload):
                 )
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands state and gates, these as in `fused_gates`."""
+        """Return the operands state and gates, these as in `fused_gates`."""
         circuit = self.circuit()
         gates = self._gates(circuit)
         outlines = {name: read_outline(path) for name, path in upstream.items()}

@@ -164,7 +164,7 @@ def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
 
 
 def _cluster(plan: ChannelisePlan) -> int:
-    """Blocks that share a chunk."""
+    """Return the blocks that share a chunk."""
     return plan.cluster if isinstance(plan, SpecializedPlan) else 1
 
 

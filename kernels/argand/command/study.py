@@ -29,12 +29,12 @@ def study_tree() -> Path | None:
 
 
 def missing_packages() -> list[str]:
-    """Packages of the extra ``workflow`` that are not installed."""
+    """Return the packages of the extra ``workflow`` that are not installed."""
     return [name for name in needed_packages() if not _is_installed(name)]
 
 
 def needed_packages() -> list[str]:
-    """Packages that the extra ``workflow`` names, as `pyproject.toml` lists them."""
+    """Return the packages that the extra ``workflow`` names, as `pyproject.toml` lists them."""
     if not _is_installed("argand"):
         return []  # found by PYTHONPATH alone: what is missing, an import will say
     found = map(_OF_THE_EXTRA.match, metadata.requires("argand") or ())

@@ -64,7 +64,7 @@ class ButterflyPlan:
         return numbers + (0 if last % 2 else numbers // last)
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block, in fp32 at every precision."""
+        """Return the dynamic shared memory of a block, in fp32 at every precision."""
         tile = -(-(int(self.place(self.size - 1)) + 1) * 8 // 128) * 128
         return self.groups * (tile + 8 + 4 * self.warps)
 

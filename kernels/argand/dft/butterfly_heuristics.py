@@ -85,13 +85,13 @@ def short_plan(length: int, rows: int, sm_count: int) -> ButterflyPlan | None:
 
 
 def _warps_of(radices: tuple[int, ...]) -> int:
-    """Warps whose threads have at most one butterfly of a stage each."""
+    """Return the warps whose threads have at most one butterfly of a stage each."""
     least = -(-prod(radices) // (32 * min(radices)))
     return next((warps for warps in _WARPS if warps >= least), least)
 
 
 def _latency(radices: tuple[int, ...]) -> float:
-    """Estimated cycles of a convolution where each thread has one butterfly of a stage.
+    """Return the estimated cycles of a convolution where each thread has one butterfly of a stage.
 
     It ranks splits as measured on an H200 at 226 to 509 (the best or one within 4% of it).
     """
@@ -146,7 +146,7 @@ def _chirp_splits(length: int) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=4096)
 def _splits(size: int, stages: int, radices: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Products of ``stages`` radices that make ``size``, in every order."""
+    """Return the products of ``stages`` radices that make ``size``, in every order."""
     if stages == 0:
         return ((),) if size == 1 else ()
     return tuple(

@@ -72,7 +72,7 @@ class ClusterPlan:
         return 1
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block, in fp32 at every precision."""
+        """Return the dynamic shared memory of a block, in fp32 at every precision."""
         lines = self.n1 // self.cluster_size
         exchanged = max(lines * (self.n2 + 16), self.n2 * (lines + 2))
         return self.length // self.cluster_size * 8 + 4 * exchanged + 16

@@ -30,7 +30,7 @@ HEADROOM = 1
 
 
 def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
-    """Transforms of the rows of x, (rows, N) of the precision's type.
+    """Return the transforms of the rows of x, (rows, N) of the precision's type.
 
     A ``method`` of None is SciPy's fast transform; NumPy's computes complex64 in fp64.
     """
@@ -70,7 +70,7 @@ def _rows(problem: DftProblem, x: Array, method: Method) -> Array:
 
 
 def table_exponent(precision: Precision) -> int:
-    """Exponent of the power of two that multiplies tables: their largest number is 1."""
+    """Return the exponent of the power of two that multiplies tables: their largest number is 1."""
     return precision.operand.scaled_exponent if precision.scaled else 0
 
 

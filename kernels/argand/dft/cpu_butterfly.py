@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def butterfly_dft(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
-    """Transforms of the rows of x, (rows, N) of complex64, by a plan's convolution."""
+    """Return the transforms of the rows of x, (rows, N) of complex64, by a plan's convolution."""
     return in_blocks(x, plan.size, lambda rows: _rows(problem, rows, plan))
 
 

@@ -22,7 +22,7 @@ _BLOCK_VALUES = 1 << 21
 
 
 def three_kernel_dft(problem: DftProblem, x: Array, plan: ThreeKernelPlan) -> Array:
-    """Transforms of the rows of x, (rows, N) of complex64, by a plan's convolution."""
+    """Return the transforms of the rows of x, (rows, N) of complex64, by a plan's convolution."""
     out = np.empty_like(x, order="C")
     tables = _tables(plan, problem.inverse)
     step = max(1, _BLOCK_VALUES // plan.size)

@@ -145,7 +145,7 @@ def _computed(
 
 
 def _between(problem: DftProblem, x: Any) -> int:
-    """Elements from row to row, the same for all problems of one row."""
+    """Return the elements from row to row, the same for all problems of one row."""
     return problem.length if problem.rows <= 1 else int(_stride(x) or 0)
 
 

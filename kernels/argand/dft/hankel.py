@@ -111,7 +111,7 @@ class HankelPlan:
         return max(taken, self.warpgroups * self.columns + 2 * self.columns_before_last_copy)
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block."""
+        """Return the dynamic shared memory of a block."""
         table = 2 * precision.terms * self.core_matrices * _CORE_MATRIX_BYTES
         offset_bytes = -(-2 * self.num_offsets // 128) * 128
         tile = -(-(32 // self.row_copies) * self.length * 8 // 128) * 128
@@ -119,7 +119,7 @@ class HankelPlan:
         return table + offset_bytes + self.buffers * (tile + 16) + scratch
 
     def _absmax_warps(self, precision: Precision) -> int:
-        """Warps that hold the same transforms and exchange the absmax of their parts."""
+        """Return the warps that hold the same transforms and exchange the absmax of their parts."""
         return self.row_copies * self.warpgroups if precision.scaled else 1
 
     @property

@@ -230,7 +230,7 @@ def _two_factor(first: int, second: int, wide: bool) -> Iterator[Plan]:
 
 
 def _most_groups(plans: list[Plan]) -> list[Plan]:
-    """Plans with the most groups, of those that differ in nothing else.
+    """Return the plans with the most groups, of those that differ in nothing else.
 
     All Hankel plans stay, because their groups share the buffers.
     """

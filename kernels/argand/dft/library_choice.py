@@ -55,7 +55,7 @@ def library_is_faster(plan: Plan) -> str | None:
 
 
 def _library_cycles(primes: Sequence[int]) -> float:
-    """Estimated cycles of cuFFT a number, for a length of such prime factors.
+    """Return the estimated cycles of cuFFT a number, for a length of such prime factors.
 
     Comparable to `three_kernel_cycles`. Fitted to 98 lengths from 12416 to 1040384 on an H200: the
     choice is the faster one, or one within 2% of it, but for three of `FAST_LENGTHS` and

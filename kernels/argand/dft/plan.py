@@ -35,7 +35,7 @@ def padded(width: int) -> int:
 
 
 def _aligned_bytes(elements: int) -> int:
-    """Bytes of ``elements`` complex64, rounded up to 128."""
+    """Return the bytes of ``elements`` complex64, rounded up to 128."""
     return -(-elements * _ELEMENT_BYTES // 128) * 128
 
 
@@ -73,7 +73,7 @@ class DensePlan:
         return self.length + 4 * (self.length % 8 == 0)
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block."""
+        """Return the dynamic shared memory of a block."""
         table = folded_bytes(self.length, self.warps, precision) if self.table_in_shared else 0
         tile = _aligned_bytes(16 * self.m_tiles * self.pitch)
         scratch = 12 * 16 * self.m_tiles * self.warps if self.folds_in_shared(precision) else 0
@@ -131,11 +131,11 @@ class TwoFactorPlan:
         return self.groups * self.warps * WARP
 
     def table_bytes(self, precision: Precision) -> int:
-        """Bytes of the folded tables."""
+        """Return the bytes of the folded tables."""
         return sum(folded_bytes(n, 1, precision) for n in {self.n1, self.n2})
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block."""
+        """Return the dynamic shared memory of a block."""
         tile = max(
             _aligned_bytes(self.n1 * padded(self.n2)),
             _aligned_bytes(self.n2 * padded(self.n1)),
@@ -166,7 +166,7 @@ def folded_tiles(length: int, warps: int) -> int:
 
 
 def folded_bytes(length: int, warps: int, precision: Precision) -> int:
-    """Bytes of a table; ``FoldedTable`` in ``cuda/dft/plan.cuh``."""
+    """Return the bytes of a table; ``FoldedTable`` in ``cuda/dft/plan.cuh``."""
     num_k_tiles = -(-(length // 2) // precision.operand.mma_k)
     return num_k_tiles * folded_tiles(length, warps) * warps * precision.terms * WARP * 16
 

@@ -8,7 +8,7 @@ LARGEST_REGISTERS = 255
 
 
 def registers(threads: int) -> int:
-    """Largest number of registers a thread in blocks of ``threads``.
+    """Return the largest number of registers a thread in blocks of ``threads``.
 
     Each of the four schedulers has a quarter of the warps and of the multiprocessor's registers.
     """

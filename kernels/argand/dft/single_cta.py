@@ -49,7 +49,7 @@ class SingleCtaPlan:
         return self.threads // 32
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Dynamic shared memory of a block, in fp32 at every precision."""
+        """Return the dynamic shared memory of a block, in fp32 at every precision."""
         exchanged = max(self.radix * (self.threads + 16), self.threads * (self.radix + 2))
         return 8 * self.length + 4 * exchanged + 16
 

@@ -82,7 +82,7 @@ class ThreeKernelPlan:
         return self.line.threads if role == "convolve_lines" else 32 * self.tile_warps
 
     def kernel_shared_bytes(self, role: str, precision: Precision) -> int:
-        """Dynamic shared memory of a block of one of `KERNELS`."""
+        """Return the dynamic shared memory of a block of one of `KERNELS`."""
         return (
             self.line.shared_bytes(precision)
             if role == "convolve_lines"
@@ -96,7 +96,7 @@ class ThreeKernelPlan:
         return rows * (self.line.size // self.width)
 
     def shared_bytes(self, precision: Precision) -> int:
-        """Largest dynamic shared memory of a block, in fp32 at every precision."""
+        """Return the largest dynamic shared memory of a block, in fp32 at every precision."""
         return max(self.kernel_shared_bytes(role, precision) for role in KERNELS)
 
     @property
@@ -110,7 +110,7 @@ class ThreeKernelPlan:
         return max(self.kernel_registers(role) for role in KERNELS) - self.data_registers
 
     def kernel_registers(self, role: str) -> int:
-        """Registers of a thread of one of `KERNELS`, so that it does not spill."""
+        """Return the registers of a thread of one of `KERNELS`, so that it does not spill."""
         if role == "convolve_lines":
             largest = max(self.radices)
             return 2 * largest + (64 if largest <= 16 else 80 if largest == 32 else 96)
@@ -168,7 +168,7 @@ def three_kernel_source(plan: ThreeKernelPlan, precision: Precision) -> str:
 
 
 def _blocks(plan: ThreeKernelPlan, role: str, precision: Precision) -> int:
-    """Blocks a multiprocessor that registers and shared memory allow."""
+    """Return the blocks a multiprocessor that registers and shared memory allow."""
     threads = plan.kernel_threads(role)
     by_memory = _SHARED // (plan.kernel_shared_bytes(role, precision) + 1024)
     by_registers = 65_536 // (threads * plan.kernel_registers(role))
@@ -176,7 +176,7 @@ def _blocks(plan: ThreeKernelPlan, role: str, precision: Precision) -> int:
 
 
 def three_kernel_tables(plan: ThreeKernelPlan, *, inverse: bool) -> dict[str, Array]:
-    """Members of ``ThreeKernelArguments`` by name, complex64.
+    """Return the members of ``ThreeKernelArguments`` by name, complex64.
 
     Twiddles: W_M1^(b k_A), (A, B); W_M^(n2 k_A), (A, M2); W_M^(n2 A k_B), (B, M2); those of a line.
     The spectrum of each line has the order of `butterfly_tables`. It has no scale: intermediate

@@ -71,7 +71,7 @@ class GateCosts:
         return self.call_seconds + copies * 2 * item * 2.0**qubits / self.bytes_per_second
 
     def of_form(self, qubits: int, form: GateForm, item: int) -> float:
-        """Seconds of a pass for a gate with its controls, or without products."""
+        """Return the seconds of a pass for a gate with its controls, or without products."""
         if form.is_identity:
             return 0.0
         # Amplitudes that a control excludes are not read, unless they share a sector of 32 bytes.
@@ -82,7 +82,7 @@ class GateCosts:
     def of_group(
         self, qubits: int, forms: Sequence[GateForm], tile: Sequence[int], item: int
     ) -> float:
-        """Seconds of a pass that gates share, or of a gate's own."""
+        """Return the seconds of a pass that gates share, or of a gate's own."""
         own = [form for form in forms if not form.is_identity]
         if len(own) < 2:
             return sum(self.of_form(qubits, form, item) for form in own)
@@ -145,7 +145,7 @@ def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
 
 
 def table_costs(precision: Precision, device: Device) -> GateCosts:
-    """Costs without a measurement: those of an H200, in copies of this device."""
+    """Return the costs without a measurement: those of an H200, in copies of this device."""
     if device.backend == "cpu":
         return GateCosts(copy_rate(device), _CPU, 1e-4, measured=False)
     widths = _DEFAULT[_alike(precision)]

@@ -118,7 +118,7 @@ def fuse(
     alone: Sequence[int] = (),
     light: Sequence[int] = (),
 ) -> list[Pass]:
-    """Passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
+    """Return the passes of at most ``width`` qubits for a circuit; a wider gate has one to itself.
 
     Each pass has the qubits ``given``; gates with the numbers ``alone`` have one to themselves too,
     those that are ``light`` need one of their qubits.
@@ -166,7 +166,7 @@ def _next_passes(
     kept: int,
     fixed: int,
 ) -> list[Growing]:
-    """Passes that may come next, first those with most gates for their time."""
+    """Return the passes that may come next, first those with most gates for their time."""
     seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
     passes: dict[int, Growing] = {}
     for seed in seeds:

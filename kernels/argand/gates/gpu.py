@@ -263,7 +263,7 @@ def _tiles(values: dict[str, object]) -> int:
 
 
 def _small_values(plan: GatePlan, qubits: int, form: GateForm | GatePlace) -> dict[str, object]:
-    """Members of ``GateArguments`` for the kernel of small states."""
+    """Return the members of ``GateArguments`` for the kernel of small states."""
     free = [qubit for qubit in range(qubits) if qubit not in form.controls]
     segments = segments_of(qubits, form.controls)
     shift = plan.item.bit_length() - 1

@@ -32,7 +32,7 @@ MOST_CHUNKS = 8
 
 
 def plane_line_bytes(width: int, inside: bool, operand_bytes: int) -> int:
-    """Bytes from eight rows of a plane to the next: ``WgmmaGate::kLineBytes``."""
+    """Return the bytes from eight rows of a plane to the next: ``WgmmaGate::kLineBytes``."""
     parts = 3 if joint_parts(width, inside) else 2
     return parts * PLANE_COLUMNS * 8 * operand_bytes + 16
 
@@ -123,7 +123,7 @@ def make_tile(
 
 
 def _core_rows(rows: Sequence[int], inside: bool) -> tuple[int, ...]:
-    """Places of the eight rows that a thread writes to a plane as one line (wgmma)."""
+    """Return the places of the eight rows that a thread writes to a plane as one line (wgmma)."""
     return (rows[-1], rows[-2]) if inside else (rows[-1], rows[-2], rows[-3])
 
 
@@ -156,7 +156,7 @@ def roles_of(kind: GateKind, tile: Tile) -> Roles:
 
 
 def column_order(kind: GateKind, tile: Tile) -> tuple[int, int, int]:
-    """Places of the three bits of a product's column, the lowest first.
+    """Return the places of the three bits of a product's column, the lowest first.
 
     Lanes that write results have the upper two bits, and those of the lowest rows. A warpgroup's
     write to the state: with the lowest columns, 64 bytes or more lie together.

@@ -160,12 +160,12 @@ def cuda_core_width(precision: Precision) -> int:
 
 
 def widest_mma(precision: Precision) -> int:
-    """Largest width of a gate whose matrix, in terms, fits in a warp's registers."""
+    """Return the largest width of a gate whose matrix, in terms, fits in a warp's registers."""
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
 
 
 def _widest_direct_mma(precision: Precision) -> int:
-    """Largest width of a gate whose columns, in terms, fit in a warp's registers."""
+    """Return the largest width of a gate whose columns, in terms, fit in a warp's registers."""
     return max(width for width, held in _DIRECT_MMA_BLOCKS.items() if _terms(precision) in held)
 
 
@@ -293,7 +293,7 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
 
 
 def _static_bytes(plan: GatePlan) -> int:
-    """Largest static shared memory: wide gates on CUDA cores keep their matrix there."""
+    """Return the largest static shared memory: wide gates on CUDA cores keep their matrix there."""
     if plan.kind == "wgmma":
         return 1024
     return 16 * 1024 if plan.kind == "fma" and plan.width > CUDA_CORE_WIDTH else 2 * 1024

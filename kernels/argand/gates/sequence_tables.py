@@ -177,7 +177,7 @@ def placed_gate(form: GateForm, tile: Sequence[int]) -> tuple[tuple[int, ...], A
 def product_values(
     form: GateForm, tile: Sequence[int], plan: SequencePlan
 ) -> tuple[dict[str, Any], Any]:
-    """Members of `GATE` of a gate of four qubits, and its matrix as they order it."""
+    """Return the members of `GATE` of a gate of four qubits, and its matrix as they order it."""
     targets, matrix = placed_gate(form, tile)
     roles = roles_of(targets, len(tile))
     count = plan.thread_bits
@@ -254,7 +254,7 @@ def tables(
 
 
 def gate_values(gates: Any, plan: SequencePlan) -> dict[str, Any]:
-    """Members of ``SequenceArguments`` that all threads read at every gate.
+    """Return the members of ``SequenceArguments`` that all threads read at every gate.
 
     By wgmma the results of a product that is the last gate go straight to the state.
     """

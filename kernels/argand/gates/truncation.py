@@ -70,7 +70,7 @@ def sequence_bias(precision: Precision, width: int) -> TruncationBias:
 
 
 def largest_compensation(precision: Precision, width: int) -> float:
-    """Largest relative compensation of an entry of a gate's matrix."""
+    """Return the largest relative compensation of an entry of a gate's matrix."""
     if precision.terms == 1:
         return 0.0
     biases = [bias for key, bias in _BIASES.items() if key[1:] == (precision.operand.bytes, width)]

@@ -168,7 +168,7 @@ def _typed(given: Any, name: str, arrays: Any = np) -> Any:
 def _centred(
     x: np.ndarray[Any, np.dtype[np.float64]], f: np.ndarray[Any, np.dtype[np.float64]]
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Positions about their centre, (antennas, 3): a common shift changes no power."""
+    """Return the positions about their centre, (antennas, 3): a common shift changes no power."""
     if x.shape[1] == 2:
         x = np.column_stack([x, np.zeros(len(x))])
     if not len(x) or not len(f):

@@ -203,7 +203,7 @@ def _signed_sum(terms: Any, signs: int) -> Any:
 
 
 def _reals(amplitudes: Any) -> Any:
-    """Real and imaginary parts next to each other, float64."""
+    """Return real and imaginary parts next to each other, float64."""
     return amplitudes.view(amplitudes.real.dtype).astype(np.float64, copy=False)
 
 
@@ -231,7 +231,7 @@ def _blocks(state: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _moved_bits(numbers: Any, moves: Sequence[tuple[int, int]]) -> Any:
-    """Numbers made of some bits: (from, to) of each."""
+    """Return the numbers made of some bits: (from, to) of each."""
     found = numbers & 0
     for source, to in moves:
         found = found | (((numbers >> source) & 1) << to)

@@ -55,7 +55,7 @@ def _sections(cubin: bytes) -> list[_Section]:
 
 
 def _functions(sections: list[_Section]) -> Iterator[tuple[int, str]]:
-    """Indices and names of functions in the table of symbols."""
+    """Yield the indices and names of functions in the table of symbols."""
     for section in sections:
         if section.kind == _SYMBOLS:
             for index, (name, kind) in enumerate(struct.iter_unpack("<IB19x", section.data)):

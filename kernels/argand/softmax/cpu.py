@@ -176,7 +176,7 @@ def _rescale(total: Array, old_max: Array, new_max: Array, scale: Any) -> Array:
 
 
 def _numbers(x: Array, problem: SoftmaxProblem) -> Array:
-    """Elements as numbers in the type of the computation."""
+    """Return the elements as numbers in the type of the computation."""
     real: str = problem.precision.real_output
     if problem.input == BF16.name:
         x = bf16_values(x)
@@ -187,5 +187,5 @@ def _numbers(x: Array, problem: SoftmaxProblem) -> Array:
 
 
 def _operand(x: Array, problem: SoftmaxProblem) -> Array:
-    """Values rounded as the precision asks, in the accumulator's type."""
+    """Return the values rounded as the precision asks, in the accumulator's type."""
     return round_operand(_numbers(x, problem), problem.rounding)

@@ -115,7 +115,7 @@ def _problem(
 
 
 def _operand(kind: str, rows: int, columns: int) -> Any:
-    """Normal random numbers on the GPU."""
+    """Return normal random numbers on the GPU."""
     import cupy
 
     rng = cupy.random.default_rng(0)

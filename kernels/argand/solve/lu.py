@@ -111,7 +111,7 @@ class Factorization:
                 )
 
     def _middle(self, first: int, last: int) -> int:
-        """Half of the panels to the left, at least one."""
+        """Return half of the panels to the left, at least one."""
         return first + -(-(last - first) // (2 * self._panel)) * self._panel
 
     def _solve_lower(self, first: int, last: int, b: Any) -> None:

@@ -76,7 +76,7 @@ def _time_of_pieces(
 
 
 def _bytes_read_again(problem: ModularProblem, device: Device) -> int:
-    """Bytes of operands that are read for their norms, where k in one part is read once.
+    """Return the bytes of operands that are read for their norms, where k in one part is read once.
 
     Lines of operands whose k is contiguous are; that others are not is left out.
     """

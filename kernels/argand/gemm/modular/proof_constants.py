@@ -60,7 +60,7 @@ def proof_constants(count: int) -> ProofConstants:
 
 
 def plane_weights(count: int) -> list[int]:
-    """Weights of each plane and pair of bytes of x in Re C' x, the least in magnitude.
+    """Return weights of each plane and pair of bytes of x in Re C' x, the least in magnitude.
 
     The real part of x has the first two pairs, which multiply real parts of C', and the imaginary
     one the others, which are subtracted. S_p is the sum of both planes of a modulus for real parts,
