@@ -34,7 +34,7 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
     if precision is None or precision in MODULAR_PRECISIONS or precision == EXACT:
         found = np.dtype(own)
     else:
-        found = np.dtype(get_precision(precision).output)
+        found = np.dtype(get_precision(precision, exact=True).output)
     power = options.get("output") == "power"
     return Spec(shape, np.empty(0, found).real.dtype if power else found)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import apply_gate, dft, gemm, herk, log_softmax, logsumexp, softmax
+from argand.gemm.modular import cpu
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
@@ -176,3 +177,24 @@ def test_what_jax_cannot_do_is_refused() -> None:
         pytest.raises(ValueError, match="needs jax"),
     ):
         gemm(x, x, precision="fp64")
+
+
+def test_a_wrong_product_is_seen_in_a_program(
+    platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if platform == "gpu":
+        pytest.skip("the fault is planted in the product on the CPU")
+    x = drawn(4, 4)
+    program = jax.jit(lambda x: gemm(x, x, tolerance=1e-9, check=True))
+    close(program(x), x @ x, 1e-9)
+    real = cpu._real_product
+
+    def flipped(*arguments: Any) -> Any:
+        found = real(*arguments)
+        found[1, 2] ^= 1
+        return found
+
+    monkeypatch.setattr(cpu, "_real_product", flipped)
+    for call in (program, lambda x: gemm(x, x, tolerance=1e-9, check=True)):
+        with pytest.raises(Exception, match="WrongProductError: 1 of 4 rows .* row 1"):
+            call(x).block_until_ready()
