@@ -197,4 +197,4 @@ def test_a_wrong_product_is_seen_in_a_program(
     monkeypatch.setattr(cpu, "_real_product", flipped)
     for call in (program, lambda x: gemm(x, x, tolerance=1e-9, check=True)):
         with pytest.raises(Exception, match=r"WrongProductError: 1 of 4 rows .* row 1"):
-            call(x).block_until_ready()
+            jax.block_until_ready(call(x))
