@@ -68,7 +68,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         {"coordinates": {"time": {"dataset": "/positions", "axis": "antenna", "units": "s"}}},
         "input.coordinates.time: 'time' is an axis of its own",
     ),
-    ({"sample_rate_hz": 0}, "input.sample_rate_hz: must be above 0"),
+    (
+        {"sample_rate_hz": 0},
+        "input.sample_rate_hz: must be at least 1e-09 and at most 1e+21, got 0",
+    ),
     (
         {"sample_rate_hz": 1, "coordinates": {"time": {"step_s": 1}}},
         "input.sample_rate_hz: input.coordinates.time says it already",

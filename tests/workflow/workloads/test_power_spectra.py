@@ -221,7 +221,7 @@ def test_nan_is_refused_or_let_through(own: Path, detrend: str | None) -> None:
         ({"average": 0}, "average must be from 1 on, or 'all', got 0"),
         ({"average": "most"}, "average"),
         ({"segments": 0}, "greater than or equal to 1"),
-        ({"sample_rate_hz": 0}, "greater than 0"),
+        ({"sample_rate_hz": 0}, "greater than or equal to 0.000000001"),
         ({"inverse": True}, "inverse must not be given beside power"),
         ({"norm": "ortho"}, "norm must not be given beside power"),
         ({"scaling": "power"}, "'density' or 'spectrum'"),
