@@ -9,35 +9,21 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import cupy
+
+from argand.runtime.library_routine import library_routine
 
 WORKSPACE_BYTES = 32 << 20
 """Workspace of a captured call: cuBLAS's own on Hopper, and more than its own on older cards."""
 _get_handle = cupy.cuda.device.get_cublas_handle
 
 
-@cache
 def routine(name: str, *types: Any) -> Callable[..., None]:
-    """Return a function of the library that CuPy has loaded, of arguments of ctypes' types.
-
-    It raises RuntimeError where the library reports a status. Raises RuntimeError where the library
-    is not found.
-    """
-    from cuda.pathfinder import load_nvidia_dynamic_lib
-
-    _get_handle()  # CuPy's own library, which is then the one found
-    found = getattr(ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path), name)
-    found.argtypes, found.restype = types, ctypes.c_int
-
-    def call(*given: Any) -> None:
-        status = found(*given)
-        if status:
-            raise RuntimeError(f"{name} returned status {status}")
-
-    return call
+    """Return a function of cuBLAS, as `library_routine` does, once CuPy has loaded it."""
+    _get_handle()
+    return library_routine("cublas", name, *types)
 
 
 @contextmanager
