@@ -10,6 +10,7 @@ import cupy
 from cupy.cuda import cufft
 
 from argand.device import gpu
+from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.problem import DftProblem
 from argand.dft.scale import SCALE_DTYPE, SCALE_KERNEL, SCALE_THREADS, SCALED_BY_BLOCK, scale_source
 from argand.runtime.arguments import Arguments
@@ -22,6 +23,9 @@ _SHORT_BYTES = 16_000_000
 """Bytes read and written up to which calls are graphs: such transforms take an H200 up to 6 us
 (1024 of 1000), as long as the host takes without a graph. Longer ones hide the host in any case,
 and behind another kernel a graph of cuFFT's begins up to 1.7 us later."""
+_MAX_QUEUES = 32
+"""Forms on streams and threads that are kept, with the graphs and their workspace, which is about
+as large as x or larger."""
 
 
 def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform | None:
@@ -43,50 +47,30 @@ def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform |
     return None
 
 
-class _At:
-    """An address as CuPy's plans look for it in an array."""
+class _Queue:
+    """A plan with the factor of its norm, on one stream and queued by one thread.
 
-    __slots__ = ("ptr",)
-
-    def __init__(self, ptr: int) -> None:
-        self.ptr = ptr
-
-    @property
-    def data(self) -> _At:
-        return self
-
-
-class _StreamPlan:
-    """cuFFT's plan for one stream and one thread, to which its workspace belongs.
-
-    CuPy sets the stream at every call; here the first one sets it.
+    ``results`` are the type and number of results and the device.
     """
 
-    def __init__(self, length: int, rows: int, output: str, device: int) -> None:
-        double = output == "complex128"
-        self._plan = cufft.Plan1d(length, cufft.CUFFT_Z2Z if double else cufft.CUFFT_C2C, rows)
-        self._transform = cufft.execZ2Z if double else cufft.execC2C
-        self._results = output, length * rows, device
-        self._on_stream = False
-        moved = 2 * length * rows * (16 if double else 8)
-        short = moved <= _SHORT_BYTES
-        self._captured = CapturedCalls(self._on_current_stream) if short else None
+    def __init__(self, plan: CufftPlan, results: tuple[str, int, int]) -> None:
+        self._plan, self._results = plan, results
+        self._memory: Any = None  # the workspace of graphs, which follow one another
 
     def __call__(self, x: int, out: int, direction: int, factor: float, stream: int) -> None:
-        """Queue the transforms on a stream, which is current and the same at every call."""
-        captured = self._captured
-        if captured is not None and captured.launch((x, out, direction, factor), stream):
-            return
-        if self._on_stream:
-            self._transform(self._plan.handle, x, out, direction)
-            self._scale(out, factor)
-        else:
-            self._on_current_stream(x, out, direction, factor)
-            self._on_stream = True
+        """Queue the transforms on the stream, which is current."""
+        self._plan.queue(x, out, direction, stream)
+        self._scale(out, factor)
 
-    def _on_current_stream(self, x: int, out: int, direction: int, factor: float) -> None:
-        self._plan.fft(_At(x), _At(out), direction)
-        self._on_stream = False  # unless it is the stream of calls
+    def workspace(self) -> None:
+        """Take the workspace of graphs, which a capture cannot."""
+        if self._memory is None and self._plan.workspace_bytes:
+            self._memory = cupy.cuda.alloc(self._plan.workspace_bytes)
+
+    def in_graph(self, x: int, out: int, direction: int, factor: float) -> None:
+        """Queue the transforms on the current stream, which is captured."""
+        workspace = 0 if self._memory is None else int(self._memory.ptr)
+        self._plan.queue_with(x, out, direction, _current_stream().ptr, workspace)
         self._scale(out, factor)
 
     def _scale(self, out: int, factor: float) -> None:
@@ -100,7 +84,9 @@ class ContiguousTransform:
 
     def __init__(self, problem: DftProblem) -> None:
         self._device = cupy.cuda.Device().id
-        self._form = problem.length, problem.rows, problem.precision.output, self._device
+        output = problem.precision.output
+        kind = cufft.CUFFT_Z2Z if output == "complex128" else cufft.CUFFT_C2C
+        self._form = kind, problem.length, problem.rows, output, self._device
         self._direction = cufft.CUFFT_INVERSE if problem.inverse else cufft.CUFFT_FORWARD
         self._factor = problem.factor
 
@@ -110,8 +96,10 @@ class ContiguousTransform:
         Raises CompileError where NVRTC, for a factor's kernel, fails.
         """
         stream = _current_stream(self._device).ptr
-        plan = _plan(*self._form, stream, get_ident())
-        plan(x, out, self._direction, self._factor, stream)
+        queue, graphs = _on_stream(*self._form, stream, get_ident())
+        call = x, out, self._direction, self._factor
+        if graphs is None or not graphs.launch(call, stream):
+            queue(*call, stream)
 
 
 def transform_real(x: Any, target: Any) -> None:
@@ -122,24 +110,19 @@ def transform_real(x: Any, target: Any) -> None:
         target: (..., n // 2 + 1), contiguous, of the complex type of x.
     """
     kind = cufft.CUFFT_D2Z if x.dtype.itemsize == 8 else cufft.CUFFT_R2C
-    length = x.shape[-1]
-    device, stream = cupy.cuda.Device().id, _current_stream().ptr
-    plan = _real_plan(length, x.size // length, kind, device, stream, get_ident())
-    plan.fft(x, target, cufft.CUFFT_FORWARD)
+    length, device = x.shape[-1], cupy.cuda.Device().id
+    plan = plan_of(kind, length, x.size // length, device)
+    plan.queue(x.data.ptr, target.data.ptr, cufft.CUFFT_FORWARD, _current_stream(device).ptr)
 
 
-@lru_cache(maxsize=4)
-def _real_plan(length: int, rows: int, kind: int, device: int, stream: int, thread: int) -> Any:
-    """cuFFT's plan of real rows, one stream's and one thread's as `_plan`."""
-    return cufft.Plan1d(length, kind, rows)
-
-
-@lru_cache(maxsize=4)
-def _plan(
-    length: int, rows: int, output: str, device: int, stream: int, thread: int
-) -> _StreamPlan:
-    """cuFFT's plan. Its workspace, as large as x or larger, is one stream's and one thread's."""
-    return _StreamPlan(length, rows, output, device)
+@lru_cache(maxsize=_MAX_QUEUES)
+def _on_stream(
+    kind: int, length: int, rows: int, output: str, device: int, stream: int, thread: int
+) -> tuple[_Queue, CapturedCalls | None]:
+    """Return what queues transforms of a form on a stream, and the graphs of short ones."""
+    queue = _Queue(plan_of(kind, length, rows, device), (output, length * rows, device))
+    moved = 2 * length * rows * (16 if kind == cufft.CUFFT_Z2Z else 8)
+    return queue, CapturedCalls(queue.in_graph, queue.workspace) if moved <= _SHORT_BYTES else None
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +14,12 @@ from tests.kernels.frameworks.tensors import close, drawn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytestmark = pytest.mark.gpu
+THREADED: dict[str, Callable[[Any], Any]] = {
+    "product": lambda x: gemm(x, x, op_b="C", precision="3xfp16"),
+    "exact product": lambda x: gemm(x, x, op_b="C", precision="7xint8"),
+    "transform": lambda x: dft(x, precision="3xfp16"),
+    "rows": lambda x: softmax(x.real.contiguous()),
+}
 
 
 @contextmanager
@@ -121,6 +128,42 @@ def test_ten_thousand_calls_take_no_memory(gpu: Any) -> None:
             if number % 1000 == 0:
                 torch.cuda.synchronize()
         assert torch.cuda.memory_allocated() == before
+
+
+@pytest.mark.parametrize("name", THREADED)
+def test_threads_on_streams_of_torch_get_the_same_bits(gpu: Any, name: str) -> None:
+    call = THREADED[name]
+    given = [drawn(40 + number, 64, device="cuda", seed=number) for number in range(8)]
+    alone = [call(x) for x in given]
+    torch.cuda.synchronize()
+
+    def worker(first: int) -> bool:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            order = [*range(first, 8), *range(first)] * 20
+            results = [(place, call(given[place])) for place in order]
+            stream.synchronize()
+            return all(torch.equal(found, alone[place]) for place, found in results)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(worker, range(8)))
+
+
+def test_threads_call_one_plan_on_streams_of_torch(gpu: Any) -> None:
+    x, y = (drawn(64, 3000, device="cuda", seed=seed) for seed in range(2))
+    plan = GemmPlan(x, y, op_b="C", precision="3xfp16")  # it takes memory
+    alone = plan(x, y)
+    torch.cuda.synchronize()
+
+    def worker(_: int) -> bool:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            results = [plan(x, y) for _ in range(100)]
+            stream.synchronize()
+            return all(torch.equal(found, alone) for found in results)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(worker, range(8)))
 
 
 def test_a_result_that_overlaps_an_operand(gpu: Any) -> None:

@@ -1,0 +1,120 @@
+"""cuFFT's plans: one a form and device, which all threads and streams share.
+
+To make a plan takes cuFFT up to a millisecond, a hundred times as long as to queue it. Plans have
+no workspace of their own: each call brings memory of its stream. One lock is held while a plan is
+made, queued or destroyed, because cuFFT lets no two threads use a plan at once. A plan that is
+given up is destroyed when the streams that it was queued on and the graphs that captured it are
+done with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from functools import lru_cache
+from threading import Lock, get_ident
+from typing import Any
+
+import cupy
+from cupy.cuda import cufft
+
+from argand.frameworks.graph_memory import relaxed_capture
+from argand.runtime.captured_memory import capture_of
+from argand.runtime.library_routine import library_routine
+from argand.runtime.workspace import call_memory
+
+_MAX_PLANS = 64
+"""Plans that are kept. Each holds tables of cuFFT's, and no workspace."""
+_MAX_EVENTS = 32
+"""Events of a plan from which on those that have passed are dropped."""
+_EXECUTE = {
+    cufft.CUFFT_C2C: cufft.execC2C,
+    cufft.CUFFT_Z2Z: cufft.execZ2Z,
+    cufft.CUFFT_R2C: lambda plan, x, out, _: cufft.execR2C(plan, x, out),
+    cufft.CUFFT_D2Z: lambda plan, x, out, _: cufft.execD2Z(plan, x, out),
+}
+_NO_MEMORY = cupy.cuda.PythonFunctionAllocator(lambda *_: 256, lambda *_: None).malloc
+"""In place of the workspace that CuPy's plans take: an address that is never used."""
+_event_record = cupy.cuda.runtime.eventRecord
+_lock = Lock()
+_left: deque[tuple[Any, dict[tuple[int, int], Any]]] = deque()
+"""Plans (CuPy's) that were given up, with the events behind which they are destroyed."""
+
+
+class CufftPlan:
+    """cuFFT's plan of contiguous rows on one device. `plan_of` makes it.
+
+    Attributes:
+        workspace_bytes: what each call needs, which may be 0.
+    """
+
+    def __init__(self, plan: Any) -> None:
+        self._plan, self._handle = plan, plan.handle
+        self._execute = _EXECUTE[plan.fft_type]
+        self._stream = self._workspace = 0
+        self._events: dict[tuple[int, int], Any] = {}  # of the last call, by stream and thread
+        self.workspace_bytes = int(plan.work_area.mem.size)
+
+    def __del__(self, left: deque[Any] = _left) -> None:
+        """Leave cuFFT's plan to `_destroy`. It may run within the lock, so it takes none."""
+        left.append((self._plan, self._events))
+
+    def queue(self, x: int, out: int, direction: int, stream: int) -> None:
+        """Queue the transforms on CuPy's current stream, given its address."""
+        memory = call_memory(self.workspace_bytes) if self.workspace_bytes else None
+        self.queue_with(x, out, direction, stream, 0 if memory is None else int(memory.ptr))
+
+    def queue_with(self, x: int, out: int, direction: int, stream: int, workspace: int) -> None:
+        """Queue them with a workspace, given its address, that is the stream's until they end."""
+        capture = capture_of(stream)
+        if capture is not None:
+            capture.kept(self, lambda: self)
+        with _lock:
+            if stream != self._stream:
+                _set("cufftSetStream", self._handle, stream)
+                self._stream = stream
+            if workspace != self._workspace:
+                _set("cufftSetWorkArea", self._handle, workspace)
+                self._workspace = workspace
+            self._execute(self._handle, x, out, direction)
+            if capture is None:
+                self._record(stream)
+
+    def _record(self, stream: int) -> None:
+        key = stream, get_ident()  # stream 2 is another one in each thread
+        event = self._events.get(key)
+        if event is None:
+            if len(self._events) >= _MAX_EVENTS:
+                with relaxed_capture():
+                    self._events = {key: x for key, x in self._events.items() if not x.done}
+            event = self._events[key] = cupy.cuda.Event(disable_timing=True)
+        _event_record(event.ptr, stream)
+
+
+def plan_of(kind: int, length: int, rows: int, device: int) -> CufftPlan:
+    """Return the plan of rows of a length on the current device, given its index.
+
+    ``kind`` is CuPy's number of a type of transforms: CUFFT_C2C, Z2Z, R2C or D2Z.
+    """
+    with _lock:
+        return _plan(kind, length, rows, device)
+
+
+@lru_cache(maxsize=_MAX_PLANS)
+def _plan(kind: int, length: int, rows: int, device: int) -> CufftPlan:
+    with relaxed_capture(), cupy.cuda.using_allocator(_NO_MEMORY):
+        _destroy()
+        return CufftPlan(cufft.Plan1d(length, kind, rows))
+
+
+def _destroy() -> None:
+    """Destroy plans that were given up, as far as the device is done with them."""
+    for _ in range(len(_left)):
+        plan, events = _left.popleft()
+        if not all(event.done for event in events.values()):
+            _left.append((plan, events))
+
+
+def _set(name: str, plan: int, value: int) -> None:
+    """Call a function of cuFFT's on a plan and an address."""
+    library_routine("cufft", name, ctypes.c_int, ctypes.c_void_p)(plan, value)
