@@ -166,6 +166,29 @@ def test_threads_call_one_plan_on_streams_of_torch(gpu: Any) -> None:
         assert all(pool.map(worker, range(8)))
 
 
+@pytest.mark.parametrize("length", [1000, 1009])
+def test_transforms_in_graphs_of_torch(gpu: Any, length: int) -> None:
+    """Two graphs run beside each other, and beside calls of other lengths; 1009 takes memory."""
+    given = [drawn(40, length, device="cuda", seed=seed) for seed in range(2)]
+    expected = [dft(x, precision="fp32") for x in given]
+    stream, graphs, found = torch.cuda.Stream(), [], []
+    for x in given:
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1], stream=stream):
+            found.append(dft(x, precision="fp32"))
+    streams = [torch.cuda.Stream() for _ in graphs]
+    for turn in range(20):
+        for result in found:
+            result.zero_()
+        torch.cuda.synchronize()
+        for graph, replayed in zip(graphs, streams, strict=True):
+            with torch.cuda.stream(replayed):
+                graph.replay()
+        dft(drawn(40, 900 + turn, device="cuda"), precision="fp32")
+        torch.cuda.synchronize()
+        assert all(map(torch.equal, found, expected))
+
+
 def test_a_result_that_overlaps_an_operand(gpu: Any) -> None:
     for _ in range(3):
         x = drawn(64, 64, device="cuda")
