@@ -15,6 +15,7 @@ from argand.dft.problem import DftProblem
 from argand.dft.scale import SCALE_DTYPE, SCALE_KERNEL, SCALE_THREADS, SCALED_BY_BLOCK, scale_source
 from argand.runtime.arguments import Arguments
 from argand.runtime.captured_graph import CapturedCalls
+from argand.runtime.captured_memory import is_captured
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 
@@ -24,8 +25,8 @@ _SHORT_BYTES = 16_000_000
 (1024 of 1000), as long as the host takes without a graph. Longer ones hide the host in any case,
 and behind another kernel a graph of cuFFT's begins up to 1.7 us later."""
 _MAX_QUEUES = 32
-"""Forms on streams and threads that are kept, with the graphs and their workspace, which is about
-as large as x or larger."""
+"""Forms on streams and threads that are kept, short ones with graphs and a workspace, which is
+about as large as x or larger."""
 
 
 def transform(problem: DftProblem, x: Any, target: Any) -> ContiguousTransform | None:
@@ -55,15 +56,19 @@ class _Queue:
 
     def __init__(self, plan: CufftPlan, results: tuple[str, int, int]) -> None:
         self._plan, self._results = plan, results
-        self._memory: Any = None  # the workspace of graphs, which follow one another
+        self._memory: Any = None
 
     def __call__(self, x: int, out: int, direction: int, factor: float, stream: int) -> None:
         """Queue the transforms on the stream, which is current."""
-        self._plan.queue(x, out, direction, stream)
+        memory = self._memory
+        if memory is None or is_captured(stream):
+            self._plan.queue(x, out, direction, stream)
+        else:
+            self._plan.queue_with(x, out, direction, stream, int(memory.ptr))
         self._scale(out, factor)
 
-    def workspace(self) -> None:
-        """Take the workspace of graphs, which a capture cannot."""
+    def keep_workspace(self) -> None:
+        """Take a workspace for the calls and graphs of the stream, which follow one another."""
         if self._memory is None and self._plan.workspace_bytes:
             self._memory = cupy.cuda.alloc(self._plan.workspace_bytes)
 
@@ -121,8 +126,11 @@ def _on_stream(
 ) -> tuple[_Queue, CapturedCalls | None]:
     """Return what queues transforms of a form on a stream, and the graphs of short ones."""
     queue = _Queue(plan_of(kind, length, rows, device), (output, length * rows, device))
-    moved = 2 * length * rows * (16 if kind == cufft.CUFFT_Z2Z else 8)
-    return queue, CapturedCalls(queue.in_graph, queue.workspace) if moved <= _SHORT_BYTES else None
+    if 2 * length * rows * (16 if kind == cufft.CUFFT_Z2Z else 8) > _SHORT_BYTES:
+        return queue, None
+    if not is_captured(stream):
+        queue.keep_workspace()
+    return queue, CapturedCalls(queue.in_graph, queue.keep_workspace)
 
 
 @lru_cache(maxsize=64)

@@ -35,7 +35,8 @@ _EXECUTE = {
 }
 _NO_MEMORY = cupy.cuda.PythonFunctionAllocator(lambda *_: 256, lambda *_: None).malloc
 """In place of the workspace that CuPy's plans take: an address that is never used."""
-_event_record = cupy.cuda.runtime.eventRecord
+_runtime = cupy.cuda.runtime
+_event_record = _runtime.eventRecord
 _lock = Lock()
 _left: deque[tuple[Any, dict[tuple[int, int], Any]]] = deque()
 """Plans (CuPy's) that were given up, with the events behind which they are destroyed."""
@@ -104,7 +105,11 @@ def plan_of(kind: int, length: int, rows: int, device: int) -> CufftPlan:
 def _plan(kind: int, length: int, rows: int, device: int) -> CufftPlan:
     with relaxed_capture(), cupy.cuda.using_allocator(_NO_MEMORY):
         _destroy()
-        return CufftPlan(cufft.Plan1d(length, kind, rows))
+        plan = cufft.Plan1d(length, kind, rows)
+        # cuFFT returns before its tables are on the device. The legacy stream, which copies them,
+        # is no order to streams that do not wait for it: kernels there could find no tables yet.
+        _runtime.streamSynchronize(0)
+        return CufftPlan(plan)
 
 
 def _destroy() -> None:

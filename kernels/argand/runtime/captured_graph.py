@@ -12,6 +12,8 @@ from typing import Any
 
 import cupy
 
+from argand.runtime.captured_memory import is_captured
+
 _MOST_SEEN = 8
 """Addresses that are kept until they come again; then all are dropped, graphs too."""
 _WORTH = 16
@@ -52,7 +54,7 @@ class CapturedCalls:
                 self._forget()
             graphs[call] = None
             return False
-        if stream and _runtime.streamIsCapturing(stream):  # nobody can capture 0, the legacy stream
+        if is_captured(stream):
             return False
         if graph is None:
             try:

@@ -24,6 +24,7 @@ _BYTES_OF_SEMAPHORE = 64
 _MIN_COUNTERS = 1 << 12
 """Least bytes of counters, so that the calls of a capture share them."""
 _runtime = cupy.cuda.runtime
+_is_capturing = _runtime.streamIsCapturing
 _captures: dict[int, Capture] = {}
 """Captures whose graphs live, by CUDA's number of them."""
 _lock = Lock()
@@ -106,13 +107,19 @@ class Capture:
         return int(self._held[-1].ptr)
 
 
+def is_captured(stream: int) -> bool:
+    """Return whether somebody captures a stream of the current device."""
+    return bool(
+        stream and _is_capturing(stream)
+    )  # nobody can capture the legacy stream, which is 0
+
+
 def capture_of(stream: int) -> Capture | None:
     """Return the capture that a stream of the current device is in; None where it is in none.
 
     Raises CUDADriverError where the driver refuses to tell.
     """
-    # Nobody can capture the legacy stream, which is 0.
-    if not stream or not _runtime.streamIsCapturing(stream):
+    if not is_captured(stream):
         return None
     driver = driver_bindings()
     # CUDA 12 has several functions, of which the last allows for the kinds of edges.
