@@ -25,7 +25,10 @@ def requirements(lock: str) -> list[str]:
 
 
 def conda(lock: str) -> str:
-    """An environment for conda. Snakemake copies the file, so it holds the lock and names none."""
+    """Return an environment for conda.
+
+    Snakemake copies the file, so it holds the lock and names none.
+    """
     packages = "".join(f"      - {line}\n" for line in requirements(lock))
     return (
         f"{_GENERATED}\n"

@@ -44,7 +44,10 @@ def check(
     before: Any, gates: Sequence[Gate], backend: str, after: Any, candidate: Candidate,
     *, exact: Callable[[], Any],
 ) -> Accuracy:  # fmt: skip
-    """One gate: sampled columns against fp64, and the norm of all. A circuit: all of ``exact``."""
+    """Return one gate: sampled columns against fp64, and the norm of all.
+
+    A circuit: all of ``exact``.
+    """
     qubits = int(before.size).bit_length() - 1
     precision = candidate.precision
     if len(gates) == 1:

@@ -74,7 +74,10 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """The library with its functions declared. Raises CannotRunError where it is not installed."""
+    """Return the library with its functions declared.
+
+    Raises CannotRunError where it is not installed.
+    """
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
     except ImportError:

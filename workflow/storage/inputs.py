@@ -200,7 +200,10 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def files_beside(source: FileInput) -> list[Path]:
-    """The other files on which an input's operands depend, in their order. Raises InputError."""
+    """Return the other files on which an input's operands depend, in their order.
+
+    Raises InputError.
+    """
     if not source.external:
         return []
     with opened(source.path) as file:

@@ -265,7 +265,10 @@ def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
 
 
 def _solved(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """The solution of each system. Raises NoResultError where one has none at this precision."""
+    """Return the solution of each system.
+
+    Raises NoResultError where one has none at this precision.
+    """
     a, b = given["a"], given["b"]
     if len(a) == 1 < len(b):  # one matrix, which is factored once
         beside = b.swapaxes(0, 1).reshape(1, b.shape[1], -1)

@@ -204,7 +204,10 @@ def kernel_source(plan: SequencePlan) -> str:
 
 
 def completed_tile(qubits: int, chosen: Iterable[int], size: int = 12) -> tuple[int, ...]:
-    """A tile of some qubits and the lowest others. Raises PlanError where they do not fit."""
+    """Return a tile of some qubits and the lowest others.
+
+    Raises PlanError where they do not fit.
+    """
     taken = {*chosen, *range(LOW_QUBITS)}
     if len(taken) > size or qubits < size:
         raise PlanError(
