@@ -90,6 +90,21 @@ def test_its_image_is_that_of_the_product(tmp_path: Path) -> None:
     assert abs(east[column] - 0.2) <= abs(east[1] - east[0])
 
 
+def test_counts_of_the_header_are_those_of_its_arrays(written: tuple[Product, Path]) -> None:
+    with h5py.File(written[1]) as file:
+        header = file["Header"]
+        first, second = (header[f"ant_{n}_array"][()] for n in (1, 2))
+        sizes = {
+            "Nspws": len(header["spw_array"]), "Nphase": len(header["phase_center_catalog"]),
+            "Nfreqs": len(header["freq_array"]), "Npols": len(header["polarization_array"]),
+            "Nants_telescope": len(header["antenna_numbers"]),
+            "Nants_data": len(set(first) | set(second)), "Nblts": len(first),
+            "Nbls": len(set(zip(first, second, strict=True))),
+            "Ntimes": len(set(header["time_array"][()])),
+        }  # fmt: skip
+        assert {name: int(header[name][()]) for name in sizes} == sizes
+
+
 @pytest.mark.parametrize(
     ("julian_date", "hours"),
     [(2451545.0, 18.697374558), (2446895.5, 13 + 10 / 60 + 46.3668 / 3600)],
