@@ -87,12 +87,12 @@ def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
 
 
 def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
-    """One plan of each kind: access, cluster, lanes or block, rows at a time, how rows are held."""
+    """One plan of each kind: access, cluster, lanes or block, how rows are held."""
     arch = gpu(0).require_arch()
     found = {
         (
             form.vector, plan.cluster > 1, plan.row_threads > 32,
-            plan.rows, plan.resident, plan.staged, plan.ring, plan.slab, plan.bulk,
+            plan.resident, plan.staged, plan.ring, plan.slab, plan.bulk,
         ): (form, plan)
         for form in case.forms
         for plan in candidates(form, arch, gpu(0).sm_count, case.columns)

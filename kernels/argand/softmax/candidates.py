@@ -40,13 +40,12 @@ class SoftmaxCandidate:
     Attributes:
         threads: of a block that hold values; in a ring those of the reduce warps.
         cluster: blocks that share a row.
-        staged: whether the next row is copied meanwhile.
+        staged: of a cluster, whether the next row is copied meanwhile.
         words: registers of a row that a thread holds at a time; 0: its whole part.
         epilogue_stages: of a ring; 0 for other plans.
         write_threads: of a ring, threads of the write warps.
         slab_stages: of a slab plan, whose ``threads`` share a row; 0 for other plans.
         bulk: of a slab plan, whether slabs move by bulk copies.
-        rows: rows that lanes of a warp work on at a time.
     """
 
     threads: int
@@ -57,7 +56,6 @@ class SoftmaxCandidate:
     write_threads: int = 0
     slab_stages: int = 0
     bulk: bool = False
-    rows: int = 1
 
     def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
         """The plan for rows of this length; None where it is not legal."""
@@ -76,9 +74,7 @@ class SoftmaxCandidate:
         elif self.words:
             found = streamed(form, self.threads, self.cluster, self.words)
         else:
-            found = fitted(
-                form, self.threads, self.cluster, columns, staged=self.staged, rows=self.rows
-            )
+            found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
         if not found.ring and value_registers(form, found) > _MOST_WORDS:
             return None
         return found if is_legal(found, form, arch) else None
@@ -95,9 +91,8 @@ _WITHOUT_RING = (
         SoftmaxCandidate(threads, cluster, staged)
         for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768, 1024)
         for cluster in (1, 2, 4, 8, 16)
-        for staged in (False, True)
+        for staged in ((False, True) if cluster > 1 else (False,))
     ),
-    *(SoftmaxCandidate(threads, 1, rows=2) for threads in (4, 8, 16, 32)),
     *(
         SoftmaxCandidate(threads, cluster, words=words)
         for threads in (256, 384, 512, 768, 1024)
@@ -161,16 +156,12 @@ def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> in
 
 
 def fitted(
-    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False,
-    rows: int = 1,
-) -> SoftmaxPlan:  # fmt: skip
-    """The resident or staged plan: ``threads`` of each of ``cluster`` blocks hold a whole row.
-
-    Lanes of a warp may hold several ``rows``.
-    """
+    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
+) -> SoftmaxPlan:
+    """The resident or staged plan: ``threads`` of each of ``cluster`` blocks hold a whole row."""
     values = values_of(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
-    plan = SoftmaxPlan(threads, block, values, cluster, True, staged, 1, rows=rows)
+    plan = SoftmaxPlan(threads, block, values, cluster, True, staged, 1)
     return limited(form, plan)
 
 

@@ -41,7 +41,7 @@ def choose_vector(most: int, even: int, columns: int) -> int:
 _Entry = tuple[int, int, int, bool]
 _NARROW: tuple[_Entry, ...] = (
     (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
-    (1024, 64, 1, False), (2048, 64, 1, False), (4096, 256, 1, False),
+    (1024, 64, 1, False), (2048, 64, 1, False),
 )  # fmt: skip
 _LADDERS: dict[int, tuple[_Entry, ...]] = {
     8: (
@@ -51,40 +51,37 @@ _LADDERS: dict[int, tuple[_Entry, ...]] = {
         (262144, 512, 16, False),
     ),
     4: (
-        *_NARROW, (13312, 384, 1, False), (16384, 256, 1, False), (32768, 512, 1, False),
+        *_NARROW, (16384, 256, 1, False), (32768, 512, 1, False),
         (53248, 256, 4, False), (65536, 512, 2, True), (65536, 384, 4, False),
         (131072, 256, 8, True), (262144, 512, 8, True), (524288, 512, 16, True),
     ),
     2: (
         (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
         (1024, 64, 1, False), (2048, 128, 1, False), (4096, 256, 1, False), (8192, 512, 1, False),
-        (13312, 384, 1, False), (16384, 128, 1, False), (32768, 256, 1, False),
-        (65536, 512, 1, False), (81920, 512, 2, False), (131072, 512, 2, True),
-        (262144, 512, 4, True), (524288, 512, 8, True), (1048576, 512, 16, True),
+        (32768, 256, 1, False), (65536, 512, 1, False), (81920, 512, 2, False),
+        (131072, 512, 2, True), (262144, 512, 4, True), (524288, 512, 8, True),
+        (1048576, 512, 16, True),
     ),
 }  # fmt: skip
 """By bytes of a value, entries of (largest columns, threads, blocks that share a row, staged).
 
 The next entry of the same columns is taken where one is not legal. Measured on an H200 by
 ``benchmarks/softmax/plans.py``; the entries of fp64 follow those of fp32."""
-_NarrowEntry = tuple[int, int, int]
-_NARROW_FP32: dict[bool, tuple[_NarrowEntry, ...]] = {
-    True: ((22, 4, 1), (28, 0, 0), (56, 8, 1), (160, 16, 1), (512, 32, 1)),
-    False: (
-        (56, 0, 0), (112, 8, 2), (160, 8, 1), (240, 16, 2), (256, 32, 1), (280, 16, 1),
-        (512, 32, 1),
-    ),
-}  # fmt: skip
+_NARROW_FP32: dict[bool, tuple[tuple[int, int], ...]] = {
+    True: ((22, 4), (28, 0), (56, 8), (160, 16), (512, 32)),
+    False: ((56, 0), (160, 8), (240, 16), (256, 32), (280, 16), (512, 32)),
+}
 """By whether exponentials are approximate, entries of more than 16 fp32 elements: (largest columns,
-threads, rows that these work on at a time), 0 threads where slabs are no slower. Approximate
-exponentials take few instructions, so lanes that read 16 to 64 neighbouring bytes matter more than
-full registers; exact ones many for a row whatever its length, so few lanes share one. Measured on
+threads), 0 threads where slabs are no slower. Approximate exponentials take few instructions, so
+lanes that read 16 to 64 neighbouring bytes matter more than full registers; exact ones many for a
+row whatever its length, so few lanes share one. Measured on
 an H200 at 34 widths of 16 to 250 and 16 of 216 to 515. The ladders below lost to torch at 89 to 113
 columns there and had 0.76 to 0.94 of a copy's rate from 257 on; on an H100 from 52 on."""
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
 """The longest rows that are no such entry, and those that are none where no access is cut."""
 _STAGED_EDGES = 512
-"""From this many threads on rows with edges are staged: a block waits for their cut accesses."""
+"""From this many threads on a cluster's rows with edges are staged: a block waits for their cut
+accesses."""
 _FULL_THREADS = 2048
 """Threads of a multiprocessor."""
 _FULL = 0.8
@@ -103,8 +100,10 @@ _RING_STAGES = 5
 """Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
 slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
 each other."""
-_RING_ROLES = {4: ((384, 128), (512, 128)), 2: ((512, 256), (512, 128))}
-"""By bytes of an element of x, threads that reduce and that write, the fastest first."""
+_RING_THREADS = 512
+_RING_WRITE_THREADS = {4: (128,), 2: (256, 128)}
+"""By bytes of an element of x, threads of the write warps, the fastest first: for results of fp32
+registers do not hold 256 beside those that reduce values of 16 bits."""
 _RING_EPILOGUE = 4
 _CLUSTER_COLUMNS = 131072
 """The longest rows of which a few go to clusters: these exchange sums without global memory."""
@@ -174,7 +173,7 @@ def _ladder(
             and 2 * rows * threads <= sm_count * SMALL_BLOCK
         ):
             threads *= 2
-        if staged or (form.edges and threads >= _STAGED_EDGES):
+        if cluster > 1 and (staged or (form.edges and threads >= _STAGED_EDGES)):
             yield SoftmaxCandidate(threads, cluster, staged=True)
     while threads <= LARGEST_BLOCK:
         yield SoftmaxCandidate(threads, cluster)
@@ -190,10 +189,10 @@ def _narrow_candidates(
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
     if form.input != "fp32" or form.wide or columns <= least:
         return
-    for limit, threads, together in _NARROW_FP32[form.approximate]:
+    for limit, threads in _NARROW_FP32[form.approximate]:
         if columns <= limit:
-            if threads and rows * threads >= sm_count * together * _FULL_THREADS:
-                yield SoftmaxCandidate(threads, 1, rows=together)
+            if threads and rows * threads >= sm_count * _FULL_THREADS:
+                yield SoftmaxCandidate(threads, 1)
             return
 
 
@@ -271,7 +270,7 @@ def _ring_candidates(
         count for count in held if rows * count >= sm_count or columns // count < 2 * _LEAST_PART
     )
     blocks = next(enough, held[-1])
-    for threads, write_threads in _RING_ROLES[each]:
+    for write_threads in _RING_WRITE_THREADS[each]:
         yield SoftmaxCandidate(
-            threads, blocks, epilogue_stages=_RING_EPILOGUE, write_threads=write_threads
+            _RING_THREADS, blocks, epilogue_stages=_RING_EPILOGUE, write_threads=write_threads
         )

@@ -34,8 +34,6 @@ _MOST_SPLIT_RING_WORDS = {False: 24, True: 20}
 and for approximate exponentials (True) their maximum in both forms."""
 _LARGEST_RESIDENT = 2048
 """Threads of a multiprocessor."""
-_ROW_REGISTERS = 6
-"""Registers of a thread for each further row of its lanes: maximum, sum, bounds."""
 _REGISTERS = 64 * 1024
 """Registers of a multiprocessor, allocated to threads in multiples of eight."""
 
@@ -71,12 +69,6 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
         raise PlanError("rows that are not held whole must have a block's threads")
     if plan.staged:
         _check_staged(plan, form, arch)
-    alone = plan.staged or plan.slab or not plan.resident or threads > WARP
-    if plan.rows < 1 or (alone and plan.rows > 1):
-        raise PlanError(
-            f"lanes of a warp that hold their rows work on several at a time, got {plan.rows} rows "
-            f"of {plan.kind} threads"
-        )
     registers = value_registers(form, plan) + _other_registers(form, plan)
     if registers * plan.block_threads * plan.blocks > _REGISTERS:
         raise PlanError(
@@ -160,8 +152,8 @@ def _check_slab(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
 
 
 def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
-    if not plan.resident or plan.row_threads <= WARP:
-        raise PlanError("staged rows must be resident and shared by a block")
+    if not plan.resident or plan.cluster == 1:
+        raise PlanError("staged rows must be resident and shared by a cluster")
     access = form.vector * ELEMENT_BYTES[form.input]
     if access not in (8, 16):
         raise PlanError(f"an asynchronous copy must have 8 or 16 bytes, got {access}")
@@ -184,7 +176,7 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
 def value_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     """Registers of a thread's values. Threads of slabs unpack what has 16 bits."""
     each = max(4, form.value_bytes) if plan.slab else form.value_bytes
-    return plan.rows * plan.values * each // 4
+    return plan.values * each // 4
 
 
 def _has_one_term(form: SoftmaxForm) -> bool:
@@ -208,7 +200,6 @@ def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
         found = 44
     if plan.slab:
         found = max(40, found)
-    found += _ROW_REGISTERS * (plan.rows - 1)
     if plan.staged:
         return found + (12 if form.precision.exact_operands else 44)
     return found if plan.resident else found + 28

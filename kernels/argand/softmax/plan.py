@@ -89,14 +89,13 @@ class SoftmaxPlan:
         values: values that a thread holds at a time.
         cluster: blocks that share a row: a cluster, or, in a ring, any blocks of the grid.
         resident: the threads hold a whole row, which is then read once.
-        staged: resident, and persistent blocks copy the next row into shared memory meanwhile.
+        staged: resident, and persistent clusters copy the next row into shared memory meanwhile.
         blocks: blocks a multiprocessor; the registers of a thread are limited for that many.
         load_stages: of a ring, rows that TMA copies at a time; 0: no ring.
         epilogue_stages: of a ring, rows that wait in shared memory for their sum.
         slice_columns: of a ring, columns of a row that a block has.
         arrive_per_lane: of a ring, every lane arrives at mbarriers, so that compute-sanitizer's
             racecheck sees the order.
-        rows: neighbouring rows that lanes of a warp work on at a time.
         slab_stages: of a slab plan, slabs in the shared memory of a warp, or of a block where
             threads of several warps share a row; 0: no slabs.
         bulk: of a slab plan, bulk copies by TMA in place of accesses by all threads.
@@ -115,7 +114,6 @@ class SoftmaxPlan:
     arrive_per_lane: bool = False
     slab_stages: int = 0
     bulk: bool = False
-    rows: int = 1
 
     @property
     def slab(self) -> bool:
@@ -154,7 +152,7 @@ class SoftmaxPlan:
     @property
     def rows_a_block(self) -> int:
         """Rows of a block at a time."""
-        return 1 if self.ring else self.block_threads // self.row_threads * self.rows
+        return 1 if self.ring else self.block_threads // self.row_threads
 
     def exchange_bytes(self, groups: int) -> int:
         """Workspace in global memory through which groups of a ring's blocks exchange partials."""

@@ -26,7 +26,7 @@ def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         shape = f"{plan.row_threads}x{plan.values}_{plan.slab_stages}{'_bulk' * plan.bulk}"
     else:
         shape = f"{plan.cluster}x{plan.row_threads}x{plan.values}_{form.vector}"
-        shape += "_edges" * form.edges + f"_{plan.rows}rows" * (plan.rows > 1)
+        shape += "_edges" * form.edges
     return (
         f"{form.operation}_{form.input}_{form.output}_{form.precision.symbol}_{plan.kind}_"
         f"{shape}{'_scaled' * (not form.unit)}"
@@ -52,7 +52,6 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
         "roundings": f"{{{roundings}}}",
         "row_threads": plan.row_threads,
         "block_threads": plan.block_threads,
-        "rows_per_thread": plan.rows,
         "values_per_thread": plan.values,
         "vector_width": vector,
         "unaligned_rows": str(edges).lower(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -82,19 +81,6 @@ def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
     assert_clean(softmax_source(form, plan), arch.target, softmax_name(form, plan))
 
 
-@pytest.mark.pairwise
-@pytest.mark.parametrize("columns", [101, 172])
-def test_neighbouring_rows(arch: Arch, columns: int) -> None:
-    vector = math.gcd(4, columns)
-    form = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], vector, False, gapless=True)
-    many, few = (
-        plan_softmax(form, arch, rows=rows, columns=columns, sm_count=132)
-        for rows in (100_000, 1_000)
-    )
-    assert (many.rows, few.rows) == (2, 1)
-    assert_clean(softmax_source(form, many), arch.target, softmax_name(form, many))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -105,9 +91,9 @@ def test_neighbouring_rows(arch: Arch, columns: int) -> None:
         ({"cluster": 3}, "power of two"),
         ({"blocks": 9}, "registers"),
         ({"row_threads": 32, "resident": False}, "not held whole"),
-        ({"resident": False, "staged": True}, "must be resident"),
-        ({"rows": 2}, "several at a time"),
-        ({"values": 256, "staged": True}, "more than a block has"),
+        ({"resident": False, "staged": True, "cluster": 2}, "must be resident"),
+        ({"staged": True}, "shared by a cluster"),
+        ({"values": 256, "staged": True, "cluster": 2}, "more than a block has"),
     ],
 )
 def test_an_illegal_softmax_plan_says_why(change: dict[str, int], message: str) -> None:

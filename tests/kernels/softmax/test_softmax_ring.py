@@ -116,7 +116,7 @@ def test_what_a_ring_does_not_take(
         check_softmax_plan(plan, form, ARCHS[target])
 
 
-@pytest.mark.parametrize(("blocks", "staged"), [(1, False), (1, True), (4, False)])
+@pytest.mark.parametrize(("blocks", "staged"), [(1, False), (4, False), (4, True)])
 @pytest.mark.parametrize("edges", [False, True])
 def test_a_plan_holds_its_rows_and_has_no_more_accesses_than_they_need(
     blocks: int, staged: bool, edges: bool

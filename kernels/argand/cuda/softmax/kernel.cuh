@@ -30,41 +30,6 @@ __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragm
                      args);
 }
 
-// Neighbouring rows of the same lanes, from `first` on: the loads of all of them are in flight
-// together, and so are the exchanges of their reductions.
-template <SoftmaxPlan plan>
-__device__ __forceinline__ void softmax_neighbouring_rows(int64 first, int thread_rank,
-                                                          ReduceStorage<plan>& storage,
-                                                          const SoftmaxArguments& args) {
-    constexpr int kRows = plan.rows_per_thread;
-    Fragment<plan> fragments[kRows];
-    ComputeType<plan> thread_maxima[kRows], maxima[kRows];
-    AccumulatorType<plan> sums[kRows] = {};
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-        const Row<plan> row(args, first + i, thread_rank);
-        load_row<plan>(row.view(row.x, 0), fragments[i], args);
-    }
-#pragma unroll
-    for (int i = 0; i < kRows; ++i)
-        thread_maxima[i] = maxima[i] = round_and_max<plan>(fragments[i]);
-    warp_reduce_each<plan.row_threads>(maxima, MaxOp{});
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-        const Row<plan> row(args, first + i, thread_rank);
-        const ExponentialsOf<plan> exponentials(finite_maximum(maxima[i]), args);
-        accumulate_exponentials<plan>(fragments[i], row.view(row.x, 0).end, sums[i], exponentials,
-                                      args);
-        sums[i] = with_rounding_correction<plan>(sums[i], thread_maxima[i], exponentials, args);
-    }
-    warp_reduce_each<plan.row_threads>(sums, SumOp{});
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-        write_tile<plan>(Row<plan>(args, first + i, thread_rank), 0, fragments[i],
-                         RowStatistics<plan>(maxima[i], sums[i], storage, 0, args), args);
-    }
-}
-
 template <SoftmaxPlan plan>
 __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
                                                      ReduceStorage<plan>& storage,
@@ -152,10 +117,6 @@ __device__ __forceinline__ void softmax_rows(const SoftmaxArguments& args) {
         static_cast<int64>(blockIdx.x / plan.blocks_per_row) * plan.rows_per_block();
     if constexpr (plan.staged) {
         softmax_staged_rows<plan>(first, thread_rank, storage, args);
-    } else if constexpr (plan.rows_per_thread > 1) {
-        const int team = static_cast<int>(threadIdx.x) / plan.row_threads;
-        softmax_neighbouring_rows<plan>(first + team * plan.rows_per_thread, thread_rank, storage,
-                                        args);
     } else {
         const Row<plan> row(args, first + threadIdx.x / plan.row_threads, thread_rank);
         if constexpr (plan.resident) {

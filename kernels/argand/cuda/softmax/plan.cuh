@@ -22,7 +22,6 @@ struct SoftmaxPlan {
     Rounding roundings[2];
     int row_threads;  // of a block, per row: 1 to 32 lanes of a warp, or the whole block
     int block_threads;
-    int rows_per_thread;    // of a warp's lanes: rows that a thread works on at a time
     int values_per_thread;  // of a row, in registers at a time
     int vector_width;       // values of one memory access
     bool unaligned_rows;    // rows may begin or end within a vector
@@ -34,7 +33,7 @@ struct SoftmaxPlan {
     int slab_stages;        // of a slab plan, stages of a warp; else 0: slab_kernel.cuh
     bool bulk;              // of a slab plan: bulk copies, not accesses by all lanes
 
-    constexpr int rows_per_block() const { return block_threads / row_threads * rows_per_thread; }
+    constexpr int rows_per_block() const { return block_threads / row_threads; }
     constexpr int threads_per_row() const {
         return ring ? row_threads : row_threads * blocks_per_row;
     }

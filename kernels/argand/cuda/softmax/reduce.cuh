@@ -63,29 +63,6 @@ __device__ __forceinline__ float warp_reduce(float x, MaxOp op) {
     }
 }
 
-// Reduces several rows over the same lanes: the exchanges of one do not wait for those of another.
-template <int lanes, int rows, typename Op, typename T>
-__device__ __forceinline__ void warp_reduce_each(T (&x)[rows], Op op) {
-#pragma unroll
-    for (int distance = lanes / 2; distance > 0; distance /= 2) {
-        T other[rows];
-#pragma unroll
-        for (int i = 0; i < rows; ++i) other[i] = __shfl_xor_sync(0xffffffffu, x[i], distance);
-#pragma unroll
-        for (int i = 0; i < rows; ++i) x[i] = op(x[i], other[i]);
-    }
-}
-
-template <int lanes, int rows>
-__device__ __forceinline__ void warp_reduce_each(float (&x)[rows], MaxOp op) {
-    if constexpr (lanes == kWarp) {
-#pragma unroll
-        for (int i = 0; i < rows; ++i) x[i] = warp_reduce<lanes>(x[i], op);
-    } else {
-        warp_reduce_each<lanes, rows, MaxOp, float>(x, op);
-    }
-}
-
 // Reduces over the threads of a row in a block. Each quantity has shared memory of its own: the
 // barrier of one reduction shows that the memory of the one before has been read.
 template <SoftmaxPlan plan, typename Op, typename T>
