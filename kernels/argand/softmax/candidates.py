@@ -26,8 +26,9 @@ from argand.softmax.plan import (
 
 STREAMED_WORDS = 32
 """Registers of a streamed row that a thread holds at a time."""
-_MOST_WORDS = 64
-"""Largest registers of a row in a thread: twice that would leave each scheduler one warp."""
+_MOST_WORDS, _MOST_SLAB_WORDS = 64, 96
+"""Largest registers of a row in a thread, twice of which would leave each scheduler one warp; and
+in a lane of a slab, whose next one is copied meanwhile."""
 _RING_THREADS = ((256, 128), (384, 128), (512, 128), (512, 256))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
 _RING_BYTES = (23 << 10, 52 << 10)
@@ -75,7 +76,8 @@ class SoftmaxCandidate:
             found = streamed(form, self.threads, self.cluster, self.words)
         else:
             found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
-        if not found.ring and value_registers(form, found) > _MOST_WORDS:
+        most = _MOST_SLAB_WORDS if found.slab else _MOST_WORDS
+        if not found.ring and value_registers(form, found) > most:
             return None
         return found if is_legal(found, form, arch) else None
 

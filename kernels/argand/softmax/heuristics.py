@@ -90,12 +90,18 @@ _FEW_VALUES, _FULL_OF_FEW = 16, 0.9
 """Values of a thread, and the fraction for blocks whose threads hold no more, where rows of fp32
 have edges and instructions bound them: edges and reductions take as many of a thread whatever it
 holds. On an H200 softmax of 18 widths of 631 to 5449 had 0.87 to 0.98 of a copy's rate without it
-and 0.93 to 0.99 with it, ``logsumexp`` of 4122 columns 0.74 and 0.82; ``log_softmax`` was no
-faster."""
+and 0.93 to 0.99 with it; ``log_softmax`` was no faster."""
+_LOGSUMEXP_THREADS = 128
+"""Most threads of a block, as far as their registers hold the row, of ``logsumexp`` of fp32 where
+rows fill the card. It writes no rows, so blocks have to read alone: more of them, with more values
+a thread. On an H200 256 to 384 threads had 0.81 to 1.0 of a copy's rate at 4018 to 4357 columns and
+128 had 1.07; at 2400 to 6800 others they had the same."""
 _STREAMED_THREADS = 256
-_RING_COLUMNS = {4: 32768, 2: 131072}
+_RING_COLUMNS, _RING_COLUMNS_EDGES, _RING_COLUMNS_SUM = {4: 32768, 2: 81920}, 65536, 131072
 """By bytes of an element of x, the longest rows that are not rings: registers of a block or of a
-cluster of two hold them."""
+cluster of two hold them. Then those of 16 bits with edges, which a cluster would stage, and those
+of 16 bits of which no row is written. On an H200 staged clusters took 1.046 of a ring's time at 13
+widths of 72583 to 131000 and 16 bits, and 0.92 at ``logsumexp`` of 98813."""
 _RING_STAGES = 5
 """Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
 slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
@@ -115,8 +121,10 @@ _SLAB_BLOCKS = 6
 _SLAB_FP32_COLUMNS = 56
 """Longest rows of fp32 that are slabs. Beyond, registers were the faster ones on an H200
 (`_NARROW_FP32`)."""
-_SLAB_FP32_BYTES = 8192
-"""`_SLAB_BYTES` of fp32: there one thread a row was the faster one at 33 to 63 columns."""
+_SLAB_FP32_BYTES, _SLAB_16BIT_BYTES = 8192, 6144
+"""`_SLAB_BYTES` of fp32, where one thread a row was the faster one at 33 to 63 columns, and of rows
+of 16 bits, whose lanes then hold up to 96 values: reductions take a lane as long whatever it holds.
+On an H200 half the lanes took 0.97 of the time at 32 widths of 74 to 8212."""
 _SLAB_WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
 microsecond longer than rows that go to registers at once."""
@@ -166,6 +174,8 @@ def _ladder(
         ):
             cluster *= 2
         fills = rows * threads * cluster >= sm_count * _FULL_THREADS
+        if fills and form.operation == "logsumexp" and form.input == "fp32" and not form.wide:
+            threads = min(threads, _LOGSUMEXP_THREADS)
         threads = _least_waste(form, threads, cluster, columns, fills=fills)
         while (
             threads < WARP
@@ -241,8 +251,11 @@ def _slab_candidate(
 
 
 def slab_threads(form: SoftmaxForm, columns: int) -> int:
-    """The fewest threads whose part of a slab is no larger than `_SLAB_BYTES` a warp."""
-    of_warp = _SLAB_FP32_BYTES if form.input == "fp32" else _SLAB_BYTES
+    """The fewest threads whose part of a slab is no larger than a warp's (`_SLAB_BYTES`)."""
+    halves = form.element_bytes == ELEMENT_BYTES["fp16"]
+    of_warp = _SLAB_16BIT_BYTES if halves else _SLAB_BYTES
+    if form.input == "fp32":
+        of_warp = _SLAB_FP32_BYTES
     most = of_warp // (WARP * form.element_bytes)
     threads = 1
     while threads < WARP and columns > threads * most:
@@ -250,12 +263,23 @@ def slab_threads(form: SoftmaxForm, columns: int) -> int:
     return threads if columns <= threads * most else -(-columns // (WARP * most)) * WARP
 
 
+def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
+    """The longest rows that are not rings, ``columns`` where none are."""
+    each = ELEMENT_BYTES[form.input]
+    if each == ELEMENT_BYTES["fp16"]:
+        if form.operation == "logsumexp":
+            return _RING_COLUMNS_SUM
+        if form.edges:
+            return _RING_COLUMNS_EDGES
+    return _RING_COLUMNS.get(each, columns)
+
+
 def _ring_candidates(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
     """Rings of the fewest blocks whose shared memory holds slices enough and that fill the card."""
     each = ELEMENT_BYTES[form.input]
-    if columns <= _RING_COLUMNS.get(each, columns):
+    if columns <= _longest_without_ring(form, columns):
         return
     counts = [count for count in range(1, sm_count + 1) if sm_count % count == 0]
     held = [
