@@ -49,6 +49,14 @@ def test_an_error_is_refused_from_what_is_allowed_on(name: str, number: int) -> 
         assert 1 <= over(found.reason) <= LARGEST, found.reason
 
 
+def test_shots_are_in_order() -> None:
+    result, assess = right(COUNTS, 0)
+    assert assess(result).verified
+    found = assess(result[::-1])
+    assert found.verdict == "wrong"
+    assert "shots are not in ascending order" in found.reason
+
+
 def right(name: str, number: int) -> tuple[npt.NDArray[np.inexact], Assess]:
     """Return a right result at fp32 of a drawn workload, and how it is assessed."""
     *_, (_, workload, sampled) = cases_of(name, number + 1, 5)

@@ -107,6 +107,8 @@ def test_the_disk_of_all_workloads_together(machine: dict[str, int]) -> None:
     assert "they need 1.25 GiB of disk in " in text
     assert "which has room for 1 GiB: a 256 MiB staged, 512 MiB of results, 128 MiB of" in text
     check_study(both, device_here=False)
+    (text,) = error_of(study_of(small=case | {"m": 64}, a=case, b=case))
+    assert text.index(" a 256 MiB") < text.index(" b 256 MiB") < text.index(" small 130 MiB")
     machine["disk"] = 2 * GIB
     check_study(both)
     kept = study_of({"keep_runs": True}, a=case, b=case, c=case)
