@@ -167,7 +167,9 @@ def _slices_capacity(choice: GemmChoice, question: Question) -> int:
 
 def _slices_bytes(choice: GemmChoice, sizes: GemmSizes) -> int:
     """Return the bytes of the results of all split-K slices."""
-    return 8 * choice.split_k_slices * sizes.batch * sizes.m * sizes.n
+    rows, columns = (sizes.n, sizes.m) if choice.swapped else (sizes.m, sizes.n)
+    numbers = sizes.batch * rows * gemm_memory.slices_pitch(columns)
+    return 8 * choice.split_k_slices * numbers
 
 
 def _storages(precision: Precision, rows: OperandTraits, columns: OperandTraits) -> list[Storage]:

@@ -42,6 +42,11 @@ def partials_capacity(a: OperandMemory, b: OperandMemory, *, packs_a: bool, pack
     return MAX_WORKSPACE * (a.bytes + b.bytes) - packs_a * a.planes - packs_b * b.planes
 
 
+def slices_pitch(columns: int) -> int:
+    """Return the distance of rows of split-K slices, in complex64: TMA stores whole 16 bytes."""
+    return columns + columns % 2
+
+
 def slices_capacity(a: OperandMemory, b: OperandMemory) -> int:
     """Return the bytes that split-K slices may take in any case."""
     return int(SLICES_WORKSPACE * (a.bytes + b.bytes))

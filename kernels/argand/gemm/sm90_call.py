@@ -10,6 +10,7 @@ import cupy
 
 from argand.device import Device
 from argand.gemm.candidates import GemmChoice, partials_capacity
+from argand.gemm.memory import slices_pitch
 from argand.gemm.operand_form import OperandForm
 from argand.gemm.pack_launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
@@ -61,8 +62,11 @@ class WgmmaCall:
         target, alpha, beta = out, problem.alpha, problem.beta
         self._reduce: ReduceLaunch | None = None
         if slices > 1:
-            self._reduce = ReduceLaunch(slices, problem.batch, addend, out, alpha, beta, device)
-            target = Layout(num_rows, num_columns, num_columns, 1, num_rows * num_columns, 8, 32)
+            pitch = slices_pitch(num_columns)
+            self._reduce = ReduceLaunch(
+                slices, problem.batch, pitch, addend, out, alpha, beta, device
+            )
+            target = Layout(num_rows, pitch, pitch, 1, num_rows * pitch, 8, 32)
             alpha, beta, addend = 1, 0, target
         sizes = GemmSizes(problem.batch, problem.m, problem.n, problem.k)
         capacity = partials_capacity(choice, Question(precision, sizes, a.traits, b.traits))
@@ -82,7 +86,7 @@ class WgmmaCall:
         self.nbytes = packed + self._multiply.nbytes
         self._slices_offset = -(-self.nbytes // 256) * 256
         if slices > 1:
-            results = math.prod((slices, problem.batch, num_rows, num_columns))
+            results = math.prod((slices, problem.batch, num_rows, slices_pitch(num_columns)))
             self.nbytes = self._slices_offset + 8 * results
         self._launches = self._in_order()
 

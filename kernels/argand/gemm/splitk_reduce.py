@@ -14,7 +14,7 @@ REDUCE_KERNEL = "gemm_add_parts"
 # ReduceArguments of gemm/splitk_reduce.cuh.
 _ARGUMENTS = (
     ("const float2*", "partials"), ("const float2*", "c"), ("float2*", "out"),
-    *(("uint32", name) for name in ("split_k_slices", "batch", "m", "n")),
+    *(("uint32", name) for name in ("split_k_slices", "batch", "m", "n", "pitch")),
     *(("int64", name) for name in (
         "c_stride_m", "c_stride_n", "c_stride_batch",
         "out_stride_m", "out_stride_n", "out_stride_batch",
@@ -35,12 +35,16 @@ def reduce_source() -> str:
 
 
 class ReduceLaunch:
-    """Computes out (batch, m, n) = alpha (sum over slices) + beta C for results of one layout."""
+    """Computes out (batch, m, n) = alpha (sum over slices) + beta C for results of one layout.
+
+    Rows of slices are ``pitch`` complex64 apart.
+    """
 
     def __init__(
         self,
         split_k_slices: int,
         batch: int,
+        pitch: int,
         c: Layout,
         out: Layout,
         alpha: complex,
@@ -55,6 +59,7 @@ class ReduceLaunch:
         values = {
             "partials": 0, "c": 0, "out": 0,
             "split_k_slices": split_k_slices, "batch": batch, "m": out.rows, "n": out.columns,
+            "pitch": pitch,
             "c_stride_m": c.row_stride, "c_stride_n": c.column_stride,
             "c_stride_batch": c.batch_stride,
             "out_stride_m": out.row_stride, "out_stride_n": out.column_stride,
@@ -66,5 +71,5 @@ class ReduceLaunch:
         self.kernel = BoundKernel(kernel, blocks, _THREADS, Arguments(_DTYPE, values))
 
     def addresses(self, slices: Address) -> dict[str, Address]:
-        """Return the addresses in the kernel's arguments; ``slices`` is (slice, batch, m, n)."""
+        """Return the addresses in the kernel's arguments; ``slices`` is by slice, batch, row."""
         return {"partials": slices, "c": Address(BaseAddress.C), "out": Address(BaseAddress.OUT)}

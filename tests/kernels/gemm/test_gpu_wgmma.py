@@ -25,7 +25,9 @@ Array = npt.NDArray[Any]
 
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(
-    "shape", [(1, 130, 70, 66), (2, 68, 200, 40)], ids="x".join(["{0}"]).format
+    "shape",
+    [(1, 130, 70, 66), (2, 68, 200, 40), (1, 131, 201, 46)],
+    ids="x".join(["{0}"]).format,
 )
 def test_every_plan(
     cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
@@ -83,9 +85,11 @@ def test_batches(
 
 
 @pytest.mark.parametrize("precision", TENSOR)
-def test_split_k_slices(cp: Any, rng: np.random.Generator, precision: str) -> None:
-    a, b, c = normal(rng, 20, 5000), normal(rng, 5000, 36), normal(rng, 20, 36)
-    sliced = [x for x in choices(cp, precision, GemmSizes(1, 20, 36, 5000)) if x.split_k_slices > 1]
+@pytest.mark.parametrize(("m", "n"), [(20, 36), (21, 35)])
+def test_split_k_slices(cp: Any, rng: np.random.Generator, precision: str, m: int, n: int) -> None:
+    """Of an odd number of columns rows of slices have one more."""
+    a, b, c = normal(rng, m, 5000), normal(rng, 5000, n), normal(rng, m, n)
+    sliced = [x for x in choices(cp, precision, GemmSizes(1, m, n, 5000)) if x.split_k_slices > 1]
     assert {choice.split_k_slices for choice in sliced} >= {2, 4, 8}
     for choice in sliced:
         with overridden(choice):

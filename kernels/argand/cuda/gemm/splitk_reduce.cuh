@@ -6,10 +6,10 @@
 #include "device/predicated_load.cuh"
 
 struct ReduceArguments {
-    const float2* partials;  // (split_k_slices, batch, m, n)
+    const float2* partials;  // (split_k_slices, batch, m, pitch)
     const float2* c;
     float2* out;
-    uint32 split_k_slices, batch, m, n;
+    uint32 split_k_slices, batch, m, n, pitch;
     int64 c_stride_m, c_stride_n, c_stride_batch;
     int64 out_stride_m, out_stride_n, out_stride_batch;
     float alpha_re, alpha_im, beta_re, beta_im;
@@ -32,8 +32,10 @@ __device__ __forceinline__ void reduce_split_k(const ReduceArguments& args) {
     float2* out = args.out + batch * args.out_stride_batch + row * args.out_stride_m +
                   column * args.out_stride_n;
     float2 sum = {0.0f, 0.0f};
-    const float2* from = args.partials + int64(group) * count + at;
-    const int64 step = int64(args.groups) * count;
+    const int64 slice_numbers = int64(args.batch) * args.m * args.pitch;
+    const float2* from = args.partials + group * slice_numbers +
+                         (int64(batch) * args.m + row) * args.pitch + column;
+    const int64 step = args.groups * slice_numbers;
     for (uint32 slice = group; slice < args.split_k_slices;) {
         float2 x[kReduceLoads];
 #pragma unroll
