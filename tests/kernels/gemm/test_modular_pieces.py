@@ -19,6 +19,7 @@ from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import (
     ITEM,
     MOST_CLUSTER,
+    RASTER_ROWS,
     TILE_K,
     clustered,
     clustered_bytes,
@@ -131,6 +132,16 @@ def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> 
         assert limit == max(one.nbytes, 1 << 28)
         assert all(taken(one, pieces) <= limit for pieces in cuts_of(one, limit))
         assert choose_pieces(one, H200, limit) in cuts_of(one, limit)
+
+
+@pytest.mark.parametrize("n", [8192, 16_384])
+def test_panels_are_whole_groups_of_rows_that_are_rasterized(n: int) -> None:
+    """Others read columns anew for a few rows; panels of columns read all rows of A anew."""
+    one = problem(n, n, n)
+    first = choose_pieces(one, H200, workspace_limit(one))[0]
+    groups = -(-first.rows // RASTER_ROWS)
+    assert first.columns == n
+    assert first.rows > 0.8 * groups * RASTER_ROWS
 
 
 def test_long_k_goes_in_parts() -> None:

@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from argand.device import Device
 from argand.gemm.modular.pieces import cuts_of
 from argand.gemm.modular.problem import ModularProblem, Piece
-from argand.gemm.modular.product_plan import TILE_K, ResiduePlan, plans_of, whole_line_bytes
+from argand.gemm.modular.product_plan import (
+    RASTER_ROWS,
+    TILE_K,
+    ResiduePlan,
+    plans_of,
+    whole_line_bytes,
+)
 
 _SLICE_TILES = 8
 """Fewest stages of the mainloop in a split-K slice."""
@@ -32,8 +38,13 @@ _STACK_EPILOGUE_TILES = 4.8
 _STACK_BYTE = 0.7
 """Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
 _PIECE, _AGAIN_BYTE = 2e5, 0.0025
-"""Time in which the kernels of one more piece begin and end, and of a byte of planes of the other
-operand that it reads again under its mainloop (docs/data/h200-exact-workspace.csv)."""
+"""Time in which the kernels of one more piece begin and end, and of a byte of planes that products
+read again under their mainloops (docs/data/h200-exact-workspace.csv)."""
+_COLUMN_PANELS = 2
+"""Times as long for planes of A that panels of columns read again: panels of B are encoded less
+fast than its whole (docs/experiments/2026-11-27-panels-of-exact-products.md)."""
+_KEPT_BYTES = 1 << 24
+"""Bytes of a panel of B in one plane that stay in L2 while all rows are multiplied."""
 
 
 def choose_pieces(problem: ModularProblem, device: Device, limit: int) -> list[Piece]:
@@ -61,18 +72,23 @@ def _time_of_pieces(
         residues = problem.plane_bytes()[2] * problem.batch * problem.a.rows * pieces[0].padded
         found += _ADD_BYTE * residues * (parts - 1)
         found += _ADD_BYTE * _bytes_read_again(problem, device)
-    of_a, of_b, _ = problem.plane_bytes()
-    again = [
-        of_b * x.padded if x.first_row else of_a * x.rows * (x.first_column > 0) for x in pieces
-    ]
-    found += _AGAIN_BYTE * sum(again)
     alike = Counter((x.products, x.rows, x.columns) for x in pieces)
     part = problem.parts(parts)[0][1]
+    found += _AGAIN_BYTE * sum(_planes_read_again(problem, x, part.pitch) for x in pieces)
     for (products, rows, columns), times in alike.items():
         piece = Piece(0, products, 0, rows, 0, columns)
         plan = choose_plan(part, piece, device, most)
         found += times * parts * min(_times(part, piece, device, plan, most))
     return found
+
+
+def _planes_read_again(problem: ModularProblem, piece: Piece, pitch: int) -> int:
+    """Bytes of planes, of ``pitch`` a line, that a piece reads and that were read before."""
+    of_a, of_b, _ = problem.plane_bytes()
+    # Each group of rows that is rasterized together reads the columns anew that L2 does not hold.
+    groups = -(-piece.rows // RASTER_ROWS) if piece.padded * pitch > _KEPT_BYTES else 1
+    of_columns = of_b * piece.padded * (groups - (piece.first_row == 0))
+    return of_columns + _COLUMN_PANELS * of_a * piece.rows * (piece.first_column > 0)
 
 
 def _bytes_read_again(problem: ModularProblem, device: Device) -> int:

@@ -21,6 +21,7 @@ from argand.gemm.modular.product_plan import (
     FEW_THREADS,
     ITEM,
     NORM_THREADS,
+    RASTER_ROWS,
     TILE_K,
     WARPS,
     Reading,
@@ -35,7 +36,10 @@ from argand.runtime.kernel_entry import kernel_entry
 from argand.runtime.wgmma import wgmma_s8_function
 
 _LINE_CONSTANTS = {"kLineBlock": NORM_BLOCK, "kQuantumBits": QUANTUM_BITS}
-_TILE_CONSTANTS = {"kTileK": TILE_K, "kColumnBlock": COLUMN_BLOCK, "kSumBias": SUM_BIAS}
+_TILE_CONSTANTS = {
+    "kTileK": TILE_K, "kRasterRows": RASTER_ROWS, "kColumnBlock": COLUMN_BLOCK,
+    "kSumBias": SUM_BIAS,
+}  # fmt: skip
 
 NORM_ARGUMENTS: Fields = (
     ("const void*", "x"), ("uint64*", "norms"), ("int64", "line_stride"), ("int64", "k_stride"),

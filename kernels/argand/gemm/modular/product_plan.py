@@ -15,6 +15,8 @@ from argand.runtime.plan import TARGET, PlanError
 
 TILE_K = 128
 """k of a stage, which is also the bytes of a row."""
+RASTER_ROWS = 2048
+"""Rows of C that are rasterized together."""
 COLUMN_BLOCK = 128
 """n of residues is a multiple of this."""
 DECODE_ROWS = 8
