@@ -45,6 +45,7 @@ from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.device_table import device_table
 from argand.runtime.kernel import BoundKernel, max_active_clusters
 from argand.runtime.layout import device_of
 from argand.runtime.loading import load
@@ -218,4 +219,4 @@ def _kernel_launch(
 def device_twiddles(plan: ChannelisePlan, device: int) -> Any:
     """Return `twiddle_tables` on a device, copied there once."""
     special = isinstance(plan, SpecializedPlan)
-    return cupy.asarray(specialized_tables(plan) if special else twiddle_tables(plan))
+    return device_table(specialized_tables(plan) if special else twiddle_tables(plan))

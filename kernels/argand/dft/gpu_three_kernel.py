@@ -19,6 +19,7 @@ from argand.dft.three_kernel import (
     three_kernel_tables,
 )
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.device_table import device_table
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel
 from argand.runtime.loading import load
@@ -72,7 +73,7 @@ class ThreeKernelLaunch:
     def __call__(self, x: int, out: int) -> None:
         """Queue the kernels on the current stream, for arrays at these addresses."""
         # Memory that is freed after the launches is reused in the stream's order.
-        memory = call_memory(self._workspace_bytes)
+        memory = call_memory(self._workspace_bytes, self)
         self._launches((x, out, memory.ptr), cupy.cuda.get_current_stream().ptr)
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
@@ -82,4 +83,4 @@ class ThreeKernelLaunch:
 @lru_cache(maxsize=8)
 def _tables(plan: ThreeKernelPlan, inverse: bool, device: int) -> dict[str, Any]:
     """`three_kernel_tables` on a device."""
-    return {name: cupy.asarray(x) for name, x in three_kernel_tables(plan, inverse=inverse).items()}
+    return {name: device_table(x) for name, x in three_kernel_tables(plan, inverse=inverse).items()}

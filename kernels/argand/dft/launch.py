@@ -19,6 +19,7 @@ from argand.dft.problem import DftProblem
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.device_table import device_table
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kernel import BoundKernel, max_active_clusters
 from argand.runtime.loading import load
@@ -97,22 +98,22 @@ class KernelLaunch:
     def __call__(self, x: int, out: int) -> None:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
-        self.launches((x, out, zeroed_workspace(4, stream, self._device)), stream)
+        self.launches((x, out, zeroed_workspace(4, stream, self._device, self)), stream)
 
 
 @lru_cache(maxsize=256)
 def _table(lengths: tuple[int, ...], warps: int, precision: Precision, device: int) -> Any:
     """Return the folded tables of these lengths, one after the other, on a device."""
     words = [fragments(length, warps, precision).ravel() for length in lengths]
-    return cupy.asarray(np.concatenate(words))
+    return device_table(np.concatenate(words))
 
 
 @lru_cache(maxsize=256)
 def _hankel(plan: HankelPlan, precision: Precision, device: int) -> dict[str, Any]:
     """Return the members of ``DftArguments`` with core matrices and offsets, on a device."""
     return {
-        "table": cupy.asarray(core_matrix_table(plan, precision)),
-        "gather_offsets": cupy.asarray(gather_offsets(plan)),
+        "table": device_table(core_matrix_table(plan, precision)),
+        "gather_offsets": device_table(gather_offsets(plan)),
     }  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def _twiddles(
     """Return the members of ``DftArguments`` with the twiddles between two stages, on a device."""
     found = fused_twiddles(first, second, tile_rows, inverse=inverse)
     return {
-        name: cupy.asarray(table)
+        name: device_table(table)
         for name, table in zip(("twiddles", "mirror_twiddles"), found, strict=True)
     }
 
@@ -132,16 +133,16 @@ def _twiddles(
 def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, dict[str, Any]]:
     """`butterfly_tables` on a device."""
     exponent, found = butterfly_tables(plan, inverse=inverse)
-    return exponent, {name: cupy.asarray(table) for name, table in found.items()}
+    return exponent, {name: device_table(table) for name, table in found.items()}
 
 
 @lru_cache(maxsize=16)
 def _single_cta(plan: SingleCtaPlan, device: int) -> Any:
     """`single_cta_table` on a device."""
-    return cupy.asarray(single_cta_table(plan))
+    return device_table(single_cta_table(plan))
 
 
 @lru_cache(maxsize=16)
 def _cluster(radices: tuple[int, int, int, int], device: int) -> Any:
     """`cluster_tables` on a device."""
-    return cupy.asarray(cluster_tables(radices))
+    return device_table(cluster_tables(radices))

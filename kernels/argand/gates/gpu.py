@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from threading import get_ident
 from typing import Any
 
 import cupy
@@ -29,16 +30,21 @@ from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError
+from argand.runtime.captured_memory import capture_of
+from argand.runtime.device_table import stream_table
 from argand.runtime.graph import LaunchSequence
 from argand.runtime.kept_call import Run
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
 from argand.runtime.loading import compile_later, load
+from argand.runtime.workspace import PER_THREAD
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}
 """Members of ``GateArguments`` that differ from call to call."""
 _WORD_MASK = 2**64 - 1
+_MAX_STREAMS = 16
+"""Streams for which a matrix is kept."""
 _current_device = cupy.cuda.runtime.getDevice
 _current_stream = cupy.cuda.get_current_stream
 
@@ -131,11 +137,12 @@ class PreparedGate:
         self, launch: GateLaunch, form: GateForm, precision: Precision, matrix: Array | None = None
     ) -> None:
         self._launch = launch
+        self._given = launch, form, precision, matrix
         plan = launch.plan
         if matrix is None and plan.kind != "permute":
             matrix = compensated(form.matrix, plan) if plan.on_tensor_cores else form.matrix
         #: In the kernel's layout.
-        self.matrix = cupy.asarray(
+        self.matrix = stream_table(
             _permutation(form, precision) if matrix is None else operand(matrix, plan)
         )
         exponent = matrix_exponent(form, precision) & _WORD_MASK
@@ -154,6 +161,7 @@ class PreparedGate:
     def for_matrix(self, matrix: Array) -> Run:
         """Return the call for the call cache, which takes host matrices of the same bits."""
         content = bytearray(matrix.tobytes())
+        gates = {_place(): self}  # memory of a stream is copied to and given back in its order
 
         def run(matrix: Array, state: int) -> Any:
             if not matrix.flags.c_contiguous:
@@ -161,9 +169,24 @@ class PreparedGate:
             # A bytearray compares the array's memory with its own, bit by bit, without a copy.
             if content != matrix:
                 return NotImplemented
-            return self._launch(state, *self._numbers)
+            place = _place()
+            gate = gates.get(place)
+            if gate is None:
+                if len(gates) >= _MAX_STREAMS:
+                    gates.clear()
+                gate = gates[place] = PreparedGate(*self._given)
+            capture = capture_of(place[0])
+            if capture is not None:
+                capture.kept(gate, lambda: gate)
+            return gate._launch(state, *gate._numbers)
 
         return run
+
+
+def _place() -> tuple[int, int]:
+    """Return CuPy's current stream, and the thread where each has a stream of that number."""
+    stream = _current_stream().ptr
+    return stream, get_ident() if stream == PER_THREAD else 0
 
 
 @lru_cache(maxsize=4096)

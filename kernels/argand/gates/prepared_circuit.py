@@ -64,6 +64,10 @@ class PreparedCircuit:
             )
         state_precision(state, plan.precision)
         self._apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
+        if is_cupy_array(state):
+            from argand.runtime.device_table import wait_for_tables
+
+            wait_for_tables()  # later calls may be on other streams
 
     def __call__(self, state: ArrayT) -> ArrayT:
         """Apply the circuit in place and return the state.

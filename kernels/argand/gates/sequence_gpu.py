@@ -15,6 +15,7 @@ from argand.gates.canonical import GateForm
 from argand.gates.layout import CHUNK
 from argand.precision import Precision
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.device_table import stream_table
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 from argand.runtime.plan import PlanError
@@ -48,7 +49,7 @@ class PreparedSequence:
         plan = plans.for_few_tiles(plan, qubits, device.sm_count)
         gates, matrices, phases = tables.tables(qubits, forms, tile, plan)
         placed = np.ascontiguousarray(gates["placed"])
-        self._held = [cupy.asarray(one.view(np.uint8)) for one in (placed, matrices, phases)]
+        self._held = [stream_table(one.view(np.uint8)) for one in (placed, matrices, phases)]
         values = tables.launch_values(qubits, tile, forms[-1], plan)
         names = ("gates", "matrix", "phases")
         values |= {name: held.data.ptr for name, held in zip(names, self._held, strict=True)}

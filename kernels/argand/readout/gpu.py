@@ -23,6 +23,7 @@ from argand.readout.source import (
 )
 from argand.readout.weights import UNIT_BITS, norm_exponent
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.device_table import device_table
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
 from argand.runtime.loading import PendingKernel
@@ -139,7 +140,7 @@ class _SmallStrings:
 
     def __init__(self, qubits: int, dtype: str, paulis: Sequence[Pauli], device: Device) -> None:
         self._tables = [
-            cupy.asarray(np.array(column, kind))
+            device_table(np.array(column, kind))
             for column, kind in (
                 (range(len(paulis)), np.int64),
                 ([passes.factor_of(one, pairs_once=False) for one in paulis], np.float64),
@@ -169,7 +170,7 @@ class _Strings:
         self._passes = passes.make_passes(qubits, item, paulis)
         order = [number for one in self._passes for number in one.strings]
         factors = [passes.factor_of(paulis[number], pairs_once=True) for number in order]
-        self._tables = cupy.asarray(np.array(order, np.int64)), cupy.asarray(np.array(factors))
+        self._tables = device_table(np.array(order, np.int64)), device_table(np.array(factors))
         warps = KERNELS["sum_strings"][1] // _WARP
         resident = KERNELS["sum_strings"][2] * device.sm_count
         self._blocks = min(resident, -(-self._passes[0].tiles // warps))

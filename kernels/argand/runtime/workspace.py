@@ -16,7 +16,7 @@ from typing import Any
 import cupy
 
 from argand.frameworks.graph_memory import CAPTURE, memory_in_graph
-from argand.runtime.captured_memory import capture_of
+from argand.runtime.captured_memory import Capture, capture_of
 
 _MIN_BYTES = 1 << 16
 _NOTHING = (0, 0, None)
@@ -28,21 +28,27 @@ _outgrown: list[Any] = []
 """Smaller arrays, whose addresses captured graphs may hold: less than the ones that are kept."""
 
 
-def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None = None) -> int:
+def zeroed_workspace(
+    nbytes: int, stream: int | None = None, device: int | None = None, owner: Any = None
+) -> int:
     """Return the address of ``nbytes`` that are zero for the next kernel of the current stream.
 
     ``stream`` is the stream's handle and ``device`` the index of the current device, where the
-    caller knows them. The memory belongs to the stream and is kept: kernels of one stream run one
+    caller knows them. In a capture the graph keeps the ``owner`` of tables that the kernel reads.
+    The memory belongs to the stream and is kept: kernels of one stream run one
     after the other, and each must leave zeros behind.
     """
     if stream is None:
         stream = cupy.cuda.get_current_stream().ptr
     if CAPTURE.taken is not None:
+        if owner is not None:
+            _keep(owner, capture_of(stream))
         address = memory_in_graph(nbytes)
         cupy.cuda.runtime.memsetAsync(address, 0, nbytes, stream)  # at each replay
         return address
     capture = capture_of(stream)
     if capture is not None:
+        _keep(owner, capture)
         return capture.counters(nbytes, stream)
     thread = threading.get_ident() if stream == PER_THREAD else 0
     key = (cupy.cuda.runtime.getDevice() if device is None else device, stream, thread)
@@ -54,6 +60,11 @@ def zeroed_workspace(nbytes: int, stream: int | None = None, device: int | None 
         address = int(found.data.ptr)
         _kept[key] = address, int(found.nbytes), found
     return address
+
+
+def _keep(owner: Any, capture: Capture | None) -> None:
+    if owner is not None and capture is not None:
+        capture.kept(owner, lambda: owner)
 
 
 _libraries: dict[tuple[int, int, int, int], Any] = {}
@@ -86,16 +97,20 @@ class _ThreadsPlan(threading.local):
 _current = _ThreadsPlan()
 
 
-def call_memory(nbytes: int) -> Any:
+def call_memory(nbytes: int, owner: Any = None) -> Any:
     """Return memory (CuPy's pointer) for the launches of one call on the current stream.
 
-    The caller holds it until the last launch, and another call may have it then.
+    The caller holds it until the last launch, and another call may have it then. In a capture the
+    graph keeps the ``owner`` of tables that the launches read.
     """
-    if CAPTURE.taken is not None:
-        return cupy.cuda.alloc(nbytes)  # the graph's, of plans too
     stream = cupy.cuda.get_current_stream().ptr
+    if CAPTURE.taken is not None:
+        if owner is not None:
+            _keep(owner, capture_of(stream))
+        return cupy.cuda.alloc(nbytes)  # the graph's, of plans too
     capture = capture_of(stream)
     if capture is not None:
+        _keep(owner, capture)
         return capture.memory(nbytes, stream)
     taking = _current.taking
     return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
