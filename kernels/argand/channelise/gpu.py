@@ -45,7 +45,8 @@ from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
-from argand.runtime.device_table import device_table
+from argand.runtime.captured_memory import keep_in_graph
+from argand.runtime.device_table import device_table, stream_table
 from argand.runtime.kernel import BoundKernel, max_active_clusters
 from argand.runtime.layout import device_of
 from argand.runtime.loading import load
@@ -128,12 +129,12 @@ def _in_one_kernel(
     unit = 2 if problem.real else 1
     chunks, batches = _chunks(problem, plan, _resident(plan, component, device))
     items = problem.rows * chunks * problem.phases
-    taps = cupy.asarray(coefficients.astype(np.float32))
+    taps = stream_table(coefficients.astype(np.float32))
     blocks = items * _cluster(plan) if plan.groups == 1 else -(-items // plan.groups)
     launch = _kernel_launch(plan, component, blocks, device)
     launch({
         "x": given.data.ptr, "out": target.data.ptr, "coefficients": taps.data.ptr,
-        "twiddles": device_twiddles(plan, device.index).data.ptr,
+        "twiddles": device_twiddles(plan, device.index),
         "row_stride": given.size // problem.rows // (1 if given.dtype.kind == "c" else 2),
         "spectra": problem.spectra, "items": items,
         "chunks": chunks, "batches": batches, "hop": problem.hop // unit,
@@ -215,8 +216,14 @@ def _kernel_launch(
     )  # fmt: skip
 
 
+def device_twiddles(plan: ChannelisePlan, device: int) -> int:
+    """Return the address of `twiddle_tables` on a device, copied there once."""
+    table = _device_twiddles(plan, device)
+    keep_in_graph(table.data)
+    return int(table.data.ptr)
+
+
 @lru_cache(maxsize=16)
-def device_twiddles(plan: ChannelisePlan, device: int) -> Any:
-    """Return `twiddle_tables` on a device, copied there once."""
+def _device_twiddles(plan: ChannelisePlan, device: int) -> Any:
     special = isinstance(plan, SpecializedPlan)
     return device_table(specialized_tables(plan) if special else twiddle_tables(plan))

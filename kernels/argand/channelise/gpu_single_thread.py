@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import cupy
 import numpy as np
 
 from argand.channelise.gpu_unfused import filtered_samples
@@ -19,6 +18,7 @@ from argand.channelise.single_thread_plan import (
 from argand.device import Device
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.device_table import stream_table
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 
@@ -32,7 +32,7 @@ def by_single_threads(
     Raises CompileError where NVRTC fails.
     """
     given, component = filtered_samples(problem, x)
-    taps = cupy.asarray(coefficients.astype(np.float32))
+    taps = stream_table(coefficients.astype(np.float32))
     chunks = -(-problem.spectra // plan.spectra)
     launch = _launch(plan, component, problem.rows * chunks, device)
     launch({

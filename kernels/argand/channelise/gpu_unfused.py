@@ -27,6 +27,7 @@ from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.device_table import stream_table
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 
@@ -42,7 +43,7 @@ def filter_then_transform(
     At fp32 and fp64 real samples have cuFFT's transforms of real rows.
     """
     given, component = filtered_samples(problem, x)
-    taps = cupy.asarray(coefficients.astype(problem.precision.real_output))
+    taps = stream_table(coefficients.astype(problem.precision.real_output))
     rows, spectra, precision = problem.rows, problem.spectra, problem.precision
     result = target.reshape(rows, spectra, problem.bins)
     if not problem.real:

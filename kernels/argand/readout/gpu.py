@@ -23,6 +23,7 @@ from argand.readout.source import (
 )
 from argand.readout.weights import UNIT_BITS, norm_exponent
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.captured_memory import keep_in_graph
 from argand.runtime.device_table import device_table
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
@@ -122,7 +123,9 @@ def expectation(state: Any, paulis: Sequence[Pauli]) -> Any:
         if not paulis:
             return out
         made = _State(state)
-        _strings_of(made.qubits, *made.form, tuple(paulis), made.device)(state, out)
+        strings = _strings_of(made.qubits, *made.form, tuple(paulis), made.device)
+        keep_in_graph(strings)
+        strings(state, out)
         return out
 
 

@@ -136,6 +136,13 @@ def capture_of(stream: int) -> Capture | None:
         return found
 
 
+def keep_in_graph(owner: Any) -> None:
+    """Have the graph keep an object where CuPy's current stream is in a capture."""
+    capture = capture_of(cupy.cuda.get_current_stream().ptr)
+    if capture is not None:
+        capture.kept(owner, lambda: owner)
+
+
 @cache
 def _libc() -> Any:
     """Return the C library with the types of the functions that are used here."""

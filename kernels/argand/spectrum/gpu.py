@@ -18,6 +18,7 @@ from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.device_table import stream_table
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.layout import device_of
 from argand.runtime.loading import load
@@ -108,13 +109,13 @@ def _in_one_kernel(
     partial = None
     if not plan.summed and chunks > 1:
         partial = cupy.empty((each, chunks, plan.computed), np.float64)
-    window = cupy.asarray(coefficients.astype(np.float32))
+    window = stream_table(coefficients.astype(np.float32))
     trends = trends_of(problem, given, device)
     launch = _launch(problem, plan, component, aligned, -(-items // one.groups), device)
     launch({
         "x": given.data.ptr, "out": target.data.ptr,
         "partial": 0 if partial is None else partial.data.ptr,
-        "window": window.data.ptr, "twiddles": device_twiddles(one, device.index).data.ptr,
+        "window": window.data.ptr, "twiddles": device_twiddles(one, device.index),
         "trends": 0 if trends is None else trends.data.ptr, "row_stride": stride,
         "hop": problem.hop, "groups": problem.groups, "average": problem.average,
         "items": items, "chunks": chunks, "batches": batches,

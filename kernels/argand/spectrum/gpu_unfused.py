@@ -13,6 +13,7 @@ from argand.dft.api import dft
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
+from argand.runtime.device_table import stream_table
 from argand.runtime.kernel import BoundKernel
 from argand.runtime.loading import load
 from argand.spectrum.gpu_trend import trends_of
@@ -43,7 +44,7 @@ def unfused(
         x = x.to_complex64()
     kind = precision.real_output if problem.real else precision.output
     given = cupy.ascontiguousarray(x.astype(kind, copy=False))
-    window = cupy.asarray(coefficients.astype(precision.real_output))
+    window = stream_table(coefficients.astype(precision.real_output))
     trends = trends_of(problem, given, device)
     rows = target.reshape(-1, problem.bins)
     average, all_segments = problem.average, len(rows) * problem.average
