@@ -13,7 +13,7 @@ import numpy as np
 from argand.device import available_cores
 from argand.hermitian.together import solve_together
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.threads import on_all_cores
+from argand.runtime.threads import ONE_CORE_DOT, on_all_cores
 
 _BATCHED_ROWS, _SHARED_ROWS = 12, 16
 """Rows up to which steps over a batch take less time than a call of LAPACK a matrix; those up to
@@ -143,21 +143,17 @@ def _solved_at_once(r: Any, b: Any, leading: tuple[int, ...], many: bool) -> Any
 def _alone(r: Any, b: Any) -> Any:
     """Return the solution of a single system, (n, n) and (n, k), in few steps.
 
-    None where it has no positive or finite pivot, or squares of the solution are beyond the type.
-    posv copies both operands, column-major.
+    None where it has no positive or finite pivot, or is not `_is_finite`. posv copies both
+    operands, column-major.
     """
     _, x, row = _posv(r.dtype)(r, b, _LOWER)
-    norm = np.vdot(x, x)  # by BLAS, without warnings
-    return None if row or not cmath.isfinite(norm) or not _has_finite_pivots(r) else x
+    return None if row or not _is_finite(x) or not _has_finite_pivots(r) else x
 
 
 def _by_posv(r: Any, b: Any) -> Any:
     """Return the solutions of (systems, n, n) and (systems, n, k) by LAPACK; None as `_alone`."""
     x, rows = _each_by_posv(r, b)
-    norm = np.vdot(x, x)
-    if any(rows) or not cmath.isfinite(norm) or not _has_finite_pivots(r):
-        return None
-    return x
+    return None if any(rows) or not _is_finite(x) or not _has_finite_pivots(r) else x
 
 
 def _each_by_posv(r: Any, b: Any) -> tuple[Any, list[int]]:
@@ -189,8 +185,18 @@ def _solve_each(posv: Any, r: Any, x: Any, triangle: int, overwrite: int) -> lis
 
 def _has_finite_pivots(r: Any) -> bool:
     """Return whether the squares of diagonals are finite: an infinite pivot leaves a finite x."""
-    diagonals = r.diagonal(0, -2, -1)
-    return cmath.isfinite(np.vdot(diagonals, diagonals))
+    return _is_finite(r.diagonal(0, -2, -1))
+
+
+def _is_finite(x: Any) -> bool:
+    """Return whether all numbers are finite; of few, perhaps not where their squares are not.
+
+    BLAS needs no buffer and warns of nothing. Of many NumPy's takes threads, which then spin for
+    milliseconds on the cores that SciPy's LAPACK, with threads of its own, needs next.
+    """
+    if x.size <= ONE_CORE_DOT:
+        return cmath.isfinite(np.vdot(x, x))
+    return bool(np.isfinite(x).all())
 
 
 def _stacked(x: Any, leading: tuple[int, ...]) -> Any:

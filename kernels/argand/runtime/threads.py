@@ -14,6 +14,8 @@ from argand.device import available_cores
 _Item = TypeVar("_Item")
 ONE_CORE = 1 << 18
 """Products of numbers up to which BLAS computes a matrix product on one core (OpenBLAS)."""
+ONE_CORE_DOT = 10_000
+"""Numbers up to which BLAS computes a dot product on one core (OpenBLAS)."""
 
 
 def on_all_cores(work: Callable[[_Item], object], items: Iterable[_Item]) -> None:

@@ -99,6 +99,24 @@ def test_what_is_not_definite_is_named(rng: np.random.Generator, value: float, d
             solve_hermitian(r[1, 2], np.ones((6, 1), dtype))
 
 
+@pytest.mark.parametrize("systems", [1, 5])
+def test_infinities_among_many_numbers(rng: np.random.Generator, systems: int) -> None:
+    """And squares beyond the type, of more numbers than NumPy's BLAS takes on one core."""
+    r, b = covariances(rng, systems, n=8, dtype="complex64"), normal(rng, systems, 8, 2000)
+    b = (1e25 * b).astype("complex64")
+    x = solve_hermitian(r, b)
+    assert excess(r, b, x) <= 1
+    b[0, 3, 1500] = np.inf
+    info = np.full(systems, -1, np.int32)
+    found = solve_hermitian(r, b, info=info)
+    assert not info.any()
+    assert not np.isfinite(found[0, :, 1500]).all()
+    np.testing.assert_array_equal(np.delete(found, 1500, -1), np.delete(x, 1500, -1))
+    r[0, 5, 5] = np.inf
+    with pytest.raises(np.linalg.LinAlgError, match="in row 5"):
+        solve_hermitian(r, b)
+
+
 def test_squares_of_a_solution_may_be_beyond_its_type() -> None:
     x = solve_hermitian(np.eye(2, dtype="complex64"), np.array([1e30, 2e30j], "complex64"))
     np.testing.assert_array_equal(x, np.array([1e30, 2e30j], "complex64"))
