@@ -77,6 +77,10 @@ class _TimedLibrary:
         solve = partial(self._library.solve_triangular, t, b, unit_lower=unit_lower)
         self._spans.timed("triangular", solve)
 
+    def residual(self, a: Any, x: Any, b: Any) -> Any:
+        """See `argand.solve.library.Library`."""
+        return self._library.residual(a, x, b)
+
 
 class _TimedFactorization(Factorization):
     """A factorization whose products are timed."""
@@ -110,7 +114,7 @@ def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, pane
         factors = spans.timed("factorization", factor)
         spans.timed("solution", partial(factors.solve, b))
         refine = partial(
-            refined, a, b, factors, norm=norm(a, arrays), arrays=arrays,
+            refined, a, b, factors, norm=norm(a, arrays), library=library,
             unit_roundoff=UNIT_ROUNDOFF[str(a.dtype)],
         )  # fmt: skip
         spans.timed("refinement", refine)

@@ -142,7 +142,7 @@ def _factored_and_refined(
             lu, library, precision=precision, block=problem.block, panel=problem.panel
         )
         return refined(
-            a, b, factors, norm=norm, unit_roundoff=problem.unit_roundoff, arrays=library.arrays,
+            a, b, factors, norm=norm, unit_roundoff=problem.unit_roundoff, library=library,
             converged=converged,
         )  # fmt: skip
 

@@ -43,6 +43,19 @@ class CpuLibrary:
         # The transpose of the whole matrix is column-major, so SciPy does not copy it.
         b[...] = trsm(1, t.T, b, trans_a=1, lower=not unit_lower, diag=unit_lower)
 
+    def residual(self, a: Any, x: Any, b: Any) -> Any:
+        """See `Library`. By SciPy's BLAS (gemm, gemv of one column).
+
+        NumPy has another BLAS with threads of its own. Those of one spin for milliseconds after a
+        call, on the cores that the other needs for the next.
+        """
+        from scipy.linalg import blas
+
+        matrix, trans = (a, 0) if a.flags.f_contiguous else (a.T, 1)
+        if x.shape[1] == 1:
+            return blas.zgemv(-1, matrix, x[:, 0], 1, b[:, 0], trans=trans)[:, None]
+        return blas.zgemm(-1, matrix, x, 1, b, trans_a=trans)
+
 
 def order_of(pivots: npt.NDArray[np.integer[Any]], rows: int) -> npt.NDArray[np.int64]:
     """Return which row stands where after the exchanges of i and pivots[i], for i from 0 on."""

@@ -79,6 +79,10 @@ class GpuLibrary:
             b.data.ptr, size if by_columns else _pitch(b),
         )  # fmt: skip
 
+    def residual(self, a: Any, x: Any, b: Any) -> Any:
+        """See `Library`."""
+        return b - a @ x
+
 
 def _current() -> Device:
     return gpu(cupy.cuda.Device().id)

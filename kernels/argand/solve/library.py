@@ -51,3 +51,7 @@ class Library(Protocol):
         or the upper one with its diagonal.
         """
         ...
+
+    def residual(self, a: Any, x: Any, b: Any) -> Any:
+        """Return b - a x of complex128, a (m, n) row-major or column-major, x (n, r), b (m, r)."""
+        ...

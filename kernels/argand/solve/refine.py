@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from argand.solve.library import Library
 from argand.solve.lu import Factorization
 from argand.solve.scaling import blocks_of
 
@@ -40,7 +41,7 @@ def refined(
     *,
     norm: float,
     unit_roundoff: float,
-    arrays: Any,
+    library: Library,
     converged: bool = False,
 ) -> Solution:
     """Solve by the factors of A and correct x by the solution of A d = b - A x, in fp64.
@@ -55,7 +56,7 @@ def refined(
         factors: of a.
         norm: the maximum norm of a.
         unit_roundoff: u, of the result's type.
-        arrays: NumPy or CuPy.
+        library: BLAS of the arrays' backend.
         converged: accept no more than `TARGET` u.
 
     Returns:
@@ -64,15 +65,15 @@ def refined(
     Raises numpy.linalg.LinAlgError where the backward error stays larger.
     """
     accepted = TARGET * (1 if converged else math.sqrt(len(a))) * unit_roundoff
-    b_norms = arrays.abs(b).max(axis=0)
+    b_norms = library.arrays.abs(b).max(axis=0)
     # Numbers that overflow, and NaN, fail the comparisons below.
     with np.errstate(over="ignore", invalid="ignore"):
         x = factors.solve(b).astype(np.complex128)
-        residual, error = _residual(a, x, b, norm, b_norms, arrays)
+        residual, error = _residual(a, x, b, norm, b_norms, library)
         steps, halved = 0, True
         while not error <= TARGET * unit_roundoff and halved and steps < MOST_STEPS:
             other = x + factors.solve(residual)
-            found, error_of_other = _residual(a, other, b, norm, b_norms, arrays)
+            found, error_of_other = _residual(a, other, b, norm, b_norms, library)
             steps += 1
             halved = error_of_other <= error / 2
             if error_of_other < error:
@@ -86,13 +87,21 @@ def refined(
     return Solution(x, error, steps, factors.precision)
 
 
-def _residual(a: Any, x: Any, b: Any, norm: float, b_norms: Any, arrays: Any) -> tuple[Any, float]:
+def _residual(
+    a: Any, x: Any, b: Any, norm: float, b_norms: Any, library: Library
+) -> tuple[Any, float]:
     """Return b - a x in fp64, and the largest backward error of a column."""
+    arrays = library.arrays
+    b = b.astype(np.complex128, copy=False)
     if a.dtype == np.complex128:
-        residual = b - a @ x
+        residual = library.residual(a, x, b)
     else:
-        parts = [block.astype(np.complex128) @ x for block in blocks_of(a)]
-        residual = b - arrays.concatenate(parts)
+        parts, start = [], 0
+        for block in blocks_of(a):
+            rows = slice(start, start + len(block))
+            parts.append(library.residual(block.astype(np.complex128), x, b[rows]))
+            start = rows.stop
+        residual = arrays.concatenate(parts)
     scale = norm * arrays.abs(x).max(axis=0) + b_norms
     # A column of b that is 0 has the solution 0.
     errors = arrays.abs(residual).max(axis=0) / arrays.where(scale > 0, scale, 1)
