@@ -131,9 +131,10 @@ def _columns(state: Any, width: int, inside: bool) -> Any:
 def _applied(plan: GatePlan, device: Device, form: GateForm, matrix: Any, state: Any) -> Any:
     """Return the state after a plan's kernel with this matrix."""
     from argand.gates import gpu as cuda_gates
+    from argand.gates.gate_launch import GateLaunch
 
     qubits = int(state.size).bit_length() - 1
-    launch = cuda_gates.GateLaunch(plan, qubits, form, device)
+    launch = GateLaunch(plan, qubits, form, device)
     found = state.copy()
     held = np.ascontiguousarray(matrix.astype(plan.precision.output))
     cuda_gates.PreparedGate(launch, form, plan.precision, held)(found)

@@ -146,9 +146,10 @@ def _applied(state: Any, qubits: int, form: GateForm, plan: GatePlan, device: De
     """Return the state after a gate by this kernel."""
     import cupy
     from argand.gates import gpu as cuda_gates
+    from argand.gates.gate_launch import GateLaunch
 
     given = cupy.asarray(state)
-    launch = cuda_gates.GateLaunch(plan, qubits, form, device)
+    launch = GateLaunch(plan, qubits, form, device)
     cuda_gates.PreparedGate(launch, form, plan.precision)(given)
     return given.get()
 

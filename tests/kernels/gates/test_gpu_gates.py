@@ -236,6 +236,7 @@ def test_every_kernel_of_products(
 ) -> None:
     """Those of larger states and of older cards too, and wgmma without roles."""
     from argand.gates import gpu as cuda_gates
+    from argand.gates.gate_launch import GateLaunch
 
     row, qubits = PRECISIONS[precision], 17
     for where in ("low", "mid", "spread"):
@@ -244,7 +245,7 @@ def test_every_kernel_of_products(
         expected = dense_gate(state, form.matrix, form.targets)
         inside = form.targets[0] == 0
         for plan in mma_plans(row, gpu.require_arch(), width=width, inside=inside):
-            launch, found = cuda_gates.GateLaunch(plan, qubits, form, gpu), state.copy()
+            launch, found = GateLaunch(plan, qubits, form, gpu), state.copy()
             cuda_gates.PreparedGate(launch, form, row)(found)
             assert error_of(cp, found, expected) <= gate_bound(row, width), plan
 
