@@ -4,6 +4,7 @@ import pytest
 
 By = pytest.importorskip("selenium.webdriver.common.by", reason="selenium is not installed").By
 WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
+TimeoutException = pytest.importorskip("selenium.common.exceptions").TimeoutException
 
 WAIT_S = 20
 
@@ -51,7 +52,19 @@ class ReportPage:
         return By.CSS_SELECTOR, f"[iconname={icon}]"
 
     def view(self, name):
-        self.rows()[name].find_element(*self._button("eye")).click()
+        """Show a result. A click while the page draws its rows anew is lost, so it is repeated."""
+
+        def shown(_):
+            return self.browser.find_elements(By.CSS_SELECTOR, "iframe, img[src*='filename=']")
+
+        def clicked(_):
+            self.rows()[name].find_element(*self._button("eye")).click()
+            try:
+                return WebDriverWait(self.browser, WAIT_S / 4).until(shown)
+            except TimeoutException:
+                return False
+
+        WebDriverWait(self.browser, WAIT_S).until(clicked, f"{name} is not shown")
 
     def caption(self, name):
         self.rows()[name].find_element(*self._button("information-circle")).click()
