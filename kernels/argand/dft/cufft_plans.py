@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from functools import lru_cache
-from threading import Lock, get_ident
+from threading import Lock
 from typing import Any
 
 import cupy
@@ -21,7 +21,7 @@ from cupy.cuda import cufft
 from argand.frameworks.graph_memory import relaxed_capture
 from argand.runtime.captured_memory import capture_of
 from argand.runtime.library_routine import library_routine
-from argand.runtime.workspace import call_memory
+from argand.runtime.workspace import call_memory, stream_key
 
 _MAX_PLANS, _MAX_LONG_PLANS = 64, 4
 """Plans that are kept. Each holds tables of cuFFT's, up to 0.2 MB of 4000 numbers and 115 MB of
@@ -56,7 +56,7 @@ class CufftPlan:
         self._plan, self._handle = plan, plan.handle
         self._execute = _EXECUTE[plan.fft_type]
         self._stream = self._workspace = 0
-        self._events: dict[tuple[int, int], Any] = {}  # of the last call, by stream and thread
+        self._events: dict[tuple[int, int], Any] = {}  # of the last call, by `stream_key`
         self.workspace_bytes = int(plan.work_area.mem.size)
 
     def __del__(self, left: deque[Any] = _left) -> None:
@@ -72,7 +72,7 @@ class CufftPlan:
         """Queue them with a workspace, given its address, that is the stream's until they end."""
         capture = capture_of(stream)
         if capture is not None:
-            capture.kept(self, lambda: self)
+            capture.keep(self)
         with _lock:
             if stream != self._stream:
                 _set("cufftSetStream", self._handle, stream)
@@ -85,7 +85,7 @@ class CufftPlan:
                 self._record(stream)
 
     def _record(self, stream: int) -> None:
-        key = stream, get_ident()  # stream 2 is another one in each thread
+        key = stream_key(stream)
         event = self._events.get(key)
         if event is None:
             if len(self._events) >= _MAX_EVENTS:

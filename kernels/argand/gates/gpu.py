@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from threading import get_ident
 from typing import Any
 
 import cupy
@@ -28,12 +27,12 @@ from argand.gates.truncation import compensated
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
 from argand.runtime.call_cache import CallCache, Form, Key, NoFormError
-from argand.runtime.captured_memory import capture_of
+from argand.runtime.captured_memory import keep_in_graph
 from argand.runtime.device_table import stream_table
 from argand.runtime.kept_call import Run
 from argand.runtime.layout import device_of
 from argand.runtime.loading import compile_later
-from argand.runtime.workspace import PER_THREAD
+from argand.runtime.workspace import stream_key
 
 _WORD_MASK = 2**64 - 1
 _MAX_STREAMS = 16
@@ -154,7 +153,8 @@ class PreparedGate:
     def for_matrix(self, matrix: Array) -> Run:
         """Return the call for the call cache, which takes host matrices of the same bits."""
         content = bytearray(matrix.tobytes())
-        gates = {_place(): self}  # memory of a stream is copied to and given back in its order
+        # Memory of a stream is copied to and given back in its order.
+        gates = {stream_key(_current_stream().ptr): self}
 
         def run(matrix: Array, state: int) -> Any:
             if not matrix.flags.c_contiguous:
@@ -162,24 +162,17 @@ class PreparedGate:
             # A bytearray compares the array's memory with its own, bit by bit, without a copy.
             if content != matrix:
                 return NotImplemented
-            place = _place()
+            stream = _current_stream().ptr
+            place = stream_key(stream)
             gate = gates.get(place)
             if gate is None:
                 if len(gates) >= _MAX_STREAMS:
                     gates.clear()
                 gate = gates[place] = PreparedGate(*self._given)
-            capture = capture_of(place[0])
-            if capture is not None:
-                capture.kept(gate, lambda: gate)
+            keep_in_graph(gate, stream)
             return gate._launch(state, *gate._numbers)
 
         return run
-
-
-def _place() -> tuple[int, int]:
-    """Return CuPy's current stream, and the thread where each has a stream of that number."""
-    stream = _current_stream().ptr
-    return stream, get_ident() if stream == PER_THREAD else 0
 
 
 @lru_cache(maxsize=4096)

@@ -100,6 +100,11 @@ class Capture:
             self._objects[owner] = make()
         return self._objects[owner]
 
+    def keep(self, owner: Any) -> None:
+        """Keep an object, which is hashable, as long as the graph lives; nothing of None."""
+        if owner is not None:
+            self.kept(owner, lambda: owner)
+
     def _new(self, nbytes: int) -> int:
         with relaxed_capture():
             # Not of the program's own allocator: that may itself be captured.
@@ -109,9 +114,8 @@ class Capture:
 
 def is_captured(stream: int) -> bool:
     """Return whether somebody captures a stream of the current device."""
-    return bool(
-        stream and _is_capturing(stream)
-    )  # nobody can capture the legacy stream, which is 0
+    # Nobody can capture the legacy stream, which is 0.
+    return bool(stream and _is_capturing(stream))
 
 
 def capture_of(stream: int) -> Capture | None:
@@ -136,11 +140,11 @@ def capture_of(stream: int) -> Capture | None:
         return found
 
 
-def keep_in_graph(owner: Any) -> None:
-    """Have the graph keep an object where CuPy's current stream is in a capture."""
-    capture = capture_of(cupy.cuda.get_current_stream().ptr)
+def keep_in_graph(owner: Any, stream: int | None = None) -> None:
+    """Have the graph keep an object where a stream, CuPy's current one by default, is captured."""
+    capture = capture_of(cupy.cuda.get_current_stream().ptr if stream is None else stream)
     if capture is not None:
-        capture.kept(owner, lambda: owner)
+        capture.keep(owner)
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any
 import cupy
 
 from argand.frameworks.graph_memory import CAPTURE, memory_in_graph
-from argand.runtime.captured_memory import Capture, capture_of
+from argand.runtime.captured_memory import capture_of, keep_in_graph
 
 _MIN_BYTES = 1 << 16
 _NOTHING = (0, 0, None)
@@ -28,6 +28,11 @@ _outgrown: list[Any] = []
 """Smaller arrays, whose addresses captured graphs may hold: less than the ones that are kept."""
 
 
+def stream_key(stream: int) -> tuple[int, int]:
+    """Return a stream's handle, and the thread where each has a stream of that handle, else 0."""
+    return stream, threading.get_ident() if stream == PER_THREAD else 0
+
+
 def zeroed_workspace(
     nbytes: int, stream: int | None = None, device: int | None = None, owner: Any = None
 ) -> int:
@@ -35,23 +40,22 @@ def zeroed_workspace(
 
     ``stream`` is the stream's handle and ``device`` the index of the current device, where the
     caller knows them. In a capture the graph keeps the ``owner`` of tables that the kernel reads.
-    The memory belongs to the stream and is kept: kernels of one stream run one
-    after the other, and each must leave zeros behind.
+    The memory belongs to the stream and is kept: kernels of one stream run one after the other, and
+    each must leave zeros behind.
     """
     if stream is None:
         stream = cupy.cuda.get_current_stream().ptr
     if CAPTURE.taken is not None:
         if owner is not None:
-            _keep(owner, capture_of(stream))
+            keep_in_graph(owner, stream)
         address = memory_in_graph(nbytes)
         cupy.cuda.runtime.memsetAsync(address, 0, nbytes, stream)  # at each replay
         return address
     capture = capture_of(stream)
     if capture is not None:
-        _keep(owner, capture)
+        capture.keep(owner)
         return capture.counters(nbytes, stream)
-    thread = threading.get_ident() if stream == PER_THREAD else 0
-    key = (cupy.cuda.runtime.getDevice() if device is None else device, stream, thread)
+    key = (cupy.cuda.runtime.getDevice() if device is None else device, *stream_key(stream))
     address, size, smaller = _kept.get(key, _NOTHING)
     if size < nbytes:
         if smaller is not None:
@@ -60,11 +64,6 @@ def zeroed_workspace(
         address = int(found.data.ptr)
         _kept[key] = address, int(found.nbytes), found
     return address
-
-
-def _keep(owner: Any, capture: Capture | None) -> None:
-    if owner is not None and capture is not None:
-        capture.kept(owner, lambda: owner)
 
 
 _libraries: dict[tuple[int, int, int, int], Any] = {}
@@ -81,8 +80,7 @@ def library_workspace(nbytes: int, stream: int, device: int) -> int:
     capture = capture_of(stream)
     if capture is not None:
         return int(capture.memory(nbytes, stream).ptr)  # later calls of the stream get it too
-    thread = threading.get_ident() if stream == PER_THREAD else 0
-    key = (device, stream, thread, nbytes)
+    key = (device, *stream_key(stream), nbytes)
     if key not in _libraries:
         _libraries[key] = cupy.cuda.alloc(nbytes)
     return int(_libraries[key].ptr)
@@ -106,11 +104,11 @@ def call_memory(nbytes: int, owner: Any = None) -> Any:
     stream = cupy.cuda.get_current_stream().ptr
     if CAPTURE.taken is not None:
         if owner is not None:
-            _keep(owner, capture_of(stream))
+            keep_in_graph(owner, stream)
         return cupy.cuda.alloc(nbytes)  # the graph's, of plans too
     capture = capture_of(stream)
     if capture is not None:
-        _keep(owner, capture)
+        capture.keep(owner)
         return capture.memory(nbytes, stream)
     taking = _current.taking
     return cupy.cuda.alloc(nbytes) if taking is None else taking.memory(nbytes)
