@@ -297,4 +297,4 @@ FUNCTIONS = {
     "herk": herk, "beam_power": beam_power, "channelise": channelise, "spectrum": spectrum,
     "image": image, "solve_hermitian": solve_hermitian, "readout": readout,
 }  # fmt: skip
-"""What draws a call and judges it, by operation."""
+"""Functions that draw a call and judge its result, by operation."""

@@ -87,7 +87,7 @@ def test_batches(
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(("m", "n"), [(20, 36), (21, 35)])
 def test_split_k_slices(cp: Any, rng: np.random.Generator, precision: str, m: int, n: int) -> None:
-    """Of an odd number of columns rows of slices have one more."""
+    """Rows of slices have one number more where that of columns is odd."""
     a, b, c = normal(rng, m, 5000), normal(rng, 5000, n), normal(rng, m, n)
     sliced = [x for x in choices(cp, precision, GemmSizes(1, m, n, 5000)) if x.split_k_slices > 1]
     assert {choice.split_k_slices for choice in sliced} >= {2, 4, 8}

@@ -101,7 +101,7 @@ def test_what_is_not_definite_is_named(rng: np.random.Generator, value: float, d
 
 @pytest.mark.parametrize("systems", [1, 5])
 def test_infinities_among_many_numbers(rng: np.random.Generator, systems: int) -> None:
-    """And squares beyond the type, of more numbers than NumPy's BLAS takes on one core."""
+    """Squares of solutions are beyond the type, and BLAS would take threads for so many numbers."""
     r, b = covariances(rng, systems, n=8, dtype="complex64"), normal(rng, systems, 8, 2000)
     b = (1e25 * b).astype("complex64")
     x = solve_hermitian(r, b)

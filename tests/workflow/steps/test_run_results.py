@@ -1,4 +1,4 @@
-"""What the run step writes of a result beside its data."""
+"""Attributes that the run step writes beside the data of a result."""
 
 from __future__ import annotations
 
