@@ -36,8 +36,9 @@ _STORE_BYTES = 36e9
 """Bytes a second that a multiprocessor's epilogue stores."""
 _DIRECT_STORE = 1.2
 """Factor of a store from registers: of full tiles, of odd pitch, or where tiles share columns."""
+_SHARED_COLUMNS_STORE = {2: 1.0, 1: 1.2}
 _SHIFTED_STORE = 1.6
-_SHIFTED_COLUMNS_STORE = 1.2
+_SHIFTED_COLUMNS_STORE = 1.4
 """The same of rows that begin in the middle of 16 bytes, and of C^T = B^T A^T, whose lanes store
 neighbours along rows of C from rows of theirs."""
 _CONJUGATED_STORE = 1.9
@@ -155,7 +156,10 @@ def estimate(
     direct = n % 2 == 1 or plan.odd_pitch or (plan.block_n == 128 and precision.terms > 1)
     if direct and not sizes.narrow and choice.split_k_slices == 1:
         shifted = _SHIFTED_COLUMNS_STORE if choice.swapped else _SHIFTED_STORE
-        store *= shifted if n % 2 and not plan.shared_columns else _DIRECT_STORE
+        if plan.shared_columns:
+            store *= _SHARED_COLUMNS_STORE[plan.consumer_warpgroups]
+        else:
+            store *= shifted if n % 2 else _DIRECT_STORE
         if row_traits.conjugated and plan.storage != "planar":
             store *= _CONJUGATED_STORE
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
