@@ -1,4 +1,4 @@
-"""The choice of a softmax's plan on a GPU: slabs, rings, and ladders measured on an H200.
+"""The choice of a softmax's plan on a GPU: slabs, rings, streamed rows, and ladders.
 
 Needs no GPU and no CuPy.
 """
@@ -11,6 +11,7 @@ from argand.device import Arch
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
 from argand.softmax.formats import ELEMENT_BYTES
+from argand.softmax.ladders import LADDERS, NARROW_FP32
 from argand.softmax.plan import (
     CLUSTER_SM,
     LARGEST_BLOCK,
@@ -38,45 +39,6 @@ def choose_vector(most: int, even: int, columns: int) -> int:
     return even if columns <= short else most
 
 
-_Entry = tuple[int, int, int, bool]
-_NARROW: tuple[_Entry, ...] = (
-    (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 32, 1, False),
-    (1024, 64, 1, False), (2048, 64, 1, False),
-)  # fmt: skip
-_LADDERS: dict[int, tuple[_Entry, ...]] = {
-    8: (
-        *((limit // 2, threads, cluster, False) for limit, threads, cluster, _ in _NARROW),
-        (8192, 256, 1, False), (16384, 512, 1, False), (26624, 256, 4, False),
-        (32768, 384, 4, False), (65536, 256, 8, False), (131072, 512, 8, False),
-        (262144, 512, 16, False),
-    ),
-    4: (
-        *_NARROW, (16384, 256, 1, False), (32768, 512, 1, False),
-        (53248, 256, 4, False), (65536, 512, 2, True), (65536, 384, 4, False),
-        (131072, 256, 8, True), (262144, 512, 8, True), (524288, 512, 16, True),
-    ),
-    2: (
-        (32, 2, 1, False), (64, 4, 1, False), (128, 8, 1, False), (256, 16, 1, False),
-        (1024, 64, 1, False), (2048, 128, 1, False), (4096, 256, 1, False), (8192, 512, 1, False),
-        (32768, 256, 1, False), (65536, 512, 1, False), (81920, 512, 2, False),
-        (131072, 512, 2, True), (262144, 512, 4, True), (524288, 512, 8, True),
-        (1048576, 512, 16, True),
-    ),
-}  # fmt: skip
-"""By bytes of a value, entries of (largest columns, threads, blocks that share a row, staged).
-
-The next entry of the same columns is taken where one is not legal. Measured on an H200 by
-``benchmarks/softmax/plans.py``; the entries of fp64 follow those of fp32."""
-_NARROW_FP32: dict[bool, tuple[tuple[int, int], ...]] = {
-    True: ((22, 4), (28, 0), (56, 8), (160, 16), (512, 32)),
-    False: ((56, 0), (160, 8), (240, 16), (256, 32), (280, 16), (512, 32)),
-}
-"""By whether exponentials are approximate, entries of more than 16 fp32 elements: (largest columns,
-threads), 0 threads where slabs are no slower. Approximate exponentials take few instructions, so
-lanes that read 16 to 64 neighbouring bytes matter more than full registers; exact ones many for a
-row whatever its length, so few lanes share one. Measured on
-an H200 at 34 widths of 16 to 250 and 16 of 216 to 515. The ladders below lost to torch at 89 to 113
-columns there and had 0.76 to 0.94 of a copy's rate from 257 on; on an H100 from 52 on."""
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
 """The longest rows that are no such entry, and those that are none where no access is cut."""
 _STAGED_EDGES = 512
@@ -97,11 +59,17 @@ rows fill the card. It writes no rows, so blocks have to read alone: more of the
 a thread. On an H200 256 to 384 threads had 0.81 to 1.0 of a copy's rate at 4018 to 4357 columns and
 128 had 1.07; at 2400 to 6800 others they had the same."""
 _STREAMED_THREADS = 256
-_RING_COLUMNS, _RING_COLUMNS_EDGES, _RING_COLUMNS_SUM = {4: 32768, 2: 81920}, 65536, 131072
+_SUM_BYTES, _SUM_BYTES_OF_16BIT = 96 << 10, 64 << 10
+"""The longest rows that ``logsumexp`` holds where there are many. It writes none, so longer ones
+are streamed and read once all the same, and no block waits for another. The second is of 16 bits,
+where a thread takes as many instructions for half as many bytes."""
+_SUM_ROWS = 7
+"""The least such rows for each multiprocessor, which has two blocks at a time. On an H200 other
+plans took 1.11 of the time, from 0.96 to 1.26, at 22 lengths of 13000 to 131072."""
+_RING_COLUMNS, _RING_COLUMNS_EDGES = {4: 32768, 2: 81920}, 65536
 """By bytes of an element of x, the longest rows that are not rings: registers of a block or of a
-cluster of two hold them. Then those of 16 bits with edges, which a cluster would stage, and those
-of 16 bits of which no row is written. On an H200 staged clusters took 1.046 of a ring's time at 13
-widths of 72583 to 131000 and 16 bits, and 0.92 at ``logsumexp`` of 98813."""
+cluster of two hold them; the second of those of 16 bits with edges, which a cluster would stage. On
+an H200 staged clusters took 1.046 of a ring's time at 13 widths of 72583 to 131000 and 16 bits."""
 _RING_STAGES = 5
 """Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
 slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
@@ -120,7 +88,7 @@ _SLAB_BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _SLAB_FP32_COLUMNS = 56
 """Longest rows of fp32 that are slabs. Beyond, registers were the faster ones on an H200
-(`_NARROW_FP32`)."""
+(`NARROW_FP32`)."""
 _SLAB_FP32_BYTES, _SLAB_16BIT_BYTES = 8192, 6144
 """`_SLAB_BYTES` of fp32, where one thread a row was the faster one at 33 to 63 columns, and of rows
 of 16 bits, whose lanes then hold up to 96 values: reductions take a lane as long whatever it holds.
@@ -148,6 +116,7 @@ def plan_softmax(
         measured,
         *_narrow_candidates(form, rows, columns, sm_count),
         _slab_candidate(form, arch, rows, columns, sm_count),
+        _sum_candidate(form, rows, columns, sm_count),
         *_ring_candidates(form, arch, rows, columns, sm_count),
         *_ladder(form, arch, rows, columns, sm_count),
     ):
@@ -162,7 +131,7 @@ def _ladder(
 ) -> Iterator[SoftmaxCandidate]:
     """The ladder's entry, then others in case it is not legal."""
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
-    left = [entry for entry in _LADDERS[form.value_bytes] if columns <= entry[0]]
+    left = [entry for entry in LADDERS[form.value_bytes] if columns <= entry[0]]
     here = [entry for entry in left if entry[0] == left[0][0]]
     for _, threads, blocks, staged in here or [(columns, _STREAMED_THREADS, most, False)]:
         cluster = min(most, blocks)
@@ -194,12 +163,12 @@ def _ladder(
 def _narrow_candidates(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """The entry of `_NARROW_FP32` for rows that fill the card."""
+    """The entry of `NARROW_FP32` for rows that fill the card."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
     if form.input != "fp32" or form.wide or columns <= least:
         return
-    for limit, threads in _NARROW_FP32[form.approximate]:
+    for limit, threads in NARROW_FP32[form.approximate]:
         if columns <= limit:
             if threads and rows * threads >= sm_count * _FULL_THREADS:
                 yield SoftmaxCandidate(threads, 1)
@@ -263,14 +232,25 @@ def slab_threads(form: SoftmaxForm, columns: int) -> int:
     return threads if columns <= threads * most else -(-columns // (WARP * most)) * WARP
 
 
+def _sum_candidate(
+    form: SoftmaxForm, rows: int, columns: int, sm_count: int
+) -> SoftmaxCandidate | None:
+    """Streamed rows of many long ones whose ``logsumexp`` is asked for."""
+    exact = form.precision.exact_operands and not form.wide
+    each = ELEMENT_BYTES[form.input]
+    longest = _SUM_BYTES_OF_16BIT if each == ELEMENT_BYTES["fp16"] else _SUM_BYTES
+    if form.operation != "logsumexp" or not exact or columns * each <= longest:
+        return None
+    if rows < sm_count * _SUM_ROWS:
+        return None
+    return SoftmaxCandidate(_STREAMED_THREADS, 1, words=STREAMED_WORDS)
+
+
 def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
     """The longest rows that are not rings, ``columns`` where none are."""
     each = ELEMENT_BYTES[form.input]
-    if each == ELEMENT_BYTES["fp16"]:
-        if form.operation == "logsumexp":
-            return _RING_COLUMNS_SUM
-        if form.edges:
-            return _RING_COLUMNS_EDGES
+    if form.edges and each == ELEMENT_BYTES["fp16"]:
+        return _RING_COLUMNS_EDGES
     return _RING_COLUMNS.get(each, columns)
 
 

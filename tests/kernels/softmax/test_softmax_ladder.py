@@ -8,7 +8,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.softmax.heuristics import plan_softmax
-from argand.softmax.plan import WARP, SoftmaxForm, SoftmaxPlan
+from argand.softmax.plan import WARP, SoftmaxForm, SoftmaxPlan, vector_for
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 EXACT = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True, gapless=True)
@@ -44,3 +44,16 @@ def test_other_rows_keep_more_threads() -> None:
     )  # fmt: skip
     assert [plan_of(form, 631).row_threads for form in others] == [64, 64, 64]
     assert plan_of(EXACT, 631, rows=FEW).row_threads == 64
+
+
+@pytest.mark.parametrize(
+    ("kind", "longest"), [("fp32", 24_576), ("fp16", 32_768), ("complex64", 12_288)]
+)
+def test_many_long_rows_are_streamed_where_none_is_written(kind: str, longest: int) -> None:
+    vector = vector_for(kind, kind)
+    form = SoftmaxForm("logsumexp", kind, "fp32", PRECISIONS["fp32"], vector, False, gapless=True)
+    held, read_once = plan_of(form, longest), plan_of(form, longest + vector)
+    assert held.resident
+    assert (read_once.kind, read_once.cluster) == ("streamed", 1)
+    assert plan_of(form, longest + vector, rows=FEW).resident
+    assert plan_of(replace(form, operation="softmax"), longest + vector).resident

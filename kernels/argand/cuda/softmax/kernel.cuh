@@ -53,7 +53,9 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
             current = raised;
             maximum = new_maximum;
         }
-        accumulate_exponentials<plan>(fragment, from.end, sum, current, args);
+        AccumulatorType<plan> tile_sum{};  // apart, so that no sum is a chain of a row's values
+        accumulate_exponentials<plan>(fragment, from.end, tile_sum, current, args);
+        sum += tile_sum;
     }
     const R block_max = block_reduce<plan>(maximum, MaxOp{}, storage.warp_maxima);
     const E all(finite_maximum(block_max), args);
