@@ -147,7 +147,7 @@ class Precision:
         return self.operand.significand >= 24
 
     def with_rounding(self, rounding: Sequence[str] | str | None) -> Precision:
-        """The same precision with other rounding of its terms (one name for all, or one each).
+        """Return the precision with other rounding of its terms (one name for all, or one each).
 
         Raises ValueError for an unknown rounding, a wrong count, or an operand that is not rounded.
         """
@@ -257,7 +257,7 @@ def precision_name(precision: Any) -> Any:
 def get_precision(
     precision: Any, rounding: Sequence[str] | str | None = None, *, exact: bool = False
 ) -> Precision:
-    """The row for a name or a dtype (or the row itself), its rounding replaced where one is given.
+    """Return the row for a name or a dtype (or the row itself), with a rounding that is given.
 
     ``exact`` allows those of `EXACT_PRECISIONS`, as in products. Raises ValueError with the choices
     for an unknown name, TypeError for what is neither.

@@ -58,7 +58,7 @@ def split(x: Array, precision: Precision, exponents: Array | None = None) -> lis
 
 
 def round_operand(x: Array, precision: Precision) -> Array:
-    """x as a precision holds it: the sum of its terms, in the output's type."""
+    """Return x as a precision holds it: the sum of its terms, in the output's type."""
     terms = split(x, precision)
     if len(terms) == 1:
         return terms[0]
@@ -82,7 +82,7 @@ def encode(values: Array, operand: Format) -> npt.NDArray[Any]:
 
 
 def _round(x: FloatArray, operand: Format, rounding: Rounding, out: FloatArray) -> None:
-    """out = x rounded to an operand format; both are contiguous."""
+    """Set out to x rounded to an operand format; both are contiguous."""
     if operand.min_exponent == FP32.min_exponent:
         dropped = FP32.significand - operand.significand
         _drop_bits(x.view(np.uint32), dropped, rounding, out.view(np.uint32))
@@ -126,7 +126,7 @@ def _drop_bits(
 
 
 def scale_exponents(x: Array, axis: int, operand: Format) -> npt.NDArray[np.int32]:
-    """Exponents s, one for each line of x along ``axis``, so that 2^s x fills a format's range.
+    """Return s for each line of x along ``axis``, so that 2^s x fills a format's range.
 
     The largest finite component of 2^s x lies in [2^e, 2^(e + 1)) with e of
     `Format.scaled_exponent`, 14 for fp16; `Precision.full_range` says how far below it precision is
@@ -157,5 +157,5 @@ def _largest_finite(x: Array, axis: int) -> Array:
 
 
 def power_of_two(exponents: npt.NDArray[np.int32]) -> FloatArray:
-    """2^s in fp32 for exponents within +-126, exactly."""
+    """Return 2^s in fp32 for exponents within +-126, exactly."""
     return ((exponents + np.int32(127)) << np.int32(23)).astype(np.int32).view(np.float32)

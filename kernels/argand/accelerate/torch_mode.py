@@ -43,7 +43,7 @@ class MatmulMode(TorchFunctionMode):
 
 
 def routable(a: Any, b: Any) -> bool:
-    """Whether these are complex matrices of one type on one GPU, which torch does not trace."""
+    """Return whether these are complex matrices of one type on one GPU, untraced by torch."""
     if torch.compiler.is_compiling():
         return False
     matrices = all(

@@ -29,7 +29,7 @@ def beam_power(
     precision: str | Precision | None = None,
     out: Any = None,
 ) -> Any:
-    """Power or Stokes parameters of the beams z = weights samples, summed over time.
+    """Return power or Stokes parameters of the beams z = weights samples, summed over time.
 
     The complex beams are made in blocks and never whole (docs/kernels/beam_power.md).
 

@@ -59,7 +59,7 @@ class Int8BeamPowerPlan:
         return _WARPGROUP * self.warpgroups
 
     def shared_bytes(self, antennas: int) -> int:
-        """Dynamic shared memory of a block: alignment, weights, rings, and sums of groups."""
+        """Return dynamic shared memory of a block: alignment, weights, rings, sums of groups."""
         ring = self.stages * DEPTH["int8"] * (self.times * SAMPLE_BYTES["int8"] + PADDING)
         weights = int8_rows_of_k(antennas) * 2 * self.beams * WEIGHT_ROW_BYTES
         sums = self.beams * (self.times // self.group) * 4
@@ -146,7 +146,7 @@ def int8_power_source(plan: Int8BeamPowerPlan) -> str:
 
 
 def _preamble(plan: Int8BeamPowerPlan) -> str:
-    """The generated instructions, of which the kernel of fp16 has its own, and the kernel."""
+    """Return the generated instructions, which the kernel of fp16 has too, and the kernel."""
     return (
         '#include "device/warpgroup.cuh"\n'
         f"{wgmma_function(FP16, plan.beams)}{wgmma_s8_rows_function(plan.beams)}"

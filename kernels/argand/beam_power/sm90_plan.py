@@ -80,7 +80,7 @@ class WgmmaBeamPowerPlan:
         return self.blocks * self.threads <= 384
 
     def shared_bytes(self, antennas: int, precision: Precision) -> int:
-        """Dynamic shared memory of a block: alignment, weights, rings, and sums of groups."""
+        """Return dynamic shared memory of a block: alignment, weights, rings, sums of groups."""
         row = self.times * SAMPLE_BYTES[self.samples] + PADDING
         ring = self.stages * DEPTH[self.samples] * row
         rows = self.weight_stages or rows_of_k(antennas, self.samples, precision)
@@ -162,7 +162,7 @@ def choose_wgmma_plan(
 
 
 def _shapes(terms: int, polarizations: int, large: bool) -> tuple[tuple[int, int, int, int], ...]:
-    """Beams and warpgroups of a block, blocks of a multiprocessor, rows of k; the best first.
+    """Return beams and warpgroups of a block, blocks of a multiprocessor, rows of k; best first.
 
     ``large`` says that the weights of 128 beams at one term take more than half of the shared
     memory: then they come in turn.

@@ -144,14 +144,14 @@ def _in_one_kernel(
 
 
 def _in_vectors(problem: ChanneliseProblem, given: Any) -> bool:
-    """Whether each row begins at 16 bytes, and so each frame of a specialised kernel's lengths."""
+    """Return whether each row, and each frame of a specialised kernel, begins at 16 bytes."""
     return given.data.ptr % 16 == 0 and (
         problem.rows == 1 or given.nbytes // problem.rows % 16 == 0
     )
 
 
 def _units(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
-    """The samples as the kernel reads them, contiguous and aligned, and the type of components."""
+    """Return samples as the kernel reads them, contiguous and aligned, and the components' type."""
     if isinstance(x, Pairs):
         x = x.array if x.format in COMPONENTS else x.to_complex64()
     if str(x.dtype) not in COMPONENTS:
@@ -183,7 +183,7 @@ def _resident(plan: ChannelisePlan, component: str, device: Device) -> int:
 
 
 def _chunks(problem: ChanneliseProblem, plan: ChannelisePlan, resident: int) -> tuple[int, int]:
-    """Into how many chunks the spectra of a row and phase are cut, and the batches of each.
+    """Return the number of chunks that cut the spectra of a row and phase, and a chunk's batches.
 
     ``resident`` chunks are worked on at a time.
     """

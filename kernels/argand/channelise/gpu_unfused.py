@@ -67,7 +67,7 @@ def filter_then_transform(
 
 
 def filtered_samples(problem: ChanneliseProblem, x: Any) -> tuple[Any, str]:
-    """The samples (rows, ...) as the filter reads them, contiguous, and the type of components."""
+    """Return samples (rows, ...) as the filter reads them, contiguous, and the components' type."""
     single = problem.precision.output == "complex64"
     if isinstance(x, Pairs):
         x = x.array if single and x.format in COMPONENTS else x.to_complex64()

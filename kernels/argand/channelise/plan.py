@@ -154,7 +154,7 @@ def _points(problem: ChanneliseProblem) -> int:
 def _plans(
     points: int, taps: int, phases: int, frames: int, real: bool
 ) -> Iterator[ChannelisePlan]:
-    """Candidate plans, the best first."""
+    """Yield candidate plans, the best first."""
     most = _most_residues(taps, phases, real)
     spectra = LARGEST_BATCH if phases == 1 else max(4, _MOST_LOADED // frames)
     for first in (4, 2, 8, 6, 5, 3, 1):
@@ -177,7 +177,7 @@ def _plans(
 
 
 def _most_residues(taps: int, phases: int, real: bool) -> int:
-    """Most residues of a thread, R0, whose windows of taps leave registers for two blocks.
+    """Return the most residues of a thread, R0, whose taps leave registers for two blocks.
 
     They are of 32 units together, or of 16 where a unit has two coefficients (real samples) or each
     residue an address of its own (oversampled): then a single one may still have 32, in one block.
@@ -187,7 +187,7 @@ def _most_residues(taps: int, phases: int, real: bool) -> int:
 
 
 def _factors(columns: int) -> Iterator[tuple[int, int]]:
-    """R1 and R2 of ``columns`` columns, the most even first; one stage where it is short."""
+    """Yield R1 and R2 of ``columns`` columns, the most even first; one stage of few columns."""
     if 2 <= columns <= LARGEST_RADIX // 2:
         yield 1, columns
     found = [
@@ -203,7 +203,7 @@ def _factors(columns: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def twiddle_tables(plan: ChannelisePlan) -> Array:
-    """W_M^(j k0) of the first stage, W_P^(n2 k1) of the second, W_2M^k of real ones; complex64."""
+    """Return complex64 twiddles: W_M^(j k0), W_P^(n2 k1) and, of real samples, W_2M^k."""
     first, second, last = plan.radices
     columns, points = plan.columns, plan.points
     found = [

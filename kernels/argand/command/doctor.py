@@ -24,7 +24,7 @@ _ABSENT = "not installed"
 
 
 def report() -> list[tuple[str, str]]:
-    """A subject and what is true of it, a pair a line."""
+    """Return pairs of a subject and what is true of it, one for each line."""
     return [
         ("argand", f"{_version('argand')} in {Path(__file__).parents[1]}"),
         ("python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),

@@ -21,7 +21,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def study_tree() -> Path | None:
-    """The folder that holds the Snakefile; None where this copy of the package came without one."""
+    """Return the folder that holds the Snakefile; None where this package came without one."""
     for folder in (_PACKAGE / "study", _PACKAGE.parents[1]):
         if (folder / "Snakefile").is_file() and (folder / "workflow").is_dir():
             return folder

@@ -35,7 +35,7 @@ def dft(
     rounding: Sequence[str] | str | None = None,
     out: Any = None,
 ) -> Any:
-    """Discrete Fourier transforms along one axis, at a precision.
+    """Return the discrete Fourier transforms of x along one axis, at a precision.
 
     Args:
         x: real or complex, any rank from 1 on and any strides; NumPy arrays are computed on the
@@ -110,7 +110,7 @@ def dft(
 
 @cache
 def _cuda() -> ModuleType:
-    """`argand.dft.gpu`, imported once: an import statement takes most of a microsecond."""
+    """Return `argand.dft.gpu`, imported once: an import statement takes most of a microsecond."""
     from argand.dft import gpu
 
     return gpu

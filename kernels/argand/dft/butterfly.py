@@ -58,7 +58,7 @@ class ButterflyPlan:
         return self.groups * self.warps * 32
 
     def place(self, n: Array | int) -> Array:
-        """Indices in shared memory, even lines of the last stage padded by one element."""
+        """Return indices in shared memory; after a line of even length one element is left free."""
         last = self.radices[-1]
         numbers = np.asarray(n)
         return numbers + (0 if last % 2 else numbers // last)
@@ -111,7 +111,7 @@ class ButterflyPlan:
 
 @lru_cache(maxsize=64)
 def stage_twiddles(radices: tuple[int, ...]) -> Array:
-    """W^(u k) of every stage but the last, complex64: for k from 1 on, all u of a stride."""
+    """Return W^(u k) of every stage but the last, complex64: for k from 1 on, all u of a stride."""
     found = []
     size = prod(radices)
     for radix in radices[:-1]:

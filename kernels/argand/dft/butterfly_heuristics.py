@@ -51,7 +51,7 @@ _LARGE_TILE = 48 * 1024
 
 
 def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
-    """Butterfly plans by Bluestein, and of a prime by Rader where radices allow.
+    """Yield butterfly plans by Bluestein, and of a prime by Rader where radices allow.
 
     None for lengths beyond 16-bit offsets.
     """
@@ -68,7 +68,7 @@ def butterfly_plans(length: int) -> Iterator[ButterflyPlan]:
 
 
 def short_plan(length: int, rows: int, sm_count: int) -> ButterflyPlan | None:
-    """The butterfly plan by Bluestein of the least latency; None where ``rows`` are too many.
+    """Return the Bluestein butterfly plan of the least latency; None for too many ``rows``.
 
     A multiprocessor works on all of its rows at once, so small radices on many threads are best:
     each thread has at most one butterfly of a stage.
@@ -99,7 +99,7 @@ def _latency(radices: tuple[int, ...]) -> float:
 
 
 def large_plans(length: int) -> Iterator[SingleCtaPlan | ClusterPlan]:
-    """Single-CTA plans, and cluster plans of one or two blocks a multiprocessor."""
+    """Yield single-CTA plans, and cluster plans of one or two blocks a multiprocessor."""
     if length == 1 << 14:
         yield SingleCtaPlan(32, 16)
     for radices, cluster in product(_CLUSTERS.get(length, ()), (2, 4, LARGEST_CLUSTER)):
@@ -108,7 +108,7 @@ def large_plans(length: int) -> Iterator[SingleCtaPlan | ClusterPlan]:
 
 
 def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
-    """Three-kernel plans of the shortest convolutions that columns and lines give.
+    """Yield three-kernel plans of the shortest convolutions that columns and lines give.
 
     A thread has one butterfly of a line in each stage, or two where there are many.
     """
@@ -136,7 +136,7 @@ def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
 
 @lru_cache(maxsize=256)
 def _chirp_splits(length: int) -> tuple[tuple[int, ...], ...]:
-    """Two or three radices of every length up to `_SPARE` times the least."""
+    """Return two or three radices of every length up to `_SPARE` times the least."""
     least = 2 * length - 1
     return tuple(
         split for size in range(least, int(least * _SPARE) + 1) for stages in (2, 3)
@@ -158,7 +158,7 @@ def _splits(size: int, stages: int, radices: tuple[int, ...]) -> tuple[tuple[int
 
 
 def butterfly_cycles(plan: ButterflyPlan) -> float:
-    """Estimated cycles of a multiprocessor for a transform: instructions issued, and stalls.
+    """Return the estimated cycles of a multiprocessor for a transform: issue and stalls.
 
     Fitted to measurements on an H200; it only has to rank.
     """
@@ -183,7 +183,7 @@ def butterfly_cycles(plan: ButterflyPlan) -> float:
 
 
 def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
-    """Estimated cycles of a multiprocessor for a transform by three kernels: traffic, and stalls.
+    """Return a multiprocessor's estimated cycles for a three-kernel transform: traffic and stalls.
 
     Fitted to measurements on an H200 (to 6%); it only has to rank.
     """
@@ -202,7 +202,7 @@ def three_kernel_cycles(plan: ThreeKernelPlan) -> float:
 
 @lru_cache(maxsize=64)
 def _instructions(radix: int) -> float:
-    """Instructions of a butterfly, as ``cuda/dft/radix.cuh`` divides it."""
+    """Return the instructions of a butterfly that ``cuda/dft/radix.cuh`` divides."""
     if radix <= 4:
         return {1: 0, 2: 4, 3: 16, 4: 16}[radix]
     primes = prime_factors(radix)

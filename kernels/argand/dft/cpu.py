@@ -46,7 +46,7 @@ def dft(problem: DftProblem, x: Array, method: Method | None) -> Array:
 
 
 def in_blocks(x: Array, values: int, transform: Callable[[Array], Array]) -> Array:
-    """Transforms of the rows of x, block by block; a row takes ``values`` complex values."""
+    """Return transforms of the rows of x, block by block; a row takes ``values`` complex values."""
     out = np.empty_like(x, order="C")
     step = max(1, _BLOCK_VALUES // values)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -75,12 +75,12 @@ def table_exponent(precision: Precision) -> int:
 
 
 def stage_shift(precision: Precision, length: int) -> int:
-    """Exponent of the power of two that a stage divides by, which bounds the growth of its sums."""
+    """Return the exponent of the power of two by which a stage divides, so that sums stay small."""
     return (length - 1).bit_length() if precision.scaled else 0
 
 
 def _transform(x: Array, method: Method, precision: Precision) -> tuple[Array, int]:
-    """The transforms of rows over 2^shift, and the shift, which is 0 where nothing is scaled."""
+    """Return transforms of rows over 2^shift, and the shift, which is 0 where nothing is scaled."""
     if method.kind == "dense":
         return _dense(x, precision)
     if method.kind == "product":
@@ -121,7 +121,7 @@ def _dense(x: Array, precision: Precision) -> tuple[Array, int]:
 
 
 def _multiply(x: Array, table: list[Array], precision: Precision) -> Array:
-    """x times a real matrix, given as terms: the products that the precision keeps."""
+    """Return x times a real matrix, given as terms, by the products that the precision keeps."""
     pieces = split(x, precision)
     total: Any = None
     for i, j in precision.products:
@@ -184,7 +184,7 @@ def _convolved(x: Array, method: Method, precision: Precision) -> tuple[Array, i
 
 
 def _inner_transform(x: Array, inner: Method, precision: Precision) -> tuple[Array, int]:
-    """The transform inside a convolution, in two dimensions where its factors are coprime."""
+    """Return the transform inside a convolution, of two dimensions where factors are coprime."""
     if not inner.coprime:
         return _transform(x, inner, precision)
     shift = 0

@@ -54,7 +54,7 @@ def _rows(problem: DftProblem, x: Array, plan: ButterflyPlan) -> Array:
 
 
 def forward_stages(x: Array, radices: tuple[int, ...]) -> Array:
-    """All stages in place; frequencies are in the order of `argand.dft.butterfly.frequencies`."""
+    """Apply all stages in place; frequencies come in the order of `argand.dft.butterfly`."""
     for radix, twiddles in zip(radices, _stage_twiddles(radices), strict=True):
         z = x.reshape(len(x), -1, radix, twiddles.shape[1])
         x = (np.stack(butterfly(list(np.moveaxis(z, 2, 0))), 2) * twiddles).reshape(len(x), -1)
@@ -82,7 +82,7 @@ def _stage_twiddles(radices: tuple[int, ...]) -> tuple[Array, ...]:
 
 
 def butterfly(z: list[Array]) -> list[Array]:
-    """The transforms of N arrays of complex64, number by number: X_k = sum_n W_N^(n k) z_n."""
+    """Return the transforms of N arrays of complex64: X_k = sum over n of W_N^(n k) z_n."""
     size, first = len(z), first_factor(len(z))
     if size == 1:
         return z
@@ -129,7 +129,7 @@ def _prime(z: list[Array]) -> list[Array]:
 
 
 def _two_factors(z: list[Array], first: int) -> list[Array]:
-    """n = B a + b, k = k_a + A k_b, with twiddles W_N^(b k_a)."""
+    """Return a transform of N = A B by n = B a + b, k = k_a + A k_b and twiddles W_N^(b k_a)."""
     size, second, twiddles = len(z), len(z) // first, _roots(len(z))
     columns = [butterfly(z[b::second]) for b in range(second)]
     found = list(z)
@@ -141,7 +141,7 @@ def _two_factors(z: list[Array], first: int) -> list[Array]:
 
 
 def _coprime_factors(z: list[Array], first: int) -> list[Array]:
-    """Coprime A and B: n = B a + A b, k by its remainders, and no twiddles."""
+    """Return one of coprime A and B, by n = B a + A b and k of its remainders, without twiddles."""
     size, second = len(z), len(z) // first
     of_first = second * pow(second, -1, first)
     of_second = first * pow(first, -1, second)

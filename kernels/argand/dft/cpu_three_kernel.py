@@ -35,7 +35,7 @@ def three_kernel_dft(problem: DftProblem, x: Array, plan: ThreeKernelPlan) -> Ar
 
 @lru_cache(maxsize=4)
 def _tables(plan: ThreeKernelPlan, inverse: bool) -> dict[str, Array]:
-    """The tables of a plan by name, with the axes of the lines and columns that they belong to."""
+    """Return a plan's tables by name, with the axes of the lines and columns they belong to."""
     (a, b), line = plan.columns, plan.line.size
     tables = three_kernel_tables(plan, inverse=inverse)
     inner, bases, steps, _ = np.split(tables["twiddles"], np.cumsum([a * b, a * line, b * line]))
@@ -60,5 +60,5 @@ def _rows(x: Array, plan: ThreeKernelPlan, tables: dict[str, Array]) -> Array:
 
 
 def _along(work: Array, axis: int) -> Array:
-    """Butterflies along an axis."""
+    """Apply butterflies along an axis."""
     return np.stack(butterfly(list(np.moveaxis(work, axis, 0))), axis)

@@ -18,7 +18,7 @@ from argand.rounding import Array, encode, split
 
 @lru_cache(maxsize=64)
 def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.uint32]:
-    """(num_k_tiles, tiles, terms, lanes, 4) words of 32 bits; see ``cuda/dft/folded_product.cuh``.
+    """Return words (num_k_tiles, tiles, terms, lanes, 4) of 32 bits for folded_product.cuh.
 
     A lane has two words of the cosines and two of the sines of each term. Bias compensation: each
     k-tile is enlarged by the average truncation of its products by its own MMA and those after it.
@@ -53,7 +53,7 @@ def fragments(length: int, warps: int, precision: Precision) -> npt.NDArray[np.u
 def fused_twiddles(
     first: int, second: int, tile_rows: int, *, inverse: bool = False
 ) -> tuple[Array, Array]:
-    """W_N^(n2 k1) in the order of the first stage's lanes, and W_N2^n2 for the mirrored k1.
+    """Return W_N^(n2 k1) in the order of the first stage's lanes, and W_N2^n2 for mirrored k1.
 
     (tile rows, tiles, rows, lanes, 2) and (16 tile rows,), complex64; see
     ``cuda/dft/two_factor_stages.cuh``.

@@ -41,7 +41,7 @@ def plan_of(
     rounding: Sequence[str] | str | None = None,
     out: Any = None,
 ) -> Choice:
-    """The plan of a call of `argand.dft` with these arguments, and why; nothing is computed."""
+    """Return the plan of a call of `argand.dft` with these arguments, and why it is taken."""
     problem, axis, _ = dft_problem(x, axis, n, inverse, norm, precision, rounding)
     with device_of(x):
         rows = _rows_of(problem, x, axis)
@@ -84,7 +84,7 @@ def _chosen(problem: DftProblem, plan: Plan | None, x: Any, target: Any) -> Chos
 
 
 def _rows_of(problem: DftProblem, x: Any, axis: int) -> Any:
-    """x with the transformed axis last, in the result's type, by rows of one stride."""
+    """Return x with the transformed axis last, in the result's type, by rows of one stride."""
     moved = cupy.moveaxis(fitted(x, axis, problem.length), axis, -1)
     moved = moved.astype(problem.precision.output, copy=False)
     return moved if _stride(moved) is not None else cupy.ascontiguousarray(moved)

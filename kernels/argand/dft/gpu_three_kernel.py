@@ -82,5 +82,5 @@ class ThreeKernelLaunch:
 
 @lru_cache(maxsize=8)
 def _tables(plan: ThreeKernelPlan, inverse: bool, device: int) -> dict[str, Any]:
-    """`three_kernel_tables` on a device."""
+    """Return the arrays of `three_kernel_tables` on a device."""
     return {name: device_table(x) for name, x in three_kernel_tables(plan, inverse=inverse).items()}

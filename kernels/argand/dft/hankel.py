@@ -128,14 +128,14 @@ class HankelPlan:
         return self.columns
 
     def other_registers(self, precision: Precision) -> int:
-        """Registers beside accumulators and cached fragments, so that no kernel spills."""
+        """Return registers beside accumulators and cached fragments, so that no kernel spills."""
         found = 48 + 16 * precision.terms + 8 * (not self.wide_copies) + 8 * (self.warpgroups > 1)
         if precision.terms > 1 and self.promotes:
             found += 12 + 40 * (self.warpgroups > 1)
         return found
 
     def cached_k_tiles(self, precision: Precision) -> int:
-        """k-tiles whose high-order fragments stay in registers for the second pass.
+        """Return how many k-tiles keep their high-order fragments in registers for the second pass.
 
         The others are folded a second time.
         """
@@ -159,7 +159,7 @@ class HankelPlan:
         return max(0, found - (self.num_k_tiles - found) % 2)
 
     def promotion_k_tile(self, precision: Precision) -> int:
-        """The k-tile before whose high-order MMAs accumulators are promoted, about the middle one.
+        """Return the k-tile before whose high-order MMAs accumulators are promoted, a middle one.
 
         0 where they never are. The k-tiles that are folded again come in pairs before and after.
         """
@@ -169,7 +169,7 @@ class HankelPlan:
         return cached + (self.num_k_tiles - 2 * cached + 3) // 4 * 2
 
     def bias_step(self, precision: Precision) -> float:
-        """Relative decrease of the bias compensation from one number of the table to the next.
+        """Return by how much the bias compensation falls from one number of the table to the next.
 
         Every MMA from its own k-tile on truncates the sum that a high-order product is in.
         """
@@ -183,7 +183,7 @@ class HankelPlan:
 
 @lru_cache(maxsize=256)
 def powers(length: int) -> tuple[npt.NDArray[np.int64], int]:
-    """g^(i + offset) modulo a prime for i from 0 to L - 2, and the offset.
+    """Return g^(i + offset) modulo a prime for i from 0 to L - 2, and the offset.
 
     Generator and offset are those with the fewest bank conflicts, of all generators and eight
     offsets: lanes access four of every other number at a time, in different banks where these
@@ -204,18 +204,18 @@ def powers(length: int) -> tuple[npt.NDArray[np.int64], int]:
 
 
 def _bank_conflicts(rows: npt.NDArray[np.int64]) -> int:
-    """Accesses to the most frequent bank, of 0 to 3, of each row, summed over rows."""
+    """Return accesses to the most frequent bank (0 to 3) of each row, summed over rows."""
     return int(np.max([(rows == value).sum(axis=1) for value in range(4)], axis=0).sum())
 
 
 def gather_offsets(plan: HankelPlan) -> npt.NDArray[np.uint16]:
-    """Byte offsets in a transform of g^(i - columns_before_last_copy), counted from the offset."""
+    """Return the byte offsets of g^(i - columns_before_last_copy) in a transform."""
     order = np.arange(plan.num_offsets) - plan.columns_before_last_copy
     return (8 * powers(plan.length)[0][order % (plan.length - 1)]).astype(np.uint16)
 
 
 def core_matrix_table(plan: HankelPlan, precision: Precision) -> npt.NDArray[np.uint16]:
-    """(2 terms, core_matrices, 8, 8) numbers of 16 bits: of the cosines, then of the sines.
+    """Return (2 terms, core_matrices, 8, 8) numbers of 16 bits of the cosines, then of the sines.
 
     Number (r, c) of core matrix m is that of g^(8 m + r + c), from twice the offset on, times the
     bias compensation of its products in the last eight columns. In other columns that is too much,

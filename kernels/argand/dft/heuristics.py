@@ -124,7 +124,7 @@ def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> 
 
 
 def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | None:
-    """The convolution of least latency; None for many rows, and for lengths that are cuFFT's."""
+    """Return the convolution of least latency; None for many rows and for cuFFT's lengths."""
     taken = length in SHORT and max(prime_factors(length)) > FAST_PRIME
     short = short_plan(length, rows, device.sm_count) if taken else None
     # No convolution's plan depends on the precision.
@@ -189,7 +189,7 @@ def _convolved(method: Method) -> bool:
 
 
 def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
-    """Dense, Hankel and two-factor plans."""
+    """Return dense, Hankel and two-factor plans."""
     if method.kind == "dense":
         split = precision.terms == 2 and precision.operand == TF32
         most = DENSE_OF_3XTF32 if split else DENSE_BY_THREADS
@@ -245,7 +245,7 @@ def _most_groups(plans: list[Plan]) -> list[Plan]:
 
 
 def best_of_each_kind(plans: Iterable[Plan], most: int) -> list[Plan]:
-    """At most ``most`` plans of each kind, the best first."""
+    """Return at most ``most`` plans of each kind, the best first."""
     kinds: dict[str, list[Plan]] = {}
     for plan in sorted(plans, key=estimate):
         kinds.setdefault(plan.kind, []).append(plan)
@@ -274,7 +274,7 @@ def estimate(plan: Plan) -> tuple[float, ...]:
 
 
 def _wasteful(plan: TwoFactorPlan) -> bool:
-    """Whether butterflies are faster, because warps hold many more transforms than there are.
+    """Return whether warps hold so many more transforms than there are that butterflies win.
 
     Odd lengths, which have no wide copies, may waste less. Measured on an H200 at 180 lengths from
     141 to 12245; the faster one is taken, or one within 12% of it, at all but 333, 1647 and 4575.

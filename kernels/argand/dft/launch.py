@@ -131,18 +131,18 @@ def _twiddles(
 
 @lru_cache(maxsize=64)
 def _butterfly(plan: ButterflyPlan, inverse: bool, device: int) -> tuple[int, dict[str, Any]]:
-    """`butterfly_tables` on a device."""
+    """Return the arrays of `butterfly_tables` on a device."""
     exponent, found = butterfly_tables(plan, inverse=inverse)
     return exponent, {name: device_table(table) for name, table in found.items()}
 
 
 @lru_cache(maxsize=16)
 def _single_cta(plan: SingleCtaPlan, device: int) -> Any:
-    """`single_cta_table` on a device."""
+    """Return the array of `single_cta_table` on a device."""
     return device_table(single_cta_table(plan))
 
 
 @lru_cache(maxsize=16)
 def _cluster(radices: tuple[int, int, int, int], device: int) -> Any:
-    """`cluster_tables` on a device."""
+    """Return the arrays of `cluster_tables` on a device."""
     return device_table(cluster_tables(radices))

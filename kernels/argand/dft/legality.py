@@ -196,7 +196,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
 
 
 def other_registers(precision: Precision, plan: Plan) -> int:
-    """Registers of a thread beside its data, so that no kernel spills (the tests compile all)."""
+    """Return a thread's registers beside its data: none spills by them, as tests compile all."""
     if isinstance(plan, HankelPlan):
         return plan.other_registers(precision)
     if isinstance(plan, ButterflyPlan | ClusterPlan | SingleCtaPlan | ThreeKernelPlan):
@@ -217,7 +217,7 @@ def other_registers(precision: Precision, plan: Plan) -> int:
 
 
 def _newer_registers(plan: Plan) -> int:
-    """Registers of a thread that targets newer than Hopper take besides (the tests compile all)."""
+    """Return the registers that a thread takes besides on targets newer than Hopper."""
     if isinstance(plan, ClusterPlan | SingleCtaPlan):
         return 0
     if isinstance(plan, DensePlan) and not plan.table_in_shared:

@@ -34,7 +34,7 @@ products (58 to 124), which are 1.05 to 1.24 times as fast."""
 
 
 def library_is_faster(plan: Plan) -> str | None:
-    """The reason to take cuFFT although there is a plan of ours; None where ours is faster."""
+    """Return the reason to take cuFFT in place of a plan of ours; None where ours is faster."""
     length, primes = plan.length, prime_factors(plan.length)
     awkward = {prime for prime in primes if prime > FAST_PRIME}
     if length in SLOW_LENGTHS or isinstance(plan, SingleCtaPlan | ClusterPlan):

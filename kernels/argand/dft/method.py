@@ -104,7 +104,7 @@ def rader(prime: int, inner: Method) -> Method:
 
 
 def bluestein(length: int, inner: Method) -> Method:
-    """The transform of a length by one of at least twice that less 1, or by two of at least it."""
+    """Return the convolution of a length by one transform of 2 length - 1 or more, or by two."""
     return Method(length, "bluestein", (inner,))
 
 
@@ -141,7 +141,7 @@ def method_for(length: int) -> Method:
 
 
 def two_factors(length: int) -> tuple[int, int] | None:
-    """The most equal N1 >= N2 up to `LARGEST_FACTOR` with product ``length``, if there are."""
+    """Return the most equal N1 >= N2 up to `LARGEST_FACTOR` of product ``length``; None without."""
     for second in range(isqrt(length), 1, -1):
         if length % second == 0:
             first = length // second
@@ -151,7 +151,7 @@ def two_factors(length: int) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=1024)
 def cheapest_factors(least: int) -> tuple[int, int] | None:
-    """N1 >= N2, even and up to `LARGEST_FUSED`, of a product from ``least`` on; None beyond.
+    """Return N1 >= N2, even, up to `LARGEST_FUSED`, of a product from ``least`` on; None beyond.
 
     The one that takes the fewest products of 16 transforms by 16 k by 8 columns, then the least.
     """
@@ -183,7 +183,7 @@ def is_prime(number: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def prime_factors(number: int) -> tuple[int, ...]:
-    """The prime factors of a number, with their multiplicity, the smallest first; none of 1."""
+    """Return the prime factors of a number, the smallest first, as often as they divide it."""
     found, rest = [], number
     for divisor in range(2, isqrt(number) + 1):
         while rest % divisor == 0:

@@ -30,7 +30,7 @@ ARGUMENTS: Fields = (
 
 
 def padded(width: int) -> int:
-    """Elements from line to line in shared memory; ``padded`` in ``cuda/dft/plan.cuh``."""
+    """Return the pitch of lines in shared memory in elements, as ``padded`` of dft/plan.cuh."""
     return width if width % 2 else (width + 11) // 8 * 8 - 4
 
 
@@ -80,7 +80,7 @@ class DensePlan:
         return table + self.groups * (self.buffers * (tile + 8) + scratch)
 
     def folds_in_shared(self, precision: Precision) -> bool:
-        """Whether the warps of a tile fold it once in shared memory (``folds_in_shared``)."""
+        """Return whether a tile's warps fold it once in shared memory (``folds_in_shared``)."""
         return self.warps > 2 and precision.operand.bytes == 2
 
     @property
@@ -160,7 +160,7 @@ Plan = KernelPlan | ThreeKernelPlan
 
 
 def folded_tiles(length: int, warps: int) -> int:
-    """Column tiles, of 8, of a table that each of ``warps`` has."""
+    """Return how many column tiles, of 8 columns, of a table each of ``warps`` has."""
     columns = length // 2
     return -(-columns // (8 * warps))
 

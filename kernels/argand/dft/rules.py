@@ -29,7 +29,7 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
 
 
 def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
-    """The adjoint transform: of the other sign, cut or filled with zeros to the length of x."""
+    """Return the adjoint transform: of the other sign, cut or zero-filled to the length of x."""
     options, x = dict(of.options), of.arrays["x"]
     axis, n = options.pop("axis", -1) % x.ndim, options.pop("n", None)
     norm = _ADJOINT_NORM[options.pop("norm", "backward")]

@@ -58,7 +58,7 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
     def __ua_function__(
         cls, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
-        """scipy.fft's call of one of its functions; NotImplemented for what is not ours."""
+        """Answer a call of a scipy.fft function; NotImplemented for what is not ours."""
         name = method.__name__
         if name not in ("fft", "ifft"):
             return NotImplemented
@@ -85,7 +85,7 @@ class fft_backend:  # noqa: N801  an object of SciPy's, and named as one
         plan: Any = None,
         inverse: bool,
     ) -> Any:
-        """scipy.fft.fft's arguments; ``overwrite_x`` and ``workers`` are taken by SciPy alone.
+        """Return a transform by scipy.fft.fft's arguments; SciPy alone takes the last two.
 
         A number of workers that SciPy refuses is left to it.
         """
@@ -131,7 +131,7 @@ def _by_scipy(
     x: Any, n: int | None, axis: int, norm: Any, overwrite: bool, workers: int | None,
     inverse: bool,
 ) -> Any:  # fmt: skip
-    """SciPy's own transform, as `argand.dft` would call it, without the checks before it.
+    """Return SciPy's own transform, as `argand.dft` would call it, without the checks before it.
 
     It serves calls with a norm or with threads, which scipy.fftpack does not take. SciPy's context
     belongs to the thread that made it, and is made once a thread.

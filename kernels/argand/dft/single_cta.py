@@ -66,7 +66,7 @@ class SingleCtaPlan:
 
 @lru_cache(maxsize=16)
 def single_cta_table(plan: SingleCtaPlan) -> Array:
-    """W_N^(t 2^i) for all threads t, then W_(R Q)^(n 2^i) for n below Q, complex64; i up to R."""
+    """Return complex64 W_N^(t 2^i) of all threads t, then W_(R Q)^(n 2^i) of n < Q, for i to R."""
     powers = 2 ** np.arange((plan.radix - 1).bit_length())
     found = (
         roots(np.outer(powers, np.arange(plan.threads)), plan.length),

@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 
 
 def roots(numbers: Array, length: int, *, inverse: bool = False) -> Array:
-    """exp(-+2 pi i n / length) for integers n, complex128.
+    """Return exp(-+2 pi i n / length) for integers n, complex128.
 
     Angles are reduced as integers, and multiples of a quarter turn are exact.
     """
@@ -28,7 +28,7 @@ def roots(numbers: Array, length: int, *, inverse: bool = False) -> Array:
 
 
 def folded_matrices(length: int) -> tuple[Array, Array]:
-    """C and S with C[k - 1, n - 1] = cos(2 pi k n / L), S the same with sin, k and n to L / 2.
+    """Return C[k - 1, n - 1] = cos(2 pi k n / L) and S, the same of sin, for k, n to L / 2.
 
     With e_k = x_k + x_(L-k) and o_k = x_k - x_(L-k) (for even L, e and o of L / 2 are x itself),
 
@@ -40,7 +40,7 @@ def folded_matrices(length: int) -> tuple[Array, Array]:
 
 
 def twiddles(first: int, second: int, *, inverse: bool = False) -> Array:
-    """W^(k1 n2) of the length N1 N2, (N1, N2), complex128."""
+    """Return W^(k1 n2) of the length N1 N2 as (N1, N2), complex128."""
     numbers = np.outer(np.arange(first, dtype=np.int64), np.arange(second))
     return roots(numbers, first * second, inverse=inverse)
 

@@ -78,7 +78,7 @@ class ThreeKernelPlan:
         return max(32 * self.tile_warps, self.line.threads)
 
     def kernel_threads(self, role: str) -> int:
-        """Threads of a block of one of `KERNELS`."""
+        """Return the threads of a block of one of `KERNELS`."""
         return self.line.threads if role == "convolve_lines" else 32 * self.tile_warps
 
     def kernel_shared_bytes(self, role: str, precision: Precision) -> int:
@@ -90,7 +90,7 @@ class ThreeKernelPlan:
         )
 
     def grid_blocks(self, role: str, rows: int) -> int:
-        """Grid size of one of `KERNELS` for ``rows`` transforms."""
+        """Return the grid size of one of `KERNELS` for ``rows`` transforms."""
         if role == "convolve_lines":
             return -(-rows * self.lines // self.groups)
         return rows * (self.line.size // self.width)

@@ -20,5 +20,5 @@ TRUNCATION_BIAS = 0.375 * 2.0**-23 / (2 * math.log(2))
 
 
 def truncation_bias(precision: Precision) -> float:
-    """`TRUNCATION_BIAS` for two terms; 0 for a single term, whose rounding loses far more."""
+    """Return `TRUNCATION_BIAS` for two terms; 0 for one term, whose rounding loses far more."""
     return TRUNCATION_BIAS if precision.terms == 2 else 0.0

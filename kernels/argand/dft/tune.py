@@ -97,7 +97,7 @@ def tune_dft(
 def candidate_plans(
     length: int, precision: Precision, arch: Arch, most: int = MOST
 ) -> list[Plan | None]:
-    """Candidate plans: None for cuFFT, and the best of each kind for contiguous rows."""
+    """Return candidate plans: None for cuFFT, and the best of each kind for contiguous rows."""
     if length == 1:
         return [None]
     method = method_for(length)

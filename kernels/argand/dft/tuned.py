@@ -48,7 +48,7 @@ def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
 
 
 def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> Choice:
-    """The choice for transforms on a GPU: the tuned plan, else that of `dft.heuristics.choose`.
+    """Return the choice for transforms on a GPU: the tuned plan, else `dft.heuristics.choose`'s.
 
     ``wide`` as of `choose`; None is that of contiguous rows.
     """

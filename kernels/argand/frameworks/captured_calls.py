@@ -56,7 +56,7 @@ def takes_no_memory(call: Callable[..., None], forms: list[tuple[tuple[int, ...]
 
 @contextmanager
 def captured() -> Iterator[None]:
-    """Within it a call is captured by another's program; memory that it takes is kept for ever."""
+    """Mark calls within this context as captured by another's program, which keeps their memory."""
     memory = cupy.cuda.get_allocator()
 
     def allocate(nbytes: int) -> Any:

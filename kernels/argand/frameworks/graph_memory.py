@@ -22,7 +22,7 @@ CAPTURE = _ThreadsGraph()
 
 @contextmanager
 def memory_of_graph(allocate: Callable[[int], Any]) -> Iterator[None]:
-    """Within it a captured call of this thread takes all memory from ``allocate``.
+    """Have a captured call of this thread take all memory from ``allocate`` in this context.
 
     That is CuPy's memory pointer of a number of bytes, for one call within the graph's order.
     """
@@ -43,7 +43,7 @@ def memory_in_graph(nbytes: int) -> int:
 
 @contextmanager
 def relaxed_capture() -> Iterator[None]:
-    """Within it this thread may load kernels and take memory while it captures."""
+    """Let this thread load kernels and take memory while it captures, in this context."""
     from cuda.bindings import driver  # late, as in `argand.runtime.driver_bindings`
 
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED

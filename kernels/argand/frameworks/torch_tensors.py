@@ -88,7 +88,7 @@ def _between_graphs(*values: Any, **named: Any) -> Any:
 
 
 def _is_differentiated(x: Any) -> bool:
-    """Whether x is a tensor that requires a gradient, or has a tangent, of which torch asks."""
+    """Return whether x is a tensor that requires a gradient or has a tangent."""
     if framework_of(x) != "torch":
         return False
     if x.requires_grad and torch.is_grad_enabled():
@@ -108,7 +108,7 @@ def _are_traced(arrays: Iterable[Any]) -> bool:
 
 
 def _has_memory(kind: Any) -> bool:
-    """Whether tensors of a type have memory; torch traces calls on others, by their dispatch."""
+    """Return whether tensors of a type have memory; torch traces calls on others."""
     return kind in _PLAIN or kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
 
 
@@ -284,7 +284,7 @@ def _array(name: str, x: Any) -> Any:
 
 
 def _half_tensor(found: Any) -> Any:
-    """complex32 of `Pairs` of fp16; of bf16, which torch has no complex type of, both parts."""
+    """Return complex32 of `Pairs` of fp16, and both parts of bf16, which has no complex type."""
     parts = _tensor(found.array, bf16=found.format == "bf16")
     return torch.view_as_complex(parts) if found.format == "fp16" else parts
 

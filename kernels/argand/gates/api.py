@@ -26,7 +26,7 @@ def apply_gate(
     controls: Sequence[int] = (),
     precision: str | Precision | None = None,
 ) -> Any:
-    """state <- U state for a gate U on some qubits, in place.
+    """Apply a gate U to some qubits of a state in place: state <- U state.
 
     Qubits are numbered as in Qiskit, qubit 0 the least significant bit of an amplitude's number.
 
@@ -133,7 +133,7 @@ def prepared_sequence(
 
 @cache
 def _cuda() -> ModuleType:
-    """`argand.gates.gpu`, imported once: an import statement takes most of a microsecond."""
+    """Return `argand.gates.gpu`, imported once: an import statement takes most of a microsecond."""
     from argand.gates import gpu
 
     return gpu

@@ -172,7 +172,7 @@ def permuted(matrix: Array, order: Sequence[int] | Array) -> Array:
 
 
 def _quarters(matrix: Array, bit: int) -> Array:
-    """(2, 2, order / 2, order / 2): the matrix by the values of a bit of the row and the column."""
+    """Return (2, 2, order / 2, order / 2): the matrix by a bit of the row and of the column."""
     half = len(matrix) // 2
     low = 2**bit
     split = matrix.reshape(half // low, 2, low, half // low, 2, low)

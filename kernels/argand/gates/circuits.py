@@ -81,7 +81,7 @@ class CircuitPlan:
         )
 
     def listing(self) -> str:
-        """A line a fused gate: its qubits, its gates' numbers, the predicted time of its pass."""
+        """Return a line for each fused gate: its qubits, its gates' numbers, its predicted time."""
         lines = [str(self)]
         for group, seconds in zip(in_groups(self.groups), self.seconds, strict=True):
             for one, form in zip(self.passes[group], self.forms[group], strict=True):

@@ -38,7 +38,7 @@ class SequenceCosts(NamedTuple):
         return len(self.passes)
 
     def copies(self, gates: int) -> float:
-        """Cost of a pass with ``gates`` gates, in copies of the state."""
+        """Return the cost of a pass with ``gates`` gates, in copies of the state."""
         further = max(0, gates - self.gates)
         each = (self.passes[-1] - self.passes[self.gates // 2]) / max(1, self.gates // 2)
         return self.passes[min(gates, self.gates) - 1] + further * each
@@ -63,7 +63,7 @@ class GateCosts:
     sequences: tuple[SequenceCosts, ...] = ()
 
     def seconds(self, qubits: int, targets: Sequence[int], item: int) -> float:
-        """Seconds of a pass for a gate on these targets; an amplitude has ``item`` bytes."""
+        """Return the seconds of a pass for a gate on targets; an amplitude has ``item`` bytes."""
         width = min(len(targets), len(self.widths))
         copies = self.widths[width - 1][0 in targets]
         # Wider than the table: products of `gemm` between transpositions.
@@ -137,7 +137,7 @@ _CALL_SECONDS = 5e-6
 
 
 def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
-    """Costs for states of ``qubits`` qubits: those measured on the nearest size, or the table's."""
+    """Return costs for states of ``qubits`` qubits: those of the nearest measured size, or ours."""
     found = kept_costs(precision, device)
     if found:
         return found[min(found, key=lambda size: (abs(size - qubits), size))]
@@ -171,7 +171,7 @@ def _alike(precision: Precision) -> str:
 
 
 def copy_rate(device: Device) -> float:
-    """Bytes a second, read and written, that costs are counted by: about what copies reach."""
+    """Return the bytes a second, read and written, that costs are counted by: about a copy's."""
     if device.backend == "cpu":
         return _CPU_BYTES_PER_SECOND
     import cupy

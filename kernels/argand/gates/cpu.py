@@ -25,7 +25,7 @@ Scratch = tuple[Any, Any]
 
 
 def product_precision(precision: Precision, width: int) -> Precision:
-    """The precision of a gate's products: fp32 for narrow gates on complex64, as on a GPU."""
+    """Return the precision of a gate's products: fp32 for narrow gates of complex64, as on GPUs."""
     narrow = precision.output == "complex64" and width <= cuda_core_width(precision)
     return PRECISIONS["fp32"] if narrow else precision
 
@@ -129,7 +129,7 @@ def _on_device(x: Any) -> Any:
 
 
 def gate_view(state: Any, form: GateForm) -> Any:
-    """A view of the amplitudes of a gate: one axis a target, the highest first, then the others.
+    """Return a view of the amplitudes of a gate: an axis a target, the highest first, then others.
 
     Adjacent qubits that are neither targets nor controls share an axis, so there are few axes.
     """

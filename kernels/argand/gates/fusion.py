@@ -221,7 +221,7 @@ def grow(
 def _growths(
     grown: Growing, width: int, dependencies: Dependencies, weights: Sequence[float]
 ) -> list[Growing]:
-    """A pass with further qubits, those of the first gates that wait; best those of most gates."""
+    """Return a pass and further qubits, of the first gates that wait; best those of most gates."""
     choices: dict[int, None] = {}
     for number in sorted(grown.ready):
         more = dependencies.lacks(number, grown.mask)
@@ -240,7 +240,7 @@ def bits_of(mask: int) -> tuple[int, ...]:
 
 
 def fused_gate(gates: Sequence[Gate], qubits: Sequence[int]) -> Gate:
-    """One gate on these qubits, ascending, for gates in order: their product in complex128."""
+    """Return one gate on these qubits, ascending: the product of gates in order, in complex128."""
     if len(gates) == 1:
         return gates[0]
     width = len(qubits)
@@ -273,7 +273,7 @@ def _times(matrix: Any, columns: Any) -> Any:
 
 
 def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:
-    """Gates, or pairs and triples of matrix, targets and controls, as gates in their cheapest form.
+    """Return gates in their cheapest form, from gates or tuples of matrix, targets and controls.
 
     Raises ValueError that names the first one that is wrong.
     """

@@ -80,7 +80,7 @@ def compile_gates(state: Any, forms: Sequence[GateForm], precision: Precision) -
 
 
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
-    """A call that applies a gate to states like this one, with its matrix on the current GPU."""
+    """Return a call that applies a gate, whose matrix is on the GPU, to states like this one."""
     qubits = int(state.size).bit_length() - 1
     launch = _launch_for(cupy.cuda.Device().id, qubits, form.place, precision)
     if launch is None:
@@ -198,13 +198,13 @@ def plan_for(
 
 
 def _permutation(form: GateForm, precision: Precision) -> Array:
-    """The operand of a matrix with one entry a row: the entries, then their columns, as bytes."""
+    """Return the operand of a matrix with one entry a row, in bytes: entries, then columns."""
     factors = form.factors.astype(precision.output).view(np.uint8)
     return np.concatenate([factors, form.columns_of_rows.astype(np.uint32).view(np.uint8)])
 
 
 def matrix_exponent(form: GateForm, precision: Precision) -> int:
-    """Exponent of the power of two that scales the matrix into the range of the operand."""
+    """Return exponent of the power of two that scales the matrix into the range of the operand."""
     if not precision.scaled:
         return 0
     found = scale_exponents(form.matrix.reshape(1, -1).astype(np.complex64), -1, precision.operand)

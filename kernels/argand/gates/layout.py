@@ -71,7 +71,7 @@ class Tile:
         return self.item < CHUNK and self.rows[0] == 0
 
     def offset(self, place: int) -> int:
-        """Bytes of the state from an amplitude to the one whose bit at a place is set."""
+        """Return bytes of the state from an amplitude to the one whose bit at a place is set."""
         return self.item << self.qubits[place]
 
 
@@ -128,7 +128,7 @@ def _core_rows(rows: Sequence[int], inside: bool) -> tuple[int, ...]:
 
 
 def roles_of(kind: GateKind, tile: Tile) -> Roles:
-    """The roles of a kernel's bits; for tensor cores as ``cuda/gates/operands.cuh`` has them."""
+    """Return the roles of a kernel's bits; of tensor cores as in ``cuda/gates/operands.cuh``."""
     rows, columns, inside = tile.rows, tile.columns, tile.inside
     threads = len(tile.thread_places)
     own = tile.thread_places[:_BANK_PLACES]
@@ -167,7 +167,7 @@ def column_order(kind: GateKind, tile: Tile) -> tuple[int, int, int]:
 
 
 def masks_of(tile: Tile, roles: Roles) -> tuple[int, ...]:
-    """For each place its exclusive-or mask of an address in shared memory, in bytes."""
+    """Return for each place its exclusive-or mask of an address in shared memory, in bytes."""
     first = 1 if tile.item < CHUNK else 0
     vectors = _bank_vectors(roles.patterns, first, len(tile.qubits))
     fixed = range(first + _BANK_PLACES)
@@ -213,7 +213,7 @@ def independent(vectors: Sequence[int]) -> bool:
 
 
 def plane_offsets(tile: Tile, operand_bytes: int) -> dict[int, int]:
-    """For each place the offset of a line of eight rows in a plane (wgmma), in bytes."""
+    """Return for each place the offset of a line of eight rows in a plane (wgmma), in bytes."""
     rows, columns, inside = tile.rows, tile.columns, tile.inside
     slow = columns[3:5] if inside else (columns[0], columns[4])
     offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}

@@ -39,7 +39,7 @@ _LEAST_COPIES = 1e-3
 
 
 def measured_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
-    """Costs for states of ``qubits`` qubits, on a GPU measured there and kept when first asked for.
+    """Return costs for states of ``qubits`` qubits, measured on this GPU when first asked for.
 
     That compiles the kernels of all widths. The table's, or those of another size, where the GPU
     has no memory left for it, and on a CPU, where `measure_gate_costs` has to be asked.
@@ -101,7 +101,7 @@ def measure_gate_costs(
 
 
 def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: float) -> GateCosts:
-    """The costs on the current device; ``module`` makes its arrays."""
+    """Measure the costs on the current device; ``module`` makes its arrays."""
     rng = np.random.default_rng(1)
     normal = module.random.default_rng(1).standard_normal((2**qubits, 2), dtype=np.float32)
     normal *= np.float32(2.0 ** (-(qubits + 1) / 2))
@@ -176,7 +176,7 @@ def _compile(row: Precision, device: Device, qubits: int, forms: list[GateForm])
 
 
 def _seconds(calls: Sequence[Callable[[], object]], device: Device, settle: float) -> list[float]:
-    """Seconds of each of some calls: the median of some runs of several, after some not counted.
+    """Return the seconds of each of some calls: medians of runs of several calls, after warm-up.
 
     The calls take turns, so that a card's power is what it is where passes like these follow each
     other.

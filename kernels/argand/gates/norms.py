@@ -16,13 +16,13 @@ def norm_of(state: Any) -> float:
 
 
 def fidelity_of(reference: Any, state: Any) -> float:
-    """|<reference|state>|^2 over both norms squared; NaN where one of them is 0."""
+    """Return |<reference|state>|^2 over both norms squared; NaN where one of them is 0."""
     norms = norm_of(reference) * norm_of(state)
     return float((abs(overlap_of(reference, state)) / norms) ** 2) if norms else float("nan")
 
 
 def overlap_of(left: Any, right: Any) -> complex:
-    """<left|right> in complex128."""
+    """Return <left|right> in complex128."""
     total = 0j
     for start in range(0, left.size, _CHUNK):
         part = slice(start, start + _CHUNK)

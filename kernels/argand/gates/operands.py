@@ -14,7 +14,7 @@ CORE_COLUMNS = 8
 
 
 def operand(matrix: Array, plan: GatePlan) -> Array:
-    """A matrix (2^width, 2^width), compensated where it has to be, in the layout of a kernel.
+    """Return a matrix (2^width, 2^width), compensated where it has to be, in a kernel's layout.
 
     CUDA cores read it by columns, tensor cores by rows with the columns at `column_positions`.
     """
@@ -36,7 +36,7 @@ def operand(matrix: Array, plan: GatePlan) -> Array:
 
 
 def exchanged_rows(plan: GatePlan) -> int:
-    """The bit of the numbers of rows in which neighbouring core matrices change places; 0: of none.
+    """Return the bit of a row's number by which neighbouring core matrices swap; 0 for none.
 
     Eight lanes of wgmma read two rows from shared memory at a time, and meet all banks so.
     """
@@ -44,7 +44,7 @@ def exchanged_rows(plan: GatePlan) -> int:
 
 
 def column_positions(plan: GatePlan) -> Sequence[int]:
-    """For each bit of a column's number the bit that it is in the operand.
+    """Return for each bit of a column's number the bit that it is in the operand.
 
     A lane of wgmma reads two columns of a row at a time, and four lanes the eight of a core matrix
     (``WgmmaGate::load_fragments``). They lie beside each other, so that every byte read is used.

@@ -40,7 +40,7 @@ def diagonal_of(form: GateForm) -> tuple[tuple[int, ...], Any]:
 def phase_tables(
     forms: Sequence[GateForm], inside: Sequence[int], outside: Sequence[int]
 ) -> tuple[Any, Any]:
-    """Factors of the settings of the qubits ``inside``, and of each of them with each ``outside``.
+    """Return the factors of settings of qubits ``inside``, and of each with each ``outside``.
 
     The first (2^len(inside),) are those of phases inside. The second (len(inside), len(outside))
     are those of controlled phases, where both qubits are 1.
@@ -69,7 +69,7 @@ def phase_tables(
 def in_rows(
     forms: Sequence[GateForm], tile: Sequence[int], most: int
 ) -> list[tuple[list[GateForm], tuple[int, ...]]]:
-    """Phases in a row, which commute, by few sets of at most ``most`` qubits of the tile.
+    """Return phases in a row, which commute, by few sets of at most ``most`` qubits of the tile.
 
     A set grows by the qubit that brings most phases; of several, by the one that most phases have.
     """

@@ -155,7 +155,7 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
 
 
 def cuda_core_width(precision: Precision) -> int:
-    """Largest width of a complex64 gate that runs on CUDA cores; wider ones fill whole MMAs."""
+    """Return the width up to which complex64 gates run on CUDA cores; wider ones fill MMAs."""
     return max(CUDA_CORE_WIDTH, precision.operand.mma_k.bit_length() - 2)
 
 
@@ -174,7 +174,7 @@ def _terms(precision: Precision) -> tuple[int, int]:
 
 
 def separate_small_products(precision: Precision, width: int) -> bool:
-    """Whether products with low-order terms are accumulated apart from the others, or before them.
+    """Return whether products of low-order terms have accumulators apart, or come before others.
 
     Each MMA truncates the accumulator in proportion to its size (``kSeparateSmallProducts``). At
     3xtf32 two blocks have no registers for it on 5 qubits.

@@ -20,7 +20,7 @@ def prepared_gates(
     precision: Precision,
     groups: Sequence[Group] | None = None,
 ) -> Callable[[Any], None]:
-    """A call that applies gates in order to any state like this one; see `gates.prepared_gate`.
+    """Return a call that applies gates in order to states like this one (`gates.prepared_gate`).
 
     On a GPU those of one of the ``groups`` share a pass over it.
     """

@@ -25,7 +25,7 @@ def _result(arrays: Mapping[str, Spec | None], _options: Mapping[str, Any], _gpu
 
 
 def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
-    """The state's is U^H g; the matrix's g s^H over the amplitudes that the gate acts on."""
+    """Return U^H g for the state, and g s^H over the gate's amplitudes for the matrix."""
     state, matrix = of.arrays["state"], of.arrays["matrix"]
     targets, controls = of.options["targets"], of.options.get("controls", ())
     found = {}

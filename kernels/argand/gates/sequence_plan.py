@@ -125,7 +125,7 @@ class SequencePlan:
         return ITEM << self.tile_qubits
 
     def shared_bytes(self, gates: int) -> int:
-        """Dynamic shared memory of a block: tiles; matrices and addresses of each thread."""
+        """Return dynamic shared memory of a block: tiles, and matrices and addresses of threads."""
         matrix = 4 * self.precision.terms * self.precision.operand.bytes << 2 * WIDTH >> 1
         matrix *= 2 if self.wgmma else 1
         addresses = (2 if self.wgmma else 4) * self.group_threads
@@ -139,7 +139,7 @@ class SequencePlan:
 
 
 def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> SequencePlan | None:
-    """The plan at a precision; None where it has no products of four qubits on tensor cores."""
+    """Return the plan at a precision; None where tensor cores make no products of four qubits."""
     try:
         require_precision(precision, arch)
     except PlanError:

@@ -79,7 +79,7 @@ class GateRoles:
 
 @lru_cache(maxsize=4096)
 def roles_of(targets: tuple[int, ...], size: int = 12) -> GateRoles:
-    """Roles of a gate on four places, with as few bank conflicts as any.
+    """Return the roles of a gate on four places, with as few bank conflicts as any.
 
     The three lowest bits of a lane's number must have independent vectors in each access.
     """
@@ -111,7 +111,7 @@ def mask_of(place: int) -> int:
 def launch_values(
     qubits: int, tile: Sequence[int], last: GateForm, plan: SequencePlan
 ) -> dict[str, Any]:
-    """Members of ``SequenceArguments`` for a tile, and for where results of the last gate go."""
+    """Return members of ``SequenceArguments`` for a tile and where the last gate's results go."""
     count = plan.thread_bits
     places = range(1, len(tile))
     threads, chunks = places[:count], places[count:]
@@ -134,7 +134,7 @@ def launch_values(
 
 
 def result_values(form: GateForm, tile: Sequence[int], plan: SequencePlan) -> dict[str, Any]:
-    """Members of ``SequenceArguments`` for results of the last gate that go to the state."""
+    """Return members of ``SequenceArguments`` for results of the last gate that go to the state."""
     if is_phase(form):  # through the stage
         return {"result_offset": [], "register_offset": [], "step_offset": [0, 0]}
     roles = roles_of(places_of(form, tile), len(tile))
@@ -149,7 +149,7 @@ def result_values(form: GateForm, tile: Sequence[int], plan: SequencePlan) -> di
 
 
 def places_of(form: GateForm, tile: Sequence[int]) -> tuple[int, ...]:
-    """Four places of a gate in the tile, ascending.
+    """Return the four places of a gate in the tile, ascending.
 
     Further places, on which it is the identity, are the highest that it does not have. Raises
     PlanError for a gate of more qubits.
@@ -212,7 +212,7 @@ def count_gates(forms: Sequence[GateForm], tile: Sequence[int]) -> int:
 def tables(
     qubits: int, forms: Sequence[GateForm], tile: Sequence[int], plan: SequencePlan
 ) -> tuple[Any, Any, Any]:
-    """The gates of a sequence as the kernel reads them: `GATE`, matrices complex64, `PHASES`.
+    """Return a sequence's gates as the kernel reads them: `GATE`, matrices complex64, `PHASES`.
 
     Phases in a row are one gate for every eight qubits. Raises PlanError for too many of either.
     """

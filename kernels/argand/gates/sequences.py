@@ -50,7 +50,7 @@ class Group:
 def sequences_of(
     qubits: int, gates: Sequence[Gate], size: int, most: int, *, kept: int = KEPT_TILES[0]
 ) -> tuple[list[Pass], list[Group]]:
-    """Fused gates in order, and which of them in a row share each pass over the state.
+    """Return fused gates in order, and which of them in a row share each pass over the state.
 
     Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
     tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. The search
@@ -85,7 +85,7 @@ def sequences_of(
 
 
 def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[list[Pass]]:
-    """Fused gates in parts of at most ``most`` that are not phases."""
+    """Return fused gates in parts of at most ``most`` that are not phases."""
     found: list[list[Pass]] = [[]]
     products = 0
     for one in ordered:
@@ -98,7 +98,7 @@ def _parts(ordered: Sequence[Pass], lights: Collection[int], most: int) -> list[
 
 
 def _with_phases(qubits: int, gates: Sequence[Gate], lights: Sequence[int]) -> list[Pass]:
-    """Gates of one pass fused to four qubits; phases wait until another gate waits for them."""
+    """Return one pass's gates fused to four qubits; phases wait until a gate waits for them."""
     dependencies = Dependencies(qubits, gates)
     weights = [1.0] * len(gates)
     inside = 0

@@ -48,7 +48,7 @@ def kernel_name(plan: GatePlan) -> str:
 
 
 def gate_source(plan: GatePlan) -> str:
-    """CUDA C++ of the plan's kernel."""
+    """Return the CUDA C++ of the plan's kernel."""
     row = plan.precision
     inside = "true" if plan.inside else "false"
     real = "double" if plan.item == CHUNK else "float"

@@ -12,7 +12,7 @@ _LINE = 128
 
 
 def segments_of(qubits: int, taken: Sequence[int]) -> list[tuple[int, int]]:
-    """Runs of the qubits that are not taken: mask in a tile's number, and its left shift."""
+    """Return runs of the qubits that are not taken: mask in a tile's number, and its left shift."""
     runs: list[tuple[int, int]] = []
     number = qubit = 0
     while qubit < qubits:
@@ -90,7 +90,7 @@ def table_values(
 
 
 def xor_sums(bits: Sequence[int]) -> list[int]:
-    """For each number the exclusive or of the masks of its bits."""
+    """Return for each number the exclusive or of the masks of its bits."""
     found = [0]
     for bit in bits:
         found += [value ^ bit for value in found]

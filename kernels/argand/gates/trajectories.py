@@ -148,13 +148,13 @@ def _evolve(
 
 
 def _uniforms(seed: int, channel: int, first: int, count: int) -> Any:
-    """Numbers in [0, 1) of a channel for trajectories ``first`` on, whatever their batch."""
+    """Return a channel's numbers in [0, 1) for trajectories from ``first`` on, of any batch."""
     drawn = np.random.Philox(key=seed, counter=[first // 4, channel, 0, 0])
     return (drawn.random_raw(first % 4 + count)[first % 4 :] >> 11) * 2.0**-53
 
 
 def _depolarise(arrays: Any, halves: Any, uniforms: Any, probability: float) -> None:
-    """X, Y or Z on the columns whose number falls into its quarter of the probability."""
+    """Apply X, Y or Z to columns whose number lies in its quarter of the probability."""
     which = np.floor(uniforms * (4 / probability))
     for pauli in range(3):
         columns = arrays.asarray(np.flatnonzero(which == pauli))
@@ -168,7 +168,7 @@ def _depolarise(arrays: Any, halves: Any, uniforms: Any, probability: float) -> 
 
 
 def _damp(arrays: Any, halves: Any, uniforms: Any, probability: float) -> None:
-    """A jump of the columns whose number is below its probability, and no jump of the others."""
+    """Apply a jump to columns whose number is below its probability, and no jump to the others."""
     square = (arrays.abs(halves.astype(np.complex128, copy=False)) ** 2).sum(axis=(0, 2))
     norm, excited = square.sum(axis=0), square[1]
     jumps = uniforms * norm < probability * excited

@@ -62,7 +62,7 @@ def truncation_bias(plan: GatePlan) -> TruncationBias:
 
 
 def sequence_bias(precision: Precision, width: int) -> TruncationBias:
-    """The bias of a gate of a sequence: its own where it is fitted, or that of a single gate."""
+    """Return the bias of a gate of a sequence: its own where it is fitted, else a single gate's."""
     if precision.terms == 1:
         return TruncationBias(0.0, 0.0)
     size = precision.operand.bytes, width
@@ -79,7 +79,7 @@ def largest_compensation(precision: Precision, width: int) -> float:
 
 
 def k_tiles_of(plan: GatePlan) -> Array:
-    """(2^width,): the k-tile of each column of the matrix.
+    """Return the k-tile of each column of the matrix, (2^width,).
 
     The mainloop takes k-tiles from the last one down (``mainloop`` in
     ``cuda/gates/sm80_kernel.cuh`` and ``cuda/gates/sm90_kernel.cuh``).

@@ -40,7 +40,7 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
 
 
 def _gradient(of: Differentiated, grad: Any) -> dict[str, Any]:
-    """A's is alpha* G op(B)^H, B's alpha* op(A)^H G, as their ops undo them, C's beta* G."""
+    """Return alpha* G op(B)^H for A, alpha* op(A)^H G for B, each op undone, and beta* G for C."""
     options = of.options
     op_a, op_b = options.get("op_a", "N"), options.get("op_b", "N")
     shared = {name: options[name] for name in _OF_ANY_PRODUCT if name in options}
@@ -107,7 +107,7 @@ def _is_complex_half(dtype: Any) -> bool:
 
 
 def _same_launches(options: Mapping[str, Any]) -> bool:
-    """Exact products wait for what they find, or make their moduli first."""
+    """Return whether a repeated call has the same launches; exact ones wait for what they find."""
     return options.get("tolerance") is None and options.get("precision") in (None, *PRECISIONS)
 
 

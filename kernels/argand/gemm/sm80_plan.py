@@ -152,7 +152,7 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
 
 
 def holds_accumulators(plan: MmaPlan) -> bool:
-    """Whether partial sums that are reduced fit in the memory of the stages, in any layout."""
+    """Return whether partial sums to reduce fit in the memory of the stages, in any layout."""
     if plan.warps_k * plan.slices == 1:
         return True
     tiles = sum(

@@ -120,7 +120,7 @@ def choose_plan(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
 
 
 def _registers(side: int, parts: int, sides: int, dtype: str, *, fused: bool) -> int:
-    """Registers of a thread: its elements and a column of L, or a block of rows; and what else."""
+    """Return the registers of a thread: elements, a column of L or a block of rows, and others."""
     factorization = parts * (parts + 1) // 2 + parts * (1 + sides * fused)
     substitution = (min(side, _EXCHANGED) + parts) * sides + min(side, _EXCHANGED) // 2
     return min(255, max(factorization, substitution) * ITEM[dtype] // 4 + 48)

@@ -30,7 +30,7 @@ def image(
     sign: int = 1,
     out: Any = None,
 ) -> Any:
-    """Power over directions, P(d) = sum over channels c of w_c(d)^H R_c w_c(d).
+    """Return the power over directions, P(d) = sum over channels c of w_c(d)^H R_c w_c(d).
 
     The weights are w_ca(d) = exp(sign 2 pi i f_c x_a . s(d) / c): those of
     Bartlett's beamformer (Krim and Viberg, "Two decades of array signal processing research", 1996,

@@ -165,7 +165,7 @@ class _RealForms:
         self._products = precision.products
 
     def power(self, c: list[Any], s: list[Any]) -> Any:
-        """The power (matrix, direction) of weights c + i s, in terms of (antenna, direction)."""
+        """Return the power (matrix, direction) of weights c + i s by terms (antenna, direction)."""
         x, y = self._terms
         with np.errstate(all="ignore"):
             left, right = self._product(x, c), self._product(x, s)
@@ -197,7 +197,7 @@ def _sum(terms: list[Any]) -> Any:
 
 
 def _weights(place: Any, toward: Any, turns: float, kind: str, arrays: Any) -> Iterator[Any]:
-    """Cosines and sines (antenna, direction) of the phases, reduced to half a turn in fp64."""
+    """Return cosines and sines (antenna, direction) of phases, reduced to half a turn in fp64."""
     phase = place @ toward
     phase *= turns
     if arrays is np:

@@ -138,7 +138,7 @@ def expectation(state: Any, paulis: Sequence[Pauli]) -> Any:
 
 
 def _group(state: Any, flips: int, paulis: Sequence[Pauli]) -> Any:
-    """Expectation values of strings that flip the same qubits.
+    """Return the expectation values of strings that flip the same qubits.
 
     The terms of i and i ^ flips are complex conjugates of each other, so blocks whose highest
     flipped bit is 0 suffice where that bit lies above the blocks. Re(i^ys c) is Re c, -Im c, -Re c,
@@ -208,7 +208,7 @@ def _reals(amplitudes: Any) -> Any:
 
 
 def _signs(masked: Any) -> Any:
-    """1 where a number has an even count of bits, else -1; float64."""
+    """Return 1 where a number has an even count of bits, else -1; float64."""
     return 1.0 - 2.0 * (np.bitwise_count(masked) & 1)
 
 

@@ -149,7 +149,7 @@ def _made(
 
 
 def _pattern(signs: int, registers: Sequence[int], places: int) -> int:
-    """The signs of the amplitudes of a thread: bit (register, place), 1 where it is minus."""
+    """Return the signs of a thread's amplitudes: bit (register, place) is 1 where it is minus."""
     found = 0
     for number in range(2 ** len(registers) * places):
         flipped = number % places

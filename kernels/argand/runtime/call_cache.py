@@ -112,7 +112,7 @@ class CallCache:
 
     @contextmanager
     def planning(self) -> Iterator[list[tuple[list[Form | None], KeptCall]]]:
-        """Within it this thread's calls are planned anew; those that are kept go into the list.
+        """Plan this thread's calls anew in this context; kept ones are appended to the list.
 
         Each has the forms of its operands and its ``out`` beside it.
         """

@@ -64,7 +64,7 @@ def _functions(sections: list[_Section]) -> Iterator[tuple[int, str]]:
 
 
 def _entries(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Attribute, symbol and number of the entries that have both."""
+    """Yield attribute, symbol and number of the entries that have both."""
     at = 0
     while at + 4 <= len(data):
         form, attribute, size = struct.unpack_from("<BBH", data, at)

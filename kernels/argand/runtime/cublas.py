@@ -28,7 +28,7 @@ def routine(name: str, *types: Any) -> Callable[..., None]:
 
 @contextmanager
 def handle_on(stream: int, workspace: int | None = None) -> Iterator[int]:
-    """Within it CuPy's handle works on a stream, with scalars in the host's memory.
+    """Have CuPy's handle work on a stream, with scalars in host memory, in this context.
 
     Args:
         stream: its address; it may be one that is captured.

@@ -62,7 +62,7 @@ _only_compiles = False
 
 @contextmanager
 def compiling_only() -> Iterator[Compilation]:
-    """Within it a call raises NotLaunchedError where it needs a kernel that is not loaded yet.
+    """Have a call raise NotLaunchedError at a kernel that is not loaded yet, in this context.
 
     The kernels that it has asked for until then are compiled by other threads, which the end of the
     context waits for; it then says what was compiled. An error of the compiler is not raised here

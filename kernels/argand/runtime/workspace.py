@@ -127,7 +127,7 @@ class PlanMemory:
 
     @contextmanager
     def use(self, stream: int) -> Iterator[None]:
-        """Within it the calls of this thread, on this stream, take their memory from here."""
+        """Let calls of this thread on this stream take their memory from here, in this context."""
         before = _current.taking
         _current.taking = _Taking(self._blocks.setdefault(stream, []))
         try:

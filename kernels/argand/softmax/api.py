@@ -45,7 +45,7 @@ def softmax(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """exp(s x) / sum(exp(s x)) over an axis, at a precision.
+    """Return the softmax of x over an axis at a precision: exp(s x) / sum(exp(s x)).
 
     Args:
         x: any rank from 1 on, any strides. NumPy arrays are computed on the CPU, CuPy arrays on
@@ -91,7 +91,7 @@ def log_softmax(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """s x - log(sum(exp(s x))) over an axis; arguments and errors as in `softmax`.
+    """Return s x - log(sum(exp(s x))) over an axis; arguments and errors as in `softmax`.
 
     As in SciPy a row of -inf alone, or with NaN in it, is NaN; in one with +inf that is NaN, and
     all else -inf.
@@ -116,7 +116,7 @@ def logsumexp(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """log(sum(exp(s x))) over an axis, which the result does not have.
+    """Return log(sum(exp(s x))) over an axis, which the result does not have.
 
     Arguments and errors as in `softmax`. As in SciPy a row with +inf in it is +inf, one of -inf
     alone -inf, one with NaN NaN.
@@ -156,7 +156,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
 
 
 def _on_foreign(operation: Operation, x: Any, axis: int, out: Any, options: _Options) -> Any:
-    """The call on arrays of other libraries: converted without a copy, and the result back."""
+    """Make the call on arrays of other libraries: converted without a copy, and the result back."""
     names = ("precision", "rounding", "scale", "power", "format", "output")
     given = dict(zip(names, options, strict=True))
     return call_on_foreign(
@@ -180,13 +180,13 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
 
 
 def _moved_last(x: Any, axis: int) -> Any:
-    """A view of x with an axis last, the others in their order: those that logsumexp leaves."""
+    """Return a view of x with an axis last and the others in order: those of logsumexp."""
     return x.transpose(*(other for other in range(x.ndim) if other != axis), axis)
 
 
 @cache
 def _cuda() -> ModuleType:
-    """`argand.softmax.gpu`, imported once: an import statement takes most of a microsecond."""
+    """Return `argand.softmax.gpu`, imported once: an import statement takes most of 1 us."""
     from argand.softmax import gpu
 
     return gpu

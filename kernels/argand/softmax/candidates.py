@@ -59,7 +59,7 @@ class SoftmaxCandidate:
     bulk: bool = False
 
     def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
-        """The plan for rows of this length; None where it is not legal."""
+        """Return the plan for rows of this length; None where it is not legal."""
         if self.epilogue_stages:
             found = ring(
                 form,
@@ -106,7 +106,7 @@ _WITHOUT_RING = (
 
 @lru_cache(maxsize=8)
 def every_candidate(sm_count: int) -> tuple[SoftmaxCandidate, ...]:
-    """Candidates on ``sm_count`` multiprocessors, of which those that are legal are measured.
+    """Return the candidates on ``sm_count`` multiprocessors; those that are legal are measured.
 
     Rings of as many blocks as divide the card leave none of it idle.
     """
@@ -123,7 +123,7 @@ def every_candidate(sm_count: int) -> tuple[SoftmaxCandidate, ...]:
 def candidate_plans(
     form: SoftmaxForm, arch: Arch, sm_count: int, columns: int
 ) -> dict[SoftmaxCandidate, SoftmaxPlan]:
-    """The candidates worth measuring for rows of this length, with their plans, each plan once."""
+    """Return the candidates worth measuring for rows of this length, with plans, each plan once."""
     found: dict[SoftmaxPlan, SoftmaxCandidate] = {}
     for candidate in every_candidate(sm_count):
         plan = candidate.plan(form, arch, columns)
@@ -146,12 +146,12 @@ def _is_worth_measuring(
 
 
 def candidates(form: SoftmaxForm, arch: Arch, sm_count: int, columns: int) -> list[SoftmaxPlan]:
-    """The candidate plans for rows of this length."""
+    """Return the candidate plans for rows of this length."""
     return list(candidate_plans(form, arch, sm_count, columns).values())
 
 
 def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
-    """Values that a thread of a resident row holds."""
+    """Return how many values a thread of a resident row holds."""
     need = columns + (row_line(form, threads) - 1 if form.edges else 0)
     step = max(2, form.vector)
     return -(-need // (threads * cluster * step)) * step
@@ -160,7 +160,7 @@ def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> in
 def fitted(
     form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
 ) -> SoftmaxPlan:
-    """The resident or staged plan: ``threads`` of each of ``cluster`` blocks hold a whole row."""
+    """Return the resident or staged plan, whose ``cluster`` blocks of ``threads`` hold a row."""
     values = values_of(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
     plan = SoftmaxPlan(threads, block, values, cluster, True, staged, 1)
@@ -168,7 +168,7 @@ def fitted(
 
 
 def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bool) -> SoftmaxPlan:
-    """The slab plan: ``threads`` hold a row, and their warp or block has ``stages`` slabs."""
+    """Return the slab plan: ``threads`` hold a row, their warp or block has ``stages`` slabs."""
     values = -(-columns // threads)
     block = threads if threads > WARP else SMALL_BLOCK
     plan = SoftmaxPlan(threads, block, values, 1, True, False, 1, slab_stages=stages, bulk=bulk)
@@ -180,7 +180,7 @@ def ring(
     write_threads: int = 0, epilogue_stages: int = 1, blocks: int = 1,
     load_stages: int = MOST_LOAD_STAGES,
 ) -> SoftmaxPlan:  # fmt: skip
-    """The ring plan: blocks with their slices of up to ``load_stages + epilogue_stages`` rows.
+    """Return the ring plan, of slices of up to ``load_stages + epilogue_stages`` rows a block.
 
     ``threads`` reduce, and ``write_threads`` write, by default as many. Epilogue stages are fewer
     where shared memory has no room for two load stages beside them.
@@ -207,6 +207,6 @@ def ring(
 
 
 def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:
-    """The streamed plan: threads hold ``words`` registers of a row at a time."""
+    """Return the streamed plan: threads hold ``words`` registers of a row at a time."""
     values = max(2, form.vector, words * 4 // form.value_bytes)
     return limited(form, SoftmaxPlan(threads, threads, values, cluster, False, False, 1))

@@ -30,7 +30,7 @@ _EXACT_KINDS = {"float64": FP64.name, "float32": FP32.name}
 
 
 def softmax(problem: SoftmaxProblem, x: Array, out: Array | None) -> Array:
-    """The solution of a SoftmaxProblem by threads that share its rows; ``out`` is checked."""
+    """Return the solution of a SoftmaxProblem by threads that share rows; ``out`` is checked."""
     target = out if out is not None else np.empty(problem.result_shape, problem.result_type)
     rows = x.reshape(-1, problem.columns)
     shape = rows.shape[: 1 + (problem.operation != "logsumexp")]
@@ -82,7 +82,7 @@ def _round_into(out: Array, values: Array, kind: str) -> None:
 
 
 def _rows(x: Array, out: Array, problem: SoftmaxProblem) -> Array:
-    """The tiled recurrence over some rows; ``out`` is a contiguous (rows, columns) of its type.
+    """Apply the tiled recurrence to rows; ``out`` is a contiguous (rows, columns) of its type.
 
     Returns the logarithm of each row's sum, (rows, 1), for logsumexp, which leaves ``out``
     undefined; otherwise the sums.
@@ -171,7 +171,7 @@ def _reach(tile: Array, below: Array) -> Array:
 
 
 def _rescale(total: Array, old_max: Array, new_max: Array, scale: Any) -> Array:
-    """e^(s (old - new)) total; 0 where no finite value has come yet."""
+    """Return e^(s (old - new)) total; 0 where no finite value has come yet."""
     return np.where(old_max == -np.inf, 0, np.exp(scale * (old_max - new_max)) * total)
 
 

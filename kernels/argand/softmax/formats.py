@@ -42,7 +42,7 @@ def output_kind(precision: Precision, output: str | None) -> str:
 
 
 def as_kind(x: Any, format: str | None, power: bool, precision: Precision) -> tuple[Any, str]:
-    """x as an array of one of the kinds, and that kind.
+    """Return x as an array of one of the kinds, and that kind.
 
     bf16 comes as uint16 with ``format="bf16"``, or as an array of ml_dtypes' bfloat16. Integers,
     booleans and other real types become the precision's result type.
@@ -75,7 +75,7 @@ def as_kind(x: Any, format: str | None, power: bool, precision: Precision) -> tu
 
 
 def bf16_bits(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Float32 rounded to bf16, to nearest, ties to even, as uint16; NaN stays NaN."""
+    """Return float32 rounded to bf16, to nearest, ties to even, as uint16; NaN stays NaN."""
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
     rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     rounded[np.isnan(x)] = 0x7FC0

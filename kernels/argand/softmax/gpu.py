@@ -182,7 +182,7 @@ class SoftmaxLaunch:
 
 
 def _resident_blocks(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:
-    """Largest number of resident blocks of a persistent kernel, in whole clusters or groups.
+    """Return the most resident blocks of a persistent kernel, in whole clusters or groups.
 
     Blocks of a cluster are neighbours, so occupancy alone overestimates the clusters that fit.
     """

@@ -34,7 +34,7 @@ _VALUES_OF_4 = 4
 
 
 def choose_vector(most: int, even: int, columns: int) -> int:
-    """Values of an access: ``most`` fill it, ``even`` never cross the edge of a row."""
+    """Return the values of an access: ``most`` fill it, ``even`` never cross a row's edge."""
     short = _SHORT_COLUMNS_OF_4 if most == _VALUES_OF_4 else _SHORT_COLUMNS
     return even if columns <= short else most
 
@@ -107,7 +107,7 @@ def plan_softmax(
     form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, sm_count: int,
     measured: SoftmaxCandidate | None = None,
 ) -> SoftmaxPlan:  # fmt: skip
-    """The plan for rows of this length on a GPU with ``sm_count`` multiprocessors.
+    """Return the plan for rows of this length on a GPU with ``sm_count`` multiprocessors.
 
     The tuned candidate ``measured`` goes before the ladders. Raises PlanError where no plan is
     legal.
@@ -129,7 +129,7 @@ def plan_softmax(
 def _ladder(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """The ladder's entry, then others in case it is not legal."""
+    """Yield the ladder's entry, then others in case it is not legal."""
     most = LARGEST_CLUSTER if arch.sm >= CLUSTER_SM else 1
     left = [entry for entry in LADDERS[form.value_bytes] if columns <= entry[0]]
     here = [entry for entry in left if entry[0] == left[0][0]]
@@ -163,7 +163,7 @@ def _ladder(
 def _narrow_candidates(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """The entry of `NARROW_FP32` for rows that fill the card."""
+    """Yield the entry of `NARROW_FP32` for rows that fill the card."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
     if form.input != "fp32" or form.wide or columns <= least:
@@ -178,7 +178,7 @@ def _narrow_candidates(
 def _least_waste(
     form: SoftmaxForm, threads: int, cluster: int, columns: int, *, fills: bool
 ) -> int:
-    """The ladder's threads, or fewer where those would leave many of their registers empty.
+    """Return the ladder's threads, or fewer where those would leave many of their registers empty.
 
     Rows in registers are bytes in flight. On an H200 plans whose registers were 0.59 to 0.8 full
     had 0.59 to 0.78 of the copy rate. ``fills`` says that rows fill the card.
@@ -206,7 +206,7 @@ def _least_waste(
 def _slab_candidate(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> SoftmaxCandidate | None:
-    """Slabs for rows that begin or end within an access, as far as shared memory holds enough."""
+    """Return slabs for rows that begin or end within an access, if shared memory holds enough."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
     threads = slab_threads(form, columns)
     if (
@@ -220,7 +220,7 @@ def _slab_candidate(
 
 
 def slab_threads(form: SoftmaxForm, columns: int) -> int:
-    """The fewest threads whose part of a slab is no larger than a warp's (`_SLAB_BYTES`)."""
+    """Return the fewest threads whose part of a slab is no larger than a warp's (`_SLAB_BYTES`)."""
     halves = form.element_bytes == ELEMENT_BYTES["fp16"]
     of_warp = _SLAB_16BIT_BYTES if halves else _SLAB_BYTES
     if form.input == "fp32":
@@ -247,7 +247,7 @@ def _sum_candidate(
 
 
 def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
-    """The longest rows that are not rings, ``columns`` where none are."""
+    """Return the longest rows that are not rings, ``columns`` where none are."""
     each = ELEMENT_BYTES[form.input]
     if form.edges and each == ELEMENT_BYTES["fp16"]:
         return _RING_COLUMNS_EDGES
@@ -257,7 +257,7 @@ def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
 def _ring_candidates(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """Rings of the fewest blocks whose shared memory holds slices enough and that fill the card."""
+    """Yield rings of the fewest blocks whose shared memory holds the slices and fills the card."""
     each = ELEMENT_BYTES[form.input]
     if columns <= _longest_without_ring(form, columns):
         return

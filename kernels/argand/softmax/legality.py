@@ -165,7 +165,7 @@ def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
 
 
 def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
-    """Whether `check_softmax_plan` accepts a plan."""
+    """Return whether `check_softmax_plan` accepts a plan."""
     try:
         check_softmax_plan(plan, form, arch)
     except PlanError:
@@ -174,19 +174,19 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
 
 
 def value_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
-    """Registers of a thread's values. Threads of slabs unpack what has 16 bits."""
+    """Return the registers of a thread's values; threads of slabs unpack what has 16 bits."""
     each = max(4, form.value_bytes) if plan.slab else form.value_bytes
     return plan.values * each // 4
 
 
 def _has_one_term(form: SoftmaxForm) -> bool:
-    """Whether values are held as they are, or rounded to one number for `ex2.approx`."""
+    """Return whether values are held as they are, or rounded to one number for `ex2.approx`."""
     row = form.precision
     return row.exact_operands or (form.approximate and row.terms == 1)
 
 
 def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
-    """Registers of a thread beside its values, so that no kernel spills (the tests compile all)."""
+    """Return a thread's registers beside its values: none spills by them, as tests compile all."""
     if plan.ring:
         if form.packed:
             return 44 if form.output in HALF_KINDS else 58
@@ -206,7 +206,7 @@ def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
 
 
 def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
-    """The plan with as many blocks a multiprocessor as registers and shared memory allow."""
+    """Return the plan with as many blocks a multiprocessor as registers and shared memory allow."""
     words = value_registers(form, plan)
     registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)
     # Each of the four schedulers has a quarter of the warps and of the registers.

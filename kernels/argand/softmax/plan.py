@@ -140,7 +140,7 @@ class SoftmaxPlan:
         return self.staged or self.ring or self.slab
 
     def shared_bytes(self, form: SoftmaxForm) -> int:
-        """Dynamic shared memory of a block."""
+        """Return the dynamic shared memory of a block."""
         if self.ring:
             return (self.load_stages + self.epilogue_stages) * stage_bytes(form, self.slice_columns)
         if self.slab:
@@ -155,22 +155,22 @@ class SoftmaxPlan:
         return 1 if self.ring else self.block_threads // self.row_threads
 
     def exchange_bytes(self, groups: int) -> int:
-        """Workspace in global memory through which groups of a ring's blocks exchange partials."""
+        """Return the global memory through which groups of a ring's blocks exchange partials."""
         return groups * (_EXCHANGE_SLOTS * self.cluster * _PARTIAL_BYTES + 16) * (self.cluster > 1)
 
 
 def stage_bytes(form: SoftmaxForm, columns: int) -> int:
-    """Bytes of a ring's stage for a slice of ``columns``."""
+    """Return the bytes of a ring's stage for a slice of ``columns``."""
     return -(-columns * ELEMENT_BYTES[form.input] // _LINE_BYTES) * _LINE_BYTES
 
 
 def slab_bytes(form: SoftmaxForm, values: int) -> int:
-    """Bytes of a stage for a slab of ``values`` values."""
+    """Return the bytes of a stage for a slab of ``values`` values."""
     return values * form.element_bytes + _GRAIN_BYTES
 
 
 def ring_block(threads: int, write_threads: int, cluster: int) -> int:
-    """Threads of a ring's block with ``threads`` that reduce and ``write_threads`` that write.
+    """Return a ring block's threads, with ``threads`` to reduce and ``write_threads`` to write.
 
     Load, publish and, where blocks share rows, gather have a warp each beside them.
     """
@@ -178,25 +178,25 @@ def ring_block(threads: int, write_threads: int, cluster: int) -> int:
 
 
 def ring_grain(form: SoftmaxForm) -> int:
-    """Columns of 16 bytes; the copies of a ring are multiples of them."""
+    """Return how many columns are 16 bytes; the copies of a ring are multiples of them."""
     return _GRAIN_BYTES // ELEMENT_BYTES[form.input]
 
 
 def ring_line(form: SoftmaxForm) -> int:
-    """Columns of a line of memory; the slices of a ring are multiples of them."""
+    """Return how many columns are a line of memory; the slices of a ring are multiples of them."""
     return _LINE * ring_grain(form)
 
 
 def row_line(form: SoftmaxForm, threads: int) -> int:
-    """Alignment, in columns, of the part of a row that ``threads`` of a block hold."""
+    """Return the alignment, in columns, of the part of a row that ``threads`` of a block hold."""
     return form.vector * (_LINE if threads > WARP else 1)
 
 
 def ring_bytes(arch: Arch, blocks: int) -> int:
-    """Shared memory of a block for the stages of a ring, with ``blocks`` a multiprocessor."""
+    """Return the shared memory of a block for a ring's stages, with ``blocks`` a multiprocessor."""
     return (arch.shared_bytes + 1024) // blocks - STATIC_BYTES
 
 
 def vector_for(input_kind: str, output_kind: str) -> int:
-    """Values of an access: 16 bytes of the wider of the two elements."""
+    """Return how many values an access has: 16 bytes of the wider of the two elements."""
     return _GRAIN_BYTES // max(ELEMENT_BYTES[input_kind], ELEMENT_BYTES[output_kind])

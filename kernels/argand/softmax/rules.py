@@ -35,7 +35,7 @@ def _result(
 
 
 def _gradient(operation: Operation, of: Differentiated, grad: Any) -> dict[str, Any]:
-    """For y = softmax(s x) s y (g - sum(g y)), for its logarithm s (g - y sum(g)), for z s y g."""
+    """Return s y (g - sum(g y)) for y = softmax(s x), s (g - y sum(g)) for its log, s y g for z."""
     options, x = of.options, of.arrays["x"]
     axis = options.get("axis", -1) % x.ndim
     if operation == "softmax":

@@ -21,7 +21,7 @@ ARGUMENTS: Fields = (
 
 
 def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
-    """The kernel's symbol."""
+    """Return the kernel's symbol."""
     if plan.slab:
         shape = f"{plan.row_threads}x{plan.values}_{plan.slab_stages}{'_bulk' * plan.bulk}"
     else:
@@ -34,7 +34,7 @@ def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
 
 
 def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
-    """The CUDA C++ of one kernel of the family."""
+    """Return the CUDA C++ of one kernel of the family."""
     precision = form.precision
     rounding = "exact" if precision.exact_operands else rounded_operand(precision).name
     roundings = ", ".join(
@@ -80,7 +80,7 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
 
 
 def _blocks(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
-    """The blocks a multiprocessor that limit registers: after Hopper slabs in fp64 would spill."""
+    """Return the blocks a multiprocessor that limit registers: fp64 slabs spill after Hopper."""
     fewer = max(1, plan.blocks - 1)
     if not (form.wide and plan.slab) or plan.blocks == fewer:
         return str(plan.blocks)
@@ -88,7 +88,7 @@ def _blocks(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
 
 
 def scale_arguments(scale: float) -> dict[str, float]:
-    """The members of ``SoftmaxArguments`` that depend on the scale s of the exponents e^(s x).
+    """Return the members of ``SoftmaxArguments`` that depend on the scale s of e^(s x).
 
     ln(2) / s is split in two parts whose sum has twice fp32's precision. Values further than 180
     powers of two below a row's maximum are clamped to that distance: their exponentials are less

@@ -39,7 +39,7 @@ def tune_softmax(
     scale: float = 1.0,
     keep: bool = True,
 ) -> Measured:
-    """Time every candidate plan of rows of this length on the current GPU and keep the fastest.
+    """Time every candidate plan of rows of this length on the current GPU, and keep the fastest.
 
     From then on softmaxes of about this length and number of rows (within an eighth of an octave),
     of these kinds and with rows that lie on boundaries of 16 bytes as these do, take that plan

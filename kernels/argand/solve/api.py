@@ -107,7 +107,7 @@ def _array(x: Any, name: str) -> Any:
 
 
 def _library(x: Any) -> tuple[Library, AbstractContextManager[Any]]:
-    """The library of an array's backend, and a context in which its device is the current one."""
+    """Return the library of an array's backend and a context in which its device is current."""
     if not on_gpu(x):
         return CpuLibrary(), nullcontext()
     from argand.runtime.layout import device_of

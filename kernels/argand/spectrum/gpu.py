@@ -140,7 +140,7 @@ def _units(problem: SpectrumProblem, x: Any) -> tuple[Any, str, int]:
 
 
 def _chunks(segments: int, each: int, plan: ChannelisePlan, device: Device) -> tuple[int, int]:
-    """Into how many chunks each run of segments is cut, and the batches of a chunk."""
+    """Return the number of chunks that cut each run of segments, and the batches of a chunk."""
     batches = -(-segments // plan.batch)
     resident = device.sm_count * plan.blocks * plan.groups
     target_blocks = max(1, resident if each == 1 else -(-WAVES * resident // each))

@@ -47,7 +47,7 @@ def modular_gemm(
     kernels: Family | None = None,
     key: Key | None = None,
 ) -> Any:
-    """alpha op(a) op(b) + beta c from the exact product of integers; arguments as of `argand.gemm`.
+    """Return alpha op(a) op(b) + beta c by an exact product of integers; see `argand.gemm`.
 
     The result has the operands' type: complex128 where one of them needs it, else complex64; at
     `EXACT` complex128 also where ``out`` is, which holds every sum of int8 and int16. Real and

@@ -28,7 +28,7 @@ _LIMB_BITS = (32, 19, 19, 19)
 
 
 def balanced(x: int, p: int) -> int:
-    """x modulo p, the residue of the least magnitude."""
+    """Return x modulo p, the residue of the least magnitude."""
     return (x + p // 2) % p - p // 2
 
 
@@ -169,7 +169,7 @@ def _digits(weight: int, p: int, widths: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def encode_source(count: int, digits: int) -> str:
-    """CUDA C++ of ``kModuli`` and ``kEncodeModuli``."""
+    """Return the CUDA C++ of ``kModuli`` and ``kEncodeModuli``."""
     rows = [encode_modulus(p, digits) for p in MODULI[:count]]
     text = [
         f"{{{_words(x.real)}, {_words(x.turned)}, {_words(x.negated)}, {x.offset:#x}u, "
@@ -187,7 +187,7 @@ def encode_source(count: int, digits: int) -> str:
 
 
 def reduce_source() -> str:
-    """CUDA C++ of ``kReduceModuli``, of all moduli."""
+    """Return the CUDA C++ of ``kReduceModuli``, of all moduli."""
     rows = [reduce_modulus(p) for p in MODULI]
     text = [
         f"{{{_bytes(x.weights)}, {x.offset:#x}u, {_word(-x.p)}, {_float(x.reciprocal)}, "
@@ -198,7 +198,7 @@ def reduce_source() -> str:
 
 
 def decode_source(count: int, limbs: int) -> str:
-    """CUDA C++ of the constants of decode.cuh and reconstruction.cuh."""
+    """Return the CUDA C++ of the constants of decode.cuh and reconstruction.cuh."""
     found, whole = fraction_constants(count, limbs), moduli(count)
     digits = [
         f"{{{{{_list(real)}}}, {{{_list(imag)}}}}}"

@@ -28,7 +28,7 @@ def product(
     dtype: npt.DTypeLike | None = None,
     check: bool = False,
 ) -> Array:
-    """a b for (m, k) and (k, n) of complex64 or complex128, exact but for three roundings.
+    """Return a b for (m, k) and (k, n) of complex64 or complex128, exact but for three roundings.
 
     Either may be the integers of its lines, of these moduli; ``dtype`` is the result's, by default
     that of a.
@@ -85,6 +85,6 @@ def _panel(
 
 
 def _real_product(left: Array, right: Array, modulus: Modulus) -> Array:
-    """left right^T modulo p, int64 from 0 to p - 1, of int8 lines along k."""
+    """Return left right^T modulo p, int64 from 0 to p - 1, of int8 lines along k."""
     found = left.astype(np.float64) @ right.astype(np.float64).T
     return found.astype(np.int64) % modulus.p

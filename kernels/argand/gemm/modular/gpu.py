@@ -33,7 +33,7 @@ def modular_product(
     *,
     check: bool = False,
 ) -> Any:
-    """alpha op(a) op(b) + beta c on the GPU that holds the arrays, by ``count`` moduli.
+    """Return alpha op(a) op(b) + beta c on the GPU that holds the arrays, by ``count`` moduli.
 
     Args:
         problem: the sizes, ops and scalars.

@@ -64,7 +64,7 @@ def most_slices(problem: ModularProblem, piece: Piece, limit: int) -> int:
 def _time_of_pieces(
     problem: ModularProblem, pieces: Sequence[Piece], device: Device, limit: int
 ) -> float:
-    """The time of a call: of products, of the bytes that other kernels move, of their starts."""
+    """Return a call's time: of products, of bytes that other kernels move, and of their starts."""
     most = most_slices(problem, pieces[0], limit)
     numbers, item, parts = problem.nbytes // problem.a.item, problem.a.item, pieces[0].k_parts
     found = _ADD_BYTE * numbers * (item + 2 * problem.count) + _PIECE * len(pieces) * parts
@@ -83,7 +83,7 @@ def _time_of_pieces(
 
 
 def _planes_read_again(problem: ModularProblem, piece: Piece, pitch: int) -> int:
-    """Bytes of planes, of ``pitch`` a line, that a piece reads and that were read before."""
+    """Return the bytes of planes, of ``pitch`` a line, that a piece reads a second time."""
     of_a, of_b, _ = problem.plane_bytes()
     # Each group of rows that is rasterized together reads the columns anew that L2 does not hold.
     groups = -(-piece.rows // RASTER_ROWS) if piece.padded * pitch > _KEPT_BYTES else 1
@@ -154,7 +154,7 @@ def _times(
 def _time_of_stacks(
     problem: ModularProblem, piece: Piece, device: Device, plan: ResiduePlan
 ) -> float:
-    """The time of a product whose columns stay in shared memory: whole waves of stacks of tiles."""
+    """Return the time of products whose columns stay in shared memory, by waves of whole stacks."""
     rows, k_tiles = -(-piece.rows // plan.block_m), problem.pitch // TILE_K
     height = min(rows, plan.stack_tiles)
     stacks = -(-rows // height) * -(-piece.padded // plan.block_n)

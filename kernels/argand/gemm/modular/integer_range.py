@@ -52,7 +52,7 @@ def _range_of(x: Array, whole: Moduli) -> LineRange:
 
 
 def _surely_held(parts: Array, least: Array, whole: Moduli) -> Array:
-    """Whether lines hold their least component, from their norms in fp64: exponents take longer.
+    """Return whether norms in fp64 show that lines hold their least component, without exponents.
 
     A line's exponent e is the largest that its norm allows, so 2^(e + 1) is too large. What stands
     for its norm exceeds it by sqrt(2 k) units of its largest component's 2^-14 at most.

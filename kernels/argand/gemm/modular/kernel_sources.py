@@ -101,12 +101,12 @@ def is_narrow(dtype: str, count: int) -> bool:
 
 
 def constants_check(values: Mapping[str, int]) -> str:
-    """C++ that does not compile where constants of the kernels are not what launches take."""
+    """Return C++ that compiles only where the kernels' constants are those of launches."""
     return "".join(f"static_assert({name} == {value});\n" for name, value in values.items())
 
 
 def norm_source(dtype: str, *, along_k: bool) -> str:
-    """CUDA C++ of the kernels that find the exponents of an operand of a complex type."""
+    """Return CUDA C++ of the kernels that find the exponents of an operand of a complex type."""
     name, real = NORM_KERNELS[along_k], real_type(dtype)
     threads = norm_threads(along_k=along_k)
     return (
@@ -124,7 +124,7 @@ def norm_source(dtype: str, *, along_k: bool) -> str:
 
 
 def exponent_source() -> str:
-    """CUDA C++ of the kernel that finds the exponents of lines of many blocks."""
+    """Return the CUDA C++ of the kernel that finds the exponents of lines of many blocks."""
     threads = 32 * EXPONENT_WARPS
     return (
         '#include "gemm/modular/norms.cuh"\n'
@@ -148,7 +148,7 @@ def encode_kernel_source(
     proved: bool = False,
     resident: int | None = None,
 ) -> str:
-    """CUDA C++ of the kernel that stores the residues of an operand.
+    """Return the CUDA C++ of the kernel that stores the residues of an operand.
 
     ``permuted`` says that lines are stored in B's order, which depends on the type. A CTA of whole
     lines holds so many at a time, and has so many threads; ``cluster`` is that of clustered ones.
@@ -194,7 +194,7 @@ def encode_kernel_source(
 
 
 def product_source(plan: ResiduePlan, *, adds: bool = False) -> str:
-    """CUDA C++ of the kernel that multiplies residues, and ``adds`` them to what is there."""
+    """Return the CUDA C++ of the kernel that multiplies residues, and ``adds`` them to others."""
     wgmma = plan.family == "wgmma"
     header = "sm90_kernel" if wgmma else "sm80_kernel"
     if plan.resident_tiles:
@@ -223,7 +223,7 @@ def product_source(plan: ResiduePlan, *, adds: bool = False) -> str:
 
 
 def slice_source() -> str:
-    """CUDA C++ of the kernel that adds the residues of split-K slices."""
+    """Return the CUDA C++ of the kernel that adds the residues of split-K slices."""
     return (
         '#include "gemm/modular/moduli.cuh"\n'
         + reduce_source()
@@ -237,7 +237,7 @@ def slice_source() -> str:
 
 
 def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str:
-    """CUDA C++ of the kernel that makes results of a complex type from residues.
+    """Return the CUDA C++ of the kernel that makes results of a complex type from residues.
 
     ``proved`` adds C' x of a proof.
     """

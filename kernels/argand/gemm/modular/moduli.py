@@ -82,7 +82,7 @@ class Moduli:
         return Modulus(p, root, pow(2 * rest, -1, p), pow(2 * root * rest, -1, p), rest)
 
     def largest_squared_norm(self, k: int) -> int:
-        """Largest square of the 2-norm that a line of k complex numbers may have before rounding.
+        """Return the largest square of a 2-norm that a line of k numbers may have before rounding.
 
         Rounding adds sqrt(2 k) / 2 to a norm at most, so that of the integers stays below
         sqrt(P / 2), and no component of a result, which is at most the product of two norms,
@@ -110,7 +110,7 @@ class Moduli:
         return over / sqrt(square)
 
     def relative_truncation(self, k: int) -> float:
-        """Proven bound on a result's error, before it is rounded to its type.
+        """Return the proven bound on a result's error before it is rounded to its type.
 
         |C^ - C|_ij <= this |a_i| |b_j|, with the 2-norms of a row of A and a column of B: the
         components of both are rounded to integers, after a factor that is at least half of the

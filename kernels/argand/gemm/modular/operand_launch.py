@@ -271,5 +271,5 @@ class PackedOperand:
 
 
 def planes_bytes(count: int, stored: int, pitch: int, batches: int) -> int:
-    """Bytes of the planes of packed products of ``stored`` lines; exponents lie behind them."""
+    """Return the bytes of packed planes of ``stored`` lines; exponents lie behind them."""
     return -(-2 * count * stored * pitch * batches // PLANES_ALIGNMENT) * PLANES_ALIGNMENT

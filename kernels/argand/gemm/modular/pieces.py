@@ -62,7 +62,7 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
 
 
 def _steps(lines: int, most: int) -> Iterator[int]:
-    """Lines of panels that are all about as large: at most ``most``, none where that is too few."""
+    """Yield lines of about equal panels, at most ``most`` each; none where that is too few."""
     if most < COLUMN_BLOCK:
         return
     fewest = -(-lines // (most // COLUMN_BLOCK * COLUMN_BLOCK))

@@ -86,13 +86,13 @@ class ModularProblem:
         return replace(self, a=replace(self.a, columns=k), b=replace(self.b, columns=k))
 
     def plane_bytes(self) -> tuple[int, int, int]:
-        """Bytes of workspace: planes of a row of A, of a column of B, and of a residue."""
+        """Return bytes of workspace: planes of a row of A, of a column of B, and of a residue."""
         planes = 2 * self.count
         line = planes * self.pitch
         return line * (not self.a_packed), line * (not self.b_packed), planes
 
     def piece_bytes(self, piece: Piece) -> tuple[int, int, int]:
-        """Bytes of workspace of a piece: its planes of A and of B, and its residues of a slice."""
+        """Return a piece's bytes of workspace: planes of A and of B, and residues of a slice."""
         of_a, of_b, of_c = self.plane_bytes()
         return (
             of_a * piece.rows * (piece.products if self.a.batch_stride else 1),

@@ -129,12 +129,12 @@ ITEM = {"complex64": 8, "complex128": 16}
 
 
 def decode_bytes(count: int, *, proved: bool = False) -> int:
-    """Shared memory of a CTA that decodes: two rows of residues a warp, padded for a proof."""
+    """Return the shared memory of a CTA that decodes: two rows a warp, padded for a proof."""
     return DECODE_WARPS * 2 * 2 * count * (COLUMN_BLOCK + 16 * proved)
 
 
 def encode_threads(dtype: str, reading: Reading, *, wide: bool, proved: bool) -> int:
-    """Threads of a multiprocessor that encode, so many that none spills registers.
+    """Return the threads of a multiprocessor that encode, so many that none spills registers.
 
     ``wide`` says that integers have 64 bits, ``proved`` that the kernel works for a proof too.
     """
@@ -143,17 +143,17 @@ def encode_threads(dtype: str, reading: Reading, *, wide: bool, proved: bool) ->
 
 
 def norm_lines(item: int) -> int:
-    """Lines of a CTA that finds norms across lines, of numbers of ``item`` bytes: `kNormLines`."""
+    """Return the lines of a CTA that finds norms of numbers of ``item`` bytes: `kNormLines`."""
     return 256 // item
 
 
 def norm_threads(*, along_k: bool) -> int:
-    """Threads of a CTA that finds norms."""
+    """Return the threads of a CTA that finds norms."""
     return 32 * WARPS if along_k else NORM_THREADS
 
 
 def clustered(k_blocks: int) -> tuple[int, int] | None:
-    """CTAs of a cluster that holds lines of so many blocks, and blocks of each; None: too long."""
+    """Return a cluster's CTAs for lines of so many blocks, and a CTA's blocks; None: too long."""
     for blocks in (1, 2):
         if k_blocks <= blocks * MOST_CLUSTER:
             return -(-k_blocks // blocks), blocks
@@ -161,11 +161,11 @@ def clustered(k_blocks: int) -> tuple[int, int] | None:
 
 
 def clustered_bytes(item: int, blocks: int) -> int:
-    """Shared memory of a CTA that holds so many blocks of `ACROSS_BYTES` of lines, with norms."""
+    """Return the shared memory of a CTA for so many blocks of `ACROSS_BYTES`, with norms."""
     lines = ACROSS_BYTES // item
     return lines * ((blocks * NORM_BLOCK + 1) * item + 8 * blocks)
 
 
 def whole_line_bytes(item: int, k_blocks: int, buffers: int) -> int:
-    """Shared memory of a CTA that holds lines of so many blocks, and the norms of a line's."""
+    """Return the shared memory of a CTA that holds lines of so many blocks, and their norms."""
     return k_blocks * (buffers * NORM_BLOCK * item + 8)

@@ -55,7 +55,7 @@ def check(rows: Integers, columns: Integers, real: Array, imag: Array) -> None:
 
 
 def _times(matrix: Array, x: Array) -> Array:
-    """matrix x modulo PRIME, of integers from 0 to PRIME - 1."""
+    """Return matrix x modulo PRIME, of integers from 0 to PRIME - 1."""
     high, low = x >> _HALF_BITS, x & (1 << _HALF_BITS) - 1
     found = np.zeros(len(matrix), np.int64)
     for start in range(0, len(x), _TERMS):

@@ -76,7 +76,7 @@ def plane_weights(count: int) -> list[int]:
 
 
 def proof_source(count: int) -> str:
-    """CUDA C++ of ``kProofWeights``."""
+    """Return the CUDA C++ of ``kProofWeights``."""
     weights = plane_weights(count)
     return (
         f"__device__ const int kProofWeights[{len(weights)}] = {{\n    "

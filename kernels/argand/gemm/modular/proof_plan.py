@@ -46,7 +46,7 @@ def image_warps(outs: int, terms: int, *, lanes_sum: bool) -> int:
 
 
 def begin_proof_source(dtype: str) -> str:
-    """CUDA C++ of the kernel that makes the random numbers of a proof of results of a type."""
+    """Return the CUDA C++ of the kernel that makes a proof's random numbers, for a result type."""
     return _source(
         BEGIN_PROOF, BEGIN_PROOF_ARGUMENTS, "BeginProofArguments",
         f"begin_proof<{real_type(dtype)}>(args)",
@@ -54,7 +54,7 @@ def begin_proof_source(dtype: str) -> str:
 
 
 def image_source(dtype: str, count: int, *, lines_summed: bool, lanes_sum: bool) -> str:
-    """CUDA C++ of the kernel that multiplies an operand's integers by a vector.
+    """Return the CUDA C++ of the kernel that multiplies an operand's integers by a vector.
 
     ``lines_summed`` is B' x, where an operand's lines are terms; lanes read terms of a sum
     (``lanes_sum``), or each one of its own sum.
@@ -72,14 +72,14 @@ def image_source(dtype: str, count: int, *, lines_summed: bool, lanes_sum: bool)
 
 
 def reduce_image_source() -> str:
-    """CUDA C++ of the kernel that reduces B' x modulo the prime."""
+    """Return the CUDA C++ of the kernel that reduces B' x modulo the prime."""
     return _source(
         REDUCE_IMAGE, REDUCE_IMAGE_ARGUMENTS, "ReduceImageArguments", "reduce_image(args)"
     )
 
 
 def end_proof_source() -> str:
-    """CUDA C++ of the kernel that counts the rows that are wrong."""
+    """Return the CUDA C++ of the kernel that counts the rows that are wrong."""
     return _source(END_PROOF, END_PROOF_ARGUMENTS, "EndProofArguments", "end_proof(args)")
 
 

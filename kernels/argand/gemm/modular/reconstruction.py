@@ -38,7 +38,7 @@ class Accumulator:
         self._quotient += weighted / row.p
 
     def magnitudes(self) -> tuple[Array, Array, Array]:
-        """Sign (bool, true below 0) and magnitude (uint64, high and low) of the integers.
+        """Return sign (bool, true below 0) and magnitude (uint64, high and low) of the integers.
 
         The sum is the integer plus a multiple of P. The integer is far from half of P (the margin
         of `Moduli.largest_squared_norm`), so the quotient, rounded, is that multiple.
@@ -74,7 +74,7 @@ def _limbs_of(number: int) -> list[np.int64]:
 def rounded(
     negative: Array, high: Array, low: Array, exponent: Array, dtype: npt.DTypeLike
 ) -> Array:
-    """(high 2^64 + low) 2^exponent with its sign, rounded once to nearest, ties to even.
+    """Return (high 2^64 + low) 2^exponent with its sign, rounded once to nearest, ties to even.
 
     Args:
         negative: bool.
@@ -111,7 +111,7 @@ def _leading(high: Array, low: Array) -> tuple[Array, Array]:
 
 
 def times(x: Any, factor: complex) -> Any:
-    """x times a complex number, each product and sum rounded for itself on every machine."""
+    """Return x times a complex number, each product and sum rounded for itself on every machine."""
     kind = x.real.dtype.type
     real, imag = kind(complex(factor).real), kind(complex(factor).imag)
     out = np.empty_like(x)

@@ -31,7 +31,7 @@ class Integers:
     finite: Array
 
     def lines(self, some: slice) -> Integers:
-        """Some of the lines."""
+        """Return the residues of some of the lines."""
         return Integers(*(x[some] for x in (self.real, self.imag, self.exponents, self.finite)))
 
 
@@ -52,13 +52,13 @@ def integers(x: Array, moduli: Moduli) -> Integers:
 
 
 def residues(x: Integers, modulus: Modulus) -> tuple[Array, Array]:
-    """re + s im and re - s im modulo p, int8, between -(p - 1) / 2 and (p - 1) / 2."""
+    """Return re + s im and re - s im modulo p, int8, between -(p - 1) / 2 and (p - 1) / 2."""
     p = modulus.p
     real, turned = x.real % p, x.imag % p * modulus.root
     return balanced(real + turned, p), balanced(real - turned, p)
 
 
 def balanced(x: Array, p: int) -> Array:
-    """x modulo p as int8, the residue of the least magnitude."""
+    """Return x modulo p as int8, the residue of the least magnitude."""
     half = p // 2
     return ((x + half) % p - half).astype(np.int8)

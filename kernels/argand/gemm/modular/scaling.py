@@ -25,7 +25,7 @@ _LIMIT_BITS = 62
 
 
 def squared_norms(x: Array) -> tuple[Array, Array]:
-    """Upper bounds on the squared 2-norms of lines, as integers, and their units' exponents.
+    """Return upper bounds on the squared 2-norms of lines, as integers, and their units' exponents.
 
     A line is taken in blocks of `NORM_BLOCK` along k, so that a GPU finds each sum from registers.
     In a block a magnitude |v| counts as floor(|v| 2^-u) + 1 units 2^u, where the block's largest
@@ -95,7 +95,7 @@ def exponents(x: Array, moduli: Moduli) -> Array:
 
 
 def largest_scaling(sums: Array, limit: int) -> Array:
-    """For each sum S of at least 1 the largest t, of either sign, with S 4^t <= limit."""
+    """Return for each sum S of at least 1 the largest t, of either sign, with S 4^t <= limit."""
     normal, h = normal_limit(limit)
     up = (_LIMIT_BITS - bit_length(sums)) // 2
     up -= (sums << (2 * up).astype(np.uint64)) > np.uint64(normal)
