@@ -56,7 +56,7 @@ def _run(snakemake: list[str], options: list[str], folder: Path) -> int:
 
 
 def _report(snakemake: list[str], folder: Path) -> int:
-    """Snakemake's report of what is there, also after a run that failed."""
+    """Return Snakemake's report of what is there, also after a run that failed."""
     page = folder / "report.html"
     page.unlink(missing_ok=True)
     command = [*snakemake, "reported", "--quiet", "all", "--report", str(page)]
@@ -64,7 +64,10 @@ def _report(snakemake: list[str], folder: Path) -> int:
 
 
 def _snakemake(given: argparse.Namespace, folder: Path) -> list[str]:
-    """The command line; an option follows the keys of --config, which take all words up to it."""
+    """Return the command line.
+
+    An option follows the keys of --config, which take all words up to it.
+    """
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
     command += ["--config", f"study={given.study}", f"out={folder}"]
     if given.profile:

@@ -24,18 +24,18 @@ _EVERY = slice(None)
 
 
 def surface(points: int) -> tuple[Array, Array, Array]:
-    """Parameters s, angles in radians, and their derivatives, at an even number of points."""
+    """Return parameters s, angles in radians, and derivatives, at an even number of points."""
     s = 2 * np.pi * np.arange(points) / points
     return s, s + _WARP * np.sin(s), 1 + _WARP * np.cos(s)
 
 
 def directions(count: int) -> Array:
-    """Angles of incidence in radians, equidistant, from 0 on."""
+    """Return the angles of incidence in radians, equidistant, from 0 on."""
     return np.asarray(2 * np.pi * np.arange(count) / count)
 
 
 def matrix(ka: float, points: int, rows: slice = _EVERY, columns: slice = _EVERY) -> Array:
-    """Rows and columns of the integral operator at ``points`` of the surface, complex128.
+    """Return rows and columns of the integral operator at ``points`` of the surface, complex128.
 
     G = G1 log(4 sin^2((s - t) / 2)) + G2 with smooth G1 = -J0(k r) / (4 pi) and G2; the first term
     has Kress's weights, the second those of the trapezoidal rule. ``ka`` is wavenumber times
@@ -62,7 +62,7 @@ def matrix(ka: float, points: int, rows: slice = _EVERY, columns: slice = _EVERY
 
 @lru_cache(maxsize=4)
 def _weights(points: int) -> Array:
-    """Kress's weights by lag: -(2 pi / h) sum of cos(m t) / m, m < h, - (pi / h^2) cos(h t).
+    """Return Kress's weights by lag: -(2 pi / h) sum of cos(m t) / m, m < h, - (pi / h^2) cos(h t).
 
     h is half the points. The sum is a discrete Fourier transform.
     """
@@ -76,7 +76,7 @@ def _weights(points: int) -> Array:
 def incident(
     ka: float, points: int, angles: Array, rows: slice = _EVERY, columns: slice = _EVERY
 ) -> Array:
-    """Waves of these directions (``angles`` in radians) on the surface: (points, directions)."""
+    """Return waves of directions ``angles`` in radians on the surface, (points, directions)."""
     _, angle, _ = surface(points)
     return np.asarray(np.exp(1j * ka * np.cos(angle[rows, None] - angles[columns])))
 

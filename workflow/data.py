@@ -106,7 +106,10 @@ _MOST_VALUES = 1 << 59
 
 
 def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array:
-    """An array of one value that takes no memory; raises ValueError for 2^59 values or more."""
+    """Return an array of one value that takes no memory.
+
+    Raises ValueError for 2^59 values or more.
+    """
     if math.prod(map(int, shape)) >= _MOST_VALUES:
         text = " x ".join(map(str, shape))
         raise ValueError(f"an array of {text} is larger than any memory; make it smaller")
@@ -148,5 +151,5 @@ class Implementation:
 
 
 def power(values: Array) -> Array:
-    """|values|^2 in their real type."""
+    """Return |values|^2 in their real type."""
     return np.asarray(np.square(values.real) + np.square(values.imag))

@@ -70,7 +70,7 @@ def write_manifest(
 
 
 def _code() -> dict[str, Any]:
-    """The commit of this repository, and whether files differ from it; None where git has none.
+    """Return this repository's commit, and whether files differ from it; None where git has none.
 
     A copy of ours within somebody's repository is not at that one's commit.
     """

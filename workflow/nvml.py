@@ -15,7 +15,7 @@ class NvmlAbsentError(RuntimeError):
 
 @contextmanager
 def energy(cupy: Any, device: Device) -> Iterator[list[float]]:
-    """A list that holds the joules of the block after it; empty where NVML cannot tell."""
+    """Yield a list that holds the joules of the block after it; empty where NVML cannot tell."""
     found: list[float] = []
     read = energy_counter(cupy, device)
     before = read() if read else None
@@ -25,7 +25,7 @@ def energy(cupy: Any, device: Device) -> Iterator[list[float]]:
 
 
 def energy_counter(cupy: Any, device: Device) -> Callable[[], int] | None:
-    """Millijoules since the driver was loaded; None where NVML cannot tell."""
+    """Return millijoules since the driver was loaded; None where NVML cannot tell."""
     try:
         pynvml, handle = nvml_device(cupy, device)
     except NvmlAbsentError:

@@ -36,7 +36,10 @@ class Applied(NamedTuple):
 
 
 def applied_matrices(matrices: Sequence[Array], widths: Sequence[int]) -> list[Applied]:
-    """One for each matrix (2^w, 2^w); a pass of one of ``widths`` may have a smaller matrix."""
+    """Return what each matrix (2^w, 2^w) applies.
+
+    A pass of ``widths`` may have a smaller matrix.
+    """
     keys = [(np.round(matrix, _DECIMALS) + 0.0).tobytes() for matrix in matrices]
     times = Counter(keys)
     return [
@@ -89,7 +92,7 @@ def reads_in(text: str) -> int:
 
 
 def in_words(plan_words: str) -> str:
-    """The text of `described`, for people: how many passes, and of how many qubits at most."""
+    """Return `described` in words: how many passes, and on how many qubits at most."""
     widths, reads = [one.width for one in passes_in(plan_words)], reads_in(plan_words)
     passes = "pass" if reads == 1 else "passes"
     shared = f" of {len(widths)} fused gates" if reads < len(widths) else ""
@@ -111,7 +114,7 @@ def with_passes(staged: Staged, plan_words: str) -> Staged:
 
 
 def moved_widths(operands: Mapping[str, Array]) -> tuple[Array, int]:
-    """The widths of what was applied one after another, and how often the state was moved for it.
+    """Return the widths of what was applied in turn, and how often the state was moved for it.
 
     The operands have ``passes`` and ``reads`` where gates were fused (`with_passes`).
     """

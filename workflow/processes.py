@@ -86,7 +86,7 @@ def _end(child: Any) -> None:
 
 
 def shared_array(shape: Sequence[int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """A new array of zeros in memory that forked processes share: each sees what others write."""
+    """Return an array of zeros that forked processes share: each sees what others write."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape, dtype=object)) * dtype.itemsize
     return np.frombuffer(mmap.mmap(-1, max(size, 1)), dtype, int(np.prod(shape))).reshape(shape)

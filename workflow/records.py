@@ -99,7 +99,7 @@ class Record:
 
     @classmethod
     def columns_in_order(cls) -> tuple[str, ...]:
-        """The column names of every table, each kind's measures in the place of ``measures``."""
+        """Return the column names of every table, each kind's measures in place of ``measures``."""
         names = [field.name for field in fields(cls)]
         at = names.index("measures")
         return (*names[:at], *every_measure(), *names[at + 1 :])
@@ -111,7 +111,10 @@ class Record:
 
     @classmethod
     def from_mapping(cls, row: dict[str, Any]) -> Self:
-        """A Record from a parsed JSON object; raises ValueError for missing or unknown columns."""
+        """Return a Record from a parsed JSON object.
+
+        Raises ValueError for missing or unknown columns.
+        """
         unknown = set(row) - set(cls.columns_in_order())
         if unknown:
             raise ValueError(f"unknown record columns {sorted(unknown)}")

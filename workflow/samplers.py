@@ -103,7 +103,7 @@ class CpuSampler(Sampler):
         self._shortest = math.inf
 
     def sample(self) -> None:
-        """A batch of as many calls as the shortest one so far leaves time for."""
+        """Time a batch of as many calls as the shortest one so far leaves time for."""
         times: list[float] = []
         while len(times) < self._calls_of_a_batch():
             times.append(self._timed())
@@ -122,7 +122,7 @@ class CpuSampler(Sampler):
         return self._clock() - started
 
     def timing(self) -> Timing:
-        """Quantiles and interval of the batches."""
+        """Return quantiles and interval of the batches."""
         return _timing(self.seconds)
 
 
@@ -156,7 +156,7 @@ class GpuSampler(Sampler):
         self._count = 1 if single.seconds[0] > 1.0 else _GPU_ROUND
 
     def sample(self) -> None:
-        """As many calls as are queued at once, each a batch of its own."""
+        """Time as many calls as are queued at once, each a batch of its own."""
         found = queued_times([self._next() for _ in range(self._count)], self._held)
         self.seconds += found.seconds
         self._host += found.host_seconds
@@ -176,7 +176,7 @@ class GpuSampler(Sampler):
         )
 
     def _joules(self) -> float | None:
-        """Joules of one call, by calls long enough for the counter, after the clock stopped."""
+        """Return a call's joules, by calls long enough for the counter, after the clock stopped."""
         median = max(float(np.median(self.seconds)), 1e-9)
         count = math.ceil(_ENERGY_SECONDS / median)
         if count > _MOST_CALLS_FOR_ENERGY:

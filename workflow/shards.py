@@ -18,7 +18,7 @@ class Shard:
     count: int
 
     def __str__(self) -> str:
-        """``02-of-16``: names sort as their shards."""
+        """Return ``02-of-16``: names sort as their shards."""
         return f"{self.index + 1:0{len(str(self.count))}}-of-{self.count}"
 
     @classmethod
@@ -31,7 +31,7 @@ class Shard:
         return shard
 
     def within(self, length: int) -> slice:
-        """Its stretch of an axis: lengths differ by at most one."""
+        """Return the shard's stretch of an axis: lengths differ by at most one."""
         return slice(self.index * length // self.count, (self.index + 1) * length // self.count)
 
 
@@ -41,7 +41,7 @@ def shards(count: int) -> tuple[Shard, ...]:
 
 
 def split_part(part: str) -> tuple[str, Shard | None]:
-    """The workload and the shard that a part is: ``beams/02-of-16``, or ``beams`` and None."""
+    """Return a part's workload and shard: of ``beams/02-of-16``, or of ``beams`` and None."""
     name, _, shard = part.partition("/")
     return name, Shard.parse(shard) if shard else None
 

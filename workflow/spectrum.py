@@ -90,7 +90,7 @@ def channels(
 def segments(
     staged: Staged, problem: SpectrumProblem, *, shift: bool
 ) -> tuple[str, dict[str, Coordinate]]:
-    """The name of the axis of a spectral estimate's bins, and the coordinates of its two axes.
+    """Return the name of the axis of an estimate's bins, and the coordinates of its two axes.
 
     Frequencies are k / (N d) of a step d between samples, in the order of `argand.spectrum`, or
     with ``shift`` from the lowest on. The time of a group is the middle of its samples; without
@@ -120,7 +120,7 @@ def segments(
 
 
 def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
-    """``own`` of the spectra, and those of the samples' other axes beside them."""
+    """Return ``own`` of the spectra, and those of the samples' other axes beside them."""
     *others, transformed = staged.axes["samples"]
     kept = {
         name: one for name, one in staged.coordinates.items()
@@ -139,7 +139,7 @@ def power_units(samples: str, frequency: str, *, density: bool) -> str:
 
 
 def sample_step(staged: Staged) -> tuple[float, str]:
-    """The step along the samples' last axis and its unit; of one sample without a coordinate."""
+    """Return the step along the samples' last axis and its unit, 1 and none without coordinate."""
     axis = staged.axes["samples"][-1]
     found = staged.coordinates.get(axis)
     if found is None:
@@ -154,5 +154,8 @@ def _renamed(axis: str, inverse: bool) -> str:
 
 
 def shifted(data: Array) -> Array:
-    """Entry 0 of the last axis in its middle; what has one value everywhere (`blank`) stays."""
+    """Return entry 0 of the last axis in its middle.
+
+    What has one value everywhere (`blank`) stays.
+    """
     return np.fft.fftshift(data, axes=-1) if any(data.strides) else data

@@ -41,7 +41,10 @@ class Spread:
 
 
 def narrow(median: float, low: float | None, high: float | None) -> bool:
-    """Whether an interval is at most `WIDEST` of its median wide; not where there is none."""
+    """Return whether an interval is at most `WIDEST` of its median wide.
+
+    Not where there is none.
+    """
     return low is not None and high is not None and high - low <= WIDEST * median
 
 
@@ -58,7 +61,7 @@ def spread_of(samples: Sequence[float]) -> Spread:
 
 
 def _place(count: int) -> int | None:
-    """The largest k, from 0, for which the interval from k to count - 1 - k is confident enough.
+    """Return the largest k for which the interval from k to count - 1 - k is confident enough.
 
     The median lies below the sample of place k with the probability of at most k heads in count
     throws of a coin.

@@ -100,7 +100,10 @@ class Study(Settings):
         return tuple(self.workloads)
 
     def workload(self, name: str) -> Workload:
-        """The workload of this name; raises StudyError with the choices where there is none."""
+        """Return the workload of this name.
+
+        Raises StudyError with the choices where there is none.
+        """
         case = self._case(name)
         return KINDS[case.kind](name, case, self.seed)
 
@@ -115,11 +118,11 @@ class Study(Settings):
         return self._json(name, set())
 
     def staged_json(self, name: str) -> str:
-        """`case_json` without what the operands do not depend on: how they are computed."""
+        """Return `case_json` without what the operands do not depend on: how they are computed."""
         return self._json(name, {*DELIVERY_KEYS, *_COMPUTATION})
 
     def run_json(self, name: str) -> str:
-        """`case_json` without what is decided when results are there: which one is delivered."""
+        """Return `case_json` without what is decided when results are there: which is delivered."""
         return self._json(name, set(DELIVERY_KEYS))
 
     def _json(self, name: str, left_out: set[str]) -> str:
@@ -130,7 +133,7 @@ class Study(Settings):
         return line.translate(_NO_MARKUP)
 
     def as_read(self) -> str:
-        """The whole study in one line of JSON, sweeps expanded: a config that reads the same."""
+        """Return the study in one line of JSON, sweeps expanded, which reads as the same study."""
         cases = {
             name: case.model_dump(mode="json", exclude_unset=True)
             for name, case in self.workloads.items()
@@ -148,7 +151,7 @@ class Study(Settings):
         return shards(count) if count > 1 else ()
 
     def parts(self, name: str) -> tuple[str, ...]:
-        """The parts of a workload, one a job: its own name, or ``name/02-of-16`` for each shard."""
+        """Return a workload's parts, one a job: its name, or ``name/02-of-16`` for each shard."""
         return tuple(f"{name}/{shard}" for shard in self.shards(name)) or (name,)
 
     def part_pattern(self, name: str) -> str:
@@ -161,7 +164,7 @@ class Study(Settings):
         return self.workload(name).depends_on()
 
     def chain(self, name: str) -> tuple[str, ...]:
-        """`case_json` of all workloads whose products lead to this one, and its own last.
+        """Return `case_json` of all workloads whose products lead to this one, and its own last.
 
         They must not lead in a circle, as the check of a study makes sure.
         """

@@ -82,7 +82,7 @@ def watching(device: Device) -> Iterator[Watch]:
 
 
 def load_of(before: float | None, after: float | None, own: float, elapsed: float) -> float | None:
-    """Cores that others kept busy: what all spent less our own, over the time that passed.
+    """Return cores that others kept busy: what all spent less our own, over the time that passed.
 
     Without a count of what all spent it is the system's one-minute load average less our own part,
     and None where the system has neither.
@@ -98,7 +98,7 @@ def load_of(before: float | None, after: float | None, own: float, elapsed: floa
 
 
 def busy_seconds(stat: Path = _PROC_STAT) -> float | None:
-    """Seconds that all programs, and other guests of the host, have kept our cores busy."""
+    """Return seconds that all programs, and other guests of the host, have kept our cores busy."""
     try:
         lines = stat.read_text(encoding="ascii").splitlines()
         cores = {f"cpu{core}" for core in os.sched_getaffinity(0)}

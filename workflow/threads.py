@@ -39,7 +39,7 @@ _THREADS: contextvars.ContextVar[_Shared | None] = contextvars.ContextVar("threa
 
 @contextlib.contextmanager
 def by_threads(count: int) -> Iterator[None]:
-    """Within the block, `each` shares its work out to ``count`` threads."""
+    """Have `each` share its work out to ``count`` threads within the block."""
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(count)) if count > 1 else None
         token = _THREADS.set(_Shared(pool, count))
@@ -80,7 +80,7 @@ def each(function: Callable[[Block], Found], blocks: Iterable[Block]) -> Iterato
 
 
 def for_each(function: Callable[[Block], object], blocks: Iterable[Block]) -> None:
-    """The same where a function gives nothing: it returns when all blocks are done."""
+    """Do the same where a function gives nothing: it returns when all blocks are done."""
     deque(each(function, blocks), maxlen=0)
 
 
@@ -90,7 +90,7 @@ def _alone(function: Callable[[Block], Found], block: Block) -> Found:
 
 
 def stretches(length: int, step: int) -> list[slice]:
-    """Slices of ``step`` that cover a length."""
+    """Return slices of ``step`` that cover a length."""
     return [slice(start, min(start + step, length)) for start in range(0, length, step)]
 
 

@@ -139,7 +139,7 @@ def _rounds(
 
 @contextmanager
 def _current(device: Device) -> Iterator[None]:
-    """The device as CuPy's current one, where it is a GPU."""
+    """Make the device CuPy's current one, where it is a GPU."""
     if device.backend != "cuda":
         yield
         return
@@ -150,7 +150,10 @@ def _current(device: Device) -> Iterator[None]:
 
 
 def with_allocations(call: Callable[[], Any], device: Device) -> tuple[Any, int | None]:
-    """A call's result, and the most bytes that it and its temporaries took; None on a GPU."""
+    """Return a call's result, and the most bytes that it and its temporaries took.
+
+    None on a GPU.
+    """
     if device.backend == "cuda":
         return call(), None
     tracemalloc.start()
@@ -161,7 +164,7 @@ def with_allocations(call: Callable[[], Any], device: Device) -> tuple[Any, int 
 
 
 def rotations(device: Device, bytes_of_inputs: int, allocated: int | None = None) -> int:
-    """How many copies of the inputs it takes that none is in the last-level cache at its turn.
+    """Return how many copies of the inputs keep each out of the last-level cache at its turn.
 
     From one turn of a copy to the next every copy is read once, and each call's results and
     temporaries pass through the cache too. Where it is known what a call allocates

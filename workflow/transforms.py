@@ -17,7 +17,7 @@ from workflow.accuracy.vector_accuracy import assess_spectrum
 
 
 def algorithm(rows: int, length: int, precision: Precision, device: Device) -> tuple[str, str]:
-    """The algorithm of `argand.dft` for contiguous rows in words, and on a GPU its plan in words.
+    """Return `argand.dft`'s algorithm for contiguous rows in words, and on a GPU its plan's.
 
     `assess_transform` takes the plan.
     """

@@ -39,5 +39,5 @@ def _driver() -> list[str]:
 
 
 def timestamp() -> str:
-    """Now, in UTC, to the second."""
+    """Return now, in UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -156,7 +156,7 @@ def hermitian(r: Array) -> Array:
 
 
 def _deviations(reference: AdaptiveReference, w: Array) -> tuple[Array, Array]:
-    """||R v - q a|| with the best q, and |c v - 1|."""
+    """Return ||R v - q a|| with the best q, and |c v - 1|."""
     a = reference.c.conj()
     image = np.einsum("sij,sbj->sbi", reference.r, w.conj())
     length = np.square(np.linalg.norm(a, axis=-1))
@@ -207,7 +207,10 @@ def _over(value: Array, allowed: Array) -> float:
 def _decibels(
     reference: AdaptiveReference, w: Array, both: Array
 ) -> tuple[float | None, float | None]:
-    """The least output SINR, and the most that is lost of it; None where no beam has power."""
+    """Return the least output SINR, and the most that is lost of it.
+
+    None where no beam has power.
+    """
     n = reference.r.shape[-1]
     mean = np.trace(reference.plain, axis1=-2, axis2=-1).real / max(1, n)
 

@@ -177,7 +177,7 @@ def finite_lines(x: Array, axis: int, *, keepdims: bool = False) -> Array:
 
 
 def ratio(error: float, size: float) -> float:
-    """error / size, with 0 / 0 = 0: a result that has to be zero may only be zero."""
+    """Return error / size, with 0 / 0 = 0: a result that has to be zero may only be zero."""
     if error == 0:
         return 0.0
     return error / size if size > 0 else float("inf")

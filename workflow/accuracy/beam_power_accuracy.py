@@ -111,7 +111,7 @@ def _norm(x: Array) -> float:
 
 
 def _dynamic_range(truth: Array, error: Array) -> float | None:
-    """10 log10 of the largest power over the rms error; None where nothing is off."""
+    """Return 10 log10 of the largest power over the rms error; None where nothing is off."""
     peak, rms = float(truth.max(initial=0)), _norm(error) / math.sqrt(max(1, error.size))
     return 10 * math.log10(peak / rms) if peak > 0 and 0 < rms < math.inf else None
 

@@ -130,7 +130,7 @@ def _held(x: Array, precision: Precision | None, side: Side) -> Array:
 
 
 def beam_deviation(precision: Precision, antennas: int, backend: str) -> float:
-    """c with |part of (z^ - z)| <= c ||a|| ||b||, z of the rounded operands, without underflow.
+    """Return c with |part of (z^ - z)| <= c ||a|| ||b||, z of rounded operands, without underflow.
 
     Sums are those of `accumulation_error`; products that are not kept come on top, and the fp64
     reference errs as well. A scaled precision may be computed where nothing is scaled
@@ -143,7 +143,7 @@ def beam_deviation(precision: Precision, antennas: int, backend: str) -> float:
 def probable_deviation(
     precision: Precision, antennas: int, backend: str, parts: float, coherence: float
 ) -> float:
-    """The same c, which one of so many parts of right beams exceeds with a probability of 1e-9.
+    """Return c that one of so many parts of right beams exceeds with a probability of 1e-9.
 
     Partial sums are at most ||a|| ||b||, so `accumulation_errors` are relative to that. Those of
     two terms on tensor cores are the worst case: their model has promotions twice as often as ours.

@@ -34,22 +34,22 @@ PROMOTED_EVERY = 64
 
 
 def gamma(n: float, u: float) -> float:
-    """n u / (1 - n u): the relative error of n roundings; infinite where n u >= 1."""
+    """Return n u / (1 - n u): the relative error of n roundings; infinite where n u >= 1."""
     return n * u / (1 - n * u) if n * u < 1 else math.inf
 
 
 def roundings(n: float, u: float) -> float:
-    """(1 + u)^n - 1: n relative perturbations of at most u each, upward."""
+    """Return (1 + u)^n - 1: n relative perturbations of at most u each, upward."""
     return math.expm1(n * math.log1p(u))
 
 
 def accumulator_roundoff(precision: Precision) -> float:
-    """2^-p of the type in which products are summed and results returned."""
+    """Return 2^-p of the type in which products are summed and results returned."""
     return 2.0**-precision.accumulator.significand
 
 
 def operand_roundoff(precision: Precision) -> float:
-    """v, the relative error of an operand's terms; none at fp64, which holds every input.
+    """Return v, the relative error of an operand's terms; none at fp64, which holds every input.
 
     Exact integers are off by a part of their line's norm (`workflow.accuracy.underflow`).
     """
@@ -57,7 +57,7 @@ def operand_roundoff(precision: Precision) -> float:
 
 
 def kept_size(precision: Precision) -> float:
-    """Sum of |a_p| |b_q| over the products kept, relative to |a| |b|: a little over 1."""
+    """Return sum of |a_p| |b_q| over the products kept, relative to |a| |b|: a little over 1."""
     if precision.moduli:
         return 1.0
     sizes = [1.0]
@@ -79,7 +79,7 @@ def on_tensor_cores(precision: Precision, backend: str) -> bool:
 
 
 def accumulation_error(precision: Precision, k: int, backend: str) -> float:
-    """Bound on the error of summing the kept products, relative to the sum of their moduli.
+    """Return a bound on the error of summing the kept products, relative to their moduli's sum.
 
     IEEE arithmetic (the CPU, and fp32 and fp64 on GPUs): one part of a complex dot product is a sum
     of 2 k real products in some order. A product passes through its own rounding and at most
@@ -110,7 +110,7 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
 
 
 def sum_error(precision: Precision, k: int, backend: str) -> float:
-    """Bound on the same error for whole vectors, as 2-norms: relative to ||a||_2 ||B||_2.
+    """Return a bound on the same error for whole vectors, as 2-norms: relative to ||a||_2 ||B||_2.
 
     For a row vector a and a matrix B, every partial sum of one part of a B, whatever the order, is
     a_S B_S with S some of its 2 k real products, and ||a_S B_S||_2 <= ||a||_2 s, where s is the
@@ -137,18 +137,18 @@ def sum_error(precision: Precision, k: int, backend: str) -> float:
 
 
 def truncations(k: int) -> int:
-    """Most truncations that one part of a complex dot product of length k meets (`sum_error`)."""
+    """Return the most truncations that a part of a complex dot product of length k meets."""
     instructions = 2 * math.ceil(k / MMA_DEPTH)
     return 2 * k + 2 * instructions
 
 
 def spread(alpha: complex) -> float:
-    """(|Re alpha| + |Im alpha|) / |alpha|: how a complex factor mixes errors of the two parts."""
+    """Return (|Re alpha| + |Im alpha|) / |alpha|, by which alpha mixes errors of the two parts."""
     return (abs(alpha.real) + abs(alpha.imag)) / abs(alpha) if alpha else 1.0
 
 
 def scaling_roundings(alpha: complex, beta: complex) -> int:
-    """Roundings that alpha (P) + beta C adds to P: alpha's own, a product, a sum; then the sum."""
+    """Return the roundings that alpha (P) + beta C adds to P: 3 of alpha, 1 of the sum."""
     return (0 if alpha == 1 else 3) + (1 if beta else 0)
 
 
@@ -157,7 +157,7 @@ ADDEND_ROUNDINGS = 5
 
 
 def product_coefficient(precision: Precision, k: int, backend: str) -> float:
-    """c with |part of (fl(AB) - AB)| <= c |A| |B|, without underflow.
+    """Return c with |part of (fl(AB) - AB)| <= c |A| |B|, without underflow.
 
     Rounded operands are off by v each, (1 + v)^2 - 1 together; products of terms that are not
     kept come on top (`Precision.dropped`); then `accumulation_error` of what is kept.
@@ -170,7 +170,7 @@ def product_coefficient(precision: Precision, k: int, backend: str) -> float:
 def product_bound(
     precision: Precision, k: int, backend: str, *, alpha: complex = 1, beta: complex = 0
 ) -> float:
-    """c with |part of (C^ - C)| <= c (|alpha| |A| |B| + |beta| |C|), without underflow.
+    """Return c with |part of (C^ - C)| <= c (|alpha| |A| |B| + |beta| |C|), without underflow.
 
     C^ is compared with the fp64 reference, which has the same kind of error at u = 2^-53; the
     bound is the sum of both.
@@ -183,7 +183,7 @@ def product_bound(
 
 
 def _scaled(inner: float, u: float, alpha: complex, beta: complex) -> float:
-    """alpha mixes the parts' errors by `spread`; each of its operations is a rounding."""
+    """Return a bound after alpha, which mixes the parts by `spread` and rounds three times."""
     if math.isinf(inner):
         return inner
     mixed = spread(complex(alpha)) * inner
@@ -192,7 +192,7 @@ def _scaled(inner: float, u: float, alpha: complex, beta: complex) -> float:
 
 
 def rounded_once(kind: Format, error: Array | float, size: Array | float) -> Array | float:
-    """Bound on a real part's error after it was rounded once more, to nearest in a format.
+    """Return a bound on a real part's error after it was rounded once more, to nearest in a format.
 
     The part x^ that was rounded is within ``error`` of x, and |x| <= ``size``. Rounding to p bits
     moves it by at most w |x^|, w = 2^-p, or by half a subnormal spacing s, and |x^| <= |x| +
@@ -238,7 +238,7 @@ def operands_bound(
 
 
 def transform_bound(precision: Precision, factors: Sequence[int], backend: str) -> float:
-    """Relative 2-norm error of one spectrum by a dense stage for each factor of its length.
+    """Return a spectrum's relative 2-norm error by a dense stage for each factor of its length.
 
     Between two stages every value is multiplied by a twiddle, a table entry of the output's type:
     one rounding for the entry and sqrt(2) gamma(2, u) for the complex product. Once each come the
@@ -257,11 +257,11 @@ def transform_bound(precision: Precision, factors: Sequence[int], backend: str) 
 
 
 def compounded(errors: Sequence[float]) -> float:
-    """prod (1 + e) - 1: relative errors of exact stages one after another."""
+    """Return prod (1 + e) - 1: relative errors of exact stages one after another."""
     return repeated((error, 1) for error in errors)
 
 
 def repeated(errors: Iterable[tuple[float, int]]) -> float:
-    """prod (1 + e)^n - 1 over pairs (e, n)."""
+    """Return prod (1 + e)^n - 1 over pairs (e, n)."""
     logs = sum(n * math.log1p(error) for error, n in errors)
     return math.expm1(logs) if logs < 700 else math.inf

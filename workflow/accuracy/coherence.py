@@ -24,7 +24,7 @@ _LONG = 1 << 17
 
 
 def coherence(rows: Array, columns: Array) -> float:
-    """At least 1: how many times independent roundings' the errors of plain fp32 sums are.
+    """Return how many times independent roundings' the errors of plain fp32 sums are, at least 1.
 
     Args:
         rows: (r, k) of A, with values that are not finite set to 0.
@@ -48,14 +48,14 @@ def coherence(rows: Array, columns: Array) -> float:
 
 
 def sampled(a: Array, b: Array, rng: np.random.Generator) -> float:
-    """`coherence` of some rows of A (m, k) and columns of B (k, n)."""
+    """Return `coherence` of some rows of A (m, k) and columns of B (k, n)."""
     count = LINES if a.shape[-1] <= _LONG else 2
     rows = a[rng.integers(a.shape[0], size=min(count, a.shape[0]))]
     return coherence(rows, b[:, rng.integers(b.shape[1], size=min(count, b.shape[1]))])
 
 
 def _normal(lines: Array) -> Array:
-    """In fp32's precision but with a largest component of 1, so that no sum is out of range."""
+    """Return x in fp32's precision, its largest component 1, so that no sum is out of range."""
     known = np.where(np.isfinite(lines), lines, 0).astype(complex)
     largest = max(np.abs(known.real).max(initial=0), np.abs(known.imag).max(initial=0))
     if largest:

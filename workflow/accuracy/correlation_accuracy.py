@@ -90,14 +90,14 @@ def assess_correlation(
 
 
 def coherence(matrix: Array) -> Array:
-    """V_ij / sqrt(V_ii V_jj); 0 where an input has no power."""
+    """Return V_ij / sqrt(V_ii V_jj); 0 where an input has no power."""
     power = np.sqrt(np.maximum(np.diagonal(matrix).real, 0))
     scale = np.divide(1, power, out=np.zeros_like(power), where=power > 0)
     return np.asarray(matrix * scale[:, None] * scale)
 
 
 def signal_to_noise(matrix: Array, steering: Array) -> Array:
-    """(sources,): power of a source over that of the noise of an input; see the module."""
+    """Return (sources,): power of a source over that of the noise of an input; see the module."""
     reached = np.abs(steering)
     count = np.maximum(reached.sum(axis=1), 1)
     beam = np.einsum("si,ij,sj->s", np.conj(steering), matrix, steering).real / count**2

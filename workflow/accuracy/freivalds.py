@@ -122,7 +122,7 @@ class Suspect(NamedTuple):
 
 
 def _largest(over: Array, batch: int, row: int) -> list[Suspect]:
-    """The largest of an array (products, rows, blocks) that starts at ``batch`` and ``row``."""
+    """Return the largest of an array (products, rows, blocks) that starts at ``batch``, ``row``."""
     count = min(SUSPECTS, over.size)
     chosen = np.argpartition(over, over.size - count, axis=None)[over.size - count :]
     places = zip(*np.unravel_index(chosen, over.shape), strict=True)
@@ -170,7 +170,7 @@ def _block_of_rows(
     sides: Sides, group: slice, rows: slice, phases: Array, right: _Right | None,
     left: Array | None, computed: Array, addend: Array | None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """r and F for some rows of some products."""
+    """Return r and F for some rows of some products."""
     reference, precision = sides.reference, sides.precision
     alpha, beta, k = reference.alpha, reference.beta, reference.k
     good = np.ones((*computed.shape[:2], 1), bool)
@@ -236,11 +236,11 @@ class _Right:
         for_each(fill, range(len(columns)))
 
     def size(self, left: Array) -> Array:
-        """||a_i||_2 s_J: at least the 2-norm of either part of any partial sum."""
+        """Return ||a_i||_2 s_J: at least the 2-norm of either part of any partial sum."""
         return np.asarray(norm_along(np.abs(left), -1)[..., None] * self.spectral)
 
     def times(self, left: Array) -> tuple[Array, Array]:
-        """sum of A_p (B_q x) over the products kept, and F for alpha = 1."""
+        """Return the sum of A_p (B_q x) over the products kept, and F for alpha = 1."""
         precision, k = self.sides.precision, self.sides.reference.k
         reference = self.sides.reference
         terms = operand_terms(left, precision, -1)
@@ -264,7 +264,7 @@ class _Right:
 
 
 def _own_error(k: int) -> float:
-    """Rounding of the check itself, relative to 1-norms over k x BLOCK: sqrt(BLOCK) of 2-norms.
+    """Return the check's own rounding, relative to 1-norms over k x BLOCK: sqrt(BLOCK) of 2-norms.
 
     B x, A (B x), C x and their differences are chains of at most 2 k + 4 BLOCK roundings at 2^-53,
     in two parts.
@@ -279,7 +279,7 @@ def _per_block(x: Array) -> Array:
 
 
 def _block_norm(x: Array) -> Array:
-    """2-norms over blocks of the last axis, also where squares are out of fp64's range."""
+    """Return 2-norms over blocks of the last axis, also where squares are out of fp64's range."""
     blocks = np.arange(0, x.shape[-1], BLOCK)
     moduli = np.abs(x)
     largest = np.maximum.reduceat(moduli, blocks, axis=-1)

@@ -34,7 +34,7 @@ normal in it as scaled ones do."""
 
 
 def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:
-    """How far rounding the matrices of a circuit moves a state, when they are applied as given.
+    """Return how far rounding of a circuit's matrices, applied as given, moves a state.
 
     The error of a matrix is known, ||U^ - U||_F / ||U||_F. A matrix that is applied again errs in
     the same direction again, different ones in quadrature.
@@ -51,7 +51,7 @@ def known_deviation(matrices: Sequence[Array], precision: Precision) -> float:
 
 
 def fused_deviation(applied: Sequence[Applied], precision: Precision) -> float:
-    """The same where matrices are not at hand: an entry is off by v, uniformly for each term.
+    """Return the same without matrices at hand: an entry is off by v, uniformly for each term.
 
     Before that it is rounded to the output's type, which is all at the IEEE precisions.
     """
@@ -71,7 +71,7 @@ def evolution_probable(
     amplitudes: int,
     matrices: float,
 ) -> tuple[float, float]:
-    """Bounds of a state's relative error but for one in 1e9, and the same of an amplitude.
+    """Return bounds of a state's relative error but for one in 1e9, and the same of an amplitude.
 
     The latter is relative to the largest amplitude. ``matrices`` is what their rounding does
     (`known_deviation`, `fused_deviation`), of which there are few numbers to average over.
@@ -126,12 +126,12 @@ def _gate_deviation(precision: Precision, width: int, terms: int, backend: str) 
 
 
 def _operand_roundoff(used: Precision) -> float:
-    """v; none where an operand is what the state is kept as."""
+    """Return v; none where an operand is what the state is kept as."""
     return 0.0 if used.exact_operands else operand_roundoff(used)
 
 
 def _instructions(width: int, terms: int, depth: int) -> int:
-    """Instructions, of ``depth`` products each, that add something to one part of a row's sum."""
+    """Return how many instructions, of ``depth`` products, add to one part of a row's sum."""
     return 2 * min(terms, math.ceil((1 << width) / depth))
 
 

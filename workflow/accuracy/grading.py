@@ -147,7 +147,10 @@ def steepest(precision: Precision, backend: str) -> float:
 
 
 def growth_slope(errors: Array, least: float) -> float:
-    """Least-squares slope of log(max(errors, least)) over log(k); inf where one is not finite."""
+    """Return the least-squares slope of log(max(errors, least)) over log(k).
+
+    The slope is inf where an error is not finite.
+    """
     if not np.isfinite(errors).all():
         return float("inf")
     return float(np.polyfit(np.log(K_VALUES), np.log(np.maximum(errors, least)), 1)[0])
@@ -171,7 +174,10 @@ def _worst_errors(
 
 
 def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Array:
-    """Inputs of different character; the last has an imaginary part 2^-13 of the real one."""
+    """Return inputs of different character.
+
+    The last has an imaginary part 2^-13 of the real one.
+    """
     if kind == "normal":
         re, im = rng.standard_normal((2, *shape))
     elif kind == "uniform":
@@ -188,7 +194,10 @@ def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Arr
 def _errors(
     computed: Array, a: Array, b: Array, precision: Precision
 ) -> tuple[float, float, float, float]:
-    """Against a product in fp64; for fp64 in the platform's widest type, else BLAS meets itself."""
+    """Return errors against a product in fp64.
+
+    Those of fp64 are against the widest type of the platform; else BLAS would meet itself.
+    """
     wide = np.clongdouble if precision.accumulator == FP64 else np.complex128
     error = (computed - a.astype(wide) @ b.astype(wide)).astype(complex)
     ar, ai, br, bi = np.abs(a.real), np.abs(a.imag), np.abs(b.real), np.abs(b.imag)

@@ -44,7 +44,7 @@ def hermitian_reference(
 
 
 def hermitian_square(x: Array) -> Array:
-    """X X^H of a matrix (n, k) of complex128."""
+    """Return X X^H of a matrix (n, k) of complex128."""
     from scipy.linalg.blas import zherk
 
     # BLAS is column-major: of X^T it computes the upper triangle of conj(X X^H), which in memory is
@@ -56,7 +56,7 @@ def hermitian_square(x: Array) -> Array:
 
 
 def _symmetric_square(x: Array) -> Array:
-    """X X^T of a matrix (n, k) of float64."""
+    """Return X X^T of a matrix (n, k) of float64."""
     from scipy.linalg.blas import dsyrk
 
     found = np.asarray(dsyrk(1.0, x.T, trans=1).T)

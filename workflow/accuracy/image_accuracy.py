@@ -62,7 +62,7 @@ def image_reference(
     directions: Array,
     grid: tuple[int, int],
 ) -> ImageReference:
-    """The image of (image, term, channel, antenna, antenna) covariances, whose terms are added.
+    """Return the image of covariances (image, term, channel, antenna, antenna), terms added.
 
     By zgemm, R w with complex weights of all antennas, then the sum of conj(w) R w: neither the
     real form nor the blocks of `argand.image`. ``directions`` are (direction, 3), ``positions``
@@ -162,7 +162,10 @@ def _norm(x: Array) -> float:
 
 
 def _dynamic_range(truth: Array, error: Array, known: npt.NDArray[np.bool_]) -> float | None:
-    """10 log10 of peak over rms error, the least of all images; None where nothing is off."""
+    """Return 10 log10 of peak over rms error, the least of all images.
+
+    None where nothing is off.
+    """
     found = []
     for image, off, there in zip(truth, error, known, strict=True):
         peak = float(np.max(image, initial=0, where=there))
@@ -187,7 +190,7 @@ def _peak_shift(truth: Array, got: Array) -> float:
 
 
 def _peaks(image: Array) -> list[tuple[int, int]]:
-    """The brightest cells that are brighter than all cells within two rows and columns of them."""
+    """Return the brightest of the cells that are brighter than all within two rows and columns."""
     from scipy.ndimage import maximum_filter
 
     highest = maximum_filter(image, size=5, mode="constant", cval=-np.inf)

@@ -34,7 +34,7 @@ _THREADS = 12
 def image_bound(
     precision: Precision, antennas: int, channels: int, turns: float, backend: str
 ) -> float:
-    """c with |P^ - P| <= c T, without underflow of results; P is the fp64 reference.
+    """Return c with |P^ - P| <= c T, without underflow of results; P is the fp64 reference.
 
     Args:
         precision: of the image.

@@ -63,19 +63,22 @@ def lines_of(x: Array, axis: int) -> Lines:
 
 
 def norm_along(moduli: Array, axis: int) -> Array:
-    """2-norms of lines of moduli whose squares may be out of fp64's range."""
+    """Return 2-norms of lines of moduli whose squares may be out of fp64's range."""
     unit = unit_of(moduli, axis)
     return np.asarray(np.sqrt(((moduli / unit) ** 2).sum(axis=axis)) * np.squeeze(unit, axis))
 
 
 def unit_of(x: Array, axis: int | tuple[int, ...]) -> Array:
-    """The largest magnitude along axes, kept as length 1; 1 where that is 0 or not finite."""
+    """Return the largest magnitude along axes, kept as length 1.
+
+    1 where that is 0 or not finite.
+    """
     largest = np.abs(x).max(axis=axis, keepdims=True, initial=0)
     return np.where((largest > 0) & np.isfinite(largest), largest, 1)
 
 
 def spectral_bound(values: Array) -> Array:
-    """At least the largest singular value of [Re B; Im B], for each B of (..., k, columns)."""
+    """Return at least the largest singular value of [Re B; Im B] of each B (..., k, columns)."""
     stacked = np.concatenate([values.real, values.imag], axis=-2)
     unit = unit_of(stacked, (-2, -1))
     stacked = stacked / unit

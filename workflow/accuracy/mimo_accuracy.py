@@ -169,7 +169,7 @@ def _residual_bound(
 
 
 def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
-    """EVM, bit errors and information at the highest SNR, and bits that differ from fp64's."""
+    """Return EVM, bit errors and information at the highest SNR, and bits that are not fp64's."""
     order, sent = reference.order, reference.sent
     if not sent.size:
         return {}

@@ -103,7 +103,7 @@ def assess_means(
 
 
 def _require_counts(checks: Checks, counts: Array, shots: int) -> None:
-    """Shares are rounded to counts, and rounding has moved them by far less than a quarter."""
+    """Raise where shares are not counts, or rounding has moved them by about a quarter."""
     whole = np.rint(counts)
     checks.require(bool((np.abs(counts - whole) < 0.25).all()), "a count is not whole")
     checks.require(bool(whole.sum() == shots), "counts do not add up to the shots")

@@ -124,7 +124,7 @@ def accumulation_errors(precision: Precision, k: int, backend: str, coherence: f
 
 
 def slice_truncations(precision: Precision, k: int) -> tuple[int, int]:
-    """Instructions and products of one part that meet sums as large as a slice's, at most.
+    """Return instructions and products of one part that meet sums as large as a slice's, at most.
 
     In a slice of `MIXED_DEPTH` of mma.sync those of all P products of terms do. The wgmma kernels
     add the small products of up to `PROMOTED_EVERY` first, while sums are small: of twice the depth

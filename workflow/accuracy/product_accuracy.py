@@ -265,7 +265,7 @@ def _worst_part(
 def _lost(
     reference: ProductReference, block: _Block, precision: Precision, backend: str
 ) -> Array | float:
-    """(products, rows, n): the absolute error that underflow may cause; see `underflow`.
+    """Return (products, rows, n): the absolute error that underflow may cause; see `underflow`.
 
     Operands are off by e_a = ``operand`` + ``of_largest`` x largest component of the row, in each
     real part, so a product's part is off by e_a (|br| + |bi|) <= sqrt(2) e_a |b|, summed over k;
@@ -292,6 +292,6 @@ def _lost(
 
 
 def _lost_scalars(reference: ProductReference, precision: Precision, backend: str) -> float:
-    """The loss of alpha and beta that underflow in the output's type, relative to magnitude."""
+    """Return the relative loss of alpha and beta that underflow in the output's type."""
     lost = 2 * underflow(precision, backend).result
     return sum(lost / abs(scalar) for scalar in (reference.alpha, reference.beta) if scalar)

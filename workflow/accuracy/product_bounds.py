@@ -31,7 +31,7 @@ def relative_bounds(
     precision: Precision,
     backend: str,
 ) -> Bounds:
-    """Bounds relative to ``size``, the norm of C.
+    """Return the bounds relative to ``size``, the norm of C.
 
     Worst case: each part of an element is within `bounds.product_bound` of |alpha| |A| |B| +
     |beta| |C|, and || |A| |B| ||_F <= ||A||_F ||B||_F for each product of a batch.
@@ -74,7 +74,7 @@ def relative_bounds(
 
 
 def _norm_product(reference: ProductReference) -> float:
-    """sqrt of the sum over all products of ||A||^2 ||B||^2, without lines that are not finite."""
+    """Return the root of the sum of ||A||^2 ||B||^2 of all products, without non-finite lines."""
     if not reference.k:
         return 0.0
     a = _by_product(reference, reference.rows_of_a.norms, reference.rows_of_a.finite)
@@ -83,7 +83,7 @@ def _norm_product(reference: ProductReference) -> float:
 
 
 def _by_product(reference: ProductReference, values: Array, finite: Array) -> Array:
-    """(batch,): 2-norms over lines of some values of lines."""
+    """Return (batch,): 2-norms over lines of some values of lines."""
     known = reference.items(np.where(finite, values, 0), 0, reference.batch)
     return norm_along(known.reshape(len(known), math.prod(known.shape[1:])), 1)
 
@@ -91,7 +91,7 @@ def _by_product(reference: ProductReference, values: Array, finite: Array) -> Ar
 def _lost(
     reference: ProductReference, precision: Precision, backend: str, of_largest: float
 ) -> float:
-    """Frobenius norm of at least what underflow may cost each part (`product_accuracy._lost`).
+    """Return the Frobenius norm of at least what underflow may cost each part.
 
     ``of_largest`` is what a component of a scaled line loses, relative to the line's largest.
     """

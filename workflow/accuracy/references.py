@@ -110,7 +110,10 @@ class ProductReference:
         return np.asarray(full[np.unravel_index(index, self.batch_shape)])
 
     def items(self, operand: Array, start: int, stop: int) -> Array:
-        """(stop - start, rows, columns): the matrices of several products; a view if it can be."""
+        """Return the matrices of several products, (stop - start, rows, columns).
+
+        A view if possible.
+        """
         if operand.shape[:-2] == self.batch_shape:
             return np.asarray(operand.reshape(self.batch, *operand.shape[-2:])[start:stop])
         if stop - start == 1:
@@ -119,7 +122,7 @@ class ProductReference:
         return np.asarray(full[np.unravel_index(np.arange(start, stop), self.batch_shape)])
 
     def rows_by_batch(self) -> list[tuple[int, slice, Array]]:
-        """(index of a product, where its rows lie in ``rows``, those rows of the product)."""
+        """Return triples: index of a product, where its rows lie in ``rows``, and those rows."""
         if not self.rows.size:
             return []
         batches, rows = np.divmod(self.rows, self.m)
@@ -166,14 +169,14 @@ def product_reference(
 
 
 def oriented(x: Array, op: str) -> Array:
-    """op(x): x, its transpose, or its conjugate transpose; a view where it can be."""
+    """Return op(x): x, its transpose, or its conjugate transpose; a view where it can be."""
     if op == "N":
         return x
     return np.swapaxes(x, -1, -2) if op == "T" else np.conj(np.swapaxes(x, -1, -2))
 
 
 def sample_rows(total: int, count: int, seed: int) -> npt.NDArray[np.int64]:
-    """``count`` of ``total`` rows in order: first, last, and one at random from equal stretches."""
+    """Return ``count`` of ``total`` rows: first, last, and random ones of equal stretches."""
     if count >= total:
         return np.arange(total)
     edges = np.linspace(1, total - 1, count - 1).astype(np.int64)
@@ -228,7 +231,7 @@ class SpectrumReference:
 def spectrum_reference(
     x: Array, *, inverse: bool = False, norm: str = "backward"
 ) -> SpectrumReference:
-    """scipy.fft.fft or ifft of x (..., N) in complex128, over the last axis.
+    """Return scipy.fft.fft or ifft of x (..., N) in complex128, over the last axis.
 
     Raises ValueError for an unknown norm.
     """
@@ -282,7 +285,7 @@ class SoftmaxReference:
 
 
 def softmax_reference(x: Array) -> SoftmaxReference:
-    """scipy.special.softmax over the last axis in fp64, of x before any rounding."""
+    """Return scipy.special.softmax over the last axis in fp64, of x before any rounding."""
     from scipy import special
 
     x = np.asarray(x)

@@ -80,7 +80,7 @@ _SQUARES = tuple(one.name for one in fields(_Worst) if one.name.startswith("squa
 
 
 def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[float, float]:
-    """(r, q): a computed probability is off by r + q d relatively, d = max(x) - x, for exact x.
+    """Return (r, q): a computed probability is off by r + q d relatively, d = max(x) - x.
 
     With u the roundoff of the accumulator: the exponent x - m, made in two steps (to the tile's
     maximum, from there to the row's), is off by ``ARGUMENT_ROUNDINGS`` u d, each of the two
@@ -103,7 +103,7 @@ def rounding_bound(precision: Precision, columns: int, backend: str) -> tuple[fl
 
 
 def rounding_deviation(precision: Precision, values: Array, below: Array, backend: str) -> Array:
-    """(rows, columns): relative deviation of computed probabilities, for exact x.
+    """Return (rows, columns): relative deviation of computed probabilities, for exact x.
 
     Args:
         values: the probabilities p.

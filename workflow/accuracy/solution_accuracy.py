@@ -192,7 +192,7 @@ def backward_bound(
 
 
 def _residual_rounding(n: int) -> float:
-    """The error of b - A x in fp64 over |A| |x| + |b|: gamma_(n + 3), twice for complex numbers.
+    """Return the error of b - A x in fp64 over |A| |x| + |b|: gamma_(n + 3), twice if complex.
 
     Twice again for what moduli and sums of them are rounded by (Higham, 3.6).
     """
@@ -200,12 +200,12 @@ def _residual_rounding(n: int) -> float:
 
 
 def _residual(a: Array, x: Array, b: Array) -> tuple[Array, Array]:
-    """b - a x, and |a| |x| + |b|."""
+    """Return b - a x, and |a| |x| + |b|."""
     return b - a @ x, np.abs(a) @ np.abs(x) + np.abs(b)
 
 
 def _inverse_error(inverse: Array, a: Array) -> float:
-    """||A^-1 - X|| / ||X|| at most, by I - X A and what computing that is off by."""
+    """Return ||A^-1 - X|| / ||X|| at most, by I - X A and what computing that is off by."""
     n, error, moduli = len(a), 0.0, np.abs(a)
     for start in range(0, n, _ROWS):
         rows = inverse[start : start + _ROWS]
@@ -217,7 +217,7 @@ def _inverse_error(inverse: Array, a: Array) -> float:
 
 
 def _relative(error: Array, size: Array) -> float:
-    """||error|| / ||size|| in the Frobenius norm, of numbers whose squares may leave the range."""
+    """Return ||error|| / ||size|| in the Frobenius norm, also where squares leave the range."""
     unit = float(np.abs(size).max(initial=0))
     if not (0 < unit < math.inf):
         return 0.0 if not np.abs(error).any() else math.inf

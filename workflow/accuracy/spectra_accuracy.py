@@ -104,7 +104,7 @@ def spectra_reference(
 
 
 def _blocks(problem: SpectrumProblem, rows: int) -> list[tuple[int, int, int]]:
-    """Row, first segment and number of segments: of whole groups, or of a part of one."""
+    """Return row, first segment and number of segments: of whole groups, or of a part of one."""
     most = max(1, _BLOCK_VALUES // problem.length)
     average, found = problem.average, []
     for row in range(rows):
@@ -128,7 +128,7 @@ def _without_trends(segments: Array, kind: Detrend) -> Array:
 
 
 def _both_sides(squares: Array, problem: SpectrumProblem) -> Array:
-    """The sum over all N bins of (..., computed bins)."""
+    """Return the sum over all N bins of (..., computed bins)."""
     found = squares.sum(axis=-1)
     if problem.real:
         found = found + squares[..., 1 : (problem.length + 1) // 2].sum(axis=-1)
@@ -140,7 +140,7 @@ def _peaks(squares: Array) -> Array:
 
 
 def _as_asked(power: Array, problem: SpectrumProblem) -> Array:
-    """Doubled where one-sided, with the negative frequencies of real samples where two-sided."""
+    """Return powers doubled where one-sided, with negative frequencies where two-sided."""
     power[..., problem.doubled] *= 2
     if problem.bins == problem.half:
         return power
@@ -168,7 +168,7 @@ class _Compared(NamedTuple):
 
 
 def _together(parts: Iterable[_Compared]) -> _Compared:
-    """The sum, the largest and the smallest values of blocks."""
+    """Return the sum, the largest and the smallest values of blocks."""
     found = _Compared(0, 0.0, 0.0, 0.0, 0.0, math.inf, 0.0)
     for part in parts:
         found = _Compared(
@@ -251,7 +251,7 @@ def assess_spectra(
 
 
 def _largest_ratio(error: Array, allowed: Array) -> float:
-    """The largest error over what is allowed; 0 / 0 is 0, and NaN is infinite."""
+    """Return the largest error over what is allowed; 0 / 0 is 0, and NaN is infinite."""
     with np.errstate(all="ignore"):
         found = np.where(error == 0, 0, error / allowed)
     found[np.isnan(found)] = np.inf
@@ -264,7 +264,7 @@ def _norm(x: Array) -> float:
 
 
 def _levels(truth: Array, result: Array) -> tuple[float, float, float]:
-    """``floor``, ``low`` and ``high`` of rows that hold power and are finite."""
+    """Return ``floor``, ``low`` and ``high`` of rows that hold power and are finite."""
     largest = truth.max(axis=-1, initial=0)
     some = (largest > 0) & np.isfinite(result).all(axis=-1)
     if not some.any():

@@ -101,7 +101,7 @@ class SpectraBound:
         return moved + self.squares * (norm + moved) + self.floor * math.sqrt(bins)
 
     def _moved(self, power: Any, e: Any, given: Any) -> Any:
-        """2 sqrt(P) e + e^2, of both sides; at the largest P, of a row's 2-norm."""
+        """Return 2 sqrt(P) e + e^2, of both sides; at the largest P, of a row's 2-norm."""
         e = e + self.lost + self.subtracted * np.sqrt(given)
         return 2 * np.sqrt(self.sides * power) * e + self.sides * e**2
 

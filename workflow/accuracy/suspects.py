@@ -72,27 +72,27 @@ class Sides:
         return self.reference.m if self.transposed else self.reference.n
 
     def left(self, start: int, stop: int) -> Array:
-        """(products, rows, k)."""
+        """Return (products, rows, k)."""
         found = self.reference.b if self.transposed else self.reference.a
         return self._turned(self.reference.items(found, start, stop))
 
     def right(self, start: int, stop: int) -> Array:
-        """(products, k, columns)."""
+        """Return (products, k, columns)."""
         found = self.reference.a if self.transposed else self.reference.b
         return self._turned(self.reference.items(found, start, stop))
 
     def finite_rows(self, start: int, stop: int) -> Array:
-        """(products, rows, 1): which rows of the left operand are finite."""
+        """Return (products, rows, 1): which rows of the left operand are finite."""
         found = self.reference.columns_of_b if self.transposed else self.reference.rows_of_a
         return self._turned(self.reference.items(found.finite, start, stop))
 
     def finite_columns(self, start: int, stop: int) -> Array:
-        """(products, 1, columns): which columns of the right operand are finite."""
+        """Return (products, 1, columns): which columns of the right operand are finite."""
         found = self.reference.rows_of_a if self.transposed else self.reference.columns_of_b
         return self._turned(self.reference.items(found.finite, start, stop))
 
     def result(self, x: Array, start: int, stop: int) -> Array:
-        """(products, rows, columns) of C^ or of the addend C."""
+        """Return (products, rows, columns) of C^ or of the addend C."""
         return self._turned(self.reference.items(x, start, stop))
 
     def _turned(self, x: Array) -> Array:
@@ -183,7 +183,7 @@ def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> In
 
 
 def _kept(a: Array, b: Array, precision: Precision) -> Array:
-    """(columns,): how far products of a (k,) and b (k, columns) with less scaling may differ.
+    """Return (columns,): how far products of (k,) and (k, columns) with less scaling may differ.
 
     A line's scale and a larger one, or none, round a component to the same bits where its terms are
     normal numbers, or hold all of fp32's 24 bits: within 2^28 of the line's largest in one term,
@@ -205,7 +205,7 @@ def _kept(a: Array, b: Array, precision: Precision) -> Array:
 
 
 def _allowed(sides: Sides, a: Array, b: Array, exact: Array, kept: Array) -> Array:
-    """(2, columns): the bounds on the error of either part, derived in the module's docstring.
+    """Return the bounds on the error of either part, (2, columns), as the module derives them.
 
     ``kept`` (columns,) is what any of an element's partial sums may differ by before rounding.
     """
@@ -243,7 +243,7 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array, kept: Array) -> Arr
 
 
 def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
-    """(columns,): what the sums of an element are within but for one result in 1e9.
+    """Return (columns,): what the sums of an element are within but for one result in 1e9.
 
     ``partial`` (k, columns) are at least the moduli of the partial sums. The roundings of a part's
     2 k partial sums add in quadrature, those of slices of k that were summed apart too: a slice's

@@ -96,7 +96,7 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
 
 
 def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
-    """Relative error of one transform on a GPU by what ran; a plan of None is cuFFT, in fp32.
+    """Return the relative error of a transform on a GPU by what ran; None is cuFFT, in fp32.
 
     Tensor cores' products have the precision, butterflies and cuFFT are fp32's at every one but
     fp64. Of cuFFT nothing but a dense stage for each prime factor is assumed.
@@ -112,7 +112,7 @@ def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
 
 
 def butterfly_bound(plan: FastPlan) -> float:
-    """Relative error of one transform by butterflies in fp32, its fp64 reference included.
+    """Return relative error of one transform by butterflies in fp32, its fp64 reference included.
 
     A butterfly of a prime P that is folded sums e_k and o_k times rounded roots: each part of X_n
     has at most P / 2 + 5 roundings of sum |x_k| <= sqrt(P) |x|, so |X| is off by sqrt(2) P gamma
@@ -137,7 +137,7 @@ def butterfly_bound(plan: FastPlan) -> float:
 
 
 def radices_of(plan: FastPlan) -> tuple[tuple[int, ...], int]:
-    """Radices of a transform's stages, and how many table entries are products of others."""
+    """Return radices of a transform's stages, and how many table entries are products of others."""
     if isinstance(plan, SingleCtaPlan):
         powers = (plan.radix - 1).bit_length()
         return (plan.radix, plan.radix, plan.last_radix), 2 * (powers - 1)
@@ -163,7 +163,7 @@ def _whole(method: Method, inner: float, u: float) -> float:
 
 
 def amplification(method: Method, *, worst: bool) -> float:
-    """By how much the spectra of convolutions enlarge what is relative to the norm.
+    """Return by how much the spectra of convolutions enlarge what is relative to the norm.
 
     In the worst case by their largest value; what is white, by their root mean square.
     """

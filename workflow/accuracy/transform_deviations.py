@@ -46,7 +46,7 @@ _UNKNOWN = 2.0
 
 
 def library_deviation(precision: Precision, length: int) -> float:
-    """Deviation of a library's fast transform in the accumulator's type: it grows with log N.
+    """Return the deviation of a library's fast transform in its accumulators: it grows by log N.
 
     Each level of radix 2 has an addition and a twiddle product. Where N has a prime factor above
     ``_SMOOTH``, two transforms of up to 4 N and a product stand for one (Bluestein).
@@ -59,7 +59,7 @@ def library_deviation(precision: Precision, length: int) -> float:
 
 
 def stage_deviation(precision: Precision, length: int, backend: str) -> float:
-    """Squared deviation of one dense stage that folds its input (`transform_bounds.folded_bound`).
+    """Return the squared deviation of one dense stage that folds its input (`folded_bound`).
 
     Folding and rounding the data, and rounding the table: u, v, v. The two products of a part of
     X_n have L / 2 terms each and share its energy. What tensor cores truncate of a sum adds up by
@@ -101,7 +101,7 @@ def method_deviation(precision: Precision, method: Method, backend: str) -> floa
 
 
 def butterfly_deviation(plan: FastPlan) -> float:
-    """Deviation of one transform by butterflies in fp32 (`transform_bounds.butterfly_bound`)."""
+    """Return the deviation of one transform by butterflies in fp32 (`butterfly_bound`)."""
     u = PRECISIONS["fp32"].u
     radices, made = radices_of(plan)
     primes = [prime for radix in radices for prime in prime_factors(radix)]
@@ -114,7 +114,10 @@ def butterfly_deviation(plan: FastPlan) -> float:
 
 
 def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> float:
-    """Deviation of one transform on a GPU by what ran; a plan of None is cuFFT, in fp32 or fp64."""
+    """Return the deviation of one transform on a GPU by what ran.
+
+    A plan of None is cuFFT, in fp32 or fp64.
+    """
     if plan is None:
         ran = precision if precision.exact_operands else PRECISIONS["fp32"]
         return library_deviation(ran, length)

@@ -258,7 +258,7 @@ def assess_state(
     worst, checks = allowed.worst, Checks()
 
     def compare(some: slice) -> tuple[float, complex, float, float, float]:
-        """<got, got>, <exact, got>, <error, error>, largest error and |amplitude| of some."""
+        """Return <got, got>, <exact, got>, <error, error>, the largest error and |amplitude|."""
         got, exact = result[some].astype(complex), reference.values[some]
         square, overlap = float(np.vdot(got, got).real), complex(np.vdot(exact, got))
         got -= exact

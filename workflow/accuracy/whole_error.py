@@ -36,7 +36,7 @@ _BLOCK_VALUES = 1 << 20
 
 
 def _limit(samples: int) -> float:
-    """1 / sqrt(t) with (t e^(1 - t))^samples = FAILURE."""
+    """Return 1 / sqrt(t) with (t e^(1 - t))^samples = FAILURE."""
     t = 0.0
     for _ in range(1000):  # a fixed point; the error shrinks by t each time, well below 1
         t = FAILURE ** (1 / samples) * math.exp(t - 1)
@@ -138,7 +138,7 @@ def _groups(sides: Sides) -> list[slice]:
 def _of_group(
     sides: Sides, result: Array, group: slice, rng: np.random.Generator
 ) -> tuple[_Squares, float]:
-    """Squares of the error of some products, and ||C^||^2 of them."""
+    """Return squares of the error of some products, and ||C^||^2 of them."""
     reference, span = sides.reference, (group.start, group.stop)
     count = group.stop - group.start
     x = rng.standard_normal((count, sides.columns, 2 * VECTORS)).view(complex) / np.sqrt(2)

@@ -21,7 +21,7 @@ Geometry = Literal["linear", "planar"]
 
 
 def positions(geometry: Geometry, antennas: int, spacing_m: float) -> Array:
-    """(antennas, 2) east and north coordinates in metres, centred on their mean.
+    """Return (antennas, 2) east and north coordinates in metres, centred on their mean.
 
     ``linear`` is a line from west to east, ``planar`` a square grid filled row by row.
     """
@@ -32,7 +32,7 @@ def positions(geometry: Geometry, antennas: int, spacing_m: float) -> Array:
 
 
 def beam_grid(geometry: Geometry, beams: int) -> tuple[int, int]:
-    """(rows in m, columns in l) of the grid of beams: the divisors of ``beams`` nearest a square.
+    """Return (rows in m, columns in l) of the beams' grid: divisors of ``beams`` nearest a square.
 
     A linear array resolves l alone: one row.
     """
@@ -43,7 +43,7 @@ def beam_grid(geometry: Geometry, beams: int) -> tuple[int, int]:
 
 
 def beam_directions(geometry: Geometry, beams: int, extent: float) -> Array:
-    """(beams, 2) direction cosines l, m of a regular grid, l the faster one.
+    """Return (beams, 2) direction cosines l, m of a regular grid, l the faster one.
 
     Each goes from -extent to extent, or is 0 where the grid has one value of it.
     """
@@ -59,14 +59,14 @@ def _axis(count: int, extent: float) -> Array:
 
 
 def direction_cosines(azimuth_deg: float, elevation_deg: float) -> tuple[float, float]:
-    """(l, m) of an azimuth, from north through east, and an elevation above the horizon."""
+    """Return (l, m) of an azimuth, from north through east, and an elevation above the horizon."""
     azimuth, elevation = np.deg2rad(azimuth_deg), np.deg2rad(elevation_deg)
     horizontal = np.cos(elevation)
     return float(np.sin(azimuth) * horizontal), float(np.cos(azimuth) * horizontal)
 
 
 def phases(frequencies_hz: Array, where: Array, directions: Array) -> Array:
-    """exp(2 pi i f tau) of each frequency, direction and antenna: (f, directions, antennas).
+    """Return exp(2 pi i f tau) of each frequency, direction and antenna: (f, directions, antennas).
 
     ``where`` is (antennas, 2) in metres, ``directions`` (directions, 2) of l and m; the antennas
     lie in one plane, so the third direction cosine does not enter. Complex128; steering weights are

@@ -32,7 +32,7 @@ class Wave:
 def steering_weights(
     frequencies_hz: Array, where: Array, directions: Array
 ) -> Callable[[Box], Array]:
-    """A function that makes boxes of the weights of beams, the same ones for each polarization.
+    """Return a function that makes boxes of beams' weights, the same ones for each polarization.
 
     Args:
         frequencies_hz: (channels,) centres of the channels.
@@ -52,7 +52,7 @@ def steering_weights(
 def received(
     frequencies_hz: Array, where: Array, waves: Sequence[Wave], noise: float, rng: Generators
 ) -> Callable[[Box], Array]:
-    """A function that makes boxes of samples: each antenna's noise, and waves with their phases.
+    """Return a function that makes boxes of samples: each antenna's noise, and waves with phases.
 
     A wave is the same at all antennas but for its phase, so it is drawn by the box's place along
     the other axes.

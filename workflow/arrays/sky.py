@@ -11,7 +11,7 @@ from workflow.storage.drawn import Box
 
 
 def scattered(antennas: int, radius_m: float, rng: np.random.Generator) -> Array:
-    """(antennas, 2) east and north in metres, uniform over a disc: few side lobes are alike."""
+    """Return (antennas, 2) east and north in m, uniform over a disc: few side lobes are alike."""
     distance = radius_m * np.sqrt(rng.uniform(size=antennas))
     angle = 2 * np.pi * rng.uniform(size=antennas)
     return np.stack([distance * np.cos(angle), distance * np.sin(angle)], axis=-1)
@@ -21,7 +21,7 @@ def covariances(
     frequencies_hz: Array, where: Array, waves: Sequence[Wave], noise: float, samples: int,
     rng: Generators,
 ) -> Array:  # fmt: skip
-    """(1, 1, channels, antennas, antennas) means of v v^H over samples, complex64."""
+    """Return (1, 1, channels, antennas, antennas) means of v v^H over samples, complex64."""
     make = received(frequencies_hz, where, waves, noise, rng)
     channels, antennas = len(frequencies_hz), len(where)
     found = np.empty((1, 1, channels, antennas, antennas), np.complex64)

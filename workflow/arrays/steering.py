@@ -17,7 +17,7 @@ REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 
 
 def places(where: Array) -> dict[str, Coordinate]:
-    """East and north of (antennas, 2) positions in m, as coordinates of the axis of antennas."""
+    """Return east and north of (antennas, 2) positions in m, as the antennas' coordinates."""
     return {
         name: Coordinate(where[:, place], "m", f"{name} of the array's centre", ("antenna",))
         for place, name in enumerate(("east", "north"))
@@ -25,7 +25,7 @@ def places(where: Array) -> dict[str, Coordinate]:
 
 
 def lacking_places(there: Mapping[str, Coordinate]) -> list[str]:
-    """The names of `REQUIRED` that are not there, or not along their axis."""
+    """Return the names of `REQUIRED` that are not there, or not along their axis."""
     return [
         name for name, axis in REQUIRED.items()
         if name not in there or there[name].of(name) != (axis,)
@@ -36,7 +36,7 @@ def steered(
     samples: Staged, directions: Array, beams: Mapping[str, Coordinate], axes: tuple[str, ...],
     *, held: bool,
 ) -> Staged:  # fmt: skip
-    """Samples, or their outline, with weights toward (beams, 2) direction cosines.
+    """Return samples, or their outline, with weights toward (beams, 2) direction cosines.
 
     Args:
         samples: with frequency in Hz, and east and north of the antennas in m, as coordinates; the

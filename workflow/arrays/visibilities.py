@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 def in_form(form: Form, full: Any) -> Any:
-    """Matrices (..., n, n) as they are, or their lower triangles row by row.
+    """Return matrices (..., n, n) as they are, or their lower triangles row by row.
 
     They are NumPy's or CuPy's.
     """
@@ -29,7 +29,7 @@ def in_form(form: Form, full: Any) -> Any:
 
 
 def unfolded(triangle: Array) -> Array:
-    """(..., n, n) Hermitian matrices from their lower triangles row by row."""
+    """Return (..., n, n) Hermitian matrices from their lower triangles row by row."""
     n = triangle_side(triangle.shape[-1])
     found = np.empty((*triangle.shape[:-1], n, n), triangle.dtype)
     rows, columns = np.tril_indices(n)

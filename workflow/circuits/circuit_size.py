@@ -57,7 +57,7 @@ class CircuitSize:
 
 
 def size_of(given: Circuit, fuse: int | None) -> CircuitSize:
-    """The size of a config's circuit, its gates fused to ``fuse`` qubits or staged one by one.
+    """Return the size of a config's circuit, its gates fused to ``fuse`` qubits or one by one.
 
     Raises CircuitError where the circuit is too large, or is not a unitary evolution.
     """
@@ -91,14 +91,14 @@ def _size_by_name(name: str, qubits: int, depth: int, fuse: int | None) -> Circu
 
 @lru_cache(maxsize=4096)
 def _plan(name: str, qubits: int, layers: int, fuse: int) -> tuple[int, int]:
-    """`_planned` of a named circuit, which is the same however much longer that is."""
+    """Return `_planned` of a named circuit, which is the same however much longer that is."""
     part = qiskit_circuits.named_circuit(name, qubits, layers, np.random.default_rng(0))
     return _planned(part, fuse)
 
 
 @lru_cache(maxsize=256)
 def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> CircuitSize:
-    """``state`` changes when the file does."""
+    """Return the size of a file's circuit; ``state`` changes when the file does."""
     circuit = qiskit_circuits.load_circuit(path)
     qiskit_circuits.check_unitary(circuit)
     widths = Counter(_widths(circuit, MOST_WIDTH if fuse is None else fuse, set()))

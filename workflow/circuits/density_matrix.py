@@ -40,7 +40,7 @@ def _superoperator(kraus: Sequence[Array]) -> Array:
 def noisy_density(
     qubits: int, gates: Sequence[TargetedGate], depolarising: float, damping: float
 ) -> Array:
-    """The density matrix (2^n, 2^n) of |0...0> after gates, with noise after each on its qubits."""
+    """Return the density matrix (2^n, 2^n) of |0...0> after gates with noise on their qubits."""
     rho = np.zeros((2,) * (2 * qubits), np.complex128)
     rho[(0,) * (2 * qubits)] = 1
     both = channel(depolarising, damping)
@@ -73,7 +73,7 @@ def _applied(tensor: Array, matrix: Array, axes: Sequence[int]) -> Array:
 
 
 def expectation(rho: Array, strings: Sequence[str]) -> npt.NDArray[np.float64]:
-    """tr(rho P) of each Pauli string, the highest qubit's letter first."""
+    """Return tr(rho P) of each Pauli string, the highest qubit's letter first."""
     letters = {"I": _I, "X": _X, "Y": _Y, "Z": _Z}
     found = []
     for string in strings:
@@ -87,7 +87,7 @@ def expectation(rho: Array, strings: Sequence[str]) -> npt.NDArray[np.float64]:
 
 
 def marginals(rho: Array, qubits: Sequence[int]) -> npt.NDArray[np.float64]:
-    """The probabilities of the values of some qubits: bit j of an outcome is that of qubits[j]."""
+    """Return the probabilities of some qubits' values: bit j of an outcome is that of qubits[j]."""
     numbers = np.arange(len(rho))
     outcomes = sum(((numbers >> q & 1) << bit for bit, q in enumerate(qubits)), numbers & 0)
     found = np.bincount(outcomes, np.diagonal(rho).real, minlength=1 << len(qubits))

@@ -55,7 +55,7 @@ class Evolution:
 
 
 def plan_evolution(qubits: int, targets: Sequence[Sequence[int]]) -> Evolution:
-    """How to apply gates on these targets in order; bit j of a gate's matrix is its targets[j].
+    """Return how to apply gates on these targets in order; bit j of a matrix is its targets[j].
 
     Raises ValueError for a target that is repeated in a gate or is not a qubit.
     """
@@ -71,7 +71,7 @@ def plan_evolution(qubits: int, targets: Sequence[Sequence[int]]) -> Evolution:
 
 
 def _plan_product(layout: list[int], front: list[int]) -> tuple[GateProduct, list[int]]:
-    """The product for targets ``front`` (most significant first), and the layout after it."""
+    """Return the product for targets ``front`` (most significant first) and the layout after it."""
     width = len(front)
     first = layout.index(front[0])
     rows, columns = 2**first, 2 ** (len(layout) - first - width)

@@ -79,7 +79,7 @@ class _Sweep:
 def evolve_in_fp64(
     state: Array, matrices: Array, widths: Sequence[int] | Array, targets: Sequence[int] | Array
 ) -> Array:
-    """The state after all gates, in complex128: no plan of ours, no fusion, no `argand.gemm`.
+    """Yield the state after all gates, in complex128: no plan of ours, no fusion, no `argand.gemm`.
 
     By as many processes as there are threads here (`workflow.threads`). Beside the state each takes
     three blocks of `BLOCK_QUBITS` qubits, or of a gate's if more.
@@ -130,7 +130,7 @@ def _gates(
 
 
 def _sweeps(qubits: int, gates: Iterator[_Gate]) -> Iterator[_Sweep]:
-    """As many gates at a time as are on qubits of a block, in their order."""
+    """Yield as many gates at a time as are on qubits of a block, in their order."""
     low = frozenset(range(min(qubits, _RUN_QUBITS, BLOCK_QUBITS)))
     together: list[_Gate] = []
     inner = low
@@ -146,7 +146,7 @@ def _sweeps(qubits: int, gates: Iterator[_Gate]) -> Iterator[_Sweep]:
 
 
 def _filled(inner: frozenset[int], qubits: int) -> tuple[int, ...]:
-    """With the lowest others, as many as a block takes: copies are of the longer runs."""
+    """Return qubits and the lowest others, as many as a block takes: copies are of longer runs."""
     others = [qubit for qubit in range(qubits) if qubit not in inner]
     more = others[: max(0, BLOCK_QUBITS - len(inner))]
     return tuple(sorted([*inner, *more], reverse=True))
@@ -168,7 +168,7 @@ def _block_operations(sweep: _Sweep, outer: Sequence[int]) -> list[_BlockOperati
 
 
 def _at(bits: Bits) -> Any:
-    """The index of a part of a block that can be changed in place, of a single amplitude too."""
+    """Return the index of a part of a block that can be changed in place, also of one amplitude."""
     return (*bits, ...)
 
 
@@ -204,7 +204,7 @@ class _Scratch:
         self._room = np.empty((3, 0), np.complex128)
 
     def take(self, shape: Sequence[int]) -> Array:
-        """Three blocks, (3, *shape), of any values."""
+        """Return three blocks, (3, *shape), of any values."""
         size = 2 ** len(shape)
         if self._room.shape[1] < size:
             self._room = np.empty((3, size), np.complex128)

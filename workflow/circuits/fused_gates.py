@@ -71,14 +71,14 @@ def fused(qubits: int, gates: Sequence[TargetedGate], passes: Sequence[Pass]) ->
 
 
 def passes_of_width(qubits: int, gates: Sequence[TargetedGate], width: int) -> list[Pass]:
-    """As few passes of at most ``width`` qubits as are found, in any order that is allowed."""
+    """Return the fewest passes of at most ``width`` qubits that are found, in any allowed order."""
     return gate_fusion.fuse(qubits, _state_gates(gates), width, lambda _: 1.0)
 
 
 def fused_for_products(
     qubits: int, gates: Sequence[TargetedGate], device: Device
 ) -> list[TargetedGate]:
-    """Gates fused for the least time where each is a library's product between two copies."""
+    """Return gates fused for the least time where each is a library's product and two copies."""
     each = _CORE_PRODUCTS / device.cores if device.backend == "cpu" else _GPU_PRODUCTS
 
     def copies(targets: tuple[int, ...]) -> float:
@@ -92,7 +92,7 @@ def _state_gates(gates: Sequence[TargetedGate]) -> list[StateGate]:
 
 
 def _product(gates: Sequence[TargetedGate], union: Sequence[int]) -> TargetedGate:
-    """One gate on the qubits ``union`` for gates in order: each evolves the identity's columns."""
+    """Return one gate on qubits ``union`` for gates in order; each evolves identity's columns."""
     width = len(union)
     # The columns of the matrix are the high bits of a state of 2 width qubits.
     columns = np.eye(2**width, dtype=np.complex128).reshape(-1)

@@ -17,7 +17,7 @@ TYPE = np.dtype(np.complex128)
 
 
 def zero_state(amplitudes: int) -> Drawn:
-    """|0...0>."""
+    """Return |0...0>."""
 
     def make(box: Box) -> Array:
         state = np.zeros(box.shape, TYPE)

@@ -15,7 +15,7 @@ _BLOCK = 1 << 20
 def expectation(
     state: Any, strings: Sequence[str], coefficients: Sequence[float] | None = None
 ) -> Any:
-    """<state|P|state> of each Pauli string, the highest qubit's letter first; float64.
+    """Return <state|P|state> of each Pauli string, the highest qubit's letter first; float64.
 
     Each is multiplied by its coefficient, 1 where there are none.
     """
@@ -26,7 +26,7 @@ def expectation(
 
 
 def _string(state: Any, letters: str, arrays: Any) -> float:
-    """From the letters, qubit by qubit."""
+    """Return a Pauli string from its letters, qubit by qubit."""
     total = 0.0
     flips = sum(1 << q for q, letter in enumerate(reversed(letters)) if letter in "XY")
     for numbers, block in _blocks(state, arrays):
@@ -41,7 +41,7 @@ def _string(state: Any, letters: str, arrays: Any) -> float:
 
 
 def marginals(state: Any, qubits: Sequence[int]) -> Any:
-    """|a|^2 summed over all other qubits: bit j of an outcome is that of qubits[j]; float64."""
+    """Return |a|^2, float64, summed over all other qubits: bit j of an outcome is qubits[j]'s."""
     arrays = array_module(state)
     out = arrays.zeros(1 << len(qubits))
     for numbers, block in _blocks(state, arrays):
@@ -66,7 +66,7 @@ def running_sums(state: Any) -> Any:
 
 
 def shots(state: Any, uniforms: Any) -> Any:
-    """The basis state at each of ascending numbers in [0, 1) of the running sums; float64."""
+    """Return the basis state at each of ascending numbers in [0, 1) of the running sums."""
     ends = running_sums(state)
     arrays = array_module(state)
     found = arrays.searchsorted(ends, arrays.asarray(uniforms) * ends[-1], side="right")

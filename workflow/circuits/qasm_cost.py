@@ -44,7 +44,7 @@ class Parsable:
 
 
 def parsable(path: Path) -> Parsable:
-    """A file's circuit in OpenQASM 2, anew from its tokens, with an include of `LIBRARY` alone.
+    """Return a file's circuit in OpenQASM 2, anew from its tokens, with `LIBRARY` alone included.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
     beyond measure, or is not made of OpenQASM 2's tokens; with the line where that is the file's.
@@ -143,7 +143,7 @@ class _Reader:
         self.registers[tokens[1]] = size
 
     def _define(self, tokens: Sequence[str]) -> None:
-        """A statement of the gate that is being defined, or its end."""
+        """Take a statement of the gate that is being defined, or its end."""
         if tokens[-1] == "{":
             raise QasmError(f"the definition of gate {self.defined} has a brace in it")
         if tokens[0] not in ("}", ";"):
@@ -157,7 +157,7 @@ class _Reader:
             self.defined = ""
 
     def _call(self, tokens: Sequence[str]) -> tuple[int, int]:
-        """How many gates a call stands for, and on how many qubits of registers it is repeated."""
+        """Return how many gates a call is, and on how many qubits of registers it is repeated."""
         at = tokens.index(")") + 1 if tokens[0] == "if" and ")" in tokens else 0
         name, rest = tokens[at], tokens[at + 1 :]
         end = _parameters_end(rest)

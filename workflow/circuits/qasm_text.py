@@ -40,7 +40,7 @@ class Statement:
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """The statements of a text; raises QasmError for what no token begins with, and for too many.
+    """Yield a text's statements; raises QasmError for what begins no token, and for too many.
 
     The first one must be the version. So an error about what follows, which quotes it, says
     nothing of a file that is not a circuit.
@@ -79,7 +79,7 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def statement_text(statement: Statement, line: int) -> str:
-    """A statement as text that begins at its own line, where what stands before ends at ``line``.
+    """Return a statement as text from its own line on, where what stands before ends at ``line``.
 
     So Qiskit's messages name the lines of the file.
     """

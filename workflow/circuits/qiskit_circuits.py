@@ -45,7 +45,7 @@ class CircuitError(ValueError):
 
 
 def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
-    """The circuit that a config names; a random one's numbers are of ``rng`` or its own seed.
+    """Return the circuit that a config names; a random one has numbers of ``rng`` or its own seed.
 
     Raises CircuitError.
     """
@@ -60,7 +60,7 @@ def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
 
 
 def load_circuit(path: Path) -> QuantumCircuit:
-    """A circuit from an OpenQASM 2 file, with the gates that Qiskit's older exporters assumed.
+    """Return a circuit from an OpenQASM 2 file, with the gates that older Qiskit exporters assumed.
 
     Qiskit is given no path: neither the file's nor one to look for others. Raises CircuitError.
     """
@@ -200,7 +200,7 @@ def _keeps_bit(operation: Instruction, position: int) -> bool:
 
 
 def gates_of(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
-    """The circuit's gates, those on more than ``width`` qubits taken apart by their definition.
+    """Return the circuit's gates, those on more than ``width`` qubits decomposed by definition.
 
     Raises CircuitError where `check_unitary` does, for a gate without a matrix, and for one that is
     wider and cannot be taken apart.
@@ -210,7 +210,7 @@ def gates_of(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
 
 
 def fuse(circuit: QuantumCircuit, width: int) -> list[TargetedGate]:
-    """The circuit's gates, multiplied into gates of at most ``width`` qubits, ascending targets.
+    """Return the circuit's gates, multiplied into gates of up to ``width`` ascending qubits.
 
     Which gates become one is `argand.gates.fusion.fuse`'s choice: few passes over the state, in any
     order that gates on common qubits allow.

@@ -81,7 +81,7 @@ def _in_one_register(circuit: QuantumCircuit) -> QuantumCircuit:
 
 
 def _reason(error: BaseException) -> str:
-    """The message of Qiskit in one line, with the place in a text where the parser knows it."""
+    """Return the message of Qiskit in one line, with the place in a text if the parser knows it."""
     token = getattr(next(iter(getattr(error.__cause__, "args", ())), None), "offendingToken", None)
     if token is not None:  # of ANTLR, which says nothing itself
         return f"line {token.line}, column {token.column}: unexpected {token.text!r:.60}"

@@ -33,7 +33,7 @@ _READ = {
 
 
 def form_of(content: bytes) -> str | None:
-    """The form that Qiskit reads in a process of its own: ``qpy``, ``qasm3``, or none of them."""
+    """Return the form that Qiskit reads in a process of its own: ``qpy``, ``qasm3`` or neither."""
     if content.startswith(MAGIC):
         return "qpy"
     return "qasm3" if _VERSION_3.match(content) else None
@@ -84,7 +84,10 @@ def _check_version(content: bytes) -> None:
 def _read(
     content: bytes, form: str, most_bytes: int, said: int
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """The process that read the content and wrote to ``said``; none where it took too long."""
+    """Return the process that read the content and wrote to ``said``.
+
+    None where it took too long.
+    """
     command = [sys.executable, "-P", str(Path(qiskit_reader.__file__)), form, str(most_bytes)]
     # Threads of BLAS, of which nothing here needs one, would count against its memory.
     environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}

@@ -37,7 +37,7 @@ def averaged(states: Callable[[int, int], Any], answer: Answer, count: int, ampl
 
 
 def expectation(strings: Sequence[tuple[str, float]]) -> Answer:
-    """Coefficient <psi|P|psi> of each Pauli string, the highest qubit's letter first."""
+    """Return coefficient <psi|P|psi> of each Pauli string, the highest qubit's letter first."""
 
     def answer(states: Any, _: int) -> Any:
         arrays = array_module(states)
@@ -55,7 +55,7 @@ def expectation(strings: Sequence[tuple[str, float]]) -> Answer:
 
 
 def marginals(qubits: Sequence[int]) -> Answer:
-    """|a|^2 summed over all other qubits: bit j of an outcome is that of qubits[j]."""
+    """Return |a|^2 summed over all other qubits: bit j of an outcome is that of qubits[j]."""
 
     def answer(states: Any, _: int) -> Any:
         count, total = len(states), int(states.shape[1]).bit_length() - 1
@@ -69,7 +69,7 @@ def marginals(qubits: Sequence[int]) -> Answer:
 
 
 def outcomes(seed: int, channels: int) -> Answer:
-    """1 of the basis state that a measurement of all qubits finds, and 0 of the others.
+    """Return 1 of the basis state that a measurement of all qubits finds, and 0 of the others.
 
     The numbers of the measurements are those of Philox by seed and trajectory, after those that
     noise takes of the trajectory's ``channels``.
@@ -88,7 +88,7 @@ def outcomes(seed: int, channels: int) -> Answer:
 
 
 def overlap(state: Any) -> Answer:
-    """|<state|psi>|^2, (trajectories, 1)."""
+    """Return |<state|psi>|^2, (trajectories, 1)."""
 
     def answer(states: Any, _: int) -> Any:
         bra = array_module(states).asarray(state.conj())

@@ -80,7 +80,7 @@ class Row:
 
 
 def printable(text: str) -> str:
-    """Text without line breaks and a terminal's control sequences: they are escaped."""
+    """Return text without line breaks and a terminal's control sequences: they are escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -210,7 +210,7 @@ def _times(cells: Mapping[str, str]) -> Times:
 
 
 def _number(cells: Mapping[str, str], name: str, *, zero: bool = False) -> float | None:
-    """A finite number above 0, or at least 0; None for an empty cell or a column that is not there.
+    """Return a finite number above 0, or from 0 on; None for an empty cell or a missing column.
 
     Raises ValueError for anything else.
     """
@@ -229,7 +229,7 @@ def _number(cells: Mapping[str, str], name: str, *, zero: bool = False) -> float
 
 
 def _versions(text: str) -> dict[str, str]:
-    """``name version; name version`` by name."""
+    """Return ``name version; name version`` by name."""
     pairs = (part.strip().rpartition(" ") for part in text.split(";") if part.strip())
     return {name: version for name, _, version in pairs if name}
 

@@ -61,7 +61,10 @@ class Compared:
 def compare(
     before: Mapping[Key, Row], after: Mapping[Key, Row], margins: Margins
 ) -> list[Compared]:
-    """Every row of either run, in the order of the first; what only the second has comes last."""
+    """Return every row of either run, in the order of the first.
+
+    What only the second has comes last.
+    """
     keys = dict.fromkeys(chain(before, after))
     return [_compared(key, before.get(key), after.get(key), margins) for key in keys]
 
@@ -123,7 +126,10 @@ def _unverified(key: Key, before: Row, after: Row) -> Compared:
 
 
 def _speed(key: Key, before: Row, after: Row, margins: Margins) -> tuple[str, Ratio | None]:
-    """The verdict on the times; empty where neither has one, and of models of a GPU's precision."""
+    """Return the verdict on the times.
+
+    Empty where neither has one, and of models of a GPU's precision.
+    """
     if (before.model and after.model) or (before.times is None and after.times is None):
         return "", None
     if before.times is None or after.times is None:
@@ -151,7 +157,7 @@ def _accuracy(before: Row, after: Row, margins: Margins) -> tuple[str, float | N
 
 
 def _lacking(time: Ratio | None, before: Row, after: Row) -> str:
-    """Why the times have no verdict."""
+    """Return why the times have no verdict."""
     if time is not None:
         return "no spread of the times is recorded" if time.low is None else ""
     if before.model and after.model:
@@ -163,7 +169,7 @@ def _lacking(time: Ratio | None, before: Row, after: Row) -> str:
 
 
 def peers_ratio(rows: Sequence[Compared]) -> float | None:
-    """The median ratio of the peers' times, None without any: what the machine alone changed."""
+    """Return the median ratio of the peers' times, which the machine changed; None without any."""
     found = sorted(
         row.time.value for row in rows if row.key[1] != OURS and row.time and row.is_compared
     )

@@ -64,7 +64,7 @@ def values_of(row: Compared) -> dict[str, Any]:
 
 
 def write_csv(path: Path, rows: Sequence[Compared]) -> None:
-    """Every row at full precision, ``true`` and ``false``, and nothing for what there is not."""
+    """Write every row at full precision, ``true`` and ``false``, nothing for what is missing."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -76,7 +76,7 @@ def write_csv(path: Path, rows: Sequence[Compared]) -> None:
 def write_markdown(
     path: Path, rows: Sequence[Compared], names: tuple[str, str], margins: Margins
 ) -> None:
-    """The comparison for people: regressions first, then what changed, then the rest."""
+    """Write the comparison for people: regressions first, then what changed, then the rest."""
     shown = [values_of(row) | {"interval": _interval(row)} for row in sorted(rows, key=_place)]
     across = f" Compared across {', '.join(sorted(margins.across))}." if margins.across else ""
     text = (

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 
 def alternatives(annotation: Any) -> list[Any]:
-    """The members of a union, without their Annotated wrappers; the type itself where it is none.
+    """Return the members of a union without their Annotated wrappers, or the type itself.
 
     TypeVars and forward references are left alone: pydantic has resolved a field's annotation.
     """
@@ -33,7 +33,7 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def models_within(annotation: Any) -> list[type[BaseModel]]:
-    """Models that a type is, or is a list or mapping of."""
+    """Return models that a type is, or is a list or mapping of."""
     found = models_in(annotation)
     for member in alternatives(annotation):
         if typing.get_origin(member) in (list, tuple, dict):
@@ -52,7 +52,7 @@ def limits(field: FieldInfo) -> str:
 
 
 def _constraints(annotation: Any) -> list[Any]:
-    """The constraints that a type itself carries, in Annotated, as far as they bound a number."""
+    """Return the constraints that an Annotated type itself carries, if they bound a number."""
     if typing.get_origin(annotation) is typing.Annotated:
         base, *extras = typing.get_args(annotation)
         inner = [item for extra in extras for item in getattr(extra, "metadata", [extra])]

@@ -29,7 +29,7 @@ class AntennaArray(Model):
     )
 
     def positions(self, count: int, highest_hz: float) -> Array:
-        """(count, 2) antennas east and north of their centre, in metres."""
+        """Return (count, 2) antennas east and north of their centre, in metres."""
         half_wave = SPEED_OF_LIGHT / (2 * highest_hz)
         spacing = half_wave if self.spacing_m is None else self.spacing_m
         return antennas.positions(self.geometry, count, spacing)
@@ -46,7 +46,7 @@ class Frequencies(Model):
     )
 
     def centres(self, channels: int) -> Array:
-        """(channels,) in Hz."""
+        """Return (channels,) in Hz."""
         return self.start_hz + self.step_hz * np.arange(channels)
 
 

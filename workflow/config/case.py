@@ -38,7 +38,10 @@ PrecisionName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(PR
 def known_precisions(
     names: tuple[str, ...], allowed: Sequence[str] = tuple(PRECISIONS)
 ) -> tuple[str, ...]:
-    """The names themselves; raises ValueError with the choices for an unknown or repeated one."""
+    """Return the names themselves.
+
+    Raises ValueError with the choices for an unknown or repeated one.
+    """
     for name in names:
         if name not in allowed:
             raise ValueError(f"must be one of {list(allowed)}, got {name!r}")
@@ -96,7 +99,7 @@ class Case(Model):
     )
 
     def device_memory_bytes(self) -> int | None:
-        """``device_memory`` in bytes."""
+        """Return ``device_memory`` in bytes."""
         if self.device_memory is None:
             return None
         number, unit = self.device_memory.split()

@@ -148,7 +148,7 @@ def _unknown_baselines(name: str, baselines: str | tuple[str, ...] | None) -> li
 
 
 def _only_models(name: str, case: Case) -> list[str]:
-    """Mistakes of auto on the CPU, which has nothing to take (`workflow.steps.delivery.choose`)."""
+    """Return mistakes of auto on the CPU, which has nothing to take (`delivery.choose`)."""
     measured = case.precisions or ()
     if case.precision != "auto" or any(any_precision(one).exact_operands for one in measured):
         return []
@@ -160,7 +160,7 @@ def _only_models(name: str, case: Case) -> list[str]:
 
 
 def _wrong_shards(study: Study, name: str, outline: Staged, known: Iterable[str]) -> list[str]:
-    """More shards than an axis has entries, or a kind that has no axis to split."""
+    """Return mistakes of shards: more than an axis has entries, or a kind without such an axis."""
     case, workload = study.workloads[name], study.workload(name)
     if case.shards == 1:
         return []
@@ -178,7 +178,7 @@ def _in_order(study: Study) -> list[str]:
 
 
 def _wrong_dependencies(study: Study) -> list[str]:
-    """Products that are read but not made, cannot be read by that kind, or wait for each other."""
+    """Return products that are read but not made, do not fit the kind, or wait for each other."""
     mistakes = []
     for name in study.names:
         read = products_in(getattr(study.workloads[name], "input", None))
@@ -200,7 +200,7 @@ def _wrong_dependencies(study: Study) -> list[str]:
 
 
 def _wrong_upstream(study: Study, name: str, key: str, upstream: str) -> str:
-    """A mistake where there is no such workload, or none of the kinds that an input is made of."""
+    """Return a mistake where there is no such workload, or none of a kind that an input takes."""
     reads = KINDS[study.workloads[name].kind].reads if key == "input.workload" else None
     choices = [
         other

@@ -175,7 +175,7 @@ class FileInput(Model):
         return self
 
     def axes_of(self, operand: str) -> list[str] | None:
-        """The names of the axes of an operand's dataset, where the config has them."""
+        """Return the names of the axes of an operand's dataset, where the config has them."""
         return self.axes.get(operand) if isinstance(self.axes, dict) else self.axes
 
     def units_of(self, operand: str) -> str | None:
@@ -184,7 +184,7 @@ class FileInput(Model):
 
 
 def products_in(source: FileInput | WorkloadInput | None) -> dict[str, str]:
-    """The workloads whose products an input reads, by the keys of the config that name them."""
+    """Return the workloads whose products an input reads, by the config keys that name them."""
     if isinstance(source, WorkloadInput):
         return {"input.workload": source.workload}
     found = source.products() if source is not None else {}

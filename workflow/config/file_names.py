@@ -70,7 +70,7 @@ def repetitive_names(study: Study) -> list[str]:
 
 
 def clashing_names(study: Study) -> list[str]:
-    """Workloads of which one's results would be in the way of another's, a line for each.
+    """Return workloads of which one's results would be in the way of another's, a line for each.
 
     A sharded workload's results lie in folders of its name. Upper and lower case count as one, so
     that a study gives the same files on every file system.
@@ -119,7 +119,7 @@ def _results(study: Study, name: str) -> Iterator[str]:
 
 
 def unusable_inputs(study: Study, name: str) -> list[str]:
-    """The mistakes in the names of the files that a workload reads, a line for each.
+    """Return the mistakes in the names of the files that a workload reads, a line for each.
 
     Raises InputError as `Study.input_files` does.
     """

@@ -61,12 +61,12 @@ def load_study(
 
 
 def _is_wrong(name: Any, study: Study) -> bool:
-    """Whether a workload of the config is none of the study's, nor swept into some of them."""
+    """Return whether a workload of the config is none of the study's and sweeps into none."""
     return str(name) not in study.workloads and str(name) not in study.sweeps
 
 
 def _complete(case: Case, settings: Settings) -> Case:
-    """The case with the study's precisions, those of its kind, and baselines where it has none."""
+    """Return the case with precisions, the study's or its kind's, and with baselines."""
     precisions = tuple(name for name in settings.precisions if name in case.precision_names)
     inherited = {"precisions": precisions, "baselines": settings.baselines}
     missing = {key: value for key, value in inherited.items() if getattr(case, key) is None}
@@ -131,7 +131,7 @@ def _cases(
 def _expanded(
     name: str, parameters: Any, mistakes: list[str]
 ) -> list[tuple[str, Case, dict[str, Any]]]:
-    """The cases of one workload of the config that are right, with the values of its sweeps."""
+    """Return the right cases of one workload of the config, with the values of its sweeps."""
     at = f"workloads.{name}"
     if not NAME.fullmatch(name):
         mistakes.append(

@@ -28,7 +28,7 @@ class StudyError(ValueError):
     def __init__(
         self, mistakes: Sequence[str], rest: Any = None, wrong: Sequence[str] = ()
     ) -> None:
-        """``rest`` is the study without the ``wrong`` workloads, where there is one."""
+        """Take mistakes, and as ``rest`` the study without ``wrong`` workloads, if there is one."""
         self.rest, self.wrong = rest, wrong
         self.mistakes = list(dict.fromkeys(map(_printable, mistakes)))
         super().__init__("\n".join(self.mistakes))
@@ -39,7 +39,10 @@ def _printable(text: str) -> str:
 
 
 def nearest(found: str, known: Iterable[str]) -> str:
-    """A hint at the known word nearest to the one that was found; empty where none is near."""
+    """Return a hint at the known word nearest to the one that was found.
+
+    Empty where none is near.
+    """
     near = difflib.get_close_matches(found, list(known), 1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -149,7 +152,7 @@ def _holds(raw: Any, key: str | int) -> bool:
 
 
 def _is_key(mistake: _Mistake, raw: Any) -> bool:
-    """Whether the next step of the path is a key of the config, not the name of a union's member.
+    """Return whether a path's next step is a key of the config, not the name of a union's member.
 
     A missing key is not in the config: it is a key where the path ends with it.
     """

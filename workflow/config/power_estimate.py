@@ -60,7 +60,7 @@ class PowerEstimate(Model):
         return self
 
     def overlapping(self, length: int) -> int:
-        """Samples that segments of a length share. Raises ValueError where that is all of them."""
+        """Return the samples that segments share; raises ValueError where that is all of them."""
         found = length // 2 if self.overlap is None else self.overlap
         if found >= length:
             raise ValueError(f"overlap must be below length, {length}, got {found}")

@@ -69,7 +69,7 @@ class _Loader(yaml.SafeLoader):
             self._refuse(line, f"the tag of a value must be one of {sorted(allowed)}, got {tag!r}")
 
     def _count(self, node: yaml.Node, line: int) -> None:
-        """How many values a node stands for where each alias is written out."""
+        """Count the values that a node stands for where each alias is written out."""
         if id(node) in self._values:
             return
         parts: list[Any] = []

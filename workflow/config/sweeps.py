@@ -72,7 +72,7 @@ def expand(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) -> 
 def find_sweeps(
     parameters: Mapping[str, Any], models: Sequence[type[BaseModel]], path: tuple[str, ...] = ()
 ) -> Iterator[Sweep]:
-    """The sweeps among some parameters, also of nested ones (``circuit: {qubits: [8, 10]}``)."""
+    """Yield the sweeps among parameters, also of nested ones (``circuit: {qubits: [8, 10]}``)."""
     fields = {name: field for model in models for name, field in model.model_fields.items()}
     for name, field in fields.items():
         value = parameters.get(name)
@@ -103,7 +103,7 @@ def is_list(annotation: Any) -> bool:
 
 
 def is_tuple(annotation: Any) -> bool:
-    """Whether a parameter can be a list of so many numbers (alpha: real and imaginary part)."""
+    """Return whether a parameter can be a list of so many numbers (alpha: both parts)."""
     return any(
         _sequence(member)
         and typing.get_origin(member) is tuple
@@ -118,7 +118,10 @@ def _sequence(member: Any) -> bool:
 
 
 def sweep_of(name: str, annotation: Any) -> str:
-    """The key of a sweep over a parameter: ``values``, ``lists``, or nothing where it has none."""
+    """Return the key of a sweep over a parameter, ``values`` or ``lists``.
+
+    None where it has none.
+    """
     if name == "kind" or is_list(annotation):
         return ""
     if is_tuple(annotation):

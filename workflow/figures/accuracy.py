@@ -23,7 +23,7 @@ def draw_accuracy(path: Path, records: Sequence[Record]) -> None:
 
 
 def accuracy_figure(records: Sequence[Record]) -> Figure:
-    """Errors and bounds of our results, a line a workload, its precisions one below another.
+    """Return the figure of errors and bounds of our results, a line a workload and precision.
 
     A dot is the error, the bar at the end of its line the bound; the worst case stands behind it
     as a pale one. What did not verify is a cross.

@@ -20,7 +20,7 @@ def draw_answer(path: Path, answers: Sequence[Answer]) -> None:
 
 
 def answer_figure(answers: Sequence[Answer]) -> Figure:
-    """Speedup over the best peer with its interval, one line a workload, coloured by precision."""
+    """Return the figure of speedups over the best peer with intervals, a line a workload."""
     shown = [(answer, answer.speedup) for answer in answers if answer.speedup is not None]
     figure, axes = new_axes(7.6, 1.2 + 0.32 * max(1, len(shown)))
     for place, (answer, speedup) in enumerate(shown):

@@ -53,7 +53,7 @@ def comparison_figure(rows: Sequence[Compared], margins: Margins) -> Figure:
 
 
 def _draw_row(times: Axes, errors: Axes, place: int, row: Compared) -> None:
-    """One row: a filled marker is ours, a ring round it a regression."""
+    """Draw one row: a filled marker is ours, a ring round it a regression."""
     colour = colour_of(row.key[2])
     fill = colour if row.key[1] == OURS else "white"
     points = [(times, row.time and row.time.value), (errors, row.error_ratio)]
@@ -78,7 +78,7 @@ def _ring_key() -> Line2D:
 
 
 def _plain_ticks(axes: Axes) -> None:
-    """Ratios as plain numbers: a few on a narrow axis, 1, 2 and 5 of each decade on a wide one."""
+    """Label ratios as plain numbers: few on narrow axes, 1, 2 and 5 of a decade on wide ones."""
     low, high = axes.get_xlim()
     axes.xaxis.set_major_locator(
         MaxNLocator(5) if high < 10 * low else LogLocator(subs=(1.0, 2.0, 5.0))

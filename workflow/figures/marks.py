@@ -28,7 +28,7 @@ def above_zero(errors: Sequence[float]) -> list[float]:
 
 
 def mark_exact(axes: Axes, errors: Sequence[float]) -> None:
-    """Where exact results stand on the y axis, if there are any."""
+    """Mark where exact results stand on the y axis, if there are any."""
     if EXACT in errors:
         axes.axhline(EXACT, color="#999999", linewidth=1, linestyle=":", zorder=0)
         place = axes.get_yaxis_transform()
@@ -46,7 +46,7 @@ def markers_of(records: Sequence[Record]) -> dict[str, str]:
 def legends(
     figure: Figure, shown: Sequence[Record], keys: Mapping[str, Artist], more: Mapping[str, Artist]
 ) -> None:
-    """One legend beside the axes: precisions by colour, implementations by shape."""
+    """Draw one legend beside the axes: precisions by colour, implementations by shape."""
     found = {record.precision for record in shown}
     colours = {name: Patch(facecolor=colour) for name, colour in colours_of(found).items()}
     implementations = {record.implementation for record in shown}
@@ -61,7 +61,7 @@ def label_of(quantity: str, hidden: int) -> str:
 
 
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:
-    """Over less than three decades, label 1, 2 and 5 of each as plain numbers."""
+    """Label 1, 2 and 5 of each decade as plain numbers, where there are less than three."""
     if values and max(values) < 1000 * min(values):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter("{x:g}")

@@ -14,7 +14,10 @@ Array = npt.NDArray[Any]
 
 
 def decibels(powers: Array) -> Array:
-    """10 log10 of powers over the largest; NaN, which is not drawn, where 0 or not finite."""
+    """Return 10 log10 of powers over the largest.
+
+    NaN, which is not drawn, where 0 or not finite.
+    """
     largest = np.max(powers, initial=0, where=np.isfinite(powers))
     shown = np.isfinite(powers) & (powers > 0)
     ratio = np.divide(powers, largest, out=np.full(powers.shape, np.nan), where=shown)
@@ -26,7 +29,7 @@ _PREFIXED = ("s", "Hz", "m")
 
 
 def labelled(name: str, values: Array, units: str) -> tuple[Array, str]:
-    """The values along an axis and its label, in a unit in which the largest has up to 3 digits.
+    """Return the values along an axis and its label, in a unit of up to 3 digits before the point.
 
     Of s, Hz and m, as people read delays and frequencies; of other units as they are.
     """
@@ -38,7 +41,7 @@ def labelled(name: str, values: Array, units: str) -> tuple[Array, str]:
 
 
 def draw_likeliest(axes: Axes, probability: Array, most: int) -> None:
-    """The probabilities of the likeliest basis states as bars, in the order of their numbers."""
+    """Draw probabilities of the likeliest basis states as bars, in the order of their numbers."""
     shown = min(most, probability.size)
     likeliest = np.sort(_largest(probability, shown))
     axes.bar(np.arange(shown), probability[likeliest])
@@ -50,7 +53,7 @@ def draw_likeliest(axes: Axes, probability: Array, most: int) -> None:
 
 
 def draw_outcomes(axes: Axes, values: Array, outcomes: Array, most: int, what: str) -> None:
-    """The largest values as bars, counts or probabilities, in the order of their outcomes."""
+    """Draw the largest values as bars, counts or probabilities, in the order of their outcomes."""
     shown = min(most, values.size)
     largest = np.sort(_largest(values, shown))
     axes.bar(np.arange(shown), values[largest])
@@ -61,7 +64,7 @@ def draw_outcomes(axes: Axes, values: Array, outcomes: Array, most: int, what: s
 
 
 def draw_strings(axes: Axes, values: Array, strings: Array) -> None:
-    """The value of each Pauli string as a bar, named where there are few short ones."""
+    """Draw the value of each Pauli string as a bar, named where there are few short ones."""
     axes.bar(np.arange(values.size), values)
     if values.size <= 24 and max(map(len, strings)) <= 12:
         axes.set_xticks(np.arange(values.size), list(strings), rotation=60, ha="right")
@@ -70,7 +73,10 @@ def draw_strings(axes: Axes, values: Array, strings: Array) -> None:
 
 
 def _largest(values: Array, count: int) -> Array:
-    """Where the largest ``count`` of (n,) values are, the first of equal ones; NaN come last."""
+    """Return where the largest ``count`` of (n,) values are, the first of equal ones.
+
+    NaN come last.
+    """
     least = np.partition(-values, count - 1)[count - 1]
     near = np.flatnonzero(~(-values > least))  # a state has far more amplitudes than these
     return np.asarray(near[np.argsort(-values[near], kind="stable")[:count]])

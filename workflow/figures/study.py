@@ -41,7 +41,7 @@ _MANY = 2000
 
 
 def draw_pareto(path: Path, workload: str, records: Sequence[Record]) -> None:
-    """Error against throughput of one workload, its Pareto front marked.
+    """Draw error against throughput of one workload, its Pareto front marked.
 
     Args:
         path: the SVG file, written atomically.
@@ -52,17 +52,17 @@ def draw_pareto(path: Path, workload: str, records: Sequence[Record]) -> None:
 
 
 def draw_growth(path: Path, rows: Sequence[GrowthRow]) -> None:
-    """Largest componentwise error against k, for each precision and part, with its slope."""
+    """Draw the largest componentwise error against k, of each precision and part, with slopes."""
     save(path, lambda: growth_figure(rows))
 
 
 def draw_limits(path: Path, records: Sequence[Record]) -> None:
-    """The fraction of its device's limit that every verified result reached."""
+    """Draw the fraction of its device's limit that every verified result reached."""
     save(path, lambda: limits_figure(records))
 
 
 def draw_product(path: Path, picture: Picture, product: Product) -> None:
-    """A workload's answer as people of its field are used to seeing it."""
+    """Draw a workload's answer as people of its field are used to seeing it."""
     save(path, lambda: product_figure(picture, product))
 
 
@@ -131,7 +131,7 @@ def growth_figure(rows: Sequence[GrowthRow]) -> Figure:
 
 
 def limits_figure(records: Sequence[Record]) -> Figure:
-    """The figure that `draw_limits` writes: a line for each workload, a dot for each result."""
+    """Return the figure that `draw_limits` writes: a line for each workload, a dot a result."""
     shown = [r for r in ordered(records) if r.verified and r.limit_fraction is not None]
     workloads = list(dict.fromkeys(record.workload for record in shown))
     figure, axes = new_axes(7.6, 1.4 + 0.4 * max(1, len(workloads)))

@@ -31,7 +31,7 @@ def draw_sweep(path: Path, name: str, records: Sequence[Record], points: Points)
 
 
 def sweep_figure(name: str, records: Sequence[Record], points: Points) -> Figure:
-    """Times above, errors below, over the swept key; a curve an implementation and precision.
+    """Return times above, errors below, over the swept key; a curve a peer and precision.
 
     Of several keys the one with the most values is the axis, numbers before names; each of the
     first combinations of the others has panels of its own.

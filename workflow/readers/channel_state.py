@@ -185,7 +185,7 @@ def _payload(receivers: int, transmitters: int) -> int:
 
 
 def _matrices(payload: Array, receivers: int, transmitters: int) -> Array:
-    """(packets, subcarriers, receivers, transmitters), from the bytes of each packet."""
+    """Return (packets, subcarriers, receivers, transmitters), from the bytes of each packet."""
     chains = receivers * transmitters
     before = 3 * np.arange(1, _SUBCARRIERS + 1)[:, None, None]
     bits = before + 8 * np.arange(_SUBCARRIERS * chains * 2).reshape(_SUBCARRIERS, chains, 2)
@@ -197,6 +197,6 @@ def _matrices(payload: Array, receivers: int, transmitters: int) -> Array:
 
 
 def _seconds(clock: Array) -> Array:
-    """Seconds since the first packet, of a clock of 32 bits that passes 0 every 72 minutes."""
+    """Return seconds since the first packet, of a 32-bit clock that passes 0 every 72 minutes."""
     steps = np.diff(clock).view(np.int32)  # of uint32, so modulo 2^32
     return np.concatenate([[0], np.cumsum(steps, dtype=np.int64)]) / 1e6

@@ -57,7 +57,7 @@ def _missing(what: str, count: int, lacking: int) -> str:
 
 
 def east_north_up(relative: Array, latitude: float, longitude: float) -> Array:
-    """(antennas, 3) positions in metres to the east, north and up of the array's centre.
+    """Return (antennas, 3) positions in metres to the east, north and up of the array's centre.
 
     Args:
         relative: (antennas, 3) in metres, geocentric (x to longitude 0, z to the north pole) and
@@ -68,7 +68,7 @@ def east_north_up(relative: Array, latitude: float, longitude: float) -> Array:
 
 
 def geocentric(places: Array, latitude: float, longitude: float) -> Array:
-    """(antennas, 3) positions as `east_north_up` takes them, of those that it returns."""
+    """Return (antennas, 3) positions as `east_north_up` takes them, of those that it returns."""
     return np.asarray(places @ _horizon(latitude, longitude))
 
 

@@ -223,7 +223,10 @@ class Uvh5(Reader):
 
 
 def _complex(dataset: h5py.Dataset) -> np.dtype[Any]:
-    """The type that visibilities are read as; raises InputError where they are not complex."""
+    """Return the type that visibilities are read as.
+
+    Raises InputError where they are not complex.
+    """
     dtype, fields = dataset.dtype, complex_fields(dataset.dtype)
     part = dtype[fields[0]].name if fields else ""
     if fields and part in COMPONENT_TYPES and dtype[fields[1]] == dtype[fields[0]]:

@@ -70,7 +70,7 @@ class Voltages(Reader):
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
-        """A stream of samples, none of its axes of length 1 left out."""
+        """Yield a stream of samples, none of its axes of length 1 left out."""
         try:
             with self._package.open(str(self.path), "rs", squeeze=False) as stream:
                 yield stream

@@ -69,7 +69,7 @@ def _workloads(references: Any) -> dict[str, Any]:
 
 
 def _reachable(models: Sequence[type[BaseModel]]) -> Iterator[type[BaseModel]]:
-    """Models whose parameters may be swept: the cases and what is nested in them."""
+    """Yield models whose parameters may be swept: the cases and what is nested in them."""
     waiting, seen = list(models), set()
     while waiting:
         model = waiting.pop()

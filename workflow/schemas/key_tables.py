@@ -34,7 +34,7 @@ _BLOCK = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def fill_tables(text: str) -> str:
-    """The README with what stands between its marks made anew.
+    """Return the README with what stands between its marks made anew.
 
     ``<!-- keys: study -->`` takes the keys of the study, ``common`` those that every workload has,
     ``input`` those of every input from a file, ``kinds`` a section for each kind. Raises KeyError
@@ -69,7 +69,7 @@ def _kinds() -> str:
 
 
 def _kind(kind: str, case: type[Case]) -> str:
-    """A kind's own keys, the common ones that it has another default for, and what they hold."""
+    """Return a kind's own keys, the common ones with another default, and what they hold."""
     own = {
         name: field
         for name, field in case.model_fields.items()
@@ -82,7 +82,10 @@ def _kind(kind: str, case: type[Case]) -> str:
 
 
 def _nested(name: str, field: FieldInfo, model: type[BaseModel]) -> str:
-    """The keys of a mapping within a workload; those that every file input has stand elsewhere."""
+    """Return the keys of a mapping within a workload.
+
+    Those that every file input has stand elsewhere.
+    """
     shared = FileInput.model_fields if issubclass(model, FileInput) else {}
     beside = f" Beside {', '.join(f'`{key}`' for key in shared)} it has:" if shared else ""
     fields = {key: item for key, item in model.model_fields.items() if key not in shared}
@@ -155,7 +158,7 @@ def _allowed(field: FieldInfo) -> str:
 
 
 def _listed(choices: Sequence[str]) -> list[str]:
-    """Choices as the table has them: precisions by a link, because the README lists them."""
+    """Return choices as the table has them: precisions by a link, because the README lists them."""
     linked = [_PRECISIONS_LINK] if set(PRECISIONS) <= set(choices) else []
     every = {*PRECISIONS, *EXACT_PRECISIONS}
     shown = [f"`{choice}`" for choice in choices if not linked or choice not in every]

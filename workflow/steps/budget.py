@@ -67,7 +67,7 @@ class Place:
 
 
 def beyond(study: Study, device: Device | None) -> list[str]:
-    """The needs of a study that are not met, one mistake a line.
+    """Return the needs of a study that are not met, one mistake a line.
 
     Args:
         study: in which nothing else is wrong.
@@ -227,7 +227,7 @@ def _files_bytes(one: Sizes) -> int:
 
 
 def _disk_bytes(study: Study, found: dict[str, Sizes]) -> int:
-    """Staged files and products of all workloads, and the results of runs.
+    """Return the bytes of staged files and products of all workloads, and of results of runs.
 
     Results go once they are delivered, unless the study keeps them, and the jobs after which they
     go come first: so the largest ones are there beside all that stays.

@@ -56,7 +56,7 @@ _IMPORT = re.compile(
 
 @cache
 def code_digest(step: str, *modules: str) -> str:
-    """Sixteen hexadecimal digits that change when a step's code does.
+    """Return sixteen hexadecimal digits that change when a step's code does.
 
     Args:
         step: the name of its script in ``workflow/scripts``.

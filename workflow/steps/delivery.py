@@ -139,7 +139,7 @@ def _above(error: float) -> float:
 
 
 def _hint(case: Case, ours: list[Record]) -> str:
-    """Advice where the tolerance or a bound is in the way, or all that fits is a model."""
+    """Return advice where the tolerance or a bound is in the way, or all that fits is a model."""
     verified = [record for record in ours if record.verified] if case.precision == "auto" else []
     errors = [one.error_limit for one in verified if not _emulated(one) and one.error_limit]
     if errors:
@@ -162,12 +162,12 @@ def _hint(case: Case, ours: list[Record]) -> str:
 
 
 def choose_at(records: list[Record], precision: str) -> Record:
-    """Our record at a precision."""
+    """Return our record at a precision."""
     return next(r for r in records if r.implementation == "argand" and r.precision == precision)
 
 
 def certificate_of(workload: Workload, chosen: Record, staged: Staged) -> dict[str, Any]:
-    """The certificate of a product: its record, where its operands come from, what was asked."""
+    """Return a product's certificate: its record, its operands' sources, and what was asked."""
     certificate = {key: value for key, value in chosen.row().items() if value not in (None, "")}
     certificate |= {key: str(value) for key, value in staged.attributes.items()}
     certificate["requested_precision"] = workload.case.precision

@@ -74,7 +74,7 @@ def _has_cupy() -> bool:
 
 
 def _from_nvml() -> list[Gpu] | None:
-    """None where NVML is not installed or does not answer."""
+    """Return NVML's GPUs; none where NVML is not installed or does not answer."""
     try:
         import pynvml
     except ImportError:
@@ -103,7 +103,7 @@ def _from_nvml() -> list[Gpu] | None:
 
 
 def _text(value: str | bytes) -> str:
-    """Older versions of pynvml return bytes."""
+    """Return text, also where an older pynvml gives bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -134,7 +134,7 @@ def _from_cuda() -> list[Gpu]:
 def usable_gpus(
     environ: Mapping[str, str] = os.environ, machine: Sequence[Gpu] | None = None
 ) -> list[Gpu]:
-    """The GPUs that this process may use: what CUDA_VISIBLE_DEVICES names, else the machine's.
+    """Return the GPUs that this process may use: CUDA_VISIBLE_DEVICES', or else the machine's.
 
     Raises DeviceError where it names what the machine does not have, or a device twice. What Slurm
     wrote there is believed.

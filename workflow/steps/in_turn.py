@@ -83,7 +83,7 @@ def with_times(result: Result, timing: Timing, around: Surroundings) -> Result:
 
 
 def _parts(places: Sequence[int], implementations: Sequence[Implementation]) -> list[list[int]]:
-    """Groups by the type of the result; one by one where all have the same."""
+    """Return groups by the type of the result; one by one where all have the same."""
     by_type: dict[str, list[int]] = {}
     for place, one in zip(places, implementations, strict=True):
         by_type.setdefault(one.precision.output, []).append(place)
@@ -162,7 +162,7 @@ def _measured(group: Sequence[tuple[Ready, Operands]], device: Device) -> list[M
 
 
 def _is_model(one: Ready, device: Device) -> bool:
-    """Whether it computes what a GPU would: no choice and no comparison needs how long it takes.
+    """Return whether it computes what a GPU would, whose time no choice or comparison needs.
 
     No peer is of such a precision on a CPU, and `workflow.steps.delivery.choose` never takes it.
     """

@@ -28,7 +28,7 @@ _GRES = re.compile(r"gpu(?::[A-Za-z0-9_.]+?)??(?::(\d+))?")
 
 
 def asked_gpus(resources: Mapping[str, Any]) -> int:
-    """How many GPUs a job's resources ask for: as ``gpu=1``, or as ``gres="gpu:1"`` beside gpu=0.
+    """Return how many GPUs a job asks for: by ``gpu=1``, or by ``gres="gpu:1"`` beside gpu=0.
 
     The second is for clusters of Slurm that take no other request. Raises ValueError for a request
     of GPUs that cannot be read.
@@ -44,7 +44,7 @@ def asked_gpus(resources: Mapping[str, Any]) -> int:
 
 @contextlib.contextmanager
 def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
-    """The device for a study's ``device`` (auto, cpu or cuda) and a job's resource ``gpu``.
+    """Yield the device for a study's ``device`` (auto, cpu or cuda) and a job's resource ``gpu``.
 
     With ``gpus`` above 0 the job waits for as many, and has them to itself inside the block; the
     device is the first of them. Else it is the CPU. What CuPy keeps of the device's memory is freed
@@ -85,7 +85,10 @@ def lease_log() -> Path:
 
 
 def _of_cuda(error: Exception) -> bool:
-    """Whether CUDA or one of its libraries failed; full memory is not a failure of theirs."""
+    """Return whether CUDA or one of its libraries failed.
+
+    Full memory is not a failure of theirs.
+    """
     module = type(error).__module__.partition(".")[0]
     return module in ("cupy", "cupy_backends") and not isinstance(error, MemoryError)
 
@@ -141,7 +144,7 @@ def _free(device: Device) -> None:
 
 
 def _failure(device: Device) -> Exception | None:
-    """CUDA's error of a device that no longer answers, which led to some other error."""
+    """Return CUDA's error of a device that no longer answers, which led to some other error."""
     try:
         _free(device)
     except Exception as error:
@@ -150,7 +153,7 @@ def _failure(device: Device) -> Exception | None:
 
 
 def _check(device: Device, held: Lease) -> None:
-    """CUDA must not have been started before the lease, when other devices were visible."""
+    """Raise where CUDA was started before the lease, when other devices were visible."""
     leased = held.gpus[0].uuid
     answering = device.uuid.replace("-", "")
     if not leased.startswith("GPU-") or not answering:

@@ -18,7 +18,7 @@ class TerminatedError(BaseException):
 
 @contextlib.contextmanager
 def job_log(path: str | Path) -> Iterator[logging.Logger]:
-    """A logger into the job's log file, whose last line is the job's summary or its error.
+    """Yield a logger into the job's log file, whose last line is the job's summary or its error.
 
     An error is written with its traceback, the message last, and ends the process with status 1.
     SIGTERM, as schedulers send it, is such an error: what is half written is removed on the way.

@@ -86,7 +86,7 @@ class _File(_Kept):
 def work(
     workload: Workload, staged: Path, device: Device, shard: Shard | None, code: str
 ) -> dict[str, str]:
-    """All that decides the times of a part's rows: a file counts where each of these is the same.
+    """Return all that decides the times of a part's rows: a file counts where all of it is equal.
 
     Args:
         workload: with its case, of which the keys that only choose among rows are left out.
@@ -121,7 +121,7 @@ class KeptTimes:
 
     @classmethod
     def read(cls, path: Path, work: Mapping[str, str], log: Logger) -> KeptTimes:
-        """The times that a file has of this work; none, and a line in the log, where it has others.
+        """Return a file's times of this work; none, and a line in the log, where it has others.
 
         Raises NotPlainError where there is a folder, a pipe or the like in its place.
         """

@@ -86,7 +86,7 @@ FIXED = Needs(2 * _BASE_MB + _CUDA_MB, 30)
 
 
 def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: int = 1) -> Needs:
-    """The needs of one step of a workload.
+    """Return the needs of one step of a workload.
 
     Args:
         study: where the workload is; its input files are opened for their headers.
@@ -103,7 +103,7 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: in
 def estimate(
     study: Study, name: str, step: Step, *, gpu: bool = False, threads: int = 1
 ) -> tuple[float, float]:
-    """Bytes of memory that a step's data take, and seconds of its work at the slowest rates.
+    """Return bytes of memory that a step's data take, and seconds of its work at the slowest rates.
 
     Without what every job takes, and without room to spare; arguments as of `needs`.
     """
@@ -138,7 +138,7 @@ def estimate(
 
 
 def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[str, Any]:
-    """The resources ``mem_mb`` and ``runtime`` of a rule, as functions of a job's attributes.
+    """Return a rule's resources ``mem_mb`` and ``runtime``, as functions of a job's attributes.
 
     A job's wildcard ``part`` or ``workload`` says of what it is; without ``step`` no workload sizes
     the rule's jobs.
@@ -159,7 +159,7 @@ def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[
 
 
 def timing_threads(cores: int, gpus: int) -> int:
-    """Cores that a timed job asks for on a machine of so many.
+    """Return the cores that a timed job asks for on a machine of so many.
 
     Timings on the CPU have the machine to themselves. Those on GPUs, each with its device to
     itself, share a quarter of the cores and leave the rest to the verification of what has been
@@ -180,7 +180,7 @@ def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
 
 
 def _is_streamed(study: Study, name: str) -> bool:
-    """Whether all of a workload's results stream through the device, by what the study says."""
+    """Return whether the study has all of a workload's results stream through the device."""
     allowed = study.workloads[name].device_memory_bytes()
     if allowed is None:
         return False
@@ -190,7 +190,7 @@ def _is_streamed(study: Study, name: str) -> bool:
 
 @cache
 def _sizes(chain: tuple[str, ...]) -> tuple[Shape, float, float]:
-    """The shape, and the bytes of the operands and of one result, in fp64: all, and of a piece.
+    """Return the shape, and bytes in fp64 of operands and of one result: all, and of a piece.
 
     By what `Study.chain` says, so that files are opened, and circuits built, once.
     """

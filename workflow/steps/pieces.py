@@ -76,7 +76,7 @@ class Piece:
         return staged.stretch(self.axis, self.start, self.stop) if self.axis else staged
 
     def within(self, axes: Sequence[str], shape: Sequence[int]) -> list[slice]:
-        """Its place in an array with these axes."""
+        """Return the piece's place in an array with these axes."""
         part = [slice(length) for length in shape]
         if self.axis:
             part[axes.index(self.axis)] = slice(self.start, self.stop)
@@ -107,7 +107,7 @@ class Pieces:
 
 
 def pieces_of(workload: Workload, outline: Staged, most: int | None = None) -> Pieces:
-    """The pieces of what an outline describes: along the first axis whose entries are small enough.
+    """Return the pieces of what an outline describes, along the first axis of small enough entries.
 
     Where there is none, along the axis with the smallest entries.
     """

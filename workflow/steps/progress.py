@@ -93,14 +93,14 @@ class Progress(logging.Handler):
         self._status()
 
     def _failed(self, job_id: int, why: str) -> None:
-        """Which part of a group it was that failed, the last line of its log shows."""
+        """Print that a job failed; the last line of its log shows which part of a group it was."""
         if job_id in self._grouped:
             self._ended(job_id, "FAILED with its group", self._grouped.pop(job_id))
         else:
             self._ended(job_id, "FAILED", why)
 
     def _ended(self, job_id: int, verdict: str = "", why: str = "") -> None:
-        """One line; ``why`` is the executor's word where the job did not come to write its log."""
+        """Print one line; ``why`` is the executor's word where the job wrote no log."""
         job = self._running.pop(job_id, None)
         if job is None or job.title == "all":
             return

@@ -12,7 +12,10 @@ from workflow.data import Array
 
 
 def moves(value: Any) -> bool:
-    """Whether an operand is data; integers describe the computation and stay with the host."""
+    """Return whether an operand is data.
+
+    Integers describe the computation and stay with the host.
+    """
     return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 

@@ -35,7 +35,7 @@ def stage(workload: Workload, files: list[Path], staged_path: Path, log: Logger)
 
 
 def understood(staged: Staged) -> str:
-    """One line: the axes of each operand, how they came from those of a file, what stands there."""
+    """Return one line: operands' axes, how they came from a file's, and what stands along them."""
     shown: dict[str, Array | Drawn | Stretched] = {**staged.drawn, **staged.operands}
     mapped = staged.attributes.get("axes", {})
     parts = [

@@ -134,7 +134,10 @@ class Stream:
         self.busy.elapsed += time.perf_counter() - began
 
     def _host_memory(self, entries: int) -> list[dict[str, Array]]:
-        """Slots for chunks of so many entries; kept, because pinned memory takes long to get."""
+        """Return slots for chunks of so many entries.
+
+        They are kept, because pinned memory takes long to get.
+        """
         sizes = {
             name: int(np.prod(one.reader.shape(entries))) * one.dtype.itemsize
             for name, one in self.operands.items()
@@ -176,7 +179,7 @@ class Stream:
 
 @contextmanager
 def _threads() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
-    """A thread that reads and one that writes; at the end they drop what they have not begun."""
+    """Yield a thread that reads and one that writes; at the end they drop what is not begun."""
     pools = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     try:
         yield pools

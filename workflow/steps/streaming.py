@@ -38,7 +38,7 @@ _GRAINS = 16
 
 
 def memory_for(workload: Workload, device: Device) -> int:
-    """Bytes that a job may take on its device: what the case allows, else what is free there."""
+    """Return the bytes a job may take on its device: what the case allows, or what is free."""
     allowed = workload.case.device_memory_bytes()
     there = machine_memory()
     if device.backend == "cuda":
@@ -112,7 +112,7 @@ def plan_chunks(
 
 
 def _grain(entries: int) -> int:
-    """The most entries that a chunk of the file has: a power of two, so that chunks are halved."""
+    """Return the most entries of a chunk of the file: a power of two, so that chunks are halved."""
     return 1 << max(0, (entries // _GRAINS).bit_length() - 1)
 
 
@@ -238,7 +238,7 @@ def _first(stream: Stream, plan: Plan, log: Logger) -> tuple[Plan, Any]:
 
 
 def _run(stream: Stream, plan: Plan, grain: int, log: Logger) -> None:
-    """All chunks, smaller ones from where they did not fit any more."""
+    """Run all chunks, smaller ones from where they did not fit any more."""
     position = 0
     while position < plan.length:
         try:

@@ -24,10 +24,10 @@ class Turn(Protocol):
     """One chunk on its way through the device."""
 
     def wait(self) -> tuple[Array, float]:
-        """The result in the host's memory, once it is there, and the seconds that it computed."""
+        """Return the result in host memory, once it is there, and the seconds that it computed."""
 
     def release(self) -> None:
-        """The result has been used: its memory may take another."""
+        """Give back the memory of the result, which has been used."""
 
 
 class Transfer(Protocol):
@@ -71,11 +71,11 @@ class OnCpu:
         self._kept: dict[str, Array] = {}
 
     def empty(self, size: int) -> Array:
-        """Plain memory."""
+        """Return plain memory."""
         return np.empty(size, np.uint8)
 
     def keep(self, operands: Mapping[str, Array]) -> None:
-        """They are there."""
+        """Keep the operands where they are."""
         self._kept = dict(operands)
 
     def start(self, compute: Compute, inputs: Mapping[str, Array]) -> Turn:
@@ -85,7 +85,7 @@ class OnCpu:
         return _CpuTurn(result, time.perf_counter() - started)
 
     def drop(self) -> None:
-        """Nothing was kept."""
+        """Drop nothing: nothing was kept."""
 
 
 class _GpuTurn:
@@ -133,13 +133,13 @@ class OnGpu:
         self._block = 0
 
     def empty(self, size: int) -> Array:
-        """Pinned memory."""
+        """Return pinned memory."""
         import cupyx
 
         return np.asarray(cupyx.empty_pinned(size, np.uint8))
 
     def keep(self, operands: Mapping[str, Array]) -> None:
-        """Copied once."""
+        """Copy the operands to the device once."""
         with self._device, self._compute:
             self._kept = {name: self._cupy.asarray(data) for name, data in operands.items()}
             self._compute.synchronize()
@@ -174,7 +174,10 @@ class OnGpu:
         return _GpuTurn(out, block, self._free, [before, after, there], result)
 
     def _targets(self, inputs: Mapping[str, Array]) -> dict[str, Any]:
-        """The turn's inputs on the device; the chunk that had them before has been waited for."""
+        """Return the turn's inputs on the device.
+
+        The chunk that had them before has been waited for.
+        """
         mine = self._inputs[self._turn]
         found = {}
         for name, source in inputs.items():
@@ -185,7 +188,7 @@ class OnGpu:
         return found
 
     def _result_block(self, size: int) -> Array:
-        """Pinned memory for a result: there are as many as may be under way or wait."""
+        """Return pinned memory for a result: there are as many as may be under way or wait."""
         if size > self._block:
             self._block, self._free = size, SimpleQueue()
             for _ in range(self.turns + WRITES + 1):
@@ -202,5 +205,5 @@ class OnGpu:
 
 
 def transfer_to(device: Device) -> Transfer:
-    """Chunks to this device and back."""
+    """Return what moves chunks to this device and back."""
     return OnGpu(device) if device.backend == "cuda" else OnCpu()

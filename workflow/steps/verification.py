@@ -77,7 +77,7 @@ def _opened(
 def _assess(
     workload: Workload, opened: Opened, threads: int, log: Logger
 ) -> tuple[list[Result], Staged, Assessed]:
-    """The results, what is verified, for its shape, and the accuracy of all pieces of all."""
+    """Return the results, what is verified, its shape, and the accuracy of all pieces."""
     with opened() as (staged, run):
         # Without an axis to split the operands are read whole: their values may describe the work.
         whole = staged.outline if workload.splits else staged.read()
@@ -170,7 +170,7 @@ def _record(
 
 
 def _sources(workload: Workload, outline: Staged) -> str:
-    """SHA-256 of each of the user's files that the workload was staged from."""
+    """Return the SHA-256 of each of the user's files that the workload was staged from."""
     found = outline.attributes
     if workload.depends_on():  # a product differs with every run: it says when it was
         return ""
@@ -186,7 +186,7 @@ def _sizes(shape: Shape) -> dict[str, Any]:
 
 
 def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
-    """Times, and the rates that the nominal work means at the median time."""
+    """Return the times, and the rates that the nominal work means at the median time."""
     if not result.time_us_p50:
         return {}
     seconds = 1e-6 * result.time_us_p50

@@ -54,12 +54,15 @@ class AxisMap:
     missing: tuple[str, ...]
 
     def place(self, axis: str) -> int | None:
-        """Which of the kept axes of the file is one of the operand's; None where it is missing."""
+        """Return which of the kept axes of the file is one of the operand's.
+
+        None where it is missing.
+        """
         there = [name for name in self.axes if name not in self.missing]
         return dict(zip(there, self.order[-len(there) :], strict=True)).get(axis)
 
     def arranged(self, data: Array) -> Array:
-        """Data with the axes of the file as a contiguous array of the operand's shape."""
+        """Return data with the axes of the file as a contiguous array of the operand's shape."""
         return np.ascontiguousarray(data.transpose(self.order)).reshape(self.shape)
 
     def as_in_file(self, data: Array) -> Array:
@@ -148,7 +151,7 @@ def map_axes(
 def _free(
     operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
 ) -> AxisMap:
-    """The axes as they are named, or with the operand's own names, the one worked along last."""
+    """Return the axes as named, or with the operand's own names, the one worked along last."""
     count = len(lengths)
     number = _along(operand, names, lengths, key, what)
     order = [*(place for place in range(count) if place != number), number]

@@ -56,7 +56,7 @@ def fletcher32(data: npt.NDArray[np.uint8]) -> int:
 
 
 def fletcher32_by_numpy(data: npt.NDArray[np.uint8]) -> int:
-    """`fletcher32` without HDF5.
+    """Return `fletcher32` without HDF5.
 
     With big-endian 16-bit words w_p, p = 0 .. n - 1 (an odd last byte is the high half of a word):
     sum1 = sum w_p and sum2 = sum (n - p) w_p, both modulo 65535, where a residue of 0 is stored as
@@ -96,7 +96,7 @@ def _sums(elements: npt.NDArray[np.uint64]) -> tuple[int, int]:
 
 
 def _of_hdf5() -> Callable[[npt.NDArray[np.uint8]], int] | None:
-    """HDF5's function; None where it is not exported or is not what it was."""
+    """Return HDF5's function; None where it is not exported or is not what it was."""
     try:
         # Its symbols are found through a module that is linked to it, wherever it lies.
         function = ctypes.CDLL(h5py.h5.__file__).H5_checksum_fletcher32

@@ -118,7 +118,7 @@ def _lzf(data: bytes, _: Sequence[int], most: int) -> int:
 
 
 def _lz4(data: bytes, _: Sequence[int], most: int) -> int:
-    """Lengths of the whole and of a block, then blocks, each with its length before it."""
+    """Return the size that stands first; blocks follow, each with its length before it."""
     size, block = _unpack(">QI", data)
     if size > most:
         raise ChunkError(f"decodes to {size} bytes")
@@ -155,7 +155,7 @@ def _zstd(data: bytes, _: Sequence[int], most: int) -> int:
 
 
 def _bitshuffle(data: bytes, values: Sequence[int], most: int) -> int:
-    """As `_lz4`, where blocks are whole eighths of elements and the last elements are bare.
+    """Return as `_lz4`, where blocks are whole eighths of elements and the last elements are bare.
 
     The decoder holds each block to the length before it and to what it must decode to.
     """
@@ -182,7 +182,7 @@ def _bitshuffle(data: bytes, values: Sequence[int], most: int) -> int:
 
 
 def _blosc(data: bytes, _: Sequence[int], most: int) -> int:
-    """A header of 16 bytes, by which the decoder goes: sizes of the decoded and of the stored."""
+    """Return the decoded size in the 16-byte header, by which the decoder goes."""
     _unpack("<16x", data)
     size, stored = _unpack("<I4xI", data, 4)
     if stored != len(data):
@@ -193,7 +193,7 @@ def _blosc(data: bytes, _: Sequence[int], most: int) -> int:
 
 
 def _scaleoffset(data: bytes, values: Sequence[int], most: int) -> int:
-    """21 bytes, of which the first 4 have the bits of an element, then those bits."""
+    """Return the decoded size; of 21 bytes before the bits, the first 4 have an element's bits."""
     if len(values) < 8:
         raise ChunkError("has no parameters of scale-offset")
     scale, factor, elements, kind, element = values[:5]

@@ -13,7 +13,7 @@ def chunk_shape(
     most: Mapping[int, int] | None = None,
     size: int = CHUNK_BYTES,
 ) -> tuple[int, ...]:
-    """Whole trailing axes as long as they fit in a chunk, then a piece of the next one.
+    """Return whole trailing axes as long as they fit in a chunk, then a piece of the next one.
 
     A chunk has at most ``size`` bytes, or one element. ``most`` bounds its length along some axes;
     it is then not contiguous in the array.
@@ -37,7 +37,10 @@ def chunk_offsets(ranges: Sequence[range], chunk: Sequence[int]) -> Iterator[tup
 
 
 def _every(places: Sequence[range]) -> Iterator[tuple[int, ...]]:
-    """The product of ranges, the last one fastest; `itertools.product` would make each whole."""
+    """Yield the product of ranges, the last one fastest.
+
+    `itertools.product` would make each whole.
+    """
     if not places:
         yield ()
         return

@@ -115,7 +115,7 @@ def _named(dataset: h5py.Dataset) -> str:
 
 
 def _stored(dataset: h5py.Dataset, box: Box) -> Iterator[tuple[h5py.Dataset, list[range]]]:
-    """The datasets with the values of one in a box: itself, or the sources of a virtual one."""
+    """Yield the datasets with a dataset's values in a box: itself, or a virtual one's sources."""
     if not dataset.is_virtual:
         yield dataset, list(box)
         return

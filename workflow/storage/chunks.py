@@ -121,7 +121,10 @@ def read_chunked(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
 
 
 def _ranges(shape: Sequence[int], part: Sequence[slice] | None) -> list[range]:
-    """The indices of a part along each axis; steps other than 1 have no chunks of their own."""
+    """Return the indices of a part along each axis.
+
+    Steps other than 1 have no chunks of their own.
+    """
     whole = [range(length) for length in shape]
     if part is None:
         return whole
@@ -132,7 +135,7 @@ def _ranges(shape: Sequence[int], part: Sequence[slice] | None) -> list[range]:
 
 
 def _piece(data: npt.NDArray[Any], chunk: tuple[int, ...], offset: tuple[int, ...]) -> Bytes:
-    """The bytes of one chunk inside a C-contiguous array (fewer than a chunk at the edge)."""
+    """Return the bytes of one chunk in a C-contiguous array (fewer than a chunk at the edge)."""
     where = tuple(slice(start, start + length) for start, length in zip(offset, chunk, strict=True))
     piece = data[where]
     assert piece.flags.c_contiguous, "chunk_shape makes chunks contiguous in memory"

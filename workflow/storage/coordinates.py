@@ -78,7 +78,10 @@ def coordinates_of(
 
 
 def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:
-    """The axis that a sample rate is of; None where only an operand that is wrong would tell."""
+    """Return the axis that a sample rate is of.
+
+    None where only an operand that is wrong would tell.
+    """
     maps = [one.mapped() for one in found]
     along = [m.axes[-1] for one, m in zip(found, maps, strict=True) if one.operand.named]
     if along:
@@ -143,7 +146,7 @@ def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand
 def _values_of(
     file: h5py.File, source: FileInput, name: str, of: Any, length: int | None, check: bool
 ) -> tuple[Array, str, str]:
-    """`_values`; raises InputError where there is no unit and must be one."""
+    """Return `_values`; raises InputError where there is no unit and must be one."""
     key = f"input.coordinates.{name}"
     values, units, long_name = _values(file, source, key, of, length, check)
     if name in WITH_UNITS and not units:
@@ -217,7 +220,10 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
 
 
 def step_of(coordinate: Coordinate, key: str) -> float:
-    """The step of a coordinate of equal steps; raises InputError where they are not equal."""
+    """Return the step of a coordinate of equal steps.
+
+    Raises InputError where they are not equal.
+    """
     values = np.asarray(coordinate.values, np.float64)
     if len(values) > 1 and not values.strides[0]:  # an outline's
         return 1.0

@@ -81,7 +81,7 @@ def open_written(path: Path, content: str) -> Iterator[h5py.File]:
 
 @contextlib.contextmanager
 def create(path: Path, content: str, attributes: Mapping[str, Any]) -> Iterator[h5py.File]:
-    """A new file that appears under its name, sealed, only when the block ends without error."""
+    """Yield a new file that appears under its name, sealed, when the block ends without error."""
     with result_path(path) as temporary:
         with writing_named(temporary):
             file = h5py.File(temporary, "w", libver="v110", rdcc_nbytes=0)
@@ -201,7 +201,7 @@ class RunWriter:
 
 @contextlib.contextmanager
 def write_run(path: Path, workload: str, attributes: Mapping[str, Any]) -> Iterator[RunWriter]:
-    """A run file that appears when the block ends without error."""
+    """Yield a run file that appears when the block ends without error."""
     with create(path, "run", {"workload": workload, **attributes}) as file:
         yield RunWriter(file)
 
@@ -223,7 +223,10 @@ class RunFile:
         ]
 
     def outline(self, result: Result) -> Array | None:
-        """The shape and type of a result's data (`without_values`); None where it has none."""
+        """Return the shape and type of a result's data (`without_values`).
+
+        None where it has none.
+        """
         data = self._data(result)
         return None if data is None else without_values(data)
 

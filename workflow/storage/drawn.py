@@ -35,7 +35,7 @@ class Box:
     shape: tuple[int, ...]
 
     def along(self, axis: int) -> slice:
-        """Its stretch of one axis."""
+        """Return the box's stretch of one axis."""
         return slice(self.offset[axis], self.offset[axis] + self.shape[axis])
 
     @property
@@ -112,7 +112,7 @@ class Drawn:
         return made
 
     def write(self, group: h5py.Group, name: str) -> h5py.Dataset:
-        """A new dataset as `chunks.write_chunked` makes it, some pieces in memory at a time."""
+        """Return a new dataset as of `chunks.write_chunked`, a few pieces in memory at a time."""
 
         def raw(offset: tuple[int, ...]) -> npt.NDArray[np.uint8]:
             return np.ascontiguousarray(self.piece(offset)).reshape(-1).view(np.uint8)

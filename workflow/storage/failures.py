@@ -63,12 +63,15 @@ def number_of(error: BaseException) -> int | None:
 
 
 def is_of_system(error: BaseException) -> bool:
-    """Whether an error says nothing of a file's content, so that to make it again is no help."""
+    """Return whether an error says nothing of a file's content: making it again is no help."""
     return number_of(error) in {*_ADVICE, errno.ENOSPC}
 
 
 def cause_of(error: BaseException) -> str:
-    """The system's words for an error, and what to do about it; else the error's own words."""
+    """Return the system's words for an error, and what to do about it.
+
+    Otherwise they are the error's own words.
+    """
     number = number_of(error)
     if number is None:
         return str(error)
@@ -78,7 +81,7 @@ def cause_of(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
-    """Within the block a file of ours is read; its errors become DataError that names it.
+    """Read a file of ours within the block; its errors become DataError that names it.
 
     Errors that are of another file, or of none, are left as they are, and so is a KeyError of a
     mapping, which is of the code. With ``alone`` nothing else is done in the block, so that every
@@ -106,7 +109,7 @@ def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(path: Path, needed: int | None = None) -> Iterator[None]:
-    """Within the block nothing but a file is written; its errors become WriteError that names it.
+    """Write nothing but a file within the block; its errors become WriteError that names it.
 
     ``path`` may be the temporary name of `argand.runtime.files.atomic_path`. ``needed`` is how many
     bytes are written, where that is known. Errors of other files are left as they are, and so are
@@ -125,7 +128,7 @@ def writing(path: Path, needed: int | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing_named(path: Path) -> Iterator[None]:
-    """Within the block a file is written among other things: errors that name it become WriteError.
+    """Write a file among other work within the block: errors that name it become WriteError.
 
     HDF5 names the file in what it says of failed writes, also of those it does when it closes it.
     """

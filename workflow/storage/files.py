@@ -16,7 +16,7 @@ def atomic_text(path: Path, text: str) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal; raises OSError where it cannot be read."""
+    """Return SHA-256 of a file in hexadecimal; raises OSError where it cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -37,7 +37,7 @@ class Source:
 
 
 def source_of(path: Path, folder: Path, start: int, stop: int) -> Source:
-    """The source that a product file is for a gathered one in ``folder``, a folder above it."""
+    """Return the source that a product file is for a gathered one in ``folder`` above it."""
     return Source(path.relative_to(folder).as_posix(), sha256_of(path), start, stop)
 
 
@@ -67,7 +67,7 @@ def write_virtual(
 def read_virtual(
     dataset: h5py.Dataset, axis: int, sources: Sequence[Source], part: Sequence[slice]
 ) -> Array:
-    """A part of the array of `write_virtual`, a range for each axis, from the sources that have it.
+    """Return a part of `write_virtual`'s array, a range for each axis, from sources that have it.
 
     Raises DataError that names the source which is missing, damaged, or not the one that was
     gathered.

@@ -136,7 +136,10 @@ class InputOperand:
         return OperandHeader(self.mapped(), f"{kind}{bits}", said, units)
 
     def mapped(self) -> AxisMap:
-        """How the selected part becomes the operand; raises InputError for axes that do not fit."""
+        """Return how the selected part becomes the operand.
+
+        Raises InputError for axes that do not fit.
+        """
         shape, names = self.picked.shape, self.names
         kept = None
         if names is not None:
@@ -192,7 +195,7 @@ class InputOperand:
         )
 
     def memory(self, header: OperandHeader) -> int:
-        """Bytes that reading takes: what HDF5 reads, its chunks at work, and the result twice."""
+        """Return the bytes that reading takes: HDF5's data and chunks, and the result twice."""
         result = 2 * math.prod(header.shape) * np.dtype(header.dtype).itemsize
         return self._hdf5_memory(self.picked.elements) + result
 
@@ -218,7 +221,7 @@ class InputOperand:
                 raise InputError(f"{self.key}: {error}") from error
 
     def read(self, dtype: str, picked: Picked) -> Array:
-        """Selected data as ``dtype``, its axes those of the selection."""
+        """Return the selected data as ``dtype``, its axes those of the selection."""
         data = picked.read(self.datasets[0])
         parts: Sequence[Array]
         if self.packed:
@@ -261,7 +264,7 @@ def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | No
 
 
 def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
-    """The fields of a compound that are real and imaginary part, in this order, whatever case."""
+    """Return the fields of a compound that are real and imaginary part, in this order."""
     names = dtype.names or ()
     if tuple(name.lower() for name in names) not in PARTS:
         return None

@@ -100,7 +100,7 @@ def describe_coordinates(
     source: FileInput, operands: Sequence[Operand], *, check: bool = False,
     wrong: Sequence[Operand] = (),
 ) -> dict[str, Coordinate]:  # fmt: skip
-    """The coordinates of an input's operands in its file; arguments and errors of `coordinates_of`.
+    """Return the coordinates of operands in their file; arguments and errors of `coordinates_of`.
 
     ``operands`` are those in which nothing is wrong.
     """
@@ -112,7 +112,7 @@ def describe_coordinates(
 
 
 def _on_disk(found: InputOperand, header: OperandHeader, needed: int, there: int) -> Array:
-    """Operands beyond the machine's memory, read in pieces into a scratch file without a name.
+    """Return operands beyond the machine's memory, in a scratch file without a name.
 
     Raises InputError where there is no `scratch_folder`, its disk has not twice the room (the
     staged file is as large), or a single chunk is too large.
@@ -160,7 +160,7 @@ def count_nonfinite(array: Array) -> tuple[int, int]:
 
 
 def source_checksum(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal; raises InputError where it cannot be read."""
+    """Return SHA-256 of a file in hexadecimal; raises InputError where it cannot be read."""
     try:
         return sha256_of(path)
     except OSError as error:
@@ -169,7 +169,7 @@ def source_checksum(path: Path) -> str:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[h5py.File]:
-    """The user's file, with the compression filters of hdf5plugin at hand.
+    """Yield the user's file, with the compression filters of hdf5plugin at hand.
 
     Raises InputError for a file that is missing, damaged, or changed while it is read.
     """

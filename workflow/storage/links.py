@@ -68,7 +68,7 @@ def _checked(found: h5py.HLObject, file: h5py.File, path: str, external: bool) -
 
 
 def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, list[Path]]:
-    """The object at a path, each link checked before it is followed, and the files on the way."""
+    """Return the object at a path, each link checked before it is followed, and files passed."""
     place, components, followed = file["/"], _components(path), 0
     through: list[Path] = []
     while components:
@@ -103,7 +103,7 @@ def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, li
 
 
 def _led_through(path: Path, target: str) -> list[Path]:
-    """The file that an external link names, and those of the links that HDF5 followed from there.
+    """Return the file that an external link names, and those of links that HDF5 followed from it.
 
     None where HDF5 found the file elsewhere (``HDF5_EXT_PREFIX``, the current folder).
     """
@@ -155,7 +155,7 @@ def _check_raw(dataset: h5py.Dataset, path: Path, offset: int, size: int) -> Non
 
 
 def _check_source(dataset: h5py.Dataset, held: h5py.File, source: Any) -> None:
-    """One source of a virtual dataset: there, with its own values, and as large as is read."""
+    """Check a source of a virtual dataset: there, with own values, and as large as is read."""
     found = find_dataset(held, source.dset_name)
     rule = f"{dataset.name}: its source {source.dset_name} of {held.filename} must"
     if source.src_space.get_select_type() == h5py.h5s.SEL_ALL:
@@ -170,7 +170,7 @@ def _check_source(dataset: h5py.Dataset, held: h5py.File, source: Any) -> None:
 
 
 def _choices(file: h5py.File, path: str) -> str:
-    """The names that the file has instead, the nearest first."""
+    """Return the names that the file has instead, the nearest first."""
     names: list[str] = []
     file.visititems(
         lambda name, item: names.append(f"/{name}") if isinstance(item, h5py.Dataset) else None

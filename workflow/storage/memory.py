@@ -18,7 +18,7 @@ _SCRATCH: ContextVar[Path | None] = ContextVar("scratch", default=None)
 
 
 def machine_memory() -> int:
-    """Bytes that this process could have: the machine's, or its control group's where fewer."""
+    """Return the bytes that this process could have: the machine's, or its control group's."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         return min(total, int(_CGROUP_LIMIT.read_text()))
@@ -45,7 +45,7 @@ def limited_memory(more: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def scratch_in(folder: Path) -> Iterator[None]:
-    """Within the block, what does not fit into memory may lie in files without a name there."""
+    """Let what does not fit into memory lie in unnamed files there, within the block."""
     folder.mkdir(parents=True, exist_ok=True)
     token = _SCRATCH.set(folder)
     try:

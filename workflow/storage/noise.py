@@ -15,14 +15,14 @@ LARGEST_INTEGER = 8
 
 
 def complex_normal(rng: np.random.Generator, shape: tuple[int, ...], power: float = 1.0) -> Array:
-    """Circular complex Gaussian numbers of mean square modulus ``power``, complex64."""
+    """Return circular complex Gaussian numbers of mean square modulus ``power``, complex64."""
     values = _complex(rng.standard_normal((*shape, 2), dtype=np.float32))
     values *= np.float32((power / 2) ** 0.5)
     return values
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], init: Init, phi: float) -> Array:
-    """Complex64 numbers whose real and imaginary parts are drawn apart.
+    """Return complex64 numbers whose real and imaginary parts are drawn apart.
 
     ``normal``: of mean 0 and variance 1. ``uniform``: in [-0.5, 0.5). ``integer``: whole, from -8
     to 8. ``lognormal``: (rand - 0.5) exp(phi randn), rand uniform in [0, 1) and randn normal: the

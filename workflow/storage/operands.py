@@ -78,7 +78,7 @@ def headers(
 def outline(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product] = NOTHING
 ) -> Staged:
-    """`staged` without the values (`blank`); raises InputError."""
+    """Return `staged` without the values (`blank`); raises InputError."""
     found, coordinates = _described(source, operands, upstream, True)
     return Staged(
         {name: blank(header.shape, header.dtype) for name, (header, _) in found.items()},
@@ -95,7 +95,7 @@ def staged(
     *,
     allow_nonfinite: bool,
 ) -> Staged:
-    """The operands of an input, their axes and what stands along them, and where they come from.
+    """Return an input's operands, their axes and what stands along them, and their sources.
 
     Those of other workloads' product files (``upstream``) are read as they are written. Raises
     InputError, also for NaN and Inf unless they are let through.
@@ -137,7 +137,7 @@ def staged(
 def _described(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product], check: bool
 ) -> tuple[dict[str, tuple[OperandHeader, ProductOperand | None]], dict[str, Coordinate]]:
-    """Each operand's header, and of products and readers what they give; and the coordinates."""
+    """Return each operand's header, what products and readers give, and the coordinates."""
     products, there = source.products(), present(source, operands)
     found: dict[str, tuple[OperandHeader, ProductOperand | None]] = {}
     plain = [one for one in there if one.name not in products and source.format == HDF5]
@@ -209,7 +209,7 @@ def _differ(one: Coordinate, other: Coordinate) -> bool:
 
 
 def provenance(source: FileInput, operands: Mapping[str, Array]) -> dict[str, Any]:
-    """Where operands come from: path, SHA-256 of the file, and counts of NaN and Inf in each.
+    """Return operands' sources: path, SHA-256 of the file, and counts of NaN and Inf in each.
 
     Other files that hold some of the values (``external: true``) are listed with theirs.
     """

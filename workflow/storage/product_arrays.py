@@ -84,14 +84,14 @@ def _write_axis(group: h5py.Group, product: Product, name: str, length: int) -> 
 
 
 def _label(dataset: h5py.Dataset, units: str, long_name: str) -> None:
-    """Units and name; an empty one is left out, because it means something else to some readers."""
+    """Set units and name, unless empty: an empty one means something else to some readers."""
     for key, value in (("units", units), ("long_name", long_name)):
         if value:
             dataset.attrs[key] = value
 
 
 def read_whole(dataset: h5py.Dataset, part: Sequence[slice]) -> Array:
-    """The values of a product's array: its own, or those of the files that it was gathered from."""
+    """Return a product array's values: its own, or those of the files it was gathered from."""
     if not dataset.is_virtual:
         return read_dataset(dataset, part)
     shards = read_scalars(dataset.file["entry/certificate/shards"])

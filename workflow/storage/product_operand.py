@@ -117,7 +117,7 @@ class ProductOperand:
         }
 
     def coordinates(self) -> dict[str, Coordinate]:
-        """The coordinates of the axes that are kept, cut as the data, with the operand's names.
+        """Return the coordinates of the kept axes, cut as the data, with the operand's names.
 
         l of beams that have become rows m is ``m_l``.
         """
@@ -171,7 +171,7 @@ class ProductOperand:
         return Stretched(shape, dtype, axis, entries, stretches)
 
     def _stretches(self) -> tuple[int, int]:
-        """The axis, not the last, whose entries are small enough, and a power of two of them."""
+        """Return the axis, not the last, of small enough entries, and a power of two of them."""
         shape, item = self.map.shape, self.product.data.dtype.itemsize
         total = int(np.prod(shape, dtype=object)) * item
         axes: Sequence[int] = range(max(1, len(shape) - 1))

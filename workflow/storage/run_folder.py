@@ -129,7 +129,7 @@ def hold_folder(folder: Path | None = None) -> TextIO:
 
 
 def _this_process() -> str:
-    """Process, user, host and the time of now, for another run's message."""
+    """Return process, user, host and the time of now, for another run's message."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container may have no name for its user
@@ -139,7 +139,7 @@ def _this_process() -> str:
 
 
 def _printable(note: str) -> str:
-    """A note without what would control a terminal: anyone who may write the file wrote it."""
+    """Return a note without terminal controls: anyone who may write the file wrote it."""
     return "".join(c if c.isprintable() else "?" for c in note.strip())
 
 
@@ -193,7 +193,7 @@ def check_run(folder: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def result_path(path: Path) -> Iterator[Path]:
-    """A temporary path that becomes ``path`` as `atomic_path` does it, if `check_run` lets it.
+    """Yield a temporary path that becomes ``path`` as by `atomic_path`, if `check_run` lets it.
 
     Raises WriteError where the file cannot be made, synced or given its name.
     """

@@ -28,7 +28,7 @@ class SealError(OSError):
 
 
 def checksummed_ranges(file: h5py.File) -> Ranges:
-    """Offset and size of the runs of bytes that have a CRC-32, in ascending order."""
+    """Return offset and size of the runs of bytes that have a CRC-32, in ascending order."""
     found: Ranges = []
     file.flush()
     for dataset in summed(file):
@@ -91,7 +91,7 @@ def _sealed_note(file: BinaryIO) -> tuple[bytes, int]:
 
 
 def _digest(file: BinaryIO, end: int, ranges: Ranges) -> str:
-    """SHA-256 of the bytes before ``end`` and outside the ranges."""
+    """Return SHA-256 of the bytes before ``end`` and outside the ranges."""
     digest = hashlib.sha256()
     position = 0
     for offset, size in [*ranges, (end, 0)]:

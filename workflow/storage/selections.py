@@ -70,7 +70,7 @@ class Picked:
     def pieces(
         self, most: int, chunks: Sequence[int] | None
     ) -> Iterator[tuple[tuple[slice, ...], Picked]]:
-        """Parts of at most ``most`` elements that together are this, and where each goes in it.
+        """Yield parts of at most ``most`` elements that are this together, and each one's place.
 
         The axis of most chunks is halved first, so that few chunks are read for two parts. One
         element is a part, however small ``most`` is.
@@ -112,7 +112,7 @@ class Picked:
         return data.reshape(self.shape)
 
     def stretch(self, number: int, start: int, stop: int) -> Picked:
-        """The entries from ``start`` to ``stop`` of what is taken along an axis of the dataset."""
+        """Return entries ``start`` to ``stop`` of what is taken along an axis of the dataset."""
         axis = self.axes[number]
         if isinstance(axis.within, list):
             chosen = axis.within[start:stop]
@@ -208,7 +208,7 @@ def _index(value: int, number: int, length: int) -> int:
 
 
 def _range(text: str, number: int, length: int) -> slice:
-    """``a:b:c`` as in Python, but bounds beyond the axis are errors."""
+    """Return ``a:b:c`` as in Python, but bounds beyond the axis are errors."""
     numbers = [int(part) if part.strip() else None for part in text.split(":")]
     start, stop, step = (*numbers, None)[:3]
     for bound in (start, stop):

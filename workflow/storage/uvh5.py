@@ -71,7 +71,7 @@ def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
 
 
 def _pairs(polarizations: int) -> list[tuple[int, int]]:
-    """(polarization of the first antenna, of the second), as the memo orders them."""
+    """Return (polarization of the first antenna, of the second), as the memo orders them."""
     both = [(one, one) for one in range(polarizations)]
     return both + list(itertools.permutations(range(polarizations), 2))
 
@@ -94,7 +94,7 @@ def _header(product: Product) -> _Header:
 
 
 def _create_data(file: h5py.File, header: _Header, dtype: np.dtype[Any]) -> h5py.Dataset:
-    """The datasets of visibilities, which are returned, of flags and of counts of samples."""
+    """Create the datasets of visibilities, which are returned, of flags and of sample counts."""
     inner = (len(header.frequency), len(_pairs(header.polarizations)))
     shape = (len(header.seconds) * len(header.first), *inner)
     chunks = (max(1, min(len(header.first), _CHUNK_VALUES // (inner[0] * inner[1]))), *inner)
@@ -105,7 +105,7 @@ def _create_data(file: h5py.File, header: _Header, dtype: np.dtype[Any]) -> h5py
 
 
 def _of_baselines(matrices: Array, header: _Header) -> Array:
-    """(baseline, frequency, polarization) of (frequency, input, input)."""
+    """Return (baseline, frequency, polarization) of (frequency, input, input)."""
     elements = len(header.places)
     found = [
         matrices[:, one * elements + header.first, other * elements + header.second]
@@ -156,7 +156,7 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
 
 
 def _sidereal(days: Array, longitude_deg: float) -> Array:
-    """Local mean sidereal time in radians of Julian dates: the Earth's rotation and precession.
+    """Return local mean sidereal time in radians of Julian dates: Earth's rotation and precession.
 
     Capitaine and others 2003, equation 42, without its terms from the square on, and with UTC for
     UT1, from which it is kept within 0.9 s.

@@ -57,7 +57,7 @@ def ordered(records: Iterable[Record]) -> list[Record]:
 
 
 def pareto(records: Iterable[Record]) -> list[Record]:
-    """The records that no other beats in both time and error, from the fastest to the slowest.
+    """Return the records that no other beats in both time and error, the fastest first.
 
     Only verified ones with a time and a relative Frobenius error count. Compare one workload on one
     device at a time.

@@ -23,7 +23,7 @@ TEMPLATE = Path(__file__).parents[1] / "report" / "table.html"
 
 
 def number(value: float, *, scientific: bool = False) -> str:
-    """Three significant digits: plain from 0.001 to a million, otherwise with an exponent."""
+    """Return three significant digits: plain from 0.001 to a million, else with an exponent."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     if scientific or not 1e-3 <= abs(value) < 999_500:
@@ -168,7 +168,7 @@ def markdown_table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text as Markdown shows it: no column, tag or link begins in it."""
+    """Return text as Markdown shows it: no column, tag or link begins in it."""
     text = re.sub(r"([\\|<]|(?<=\])\()", r"\\\1", text)
     return " ".join(text.splitlines())
 
@@ -218,7 +218,10 @@ def _class(column: Column) -> str:
 
 
 def _attribute(value: Any) -> str:
-    """The full value to sort by, quoted; empty where there is none or it has no place (NaN)."""
+    """Return the full value to sort by, quoted.
+
+    Empty where there is none or it has no place (NaN).
+    """
     absent = value is None or value != value
     text = "" if absent else value if isinstance(value, str) else json.dumps(value)
     return f'"{html.escape(text)}"'

@@ -172,7 +172,7 @@ _GRADE = (Column("slope", "slope"), Column("grade", "grade"))
 
 
 def _graded(record: Record, growth: Sequence[GrowthRow]) -> dict[str, Any]:
-    """Slope and grade of the worse part; for our products, which have a componentwise error."""
+    """Return slope and grade of the worse part; only our products have componentwise errors."""
     parts = [row for row in growth if row.precision == record.precision]
     if record.implementation != OURS or record.componentwise_re is None or not parts:
         return {"slope": None, "grade": None}
@@ -181,7 +181,7 @@ def _graded(record: Record, growth: Sequence[GrowthRow]) -> dict[str, Any]:
 
 
 def _write_csv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """Full precision, ``true`` and ``false``, and nothing for None."""
+    """Write full precision, ``true`` and ``false``, and nothing for None."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -191,7 +191,7 @@ def _write_csv(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str
 
 
 def _write_hdf5(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """One dataset a column under ``/performance``, which xarray and pandas read as a table.
+    """Write a dataset a column under ``/performance``, which xarray and pandas read as a table.
 
     Numbers are float64 with NaN for None, text is UTF-8, and ``units`` is an attribute.
     """

@@ -151,12 +151,12 @@ class Adaptive(Workload):
         return steered(found, directions, beams, AXES, held=held)
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(frequency, polarization, beam, antenna)."""
+        """Return (frequency, polarization, beam, antenna)."""
         r, weights = (outline.operands[one.name].shape for one in OPERANDS)
         return (r[2], r[1], *weights[2:])
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """4/3 n^3 operations a covariance and 8 n^2 a beam; m antennas, n beams."""
+        """Return 4/3 n^3 operations a covariance and 8 n^2 a beam; m antennas, n beams."""
         r, weights = (staged.operands[one.name] for one in OPERANDS)
         found = self.result_shape(staged)
         systems, n = found[0] * found[1], r.shape[-1]
@@ -170,7 +170,7 @@ class Adaptive(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.solve_hermitian`."""
+        """Return an implementation by `argand.solve_hermitian`."""
         how = "LAPACK" if device.backend == "cpu" else "one kernel"
         return Implementation(
             "argand", precision, f"Cholesky in {precision.output}, {how}",
@@ -178,7 +178,7 @@ class Adaptive(Workload):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, PyTorch on a GPU."""
+        """Return NumPy on the CPU, PyTorch on a GPU."""
         return implementations(self.case, device, "hermitian", self._adapted, _cast)
 
     def _adapted(self, solve: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -194,7 +194,7 @@ class Adaptive(Workload):
         return w.conj().swapaxes(-1, -2).copy()
 
     def reference(self, staged: Staged) -> AdaptiveReference:
-        """LAPACK's zpotrf and zpotrs through SciPy."""
+        """Return the result of LAPACK's zpotrf and zpotrs through SciPy."""
         r, weights = (staged.operands[one.name] for one in OPERANDS)
         shape, n = self.result_shape(staged), r.shape[-1]
         given = r.swapaxes(1, 2).reshape(len(r), -1, n, n)
@@ -223,7 +223,7 @@ class Adaptive(Workload):
         return Product("weights", result, AXES, kept, f"{self.name}: adaptive weights")
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """The pattern of the first channel's middle beam."""
+        """Draw the pattern of the first channel's middle beam."""
         there, beam = product.coordinates, product.data.shape[2] // 2
         weights = product.data[0, 0, beam]
         if not {"antenna_position", "frequency", "l", "m"} <= set(there):
@@ -244,7 +244,10 @@ class Adaptive(Workload):
 
 
 def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
-    """Operands in the type of a precision; below fp32, covariances rounded to what it holds."""
+    """Return the operands in the type of a precision.
+
+    Below fp32 covariances are rounded to what it holds.
+    """
     r = given["covariances"]
     if not precision.exact_operands:
         wide = r.astype(precision.output)
@@ -258,5 +261,5 @@ def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
 
 
 def _solved(r: Any, b: Any) -> Any:
-    """x, NaN where a covariance is not positive definite, on the CPU as on a GPU."""
+    """Return x, NaN where a covariance is not positive definite, on the CPU as on a GPU."""
     return solve_hermitian(r, b, info=array_module(r).empty(r.shape[:-2], np.int32))

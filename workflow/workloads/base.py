@@ -34,7 +34,10 @@ _PLAN = "plan"
 
 
 def plan_words_of(staged: Staged) -> str:
-    """The plan that computed a result, from `Workload.as_computed`; empty where none is named."""
+    """Return the plan that computed a result, from `Workload.as_computed`.
+
+    Empty where none is named.
+    """
     return str(staged.attributes.get(_PLAN, ""))
 
 
@@ -83,13 +86,13 @@ class Workload(ABC):
         self.seed = seed
 
     def rng(self, *key: int) -> np.random.Generator:
-        """A generator that depends on the study's seed, the workload's name and a key alone."""
+        """Return a generator that depends on the study's seed, the workload's name and a key."""
         entropy = [self.seed, *self.name.encode()]
         return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
-        """Keys of a small case drawn with ``rng``, whose results errors are planted into.
+        """Return keys of a small case drawn with ``rng``, whose results errors are planted into.
 
         Sizes of any magnitude up to a few thousand values, and the options that decide how a
         result is computed or bounded (`benchmarks.planted`); `small` where a kind draws none.
@@ -98,12 +101,12 @@ class Workload(ABC):
 
     @classmethod
     def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
-        """As `drawn`, of one of the ``variants``; raises ValueError for another name."""
+        """Return as `drawn`, of one of the ``variants``; raises ValueError for another name."""
         raise ValueError(f"variant must be one of {list(cls.variants)}, got {variant!r}")
 
     @abstractmethod
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """The operands: drawn as they are written, or read from a file, or from others' products.
+        """Return the operands: drawn as they are written, or from a file or others' products.
 
         ``upstream`` are the product files of the workloads that `depends_on` names.
         """
@@ -122,7 +125,7 @@ class Workload(ABC):
         """
 
     def product_outline(self, outline: Staged) -> Product:
-        """The product of what is outlined, without values, at the widest precision."""
+        """Return the product of what is outlined, without values, at the widest precision."""
         like = outline.operands[self.result_like] if self.result_like else None
         real = self.real_result or (like is not None and like.dtype.kind == "f")
         shape = self.result_shape(outline)
@@ -133,7 +136,7 @@ class Workload(ABC):
         return outline.operands[self.result_like].shape
 
     def between(self, outline: Staged) -> int:
-        """The bytes in fp64 of what a job makes between operands and result: 0 in most kinds.
+        """Return the bytes in fp64 that a job makes between operands and result: 0 in most kinds.
 
         Jobs ask for memory for it, and verify in pieces where it is large.
         """
@@ -145,7 +148,7 @@ class Workload(ABC):
 
     @abstractmethod
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """Our own computation at a precision."""
+        """Return our own computation at a precision."""
 
     @abstractmethod
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
@@ -159,7 +162,7 @@ class Workload(ABC):
     def assess(
         self, staged: Staged, reference: Any, result: Array, precision: Precision, device: str
     ) -> Accuracy:
-        """Errors of a result against `reference`, its a-priori bound, and whether it holds.
+        """Return a result's errors against `reference`, its a-priori bound, and whether it holds.
 
         ``device`` is the backend that computed it, ``cpu`` or ``cuda``: their bounds differ.
         """
@@ -169,7 +172,7 @@ class Workload(ABC):
         """Return the answer with its axes."""
 
     def beside(self, records: Sequence[Record]) -> dict[str, Coordinate]:
-        """Coordinates of the product that say what the records of all precisions found."""
+        """Return coordinates of the product that say what the records of all precisions found."""
         return {}
 
     @abstractmethod
@@ -186,11 +189,11 @@ class Workload(ABC):
         return None
 
     def check_again(self, upstream: Mapping[str, Path]) -> None:
-        """`check` by the product files themselves: files may have changed since the first one."""
+        """Repeat `check` with the product files themselves: files may have changed since."""
         self.check({name: read_outline(path) for name, path in upstream.items()})
 
     def as_computed(self, staged: Staged, plan_words: str) -> Staged:
-        """The operands with what an implementation made of them (`Implementation.plan_words`).
+        """Return operands with what an implementation made of them (`Implementation.plan_words`).
 
         `shape` and `assess` take these for its result, and read the words by `plan_words_of`; the
         same as staged where there are none.
@@ -200,7 +203,7 @@ class Workload(ABC):
         return replace(staged, attributes={**staged.attributes, _PLAN: plan_words})
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """``splits`` for operands with these axes, whose names may be the study's own."""
+        """Return ``splits`` for operands with these axes, whose names may be the study's own."""
         return self.splits
 
     def depends_on(self) -> tuple[str, ...]:
@@ -213,11 +216,11 @@ KINDS: dict[str, type[Workload]] = {}
 
 
 def register(workload: type[Workload]) -> type[Workload]:
-    """Class decorator: make a kind known under its name."""
+    """Return a class decorator that makes a kind known under its name."""
     KINDS[workload.kind] = workload
     return workload
 
 
 def log_uniform(rng: np.random.Generator, least: int, most: int) -> int:
-    """An integer of any magnitude from ``least`` to ``most``, so that small ones are not seldom."""
+    """Return an integer of any magnitude from ``least`` to ``most``, small ones not seldom."""
     return int(least * (most / least) ** rng.random())

@@ -155,16 +155,16 @@ class Beamforming(MatrixProduct):
         return case | ({"polarizations": 2} if variant == "stokes" else {})
 
     def frequencies_hz(self) -> Array:
-        """(channels,) centres of the channels."""
+        """Return (channels,) centres of the channels."""
         return self.case.frequencies.centres(self.case.channels)
 
     def positions(self) -> Array:
-        """(antennas, 2) in metres."""
+        """Return (antennas, 2) in metres."""
         highest_hz = float(self.frequencies_hz()[-1])
         return self.case.array.positions(self.case.antennas or 0, highest_hz)
 
     def directions(self) -> Array:
-        """(beams, 2) direction cosines of the beams."""
+        """Return (beams, 2) direction cosines of the beams."""
         case = self.case
         return antennas.beam_directions(case.array.geometry, case.beams or 0, case.extent)
 
@@ -219,7 +219,7 @@ class Beamforming(MatrixProduct):
         return Staged(data, axes, self._coordinates(time))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(frequency, polarization, beam, time)."""
+        """Return (frequency, polarization, beam, time)."""
         weights, samples = (outline.operands[name].shape for name in NAMES)
         return gemm_problem(weights, samples).shape
 
@@ -242,21 +242,21 @@ class Beamforming(MatrixProduct):
         }
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """8 channels polarizations beams antennas times operations."""
+        """Return 8 channels polarizations beams antennas times operations."""
         a, b = (staged.operands[name] for name in NAMES)
         problem = gemm_problem(a.shape, b.shape, precision=precision)
         return matrix_product.shape(problem, (a, b))
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.gemm`."""
+        """Return an implementation by `argand.gemm`."""
         return matrix_product.ours(self.case, precision, device, NAMES, {})
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, cuBLAS on a GPU."""
+        """Return NumPy on the CPU, cuBLAS on a GPU."""
         return matrix_product.peers(self.case, device, NAMES, {})
 
     def reference(self, staged: Staged) -> ProductReference:
-        """SciPy's zgemm, sampled where it is large."""
+        """Return the result of SciPy's zgemm, sampled where it is large."""
         return product_reference(*(staged.operands[name] for name in NAMES), seed=self.seed)
 
     def product(self, staged: Staged, result: Array) -> Product:
@@ -265,7 +265,7 @@ class Beamforming(MatrixProduct):
         return Product("beams", result, AXES, staged.coordinates, title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Mean power of each beam: a map over l and m, or a line over l or the beams' numbers."""
+        """Draw each beam's mean power: a map over l and m, or a line over l or beams' numbers."""
         self._draw(product, power(product.data).mean(axis=(0, 1, 3)), axes)
 
     def _draw(self, product: Product, means: Array, axes: Axes) -> None:

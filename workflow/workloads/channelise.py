@@ -145,12 +145,12 @@ class Channelise(Workload):
         return replace(staged, operands=data, axes=axes)
 
     def _positions(self) -> Array:
-        """(antennas, 2) in metres."""
+        """Return (antennas, 2) in metres."""
         case = self.case
         return case.array.positions(case.antennas, case.centre_hz + case.sample_rate_hz / 2)
 
     def _samples(self, box: Box) -> Array:
-        """Noise, waves, and tones whose phases at the start belong to the antenna, not the box."""
+        """Return noise, waves, and tones whose initial phases are the antenna's, not the box's."""
         samples = complex_normal(self.rng(0, *box.offset), box.shape, self.case.noise)
         time = np.arange(box.along(2).start, box.along(2).stop)
         for polarization in range(box.shape[0]):
@@ -182,11 +182,11 @@ class Channelise(Workload):
         )
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(..., time, frequency)."""
+        """Return (..., time, frequency)."""
         return self._problem(outline, PRECISIONS["fp64"]).shape
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """2 T operations a sample and part, 5 M log2 M a spectrum; read and written once."""
+        """Return 2 T operations a sample and part, 5 M log2 M a spectrum; read and written once."""
         problem = self._problem(staged, precision)
         size = operands.complex_bytes(precision)
         written = float(np.prod(problem.shape, dtype=np.int64)) * size
@@ -197,7 +197,7 @@ class Channelise(Workload):
         )  # fmt: skip
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.channelise`; the algorithm says what runs."""
+        """Return an implementation by `argand.channelise`; the algorithm says what runs."""
         case = self.case
         how: dict[str, Any] = {
             "channels": case.channels, "taps": case.taps, "oversampling": case.fraction,
@@ -214,7 +214,7 @@ class Channelise(Workload):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, CuPy and cuFFT on a GPU: filtered samples in memory."""
+        """Return NumPy on the CPU, CuPy and cuFFT on a GPU: filtered samples in memory."""
         case = self.case
 
         def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -226,7 +226,7 @@ class Channelise(Workload):
         return implementations(case, device, "channelise", call)
 
     def reference(self, staged: Staged) -> ChanneliseReference:
-        """SciPy's transforms of windowed samples, in fp64."""
+        """Return the result of SciPy's transforms of windowed samples, in fp64."""
         return channelise_reference(
             staged.operands["samples"], staged.operands["coefficients"], self.case.channels,
             self.case.fraction,
@@ -263,7 +263,7 @@ class Channelise(Workload):
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Mean power of each channel in dB, by frequency."""
+        """Draw the mean power of each channel in dB, by frequency."""
         values = product.data.reshape(-1, product.data.shape[-1])
         name = product.axes[-1]
         where = product.coordinates[name]
@@ -276,7 +276,7 @@ class Channelise(Workload):
 
 
 def _algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
-    """Algorithm in words, and on a GPU as `accuracy.channelise_bounds` reads it."""
+    """Return the algorithm in words, and on a GPU as `accuracy.channelise_bounds` reads it."""
     if device.backend == "cuda":
         from argand.channelise import gpu
 

@@ -73,11 +73,11 @@ class Correlate(Workload):
         }  # fmt: skip
 
     def frequencies_hz(self) -> Array:
-        """(channels,) centres of the channels."""
+        """Return (channels,) centres of the channels."""
         return self.case.frequencies.centres(self.case.channels)
 
     def positions(self) -> Array:
-        """(antennas, 2) in metres."""
+        """Return (antennas, 2) in metres."""
         highest_hz = float(self.frequencies_hz()[-1])
         return self.case.array.positions(self.case.antennas or 0, highest_hz)
 
@@ -103,7 +103,7 @@ class Correlate(Workload):
             raise InputError("uvh5.channel_width_hz: must be given for one channel")
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operand voltages; complex64 when drawn."""
+        """Return operand voltages; complex64 when drawn."""
         case = self.case
         if case.input is not None:
             self.check_again(upstream)
@@ -139,14 +139,17 @@ class Correlate(Workload):
         }
 
     def _integrations(self, samples: int) -> tuple[int, int]:
-        """How many there are, and the samples of each; raises InputError where some are left."""
+        """Return the number of integrations and the samples of each.
+
+        Raises InputError if some are left.
+        """
         try:
             return integrated(samples, self.case.integrate)
         except ValueError as error:
             raise InputError(str(error)) from None
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(frequency, integration, input, input), or (frequency, integration, pair)."""
+        """Return (frequency, integration, input, input), or (frequency, integration, pair)."""
         channels, polarizations, elements, samples = outline.operands["voltages"].shape
         count, _ = self._integrations(samples)
         return result_shape((channels, count), polarizations * elements, self.case.form)
@@ -160,7 +163,7 @@ class Correlate(Workload):
         )  # fmt: skip
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """4 n (n + 1) k operations a matrix; voltages read and visibilities written once."""
+        """Return 4 n (n + 1) k operations a matrix; voltages read and visibilities written once."""
         problem = self._problem(staged, precision)
         values = staged.operands["voltages"].size + int(np.prod(problem.shape, dtype=np.int64))
         return Shape(
@@ -169,7 +172,7 @@ class Correlate(Workload):
         )  # fmt: skip
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.herk`."""
+        """Return an implementation by `argand.herk`."""
         how: dict[str, Any] = {
             "precision": precision, "form": self.case.form,
             "kernels": self.case.kernels.get(precision.name),
@@ -181,7 +184,7 @@ class Correlate(Workload):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, cuBLAS on a GPU: the full product."""
+        """Return NumPy on the CPU, cuBLAS on a GPU: the full product."""
 
         def call(multiply: Callable[..., Any], given: Mapping[str, Any]) -> Any:
             x = self._inputs(given["voltages"])
@@ -190,19 +193,19 @@ class Correlate(Workload):
         return implementations(self.case, device, "gemm", call)
 
     def _inputs(self, voltages: Any) -> Any:
-        """(frequency, integration, input, sample): a view, whatever device holds them."""
+        """Return (frequency, integration, input, sample): a view, whatever device holds them."""
         channels, polarizations, elements, samples = voltages.shape
         count, each = self._integrations(samples)
         found = voltages.reshape(channels, polarizations * elements, count, each)
         return found.swapaxes(1, 2)
 
     def reference(self, staged: Staged) -> CorrelationReference:
-        """SciPy's zgemm, sampled where it is large, and zherk of the first matrix."""
+        """Return SciPy's zgemm, sampled where it is large, and zherk of the first matrix."""
         voltages = staged.operands["voltages"]
         return correlation_reference(self._inputs(voltages), self._steering(staged), seed=self.seed)
 
     def _steering(self, staged: Staged) -> Array | None:
-        """(sources, inputs): the phases of each planted source, in the first polarization."""
+        """Return (sources, inputs): phases of each planted source, in the first polarization."""
         case = self.case
         if case.input is not None:  # what stands along its axes is the file's, or nothing
             return None
@@ -227,7 +230,7 @@ class Correlate(Workload):
         return assess_correlation(reference, result, precision, backend=device)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Visibilities with frequency, the middle of each integration, and the inputs' antennas."""
+        """Return visibilities with frequency, integrations' middles, and the inputs' antennas."""
         found = {
             name: one for name, one in staged.coordinates.items()
             if "time" not in one.of(name) and "antenna" not in one.of(name)[1:]
@@ -256,7 +259,7 @@ class Correlate(Workload):
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Amplitude below the diagonal, phase above it, of the first channel and integration."""
+        """Draw amplitude below the diagonal, phase above it, of channel and integration 0."""
         first = product.data[0, 0]
         if self.case.form == "triangle":
             first = visibilities.unfolded(first)

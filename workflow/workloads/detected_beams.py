@@ -46,7 +46,7 @@ class DetectedBeams(Beamforming):
     real_result: ClassVar[bool] = True
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Frequency and, of powers, polarization: bins are not cut."""
+        """Return frequency and, of powers, polarization: bins are not cut."""
         return ("frequency", "polarization") if self.case.detect == "power" else ("frequency",)
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
@@ -56,7 +56,7 @@ class DetectedBeams(Beamforming):
             self._problem(self.outline(upstream))
 
     def _problem(self, staged: Staged, precision: Precision = FP64) -> BeamPowerProblem:
-        """The problem of what is staged; raises InputError with what of it does not fit."""
+        """Return the problem of what is staged; raises InputError with what of it does not fit."""
         weights, samples = (staged.operands[name].shape for name in NAMES)
         if samples[-1] % self.case.integrate or not samples[-1]:
             raise InputError(
@@ -72,7 +72,7 @@ class DetectedBeams(Beamforming):
             raise InputError(f"detect: {error}") from None
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(frequency, polarization, beam, time), or stokes in the place of polarization."""
+        """Return (frequency, polarization, beam, time), or stokes in the place of polarization."""
         return self._problem(outline).shape
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
@@ -88,7 +88,7 @@ class DetectedBeams(Beamforming):
         )  # fmt: skip
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.beam_power`."""
+        """Return an implementation by `argand.beam_power`."""
         own = device.backend == "cuda" and not precision.exact_operands
         return Implementation(
             "argand", precision,
@@ -98,7 +98,7 @@ class DetectedBeams(Beamforming):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, CuPy on a GPU: all beams, then their squares."""
+        """Return NumPy on the CPU, CuPy on a GPU: all beams, then their squares."""
         return implementations(self.case, device, "beam_power", self._detected)
 
     def _detected(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -106,7 +106,7 @@ class DetectedBeams(Beamforming):
         return function(weights, samples, detect=self.case.detect, integrate=self.case.integrate)
 
     def reference(self, staged: Staged) -> BeamPowerReference:  # type: ignore[override]
-        """NumPy's zgemm and sums of squares in fp64."""
+        """Return the result of NumPy's zgemm and sums of squares in fp64."""
         weights, samples = (staged.operands[name] for name in NAMES)
         return beam_power_reference(self._problem(staged), weights, samples, seed=self.seed)
 
@@ -123,7 +123,7 @@ class DetectedBeams(Beamforming):
         return assess_beam_power(reference, result, precision, backend=device, grid=grid)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Sums with frequency, Stokes parameter, direction and the middle of each bin."""
+        """Return sums with frequency, Stokes parameter, direction and the middle of each bin."""
         detect = self.case.detect or "power"
         axes = _AXES[detect]
         kept = {
@@ -146,6 +146,6 @@ class DetectedBeams(Beamforming):
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Mean power of each beam: a map over l and m, or a line over l or the beams' numbers."""
+        """Draw each beam's mean power: a map over l and m, or a line over l or beams' numbers."""
         power = product.data[:, :1] if self.case.detect == "stokes" else product.data
         self._draw(product, power.mean(axis=(0, 1, 3)), axes)

@@ -134,7 +134,7 @@ class Dft(Workload):
         return replace(staged, operands=data, axes=axes)
 
     def _samples(self, box: Box) -> Array:
-        """Noise, and tones whose phases at the start belong to the transforms, not to the box."""
+        """Return noise, and tones whose phases at the start are the transforms', not the box's."""
         samples = complex_normal(self.rng(0, *box.offset), box.shape, self.case.noise)
         time = np.arange(box.along(1).start, box.along(1).stop)
         for index, tone in enumerate(self.case.tones):
@@ -146,7 +146,7 @@ class Dft(Workload):
         return samples
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """5 N log2 N operations a transform, as is usual for fast ones; read and written once."""
+        """Return 5 N log2 N operations a transform, as is usual; data are read and written once."""
         samples = staged.operands["samples"]
         length = samples.shape[-1]
         size = operands.complex_bytes(precision)
@@ -159,7 +159,10 @@ class Dft(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.dft`; the algorithm says of which stages it consists, and what runs on a GPU."""
+        """Return an implementation by `argand.dft`.
+
+        The algorithm says of which stages it consists, and what runs on a GPU.
+        """
         case = self.case
 
         def compute(given: Mapping[str, Any]) -> Any:
@@ -174,7 +177,7 @@ class Dft(Workload):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
+        """Return scipy.fft on the CPU, cuFFT through CuPy on a GPU."""
         case = self.case
 
         def call(transform: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -183,7 +186,7 @@ class Dft(Workload):
         return implementations(case, device, "dft", call)
 
     def reference(self, staged: Staged) -> SpectrumReference:
-        """scipy.fft in fp64 of the windowed samples."""
+        """Return the result of scipy.fft in fp64 of the windowed samples."""
         wide = operands.cast(staged.operands, PRECISIONS["fp64"])
         return spectrum_reference(_windowed(wide), inverse=self.case.inverse, norm=self.case.norm)
 
@@ -200,7 +203,10 @@ class Dft(Workload):
         return transforms.assess_transform(reference, result, precision, backend=device, ran=ran)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The transforms; what stands along the last axis follows from the samples' steps."""
+        """Return the transforms.
+
+        What stands along the last axis follows from the samples' steps.
+        """
         case = self.case
         name, coordinate = spectrum.transformed(staged, inverse=case.inverse, shift=case.shift)
         gone, *leading = reversed(staged.axes["samples"])
@@ -215,7 +221,7 @@ class Dft(Workload):
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Mean power of all transforms in dB, frequency 0 in the middle."""
+        """Draw the mean power of all transforms in dB, frequency 0 in the middle."""
         values = product.data.reshape(-1, product.data.shape[-1])
         means, name = power(values).mean(axis=0), product.axes[-1]
         coordinate = product.coordinates[name]

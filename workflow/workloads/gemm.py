@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _pair(value: Any) -> Any:
-    """A plain number is a complex one without imaginary part."""
+    """Return a plain number as a complex one without imaginary part."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(value, list):
         return tuple(value)  # strict validation takes no list for a tuple behind this function
@@ -176,7 +176,7 @@ class Gemm(MatrixProduct):
         return Staged(data, self._axes(data))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(batch, m, n)."""
+        """Return (batch, m, n)."""
         return self._problem(outline, PRECISIONS["fp64"]).shape
 
     def _axes(self, data: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
@@ -190,34 +190,37 @@ class Gemm(MatrixProduct):
         )
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """8 batch m n k operations; A, B, C read (C where beta is not 0) and the result written."""
+        """Return 8 batch m n k operations.
+
+        A, B, C (where beta is not 0) read, the result written.
+        """
         problem = self._problem(staged, precision)
         return matrix_product.shape(problem, staged.operands.values())
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.gemm`."""
+        """Return an implementation by `argand.gemm`."""
         return matrix_product.ours(self.case, precision, device, ("a", "b", "c"), self.scalars)
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, cuBLAS on a GPU."""
+        """Return NumPy on the CPU, cuBLAS on a GPU."""
         return matrix_product.peers(self.case, device, ("a", "b", "c"), self.scalars)
 
     def reference(self, staged: Staged) -> ProductReference:
-        """SciPy's zgemm, sampled where it is large."""
+        """Return the result of SciPy's zgemm, sampled where it is large."""
         given = staged.operands
         return product_reference(
             given["a"], given["b"], given.get("c"), **self.scalars, seed=self.seed
         )
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """C with what stands along its rows and columns, or their numbers."""
+        """Return C with what stands along its rows and columns, or their numbers."""
         found = {
             name: one for name, one in staged.coordinates.items() if set(one.of(name)[:1]) <= AXES
         }
         return Product("c", result, ("batch", "m", "n"), found, f"{self.name}: matrix product")
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """|C| of the first product as an image, in blocks where it is larger than the page."""
+        """Draw |C| of the first product as an image, in blocks where it is larger than the page."""
         magnitude = abs(product.data.reshape(-1, *product.data.shape[-2:])[0])
         rows, columns = magnitude.shape
         blocks = pictures.block_means(magnitude, 512)

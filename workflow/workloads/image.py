@@ -116,14 +116,14 @@ class Image(Workload):
         return sky.scattered(case.antennas or 0, case.radius_m, self.rng(1 << 20))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(time, polarization, m, l)."""
+        """Return (time, polarization, m, l)."""
         shape = outline.operands["covariances"].shape
         n = self.case.directions.n
         kept = (1 if axis in self.case.sum else shape[at] for at, axis in enumerate(AXES[:2]))
         return (*kept, n, n)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """8 antennas^2 operations a channel, direction and image: m antennas, n directions."""
+        """Return 8 antennas^2 operations a channel, direction and image, for n directions."""
         r = staged.operands["covariances"]
         found = self.result_shape(staged)
         images, directions = found[0] * found[1], found[2] * found[3]
@@ -139,7 +139,7 @@ class Image(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.image`."""
+        """Return an implementation by `argand.image`."""
         own = device.backend == "cuda" and not precision.exact_operands
         how = "weights made in the kernel, mma.sync" if own else "weights in blocks, real products"
         return Implementation(
@@ -149,7 +149,7 @@ class Image(Workload):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, CuPy on a GPU, with the weights in memory."""
+        """Return NumPy on the CPU, CuPy on a GPU, with the weights in memory."""
         place = self._place(staged)
 
         def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -180,7 +180,7 @@ class Image(Workload):
         return where, np.asarray(there["frequency"].values, float)
 
     def reference(self, staged: Staged) -> ImageReference:
-        """NumPy's zgemm with complex weights."""
+        """Return the result of NumPy's zgemm with complex weights."""
         r = staged.operands["covariances"]
         summed = [AXES.index(axis) for axis in self.case.sum]
         kept = [axis for axis in (0, 1) if axis not in summed]
@@ -232,7 +232,7 @@ class Image(Workload):
         return Product("power", result, AXES, coordinates, title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """The first image over l and m, in dB, with its grid."""
+        """Draw the first image over l and m, in dB, with its grid."""
         l, m = (product.coordinates[name].values for name in ("l", "m"))  # noqa: E741
         half = self.case.directions.cell / 2 or 0.5
         shown_db = pictures.decibels(product.data[0, 0])

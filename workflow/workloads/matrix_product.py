@@ -51,7 +51,7 @@ def check_shapes(shapes: Mapping[str, tuple[int, ...]], **scalars: Any) -> None:
 
 
 def shape(problem: GemmProblem, read: Iterable[Array]) -> Shape:
-    """The sizes of a product whose operands are ``read`` once and whose result is written once."""
+    """Return a product's sizes; operands are ``read`` once and the result is written once."""
     values = sum(data.size for data in read) + int(np.prod(problem.shape, dtype=np.int64))
     return Shape(
         flops=problem.flops,
@@ -67,7 +67,7 @@ def ours(
     case: ProductCase, precision: Precision, device: Device, names: Sequence[str],
     scalars: Mapping[str, Any],
 ) -> Implementation:  # fmt: skip
-    """`argand.gemm` of the operands ``names`` (those that there are) at a precision."""
+    """Return an implementation by `argand.gemm` of those operands ``names`` that there are."""
     how = {**scalars, "precision": precision, "kernels": case.kernels.get(precision.name)}
     return Implementation(
         "argand",

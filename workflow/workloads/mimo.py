@@ -86,7 +86,10 @@ class Mimo(Workload):
             )
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operands channel and received, complex64 where simulated; what was sent beside them."""
+        """Return the operands channel and received, complex64 where simulated.
+
+        What was sent stands beside them.
+        """
         case = self.case
         if case.input is not None:
             self.check_again(upstream)
@@ -154,7 +157,7 @@ class Mimo(Workload):
         )
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(snr, time, frequency, transmitter, symbol)."""
+        """Return (snr, time, frequency, transmitter, symbol)."""
         h, y = (outline.operands[name].shape for name in ("channel", "received"))
         return (*y[:3], h[3], y[4])
 
@@ -164,7 +167,7 @@ class Mimo(Workload):
         return int(16 * np.prod(y[:3], dtype=object) * h[3] ** 2)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """For each system 8 n^2 k of products, 4/3 n^3, 8 n k and 8 n^2 a column."""
+        """Return for each system 8 n^2 k of products, 4/3 n^3, 8 n k and 8 n^2 a column."""
         h, y = (staged.operands[name] for name in ("channel", "received"))
         k, n = h.shape[2:]
         systems, columns = int(np.prod(y.shape[:3])), y.shape[-1]
@@ -177,7 +180,7 @@ class Mimo(Workload):
         )  # fmt: skip
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.gemm` and `argand.solve_hermitian`."""
+        """Return an implementation by `argand.gemm` and `argand.solve_hermitian`."""
         return Implementation(
             "argand", precision, f"{precision.name} products, Cholesky in {precision.output}",
             partial(
@@ -188,7 +191,7 @@ class Mimo(Workload):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, PyTorch's solver on a GPU, with products of NumPy or CuPy."""
+        """Return NumPy on the CPU, PyTorch's solver on a GPU, with products of NumPy or CuPy."""
 
         def multiply(a: Any, b: Any) -> Any:
             return a.conj().swapaxes(-1, -2) @ b
@@ -214,7 +217,7 @@ class Mimo(Workload):
         return solve(g, multiply(h[None], y))
 
     def reference(self, staged: Staged) -> MimoReference:
-        """LAPACK's zpotrf and zpotrs through SciPy."""
+        """Return the result of LAPACK's zpotrf and zpotrs through SciPy."""
         given = staged.operands
         sent = np.asarray(staged.coordinates["sent"].values)
         return mimo_reference(
@@ -264,16 +267,16 @@ class Mimo(Workload):
         return qam.soft_bits(found, order, noise).astype(np.float32)
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Bit error rate of each precision, and EVM, over the signal-to-noise ratio."""
+        """Draw the bit error rate of each precision, and EVM, over the signal-to-noise ratio."""
         draw_symbols(product, self.case.qam, self.case.soft_bits, axes)
         axes.set_ylabel(f"{self.case.qam}-QAM, {self.case.equaliser}")
 
 
 def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:
-    """Channel and received in the type of a precision; what was sent stays on the host."""
+    """Return channel and received in the type of a precision; what was sent stays on the host."""
     return operands.cast({name: given[name] for name in ("channel", "received")}, precision)
 
 
 def _solved(g: Any, b: Any) -> Any:
-    """x, NaN where a system is not positive definite, on the CPU as on a GPU."""
+    """Return x, NaN where a system is not positive definite, on the CPU as on a GPU."""
     return solve_hermitian(g, b, info=array_module(g).empty(g.shape[:-2], np.int32))

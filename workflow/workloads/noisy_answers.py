@@ -63,14 +63,17 @@ class NoisyAnswers(StateAnswers):
         return (2, answers + 1)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """The work of all trajectories, each gate by itself; states stay in a chip's memory."""
+        """Return the work of all trajectories, each gate by itself.
+
+        States stay in a chip's memory.
+        """
         found = super().shape(staged, precision)
         count = self.trajectories
         written = operands.complex_bytes(precision) * staged.operands["state"].size * count
         return replace(found, flops=found.flops * count, bytes_moved=float(written))
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.run_trajectories`, some at a time, and the means of their answers."""
+        """Return means of the answers of `argand.run_trajectories`, some at a time."""
         qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
         given = [Gate(gate.matrix, gate.targets) for gate in gates]
         pure = density_matrix.pure_state(qubits, gates)
@@ -100,7 +103,7 @@ class NoisyAnswers(StateAnswers):
         return means.marginals(self.case.probabilities or ())
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """None: no peer draws the same trajectories."""
+        """Return none: no peer draws the same trajectories."""
         return []
 
     def reference(self, staged: Staged) -> NoiseReference:  # type: ignore[override]
@@ -134,7 +137,7 @@ class NoisyAnswers(StateAnswers):
         return assess_means(reference, result, precision, self.bounds(staged, precision, device))
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The means or counts, their standard errors beside them, and the fidelity in the title."""
+        """Return means or counts, standard errors beside them, and the fidelity in the title."""
         if self.case.shots is not None:
             found, spread, what = self._counts(result, self.case.shots)
             title = f"{found.title}, each on a trajectory of its own"
@@ -163,5 +166,5 @@ class NoisyAnswers(StateAnswers):
 
 
 def _channels(gates: Sequence[TargetedGate]) -> int:
-    """Channels that a trajectory goes through: two for each qubit of a gate."""
+    """Return channels that a trajectory goes through: two for each qubit of a gate."""
     return 2 * sum(len(gate.targets) for gate in gates)

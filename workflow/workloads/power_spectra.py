@@ -116,7 +116,7 @@ class PowerSpectra(Dft):
         return self._windowed(found, values=False)
 
     def _drawn(self) -> Staged:
-        """The outline of what is drawn."""
+        """Return the outline of what is drawn."""
         case = self.case
         samples = blank(
             (case.batch, self._samples_drawn), np.float32 if case.real else np.complex64
@@ -137,12 +137,12 @@ class PowerSpectra(Dft):
         return {"time": Coordinate(np.arange(self._samples_drawn) / rate, "s", "time")}
 
     def _samples(self, box: Box) -> Array:
-        """Those of `Dft`, or their real parts."""
+        """Return the samples of `Dft`, or their real parts."""
         samples = super()._samples(box)
         return np.ascontiguousarray(samples.real) if self.case.real else samples
 
     def _length(self, staged: Staged) -> int:
-        """N, samples of a segment."""
+        """Return N, the samples of a segment."""
         if self.case.length is not None:
             return self.case.length
         samples = staged.operands.get("samples", staged.drawn.get("samples"))
@@ -150,7 +150,7 @@ class PowerSpectra(Dft):
         return samples.shape[-1]
 
     def _windowed(self, staged: Staged, *, values: bool = True) -> Staged:
-        """The same with the window; without one it is 1 everywhere."""
+        """Return the operands with the window; without one it is 1 everywhere."""
         data, axes = dict(staged.operands), dict(staged.axes)
         if "window" not in axes:
             length, window = self._length(staged), self.case.window or "boxcar"
@@ -170,11 +170,11 @@ class PowerSpectra(Dft):
         return {"scaling": self.case.scaling, "sample_rate": 1 / spectrum.sample_step(staged)[0]}
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(..., time, frequency)."""
+        """Return (..., time, frequency)."""
         return self._problem(outline, PRECISIONS["fp64"]).shape
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """5 N log2 N operations a segment and those of squares; read and written once."""
+        """Return 5 N log2 N operations a segment and those of squares; read and written once."""
         problem = self._problem(staged, precision)
         size = np.dtype(precision.real_output).itemsize
         written = float(np.prod(problem.shape, dtype=np.int64)) * size
@@ -185,7 +185,7 @@ class PowerSpectra(Dft):
         )  # fmt: skip
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.spectrum`; the algorithm says what runs."""
+        """Return an implementation by `argand.spectrum`; the algorithm says what runs."""
         problem, scale = self._problem(staged, precision), self._scale(staged)
         average = self.case.average
 
@@ -202,7 +202,10 @@ class PowerSpectra(Dft):
         )  # fmt: skip
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """scipy.signal on the CPU; on a GPU windowed segments, cuFFT and squares through CuPy."""
+        """Return scipy.signal on the CPU.
+
+        On a GPU windowed segments, cuFFT and squares through CuPy.
+        """
         problem, scale = self._problem(staged, PRECISIONS["fp64"]), self._scale(staged)
 
         def call(compute: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -220,7 +223,7 @@ class PowerSpectra(Dft):
         return implementations(self.case, device, "spectrum", call)
 
     def reference(self, staged: Staged) -> Any:
-        """SciPy's transforms of windowed segments in fp64."""
+        """Return the result of SciPy's transforms of windowed segments in fp64."""
         problem = self._problem(staged, PRECISIONS["fp64"])
         return spectra_reference(
             staged.operands["samples"], staged.operands["window"], problem, **self._scale(staged)
@@ -241,7 +244,7 @@ class PowerSpectra(Dft):
         return spectrum.segments(staged, problem, shift=self.case.shift)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The powers, with the frequency of each bin and the middle of each group in time."""
+        """Return powers, with the frequency of each bin and the middle of each group in time."""
         axes = staged.axes["samples"]
         bins, own = self._axes(staged)
         coordinates = spectrum.coordinates_beside(staged, own)
@@ -254,7 +257,7 @@ class PowerSpectra(Dft):
         )
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Mean power of all signals in dB: over frequency, or over time and frequency."""
+        """Draw the mean power of all signals in dB: over frequency, or over time and frequency."""
         bins, name = product.coordinates[product.axes[-1]], product.axes[-1]
         order = np.argsort(bins.values)
         means = product.data.reshape(-1, *product.data.shape[-2:]).mean(axis=0)[:, order]
@@ -276,7 +279,7 @@ class PowerSpectra(Dft):
 
 
 def _algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
-    """Algorithm, in words and for its bound."""
+    """Return the algorithm, in words and for its bound."""
     if device.backend == "cpu":
         return "window, transform and squares in blocks", BLOCKS
     from argand.spectrum.gpu import algorithm

@@ -129,7 +129,7 @@ class Softmax(Workload):
             beams_of(upstream[source.workload], source.workload)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
-        """Operand x (..., columns); float32 when generated."""
+        """Return operand x (..., columns); float32 when generated."""
         source = self.case.input
         if isinstance(source, WorkloadInput):
             return self._stage_beam_power(source, upstream[source.workload])
@@ -158,7 +158,7 @@ class Softmax(Workload):
         return Staged({"x": x}, {"x": LOGITS.axes[-x.ndim :]})
 
     def _stage_beam_power(self, source: WorkloadInput, upstream: Path) -> Staged:
-        """x (frequency, polarization, time, beam) from the product of a beamforming workload."""
+        """Return x (frequency, polarization, time, beam) from a beamforming workload's product."""
         found = beam_power(upstream, source.workload, self.case.scale)
         attributes = {
             "source": f"beam power of {source.workload}",
@@ -169,7 +169,7 @@ class Softmax(Workload):
         return Staged({}, {"x": found.axes}, found.coordinates, attributes, {"x": found.x})
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """5 operations an element; x read and the result written once."""
+        """Return 5 operations an element; x read and the result written once."""
         x = staged.operands["x"]
         columns = x.shape[-1]
         return Shape(
@@ -180,7 +180,7 @@ class Softmax(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.softmax`."""
+        """Return an implementation by `argand.softmax`."""
         return Implementation(
             "argand",
             precision,
@@ -190,11 +190,11 @@ class Softmax(Workload):
         )
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """SciPy on the CPU; CuPy, and PyTorch where it is installed, on a GPU."""
+        """Return SciPy on the CPU; CuPy, and PyTorch where it is installed, on a GPU."""
         return implementations(self.case, device, "softmax", _of_logits)
 
     def reference(self, staged: Staged) -> SoftmaxReference:
-        """scipy.special.softmax in fp64 of the logits as they are."""
+        """Return the result of scipy.special.softmax in fp64 of the logits as they are."""
         return softmax_reference(staged.operands["x"])
 
     def assess(
@@ -215,7 +215,7 @@ class Softmax(Workload):
         return Product("probability", result, axes, coordinates, f"{self.name}: softmax")
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Beams over time as an image; otherwise some rows, their columns by rank."""
+        """Draw beams over time as an image; otherwise some rows, their columns by rank."""
         if product.axes[-1] == "beam":
             self._draw_beams(product, axes)
         else:

@@ -138,7 +138,7 @@ class Solve(Workload):
         return Staged(data, axes, self._coordinates(held=False))
 
     def _coordinates(self, *, held: bool) -> dict[str, Coordinate]:
-        """Angles of the cylinder's points and of incidence, and the modulus of the series."""
+        """Return angles of the cylinder's points and of incidence, and the series' modulus."""
         if self.case.source != "cylinder":
             return {}
         ka, points, rhs = float(self.case.ka or 0), self.case.n or 0, self.case.rhs
@@ -153,12 +153,15 @@ class Solve(Workload):
         }
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """(batch, unknown, rhs)."""
+        """Return (batch, unknown, rhs)."""
         a, b = (outline.operands[name].shape for name in ("a", "b"))
         return max(a[0], b[0]), a[2], b[2]
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """8/3 n^3 operations a matrix, 8 n^2 a right-hand side; m unknowns, n right-hand sides."""
+        """Return 8/3 n^3 operations a matrix, 8 n^2 a right-hand side.
+
+        The sizes are m unknowns and n right-hand sides.
+        """
         a, b = (staged.operands[name] for name in ("a", "b"))
         batch, n, rhs = self.result_shape(staged)
         return Shape(
@@ -172,7 +175,7 @@ class Solve(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """`argand.solve` of each system."""
+        """Return an implementation by `argand.solve` of each system."""
         library = "LAPACK" if device.backend == "cpu" else "cuSOLVER"
         products = "" if precision.exact_operands else f", {precision.name} products"
         return Implementation(
@@ -184,11 +187,11 @@ class Solve(Workload):
         )
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """NumPy on the CPU, cuSOLVER on a GPU."""
+        """Return NumPy on the CPU, cuSOLVER on a GPU."""
         return implementations(self.case, device, "solve", _solved, _cast)
 
     def reference(self, staged: Staged) -> SolutionReference:
-        """LAPACK's zgesv through SciPy, and each matrix's inverse."""
+        """Return the result of LAPACK's zgesv through SciPy, and each matrix's inverse."""
         given = staged.operands
         return solution_reference(given["a"], given["b"], given.get("expected"))
 
@@ -204,7 +207,7 @@ class Solve(Workload):
         return assess_solution(reference, result, precision)
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """The solutions with what stands along unknowns and right-hand sides, or their numbers."""
+        """Return solutions with what stands along unknowns and right-hand sides, or numbers."""
         found = {
             name: one for name, one in staged.coordinates.items() if set(one.of(name)) <= set(AXES)
         }
@@ -213,7 +216,7 @@ class Solve(Workload):
         return Product("current" if wave else "x", result, AXES, found, f"{self.name}: {what}")
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """|x| of the first system over its unknowns, with the series where there is one."""
+        """Draw |x| of the first system over its unknowns, with the series where there is one."""
         first = np.abs(product.data.reshape(-1, *product.data.shape[-2:])[0])
         angle = product.coordinates.get("angle" if "series" in product.coordinates else "unknown")
         where = np.arange(len(first)) if angle is None else angle.values

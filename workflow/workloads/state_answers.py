@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def answers_of(case: StatevectorCase) -> type[StateAnswers]:
-    """The workload of a case that asks a state for something: of one state, or of noisy ones."""
+    """Return the workload of a case that asks something of a state, of one or of noisy ones."""
     if case.noise is None:
         return StateAnswers
     from workflow.workloads.noisy_answers import NoisyAnswers
@@ -91,7 +91,7 @@ class StateAnswers(Statevector):
         return int(self.rng(2).integers(2**63))
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
-        """A basis state of each shot, a value of each Pauli string, or one of each outcome."""
+        """Return a basis state of each shot, a value of each Pauli string, or of each outcome."""
         if self.case.shots is not None:
             return (self.case.shots,)
         if self.case.observables is not None:
@@ -109,7 +109,7 @@ class StateAnswers(Statevector):
         return replace(found, bytes_moved=found.bytes_moved + read)
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """Our gates, then our readout."""
+        """Return our gates, then our readout."""
         found = super().argand(staged, precision, device)
         return replace(
             found, algorithm=f"{found.algorithm}, then {self.case.answer}",
@@ -141,7 +141,7 @@ class StateAnswers(Statevector):
         return plain_answers.marginals(state, self.case.probabilities or ())
 
     def _uniforms(self) -> Array:
-        """The numbers of the shots in [0, 1), ascending: those that `argand.sample` draws."""
+        """Return the shots' numbers in [0, 1), ascending: those that `argand.sample` draws."""
         drawn = np.random.Philox(key=self.shots_seed()).random_raw(self.case.shots or 0)
         return np.sort(drawn) * 2.0**-64
 
@@ -176,7 +176,7 @@ class StateAnswers(Statevector):
         return state_bounds(precision, device, size, **self.applied(staged))
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Counts by basis state, expectation values by string, or probabilities by outcome."""
+        """Return counts by state, expectation values by string, or probabilities by outcome."""
         held = any(result.strides)
         if self.case.observables is not None:
             strings, coefficients = zip(*self.case.paulis(), strict=True)
@@ -210,7 +210,7 @@ class StateAnswers(Statevector):
         )  # fmt: skip
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Bars: the most frequent outcomes, or the value of each Pauli string."""
+        """Draw bars: the most frequent outcomes, or the value of each Pauli string."""
         first = product.coordinates[product.axes[0]].values
         if self.case.observables is not None:
             pictures.draw_strings(axes, product.data, first)

@@ -109,7 +109,7 @@ class Statevector(Workload):
         self._check_state(size.qubits, upstream)
 
     def _size(self) -> CircuitSize:
-        """Found without the circuit's matrices; raises CircuitError."""
+        """Return the circuit's size, found without its matrices; raises CircuitError."""
         from workflow.circuits import circuit_size
 
         return circuit_size.size_of(self.case.circuit, self._width())
@@ -186,7 +186,7 @@ class Statevector(Workload):
         return fused.with_passes(staged, plan_words) if plan_words else staged
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
-        """batch gates on n amplitudes, 8 2^w n operations each; the state moves once a pass."""
+        """Return batch gates on n amplitudes, 8 2^w n operations each; a pass moves the state."""
         widths, (passes, reads) = staged.operands["widths"], fused.moved_widths(staged.operands)
         n = staged.operands["state"].size
         values = 2 * reads * n + float(np.sum(4.0**passes))
@@ -198,7 +198,7 @@ class Statevector(Workload):
         )
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """Our kernel for each pass; what each needs beside the state is there before."""
+        """Return our kernel for each pass; what it needs beside the state is there before."""
         qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
         algorithm, plan_words = "gates in place", ""
         if self.case.fuse == "auto":
@@ -269,7 +269,7 @@ class Statevector(Workload):
         return assess_state(reference, result, precision, backend=device, **applied)
 
     def applied(self, staged: Staged) -> dict[str, Any]:
-        """The matrices of the gates, and the passes that were fused of them (`state_bounds`)."""
+        """Return the gates' matrices, and the passes fused of them (`state_bounds`)."""
         passes = staged.operands.get("passes")
         return {
             "gates": [gate.matrix for gate in fused_gates.gates_in(staged.operands)],
@@ -289,7 +289,7 @@ class Statevector(Workload):
         )
 
     def picture(self, product: Product, axes: Axes) -> None:
-        """Probabilities of the 16 likeliest basis states, in the order of their numbers."""
+        """Draw probabilities of the 16 likeliest basis states, in the order of their numbers."""
         pictures.draw_likeliest(axes, power(product.data), 16)
 
 
