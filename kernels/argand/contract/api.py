@@ -193,9 +193,9 @@ def _split(
 ) -> Any:
     """Return a product with the axes of the result, in their order."""
     labels = found.batch + orders[0] + orders[1]
-    if labels == found.result and made.ndim == len(labels):
-        return made
-    made = made.reshape(tuple(sizes[label] for label in labels))
+    shape = tuple(sizes[label] for label in labels)
+    if tuple(made.shape) != shape:
+        made = made.reshape(shape)
     return transposed(made, [labels.index(label) for label in found.result])
 
 
