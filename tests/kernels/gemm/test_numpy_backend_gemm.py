@@ -121,11 +121,14 @@ def test_scalars_below_the_range_of_fp32(scalar, verdict):
     check(a, b, c, precision="fp32", alpha=scalar, beta=scalar, verdict=verdict)
 
 
-def test_beta_zero_does_not_read_c_and_alpha_zero_neither_a_nor_b():
+@pytest.mark.parametrize("precision", [*PRECISIONS, "7xint8", "16xint8"])
+def test_beta_zero_does_not_read_c_and_alpha_zero_neither_a_nor_b(precision):
     nan = np.full((3, 3), np.nan, np.complex64)
     eye = np.eye(3, dtype=np.complex64)
-    np.testing.assert_array_equal(gemm(eye, eye, nan, beta=0), eye)
-    np.testing.assert_array_equal(gemm(nan, nan, eye, alpha=0, beta=2), 2 * eye)
+    np.testing.assert_array_equal(gemm(eye, eye, nan, beta=0, precision=precision), eye)
+    found = gemm(nan, nan, eye, alpha=0, beta=2, precision=precision)
+    np.testing.assert_array_equal(found, 2 * eye)
+    np.testing.assert_array_equal(gemm(nan, nan, alpha=0, precision=precision), 0)
 
 
 @pytest.mark.parametrize("precision", ["fp64", "fp32", "3xtf32", "3xfp16", "fp16"])

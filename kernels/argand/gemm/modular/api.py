@@ -107,11 +107,14 @@ def modular_gemm(
             problem, left, right, addend, out, count, kernels, key, (a, b, addend), check=check
         )
     require_family(kernels, cpu())
-    found = _products(problem, left, right, count, str(dtype), check=check)
-    if alpha != 1:
-        found = times(found, alpha)
-    if addend is not None:
-        found = found + times(addend, beta)
+    if alpha == 0 or not problem.k:  # operands are not read, so NaN in them leaves no trace
+        found = np.zeros(problem.shape, dtype) if addend is None else times(addend, beta)
+    else:
+        found = _products(problem, left, right, count, str(dtype), check=check)
+        if alpha != 1:
+            found = times(found, alpha)
+        if addend is not None:
+            found = found + times(addend, beta)
     if out is None:
         return found
     out[...] = found
