@@ -148,7 +148,7 @@ def _cases(
 def _operands(
     shape: tuple[int, int, int, int], kind: Input, arguments: argparse.Namespace, arrays: Any
 ) -> tuple[Any, Any]:
-    """Weights and samples, a wave on noise, on the device; with two polarizations of Stokes."""
+    """Return weights and samples, a wave on noise; two polarizations for Stokes parameters."""
     channels, beams, antennas, samples = shape
     outer = (channels, 2) if arguments.detect == "stokes" else (channels,)
     rng = arrays.random.default_rng(arguments.seed)

@@ -147,7 +147,7 @@ def measured(
 def _implementations(
     base: str, precisions: Sequence[str], checked: bool
 ) -> Iterator[tuple[str, str]]:
-    """Precisions and who computes them: cuBLAS, then ours and, where it is there, GEMMul8."""
+    """Yield precisions and who computes them: cuBLAS, then ours and, where it is there, GEMMul8."""
     yield base, "cublas"
     ours = OURS if checked else OURS[:1]
     try:
@@ -178,7 +178,7 @@ def _wait_for(call: Callable[[], object]) -> None:
 def call_seconds(
     call: Callable[[], Any], calls: int, seconds: float, *, waits: bool = False
 ) -> tuple[float, float]:
-    """Seconds of a call, which ``waits`` for its end or not, after idle, and in a row of calls."""
+    """Return a call's seconds, which ``waits`` for its end or not, after idle and in a row."""
     queued_seconds([call], 3)
     idle = []
     for _ in range(calls):
@@ -241,7 +241,7 @@ class Reference:
         self._sizes = np.outer(*norms)
 
     def errors(self, out: Any, precision: str) -> tuple[float, float]:
-        """The relative Frobenius error, and of exact products the worst error over its bound."""
+        """Return relative Frobenius errors, and exact products' worst error over its bound."""
         found = out[(0,) * (out.ndim - 2)][self._rows.tolist()][:, self._columns.tolist()].get()
         roundoff = 2.0 ** (-24 if found.dtype == np.complex64 else -53)
         off = np.abs(found.astype(np.clongdouble) - self._exact)

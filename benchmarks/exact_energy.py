@@ -83,7 +83,7 @@ class EnergyRow:
 
 
 def copies(cupy: Any) -> Iterator[tuple[str, int, Call]]:
-    """Copies of memory beyond L2 and within it, of a millisecond or so each, and their bytes."""
+    """Yield copies of memory beyond and within L2, of about a millisecond, and their bytes."""
     kernel = cupy.RawKernel(_COPY, "copy")
     for name, nbytes in _COPIED.items():
         x, y = (cupy.zeros(nbytes // 4, "uint32") for _ in range(2))

@@ -136,7 +136,7 @@ class Product:
         return call
 
     def _planes(self, kind: str, lines: int, seed: int) -> Any:
-        """Planes of a piece: (products, planes, lines, pitch) int8."""
+        """Return planes of a piece: (products, planes, lines, pitch) int8."""
         cupy, pitch = self.cupy, self.problem.pitch
         rng = cupy.random.default_rng(seed)
         rows = moduli(self.problem.count).rows

@@ -126,7 +126,7 @@ def _cases(precision: str, form: Form, device: Device) -> Iterator[_Case]:
 
 
 def _operand(device: Device, shape: tuple[int, int, int], precision: str, seed: int) -> Any:
-    """Normal numbers, or integers of all 8 bits as receivers give them, drawn matrix by matrix."""
+    """Return normal numbers, or integers of 8 bits as receivers give them, drawn by matrix."""
     arrays = array_module(device)
     rng = arrays.random.default_rng(seed)
     if precision == EXACT:
@@ -171,7 +171,7 @@ def _measured(
 
 
 def _checked(case: _Case, x: Any, out: Any, device: Device) -> tuple[float, bool]:
-    """The largest error of sampled rows of the first and the last matrix, and the verdict."""
+    """Return the largest error of sampled rows of the first and last matrix, and the verdict."""
     exact = case.precision == EXACT
     parts = x.array if exact else x
     batch, n = parts.shape[:2]
@@ -199,7 +199,7 @@ def _checked(case: _Case, x: Any, out: Any, device: Device) -> tuple[float, bool
 
 
 def _rows(matrix: Any, rows: Any, columns: Any, form: Form) -> tuple[Any, Any]:
-    """Rows of a result, and the columns of these numbers as rows; ``columns`` are all of them."""
+    """Return rows of a result, and its columns of these numbers as rows, of all ``columns``."""
     if form == "full":
         return matrix[rows], matrix[:, rows].T
     above = rows[:, None] < columns

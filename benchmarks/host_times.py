@@ -48,7 +48,7 @@ _PRECISIONS = ("fp32", "tf32", "3xtf32", "3xfp16", "fp16")
 
 
 def calls(cupy: Any, rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """Operation, implementation and call of each row."""
+    """Yield operation, implementation and call of each row."""
     from argand.dft.gpu import plan_of
 
     a, b = (cupy.asarray(_complexes(rng, 64, 64)) for _ in range(2))

@@ -123,7 +123,7 @@ def _error(found: Any, operands: tuple[Any, Any, Any, Any]) -> float:
 
 
 def direct_power(r: Any, x: Any, f: Any, s: Any) -> Any:
-    """Power (direction,) of (channel, antenna, antenna) covariances by a direct sum in fp64.
+    """Return power (direction,) of (channel, antenna, antenna) covariances by a direct sum in fp64.
 
     ``x`` are positions in m, ``f`` frequencies in Hz and ``s`` unit vectors, all of them NumPy's.
     """
@@ -135,7 +135,7 @@ def direct_power(r: Any, x: Any, f: Any, s: Any) -> Any:
 
 
 def most_turns(x: Any, f: Any) -> float:
-    """A bound on the wavelengths from the centre to an antenna, of positions about the origin."""
+    """Return a bound on the wavelengths from the centre to an antenna, at the origin."""
     return float(2 * np.sqrt((x**2).sum(axis=1)).max() * f.max() / SPEED_OF_LIGHT)
 
 

@@ -88,7 +88,7 @@ def overview(rows: Mapping[str, Sequence[Row]], ceilings: Ceilings) -> Figure:
 
 
 def product_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
-    """Each precision with our row and the best peer's: of the same precision, else of its class.
+    """Return each precision with our row and the best peer's, of its precision or else its class.
 
     Results are whole complex numbers. Ours from packed operands are left out; peers may have planar
     operands, which somebody split beforehand, and where these are halves ours may have halves too.
@@ -112,7 +112,7 @@ def product_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
 
 
 def exact_rows(path: Path) -> list[Row]:
-    """The rows that `benchmarks.exact` wrote, in a row of calls, with the columns of records."""
+    """Return the rows of `benchmarks.exact`, in a row of calls, with the columns of records."""
     return [
         {
             "implementation": row["implementation"], "precision": row["precision"],
@@ -126,7 +126,7 @@ def exact_rows(path: Path) -> list[Row]:
 
 
 def exact_pairs(rows: Sequence[Row]) -> list[tuple[str, Row, Row]]:
-    """Ours at each number of moduli, and the fastest library of the operands' type beside it.
+    """Return our rows by number of moduli, and the fastest library of the operands' type.
 
     That is cuBLAS at the type's own precision, or the same number of moduli elsewhere.
     """

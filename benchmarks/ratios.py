@@ -51,7 +51,7 @@ class Ratio:
 def in_turn(
     ours: Callable[[], object], other: Callable[[], object], repeats: int = 7
 ) -> tuple[float, float, float]:
-    """Median seconds of both, and the median of their ratio pair by pair, after one warm-up."""
+    """Return median seconds of both, and the median ratio of pairs, after one warm-up."""
     pairs = [(_seconds(ours), _seconds(other)) for _ in range(repeats + 1)]
     first, second = zip(*pairs[1:], strict=True)
     ratios = [a / b for a, b in pairs[1:]]
@@ -65,7 +65,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def gemm_ratios(size: int = 2048) -> list[Ratio]:
-    """Our products over NumPy's complex64 matmul (complex128 for fp64)."""
+    """Return our products over NumPy's complex64 matmul (complex128 for fp64)."""
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal((2, size, size)) + 1j * rng.standard_normal((2, size, size)))[:]
     a64, b64 = a.astype(np.complex64), b.astype(np.complex64)
@@ -101,7 +101,7 @@ print((peak() - before) * 1024 / y.nbytes)
 
 
 def softmax_memory_ratio() -> Ratio:
-    """Peak memory that a softmax adds, over its result; a tile a thread may come on top."""
+    """Return peak memory that a softmax adds, over its result; a tile a thread may come on top."""
     command = [sys.executable, "-c", SOFTMAX_PEAK]
     ratio = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     what = "memory that softmax fp32 4096 x 16384 adds over its result"
@@ -109,7 +109,7 @@ def softmax_memory_ratio() -> Ratio:
 
 
 def staging_ratio(megabytes: int = 512) -> Ratio:
-    """Speed of a staged file, checksums and all, over h5py's contiguous write with fsync."""
+    """Return speed of a staged file, checksums and all, over h5py's contiguous write with fsync."""
     data = np.random.default_rng(3).standard_normal((megabytes * MIB // 8, 2), np.float32)
     operand = data.view(np.complex64).reshape(-1, 1024)
     with tempfile.TemporaryDirectory(dir=ROOT) as folder:
@@ -180,7 +180,7 @@ print((peak() - before) * 1024 / (3 * 8 * size * size))
 
 
 def job_memory_ratio(size: int = 3072) -> Ratio:
-    """Peak memory of staging and running a product at all precisions, in one process."""
+    """Return the peak memory of staging and running a product at all precisions, in one process."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", JOBS, folder, str(size)]
         ratio = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -189,7 +189,7 @@ def job_memory_ratio(size: int = 3072) -> Ratio:
 
 
 def memory_ratios(size: int = 3072) -> list[Ratio]:
-    """Peak memory of a process that multiplies, over operands plus result."""
+    """Return the peak memory of a process that multiplies, over operands plus result."""
     found = []
     for precision in ("fp32", "tf32", "3xtf32", "3xfp16", "fp16", "fp64"):
         command = [sys.executable, "-c", PEAK, str(size), precision]
@@ -200,7 +200,7 @@ def memory_ratios(size: int = 3072) -> list[Ratio]:
 
 
 def study_times(study: Path = ROOT / "config" / "config.yaml") -> list[Ratio]:
-    """Wall time of the default study with its report, and the part of it that is not computing."""
+    """Return the wall time of the default study with its report, and its part without computing."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"),

@@ -144,14 +144,14 @@ def _questions(arguments: argparse.Namespace, state: Any, device: Device) -> Ite
 
 
 def _plain_shots(state: Any, shots: int, arrays: Any) -> Any:
-    """Shots as a user draws them: running sums of |a|^2 and bisection."""
+    """Return shots as a user draws them: running sums of |a|^2 and bisection."""
     ends = arrays.cumsum(abs(state) ** 2, dtype=np.float64)
     drawn = arrays.random.random(shots) * ends[-1]
     return arrays.unique(arrays.searchsorted(ends, drawn), return_counts=True)
 
 
 def _plain_marginals(state: Any, chosen: Sequence[int], arrays: Any) -> Any:
-    """Marginals as a user takes them: |a|^2 with an axis a qubit, summed over the others."""
+    """Return marginals as a user takes them: |a|^2 with an axis a qubit, summed over the others."""
     qubits = int(state.size).bit_length() - 1
     axes = tuple(qubits - 1 - q for q in range(qubits) if q not in chosen)
     summed = (abs(state) ** 2).reshape([2] * qubits).sum(axis=axes, dtype=np.float64)

@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settings(arguments: argparse.Namespace, n: int, device: Device) -> Iterator[_Setting]:
-    """Precision, block and panel of each run of ours, by name and numbers."""
+    """Yield precision, block and panel of each run of ours, by name and numbers."""
     kind = np.dtype(arguments.input)
     for name, block, panel in product(
         arguments.precisions, arguments.blocks or [None], arguments.panels or [None]
@@ -149,7 +149,7 @@ def _ours(precision: str, block: int, panel: int) -> _Solver:
 
 
 def _peers(dtype: str, device: Device) -> Iterator[_Solver]:
-    """LAPACK or cuSOLVER, on the layout that it works on."""
+    """Yield LAPACK or cuSOLVER, on the layout that it works on."""
     name = "fp32" if dtype == "complex64" else "fp64"
     arrays = array_module(device)
 
@@ -207,7 +207,7 @@ def accepted_error(n: int, dtype: str) -> float:
 
 
 def backward_error(a: Any, x: Any, b: Any) -> float:
-    """The largest ||b - A x|| / (||A|| ||x|| + ||b||) over columns, maximum norms, in fp64."""
+    """Return the largest ||b - A x|| / (||A|| ||x|| + ||b||) over columns, in fp64."""
     found, sums, x = [], [], x.astype(np.complex128)
     for start in range(0, len(a), _ROWS):
         rows = slice(start, start + _ROWS)

@@ -94,7 +94,7 @@ class _TimedFactorization(Factorization):
 
 
 def parts_of(a: Any, b: Any, device: Device, *, precision: str, block: int, panel: int) -> str:
-    """Seconds of a factorization, a solution and refinement, and of their parts, after one call.
+    """Return seconds of factorization, solution and refinement, and their parts, after one call.
 
     Triangular systems are those of all three; refinement has solutions of its own. What the
     factorization takes beside its parts, the GPU waits for the host.

@@ -142,7 +142,7 @@ class _Case:
         return self.average if self.average == WHOLE else int(self.average)
 
     def _verified(self) -> list[tuple[int, slice]]:
-        """Rows and groups that are verified: at the beginning, in the middle and at the end."""
+        """Return rows and groups to verify: at the beginning, in the middle and at the end."""
         problem = self.problem("fp64")
         count = max(1, _VERIFIED // (problem.average * problem.length))
         count, last = min(count, problem.groups), problem.rows - 1
@@ -168,7 +168,7 @@ class _Case:
             return spectra_reference(x, self.window, part, scaling="density", sample_rate=1.0)
 
     def calls(self) -> Iterator[tuple[str, str, _Call]]:
-        """Name, precision and call of each implementation."""
+        """Yield name, precision and call of each implementation."""
         problem = self.problem("fp32")
         if not self.arguments.no_peer:
             for peer in study_peers("spectrum", self.device.backend):

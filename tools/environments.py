@@ -90,7 +90,7 @@ From: {IMAGE}
 
 
 def bill_of_materials(lock: str) -> str:
-    """CycloneDX 1.5: each package of the lock and its version."""
+    """Return CycloneDX 1.5: each package of the lock and its version."""
     found = re.findall(r"^([\w.-]+)(?:\[.*?\])?==(\S+)", lock, re.MULTILINE)
     components = [
         {"type": "library", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}

@@ -107,7 +107,7 @@ def _git(folder: str, *arguments: str) -> bytes:
 
 
 def without_data() -> list[str]:
-    """The examples that compute their data: studies beside the sources that have none there."""
+    """Return the examples that compute their data: studies without sources there."""
     studies = {path.stem for path in SOURCES.parent.glob("*.yaml")}
     return sorted(studies - {SOURCES.stem, *read_sources()})
 

@@ -39,7 +39,7 @@ _CALLS = 25
 
 
 def _largest(precision: Precision) -> float:
-    """Products and sums of numbers up to here stay in the range of the precision's results."""
+    """Return the magnitude of numbers whose products and sums stay in the range of results."""
     return 1e140 if precision.output == "complex128" else 1e16
 
 
@@ -48,7 +48,7 @@ def _dtype(rng: Rng, *kinds: str) -> str:
 
 
 def gemm(rng: Rng) -> tuple[str, Verdict]:
-    """alpha op(a) op(b) + beta c, also of packed operands."""
+    """Try alpha op(a) op(b) + beta c, also of packed operands."""
     precision = any_precision(rng)
     m, n, k = (int(rng.choice(LENGTHS)) for _ in range(3))
     batch = [(), (0,), (1,), (2,), (3, 1)][int(rng.integers(5))]
@@ -81,7 +81,7 @@ def gemm(rng: Rng) -> tuple[str, Verdict]:
 
 
 def pairs(rng: Rng) -> tuple[str, Verdict]:
-    """Products of pairs are those of the same numbers; complex-half is them rounded once."""
+    """Try products of pairs: those of the same numbers; complex-half is them rounded once."""
     precision = PRECISIONS[str(rng.choice(["fp16", "bf16", "3xfp16", "tf32", "fp32"]))]
     m, n, k = (int(rng.choice(LENGTHS)) for _ in range(3))
     kind = _dtype(rng, "int8", "int16", "float16", "float32")
@@ -98,7 +98,7 @@ def pairs(rng: Rng) -> tuple[str, Verdict]:
 
 
 def softmax(rng: Rng) -> tuple[str, Verdict]:
-    """softmax, log_softmax and logsumexp over rows, beside SciPy's in fp64."""
+    """Try softmax, log_softmax and logsumexp over rows, beside SciPy's in fp64."""
     precision = any_precision(rng)
     name = str(rng.choice(["softmax", "log_softmax", "logsumexp"]))
     rows = [(), (0,), (1,), (3,), (2, 2)][int(rng.integers(5))]
@@ -273,7 +273,7 @@ def _calls(name: str, rng: Rng) -> str:
 
 
 def _ours(error: BaseException) -> bool:
-    """Whether a statement of Argand raised an error, and not what it called, such as NumPy."""
+    """Return whether a statement of Argand raised an error, not what it called, such as NumPy."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

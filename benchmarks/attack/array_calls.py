@@ -40,7 +40,7 @@ def _leading(rng: Rng) -> tuple[int, ...]:
 
 
 def _largest(precision: Precision, single: float) -> float:
-    """Results of numbers up to here stay in the range of the precision's results."""
+    """Return a magnitude of numbers whose results stay in the range of the precision."""
     return single**8 if precision.output == "complex128" else single
 
 
@@ -54,7 +54,10 @@ def _shape(got: Array, shape: tuple[int, ...]) -> Verdict:
 
 
 def herk(rng: Rng) -> tuple[str, Verdict]:
-    """alpha op(a) op(a)^H + beta c, Hermitian to the bit; C above its diagonal is not read."""
+    """Try alpha op(a) op(a)^H + beta c, Hermitian to the bit.
+
+    C above its diagonal is not read.
+    """
     precision, leading = any_precision(rng), _leading(rng)
     n, k = (int(rng.choice(LENGTHS)) for _ in range(2))
     op, form = _one_of(rng, "N", "T", "C"), _one_of(rng, "full", "triangle")
@@ -99,7 +102,7 @@ def herk(rng: Rng) -> tuple[str, Verdict]:
 
 
 def beam_power(rng: Rng) -> tuple[str, Verdict]:
-    """Power and Stokes parameters of beams, also of pairs of int8."""
+    """Try power and Stokes parameters of beams, also of pairs of int8."""
     precision, leading = any_precision(rng), _leading(rng)
     beams, antennas = (int(rng.choice(LENGTHS)) for _ in range(2))
     integrate = int(rng.choice([1, 2, 7, 16]))
@@ -126,7 +129,7 @@ def beam_power(rng: Rng) -> tuple[str, Verdict]:
 
 
 def channelise(rng: Rng) -> tuple[str, Verdict]:
-    """Filter banks, oversampled or not, of real and complex samples."""
+    """Try filter banks, oversampled or not, of real and complex samples."""
     precision, leading = any_precision(rng), _leading(rng)
     channels, taps = int(rng.choice([2, 3, 8, 12, 37, 64])), int(rng.choice([1, 2, 8]))
     oversampling = Fraction(str(rng.choice(["1", "2", "4/3"]))) if channels % 4 == 0 else 1
@@ -178,7 +181,7 @@ def spectrum(rng: Rng) -> tuple[str, Verdict]:
 
 
 def image(rng: Rng) -> tuple[str, Verdict]:
-    """Power over directions of Hermitian matrices."""
+    """Try power over directions of Hermitian matrices."""
     precision = any_precision(rng)
     images, channels, antennas = (int(rng.choice([1, 2, 3, 8, 17])) for _ in range(3))
     shape = (images, channels, antennas, antennas)
@@ -202,7 +205,7 @@ def image(rng: Rng) -> tuple[str, Verdict]:
 
 
 def solve_hermitian(rng: Rng) -> tuple[str, Verdict]:
-    """Definite systems and others, scaled by powers of two as far as their type goes."""
+    """Try definite systems and others, scaled by powers of two as far as their type goes."""
     systems, n, columns = (int(rng.choice([1, 2, 3, 8, 17])) for _ in range(3))
     dtype = str(rng.choice(["complex64", "complex128"]))
     kind = np.dtype(dtype)
@@ -240,7 +243,7 @@ def solve_hermitian(rng: Rng) -> tuple[str, Verdict]:
 
 
 def readout(rng: Rng) -> tuple[str, Verdict]:
-    """Marginals, expectation values and counts of states, beside sums in fp64."""
+    """Try marginals, expectation values and counts of states, beside sums in fp64."""
     qubits = int(rng.integers(1, 8))
     dtype = str(rng.choice(["complex64", "complex128"]))
     state = numbers(rng, (1 << qubits,), dtype, 1e100 if dtype == "complex128" else 1e16)

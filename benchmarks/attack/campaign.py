@@ -81,7 +81,7 @@ class Campaign:
     notes: list[str] = field(default_factory=list)
 
     def rows(self, seconds: float, number: int | None = None) -> Iterator[AttackRow]:
-        """A row for each attack, when it is over; of one attempt where ``number`` names it."""
+        """Yield a row for each attack, when it is over; of one attempt if ``number`` names it."""
         end = time.monotonic() + seconds
         with tempfile.TemporaryDirectory(prefix="argand-attack-") as folder:
             ground = Ground(self.root, Path(folder))

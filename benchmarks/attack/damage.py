@@ -202,7 +202,7 @@ def _page(data: bytearray, rng: np.random.Generator, _: Path) -> str:
 
 
 def _chunks(data: bytearray, rng: np.random.Generator, path: Path) -> str:
-    """Two chunks of the same size in each other's place."""
+    """Put two chunks of the same size in each other's place."""
     found: dict[int, list[int]] = {}
 
     def visit(_: str, item: Any) -> None:

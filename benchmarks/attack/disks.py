@@ -20,7 +20,7 @@ _BLAME = ("truncated or damaged", "delete it")
 
 @contextlib.contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
-    """A file system of 32 MiB in a folder; NotTriedError where this user may not mount one."""
+    """Mount a file system of 32 MiB in a folder; NotTriedError where this user may not."""
     mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK}", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         raise NotTriedError("this user may not mount a tmpfs")
@@ -31,7 +31,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 
 def full(attempt: Attempt) -> None:
-    """Less room than the study takes, then enough: where nobody may mount, short files alone."""
+    """Give less room than a study takes, then enough: where nobody may mount, short files only."""
     size = sum(p.stat().st_size for p in attempt.ground.finished.rglob("*") if p.is_file())
     room = int(attempt.rng.uniform(0.01, 1.0) * size)
     with contextlib.ExitStack() as opened:
@@ -65,7 +65,7 @@ def _short_files(size: int) -> None:
 
 
 def read_only(attempt: Attempt) -> None:
-    """A file system that becomes read-only after some of the work, then writable again."""
+    """Make a file system read-only after some of the work, then writable again."""
     with small_disk(attempt.folder):
         prepare(attempt.folder)
         if attempt.rng.random() < 0.7:  # some of a finished run is there
@@ -86,7 +86,7 @@ def _mounted(folder: Path, how: str) -> None:
 
 
 def _check_error(attempt: Attempt, words: str, said: str) -> None:
-    """The error names what failed, and no file that is whole."""
+    """Check that the error names what failed, and no file that is whole."""
     blamed = [line for line in said.splitlines() if any(text in line for text in _BLAME)]
     require(not blamed, f"the error blames a healthy file: {blamed[:1]}")
     logs = attempt.folder / "results" / "logs"

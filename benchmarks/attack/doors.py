@@ -71,7 +71,7 @@ _CASES += [("cache", how) for how in _CACHE]
 
 
 def doors(attempt: Attempt) -> None:
-    """One of the doors in turn."""
+    """Try one of the doors in turn."""
     door, how = _CASES[attempt.number % len(_CASES)]
     if door == "cache":
         _cache(attempt, how)
@@ -94,7 +94,7 @@ _SOURCE = 'extern "C" __global__ void f(float* x) { x[0] = %d; }\n'
 
 
 def _cache(attempt: Attempt, how: str) -> None:
-    """A cubin of another source under the name of ours, put there by another user."""
+    """Put a cubin of another source under the name of ours, as another user."""
     if how.endswith("owner") and os.geteuid():
         raise NotTriedError("only root can make a file another user's")
     cache = attempt.folder / "cache"

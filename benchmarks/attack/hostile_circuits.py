@@ -44,7 +44,7 @@ _PIECES = ("'", '"', ";", "{", "}", "(", ")", "include ", "gate ", "qreg q[99];"
 
 
 def circuits(attempt: Attempt) -> None:
-    """One of `REFUSED`, then a right text with random pieces put into it."""
+    """Read one of `REFUSED`, then a right text with random pieces put into it."""
     folder = attempt.folder / "circuits"
     folder.mkdir()
     (attempt.folder / "secret").write_text(f"{_SECRET} x\n")

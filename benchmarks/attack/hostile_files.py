@@ -51,7 +51,7 @@ def _short_checked(path: Path, rng: np.random.Generator) -> bool:
 
 
 def _fletcher(data: bytes) -> bytes:
-    """HDF5's checksum of an even number of bytes."""
+    """Return HDF5's checksum of an even number of bytes."""
     low = high = 0
     for word in struct.unpack(f">{len(data) // 2}H", data):
         low = (low + word) % 65535
@@ -70,7 +70,7 @@ def _inflates_long(path: Path, rng: np.random.Generator) -> bool:
 
 
 def _bomb(path: Path, _: np.random.Generator) -> bool:
-    """Four gibibytes of zeros in four mebibytes."""
+    """Write four gibibytes of zeros in four mebibytes."""
     packer = zlib.compressobj(9)
     begin, again = (packer.compress(bytes(1 << 24)) + packer.flush(zlib.Z_FULL_FLUSH) for _ in "12")
     return _chunk(path, begin + 255 * again + packer.flush(), compression="gzip")
@@ -82,12 +82,12 @@ def _shuffle_short(path: Path, rng: np.random.Generator) -> bool:
 
 
 def _filter_skipped(path: Path, rng: np.random.Generator) -> bool:
-    """The chunk says that its filter was not applied, and is short."""
+    """Write a short chunk that says that its filter was not applied."""
     return _chunk(path, bytes(int(rng.integers(1, 1000))), mask=1, compression="gzip")
 
 
 def _elsewhere(path: Path, rng: np.random.Generator) -> bool:
-    """Links and sources in other files, which were not allowed."""
+    """Write links and sources in other files, which were not allowed."""
     other = path.with_name("other.h5")
     with h5py.File(other, "w") as file:
         file["x"] = _DATA
@@ -153,7 +153,7 @@ BUILDERS: tuple[Builder, ...] = (
 
 
 def files(attempt: Attempt) -> None:
-    """A file is read in two processes whose memory holds other rubbish: equal, or refused."""
+    """Read a file in two processes whose memory holds other rubbish: equal, or refused."""
     path = attempt.folder / "x.h5"
     build = BUILDERS[attempt.number % len(BUILDERS)]
     must_be_refused = build(path, attempt.rng)

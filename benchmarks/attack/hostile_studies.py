@@ -18,7 +18,7 @@ _SECONDS, _MEMORY = 30.0, 1 << 30
 
 
 def _aliases(merge: bool) -> str:
-    """Nine levels of nine aliases each."""
+    """Return nine levels of nine aliases each."""
     begin, link = ("{x: 1}", "{{<<: [{}]}}") if merge else ("[x]", "[{}]")
     lines = [f"a0: &a0 {begin}"]
     lines += [f"a{i + 1}: &a{i + 1} {link.format(', '.join([f'*a{i}'] * 9))}" for i in range(9)]
@@ -63,7 +63,7 @@ check_study(load_study(Path("study.yaml")))
 
 
 def studies(attempt: Attempt) -> None:
-    """One of `REFUSED`, then right studies with random pieces of YAML put into them."""
+    """Read one of `REFUSED`, then right studies with random pieces of YAML put into them."""
     text = REFUSED[attempt.number % len(REFUSED)]
     mutated = attempt.number >= len(REFUSED)
     if mutated:
@@ -119,7 +119,7 @@ NAMES = (
 
 
 def reports(attempt: Attempt) -> None:
-    """A dataset whose name is HTML: no page of the results has it as an element."""
+    """Run a dataset whose name is HTML: no page of the results has it as an element."""
     name = NAMES[attempt.number % len(NAMES)]
     folder = attempt.folder
     with h5py.File(folder / "in.h5", "w") as file:

@@ -26,7 +26,7 @@ def kills(attempt: Attempt) -> None:
 
 
 def two_runs(attempt: Attempt) -> None:
-    """The same command twice in one folder: the second is refused and names the first."""
+    """Run the same command twice in one folder: the second is refused and names the first."""
     reference, folder = attempt.ground.finished, attempt.folder
     prepare(folder)
     first = Run(attempt.ground.root, folder)

@@ -78,7 +78,7 @@ def arranged(rng: np.random.Generator, x: Array) -> tuple[str, Array]:
 def target(
     rng: np.random.Generator, x: Array, shape: tuple[int, ...], dtype: str
 ) -> tuple[str, Array, Array | None]:
-    """A name, x, and an ``out`` of a shape and type: none, one of its own, or one that overlaps x.
+    """Return a name, x, and an ``out`` of this shape and type: none, its own, or overlapping x.
 
     Where it overlaps, x is a copy in the same memory.
     """

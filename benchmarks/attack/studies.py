@@ -107,12 +107,12 @@ class Ground:
         return folder
 
     def copy(self, folder: Path) -> None:
-        """The finished study into a folder."""
+        """Copy the finished study into a folder."""
         shutil.copytree(self.finished, folder, dirs_exist_ok=True, symlinks=True)
 
 
 def prepare(folder: Path) -> None:
-    """The study and its input, before any run."""
+    """Write the study and its input, before any run."""
     (folder / "study.yaml").write_text(STUDY)
     rng = np.random.default_rng(1)
     with h5py.File(folder / "in.h5", "w") as file:
@@ -148,7 +148,7 @@ def rows_of(folder: Path, table: str) -> list[dict[str, str]]:
 
 
 def contents(path: Path) -> dict[str, Any]:
-    """Everything in an HDF5 file by name, but what a clock says; arrays as digests."""
+    """Return everything in an HDF5 file by name, but what a clock says; arrays as digests."""
     found: dict[str, Any] = {}
 
     def visit(name: str, item: Any) -> None:
@@ -169,7 +169,7 @@ def _plain(value: Any) -> Any:
 
 
 def _without_clock(row: Any) -> dict[str, Any]:
-    """Without what times decide: of a table, of attributes, or of the names in a file."""
+    """Return a table, attributes or names of a file without what times decide."""
     return {
         key: value
         for key, value in row.items()

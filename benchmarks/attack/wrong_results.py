@@ -23,7 +23,7 @@ def _grave(name: str) -> bool:
 
 
 def planted(attempt: Attempt) -> None:
-    """A short form of `benchmarks.planted` for one kind: verified means that nothing was planted.
+    """Run `benchmarks.planted` in short for one kind: verified means that nothing was planted.
 
     A campaign's own cases, not those on record: the seed decides.
     """

@@ -44,7 +44,7 @@ SUITES = {
 
 
 def samples(case: Case, seed: int, device: Device) -> Any:
-    """x of a case on its device, complex64 normal."""
+    """Return x of a case on its device, complex64 normal."""
     arrays = array_module(device)
     rng = arrays.random.default_rng(seed)
     parts = rng.standard_normal((case.batch, case.length, 2), dtype=arrays.float32)

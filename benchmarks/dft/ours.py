@@ -50,7 +50,7 @@ def running(case: Case, precision: Precision, device: Device, ours: bool) -> Pla
 
 
 def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
-    """The plan that decides the bound of our result on a GPU, in words; empty for a library."""
+    """Return the plan that decides our result's bound on a GPU, in words; empty for a library."""
     precision = candidate.precision
     if candidate.name != "argand" or precision.exact_operands or device.backend == "cpu":
         return ""
@@ -58,7 +58,7 @@ def ran(device: Device, case: Case, ours: bool, candidate: Candidate) -> str:
 
 
 def candidate(precision: Precision, device: Device, case: Case, *, ours: bool = False) -> Candidate:
-    """`argand.dft` as a candidate; its output is filled with NaN before."""
+    """Return `argand.dft` as a candidate; its output is filled with NaN before."""
     arrays = array_module(device)
     context: Any = partial(_own_plan, precision, case) if ours else nullcontext
 

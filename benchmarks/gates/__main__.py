@@ -87,7 +87,7 @@ def _run(
     bench: Bench, arguments: argparse.Namespace, label: str, gates: list[Gate],
     rows: Sequence[Precision],
 ) -> Iterator[BenchmarkRecord]:  # fmt: skip
-    """The rows of one gate or circuit, on the same random state, each measured when it is asked."""
+    """Yield the rows of one gate or circuit, on one random state, each measured when asked."""
     qubits, device = arguments.qubits, bench.device
     state = random_state(qubits, device, arguments.seed)
     exact = cache(partial(evolved, state, gates))
@@ -108,7 +108,7 @@ def _run(
 
 
 def _work(label: str, qubits: int, plan: CircuitPlan, gates: Sequence[Gate]) -> Work:
-    """Operations of the gates as they were given, the state read and written once a pass."""
+    """Return operations of the gates as they were given, the state read and written once a pass."""
     flops = sum(8 * 2.0**qubits * 2 ** len(gate.targets) for gate in gates)
     moved = 16 * 2.0**qubits * len(plan.groups)
     return GateWork({"batch": len(gates), "n": 2**qubits}, flops, moved, "gate", label)

@@ -32,7 +32,7 @@ def evolved(state: Any, gates: Sequence[Gate]) -> Any:
 
 
 def random_state(qubits: int, device: Device, seed: int) -> Any:
-    """2^qubits normal amplitudes of norm 1, complex64."""
+    """Return 2^qubits normal amplitudes of norm 1, complex64."""
     arrays = array_module(device)
     parts = arrays.random.default_rng(seed).standard_normal((2**qubits, 2), dtype=arrays.float32)
     state = parts.view(arrays.complex64)[:, 0]

@@ -19,7 +19,7 @@ def random_unitary(rng: np.random.Generator, width: int) -> Array:
 
 
 def placements(qubits: int, width: int, rng: np.random.Generator) -> dict[str, list[int]]:
-    """Targets of a gate: the lowest, middle and highest qubits, spread evenly, and at random."""
+    """Return a gate's targets: lowest, middle and highest qubits, spread evenly, and at random."""
     return {
         "low": list(range(width)),
         "mid": list(range((qubits - width + 1) // 2, (qubits - width + 1) // 2 + width)),
@@ -43,7 +43,7 @@ def qft(qubits: int, rng: np.random.Generator) -> list[Gate]:
 
 
 def quantum_volume(qubits: int, rng: np.random.Generator) -> list[Gate]:
-    """A circuit of quantum volume: ``qubits`` layers of random pairs (Cross and others, 2019)."""
+    """Return a quantum-volume circuit: ``qubits`` layers of random pairs (Cross, 2019)."""
     gates = []
     for _ in range(qubits):
         order = [int(qubit) for qubit in rng.permutation(qubits)]
@@ -53,7 +53,7 @@ def quantum_volume(qubits: int, rng: np.random.Generator) -> list[Gate]:
 
 
 def random_gates(qubits: int, rng: np.random.Generator) -> list[Gate]:
-    """400 random unitaries, each on one qubit or two."""
+    """Return 400 random unitaries, each on one qubit or two."""
     gates = []
     for _ in range(400):
         width = int(rng.integers(1, 3)) if qubits > 1 else 1

@@ -122,7 +122,7 @@ def _row(plan: GatePlan, device: Device, qubits: int, rng: np.random.Generator) 
 
 
 def _columns(state: Any, width: int, inside: bool) -> Any:
-    """(2^width, columns) complex128, of the lowest qubits or of the highest."""
+    """Return (2^width, columns) complex128, of the lowest qubits or of the highest."""
     order = 2**width
     view = state.reshape(-1, order).T if inside else state.reshape(order, -1)
     return view.astype(np.complex128)
@@ -153,7 +153,7 @@ def _bias(matrix: Any, columns: Any, missing: Any) -> Any:
 
 
 def fitted(bias: Any, k_tiles: Any) -> TruncationBias:
-    """Own and further of the bias of columns, by least squares over the MMAs that add them."""
+    """Return own and further bias of columns, by least squares over the MMAs that add them."""
     if k_tiles.max() == 0:
         return TruncationBias(float(bias.mean()), 0.0)
     further, own = np.polyfit(k_tiles, bias, 1)

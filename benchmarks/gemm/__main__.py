@@ -76,7 +76,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def work(shape: Shape, candidate: Candidate) -> Work:
-    """8 batch m n k flops; each operand read and the result written once, in its type."""
+    """Return 8 batch m n k flops; each operand read and the result written once, in its type."""
     precision = candidate.precision
     whole = 16 if precision.output == "complex128" else 8
     half = 2 * precision.operand.bytes

@@ -81,7 +81,7 @@ def metrics() -> list[str]:
 
 
 def read_kernels(text: str) -> list[tuple[str, Metrics]]:
-    """(kernel, its metrics) of each launch in a raw page; a second row holds the units.
+    """Return (kernel, its metrics) of each launch in a raw page; a second row holds the units.
 
     Raises ValueError where the text has no such page.
     """

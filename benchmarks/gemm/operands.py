@@ -26,7 +26,10 @@ def random_operands(shape: Shape, seed: int) -> tuple[Any, Any]:
 
 
 def normal(shape: tuple[int, ...], seed: np.random.SeedSequence) -> np.ndarray[Any, Any]:
-    """Standard normal float32 of a shape. NumPy's generators leave the interpreter's lock."""
+    """Return standard normal float32 of a shape.
+
+    NumPy's generators leave the interpreter's lock.
+    """
     found = np.empty(shape, np.float32)
     flat = found.reshape(-1)
     chunks = [flat[start : start + _CHUNK_VALUES] for start in range(0, flat.size, _CHUNK_VALUES)]

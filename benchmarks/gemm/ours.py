@@ -43,7 +43,7 @@ def _algorithm(precision: Precision, device: Device) -> str:
 
 
 def _plain(precision: Precision, device: Device) -> Candidate:
-    """Its result's place is filled with NaN before each computation, as in all of ours."""
+    """Return our product; its result's place is filled with NaN before, as in all of ours."""
     arrays = array_module(device)
     dtype = precision.output
 
@@ -60,7 +60,7 @@ def _plain(precision: Precision, device: Device) -> Candidate:
 
 
 def _packed(precision: Precision, device: Device) -> Candidate:
-    """B is packed before the clock: what a constant operand costs."""
+    """Return our product by a B packed before the clock: what a constant operand costs."""
     arrays = array_module(device)
     plain = _plain(precision, device)
 
@@ -72,7 +72,7 @@ def _packed(precision: Precision, device: Device) -> Candidate:
 
 
 def _half(precision: Precision, device: Device, output: str) -> Candidate:
-    """Candidates from pairs of the operand type, rounded before the clock without any scaling."""
+    """Return candidates of pairs of the operand type, rounded unscaled before the clock."""
     arrays = array_module(device)
 
     def prepare(a: Any, b: Any) -> tuple[Any, ...]:
@@ -109,7 +109,7 @@ def call_once(candidates: Sequence[Candidate], a: Any, b: Any) -> None:
 
 
 def _kernels_of(compute: Callable[..., Any]) -> Callable[..., str]:
-    """A function that names the kernels of a call of these operands, which it makes again."""
+    """Return a function that names the kernels of a call of these operands, made again."""
 
     def said(*operands: Any) -> str:
         with launched() as names:

@@ -72,15 +72,15 @@ class Sample:
         return counts == (self.shape.batch, self.shape.m, self.shape.n)
 
     def of_a(self, a: Any) -> Array:
-        """(products, rows, k) of A, in NumPy."""
+        """Return the checked rows of A (products, rows, k), in NumPy."""
         return self._part(a, (self.shape.m, self.shape.k), rows=self.rows)
 
     def of_b(self, b: Any) -> Array:
-        """(products, k, columns) of B, in NumPy."""
+        """Return the checked columns of B (products, k, columns), in NumPy."""
         return self._part(b, (self.shape.k, self.shape.n), columns=self.columns)
 
     def of_result(self, c: Any) -> Array:
-        """(products, rows, columns) of C, in NumPy."""
+        """Return the checked part of C (products, rows, columns), in NumPy."""
         size = (self.shape.m, self.shape.n)
         return self._part(c, size, rows=self.rows, columns=self.columns)
 
@@ -154,7 +154,7 @@ class ProductCheck:
 def _assess_half(
     reference: ProductReference, result: Array, precision: Precision, *, backend: str
 ) -> Accuracy:
-    """`assess_product` of a result that was rounded to complex-half, on the reference's rows.
+    """Return `assess_product` of a result rounded to complex-half, on the reference's rows.
 
     Before that (`bounds.rounded_once`) it is within the bound of the precision and what underflow
     takes of the operands: e = `underflow` for each real part, so sqrt(2) e (|a|_1 + |b|_1) +

@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def drawn(rows: Sequence[Row]) -> list[Row]:
-    """Verified rows with a complex64 or complex128 result: ours, and each precision's best peer.
+    """Return verified rows of complex64 or complex128 results: ours, and each best peer.
 
     Ours from a packed operand are left out: their points lie on those of the others.
     """
@@ -74,7 +74,7 @@ def drawn(rows: Sequence[Row]) -> list[Row]:
 
 
 def intensity(row: Row) -> float:
-    """Operations a byte."""
+    """Return the operations a byte."""
     return float(1e3 * row["tflops"] / row["gbytes_per_s"])
 
 
@@ -116,13 +116,13 @@ def roofline_figure(rows: Sequence[Row], ceilings: Ceilings) -> Figure:
 
 
 def _roof(precision: str, ceilings: Ceilings) -> float:
-    """TFLOP/s of complex operations: a complex product is four real ones for each pair of terms."""
+    """Return TFLOP/s of complex operations: a product is four real ones for each pair of terms."""
     row = PRECISIONS[precision]
     return ceilings.tflops[row.operand.name] / len(row.products)
 
 
 def _draw_roofs(axes: Axes, roofs: Mapping[str, float], ceilings: Ceilings) -> None:
-    """The slope of the copy rate, and a flat roof for each precision with its name."""
+    """Draw the slope of the copy rate, and a flat roof for each precision with its name."""
     left, right = axes.get_xlim()
     bandwidth = 1e-3 * ceilings.copy_gbytes_per_s
     ridge = max(roofs.values()) / bandwidth
@@ -143,7 +143,7 @@ def _draw_roofs(axes: Axes, roofs: Mapping[str, float], ceilings: Ceilings) -> N
 
 
 def _name_shapes(axes: Axes, shown: Sequence[Row]) -> None:
-    """Each shape under the column of its points (those of 8-byte operands)."""
+    """Write each shape under the column of its points (those of 8-byte operands)."""
     found: dict[str, list[str]] = {}
     for row in shown:
         if row["input"] == "complex64":
@@ -169,7 +169,7 @@ def _shape(row: Row) -> str:
 
 
 def _name_points(axes: Axes, shown: Sequence[Row]) -> None:
-    """The names of the points of the largest product, beside them at the right."""
+    """Write the names of the points of the largest product, beside them at the right."""
     largest = max(shown, key=lambda row: row["m"] * row["n"] * row["k"])["workload"]
     own = sorted((r for r in shown if r["workload"] == largest), key=lambda r: r["tflops"])
     for row, height in zip(own, _apart(axes, [r["tflops"] for r in own]), strict=True):
@@ -184,7 +184,7 @@ def _name_points(axes: Axes, shown: Sequence[Row]) -> None:
 
 
 def _apart(axes: Axes, values: Sequence[float]) -> list[float]:
-    """Heights on the axes' fraction for labels of values, none closer than a line of text."""
+    """Return heights in fractions of the axes for labels, at least a line of text apart."""
     low, high = np.log10(axes.get_ylim())
     return _spread([(np.log10(value) - low) / (high - low) for value in values], _LABEL_GAP)
 

@@ -20,7 +20,7 @@ class Shape:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """``MxNxK``, or ``BATCHxMxNxK``. Raises ArgumentTypeError for anything else."""
+        """Return ``MxNxK``, or ``BATCHxMxNxK``. Raises ArgumentTypeError for anything else."""
         parts = text.split("x")
         if len(parts) not in (3, 4) or not all(p.isdecimal() and int(p) > 0 for p in parts):
             raise ArgumentTypeError(

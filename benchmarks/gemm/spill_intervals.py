@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _interval(text: str) -> int:
-    """Groups of a tile's columns are spilled stage by stage, so there are as many at least."""
+    """Return an interval, no less than the groups of columns: one is spilled a stage."""
     least = 128 // wgmma_plan.SPILL_COLUMNS
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(f"intervals must be {least} stages or more, got {text!r}")
@@ -125,7 +125,7 @@ class Compared:
         self._call = partial(self._candidate.compute, *self._inputs)
 
     def rows(self, intervals: Sequence[int], how: argparse.Namespace) -> Iterator[SpillRow]:
-        """A row for each interval; the first one's time is what the others are compared with."""
+        """Yield a row for each interval; the others are compared with the first one's time."""
         accuracy = {interval: self._checked(interval) for interval in intervals}
         times: dict[int, list[float]] = {interval: [] for interval in intervals}
         for turn in range(how.rounds):
@@ -154,7 +154,7 @@ class Compared:
         return found, self._candidate.chosen(*self._inputs)
 
     def _take(self, interval: int) -> None:
-        """Calls are prepared anew, with accumulators spilled every ``interval`` stages."""
+        """Have calls prepared anew, with accumulators spilled every ``interval`` stages."""
         wgmma_plan.SPILL_INTERVAL = interval
         tuning.TABLE.changed()
 

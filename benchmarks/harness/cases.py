@@ -27,7 +27,10 @@ def asked_cases(
     found: ArgumentParser, arguments: Namespace, cases: Iterable[C],
     suites: Mapping[str, Sequence[C]],
 ) -> list[C]:  # fmt: skip
-    """``cases`` of ``--shape``, then the suite's; ends with the usage where there are none."""
+    """Return the cases of ``--shape``, then the suite's.
+
+    Ends with the usage where there are none.
+    """
     every = [*cases, *suites.get(arguments.suite, ())]
     if not every:
         found.error("one of --shape and --suite is needed")

@@ -61,7 +61,7 @@ class Monitor:
 
     @contextmanager
     def watching(self) -> Iterator[Samples]:
-        """The samples of the block, complete after it."""
+        """Yield the samples of the block, complete after it."""
         samples = Samples({name: [] for name in self._readings})
         over = threading.Event()
         thread = threading.Thread(target=self._sample, args=(samples, over), daemon=True)

@@ -70,7 +70,7 @@ class EnergyMeter:
     def _run(
         self, call: Callable[[], object], count: int, seconds: float
     ) -> tuple[float, list[Reading]]:
-        """Seconds of a call, and readings between batches of ``count``; some are always queued."""
+        """Return seconds of a call, and readings between batches of ``count``, always queued."""
         event = self._cupy.cuda.Event
         first, queued = event(), deque[Any]()
         readings, batches, begin = list[Reading](), 0, time.perf_counter()

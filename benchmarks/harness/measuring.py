@@ -92,7 +92,7 @@ def chosen_device(name: str) -> Device:
 
 
 def array_module(device: Device) -> Any:
-    """NumPy or CuPy, whose arrays live on the device."""
+    """Return NumPy or CuPy, whose arrays live on the device."""
     if device.backend == "cpu":
         return np
     import cupy

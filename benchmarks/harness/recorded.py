@@ -82,13 +82,13 @@ def fastest(rows: Iterable[Row], *key: str) -> dict[tuple[object, ...], Row]:
 
 
 def beside(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Ours, and those of libraries."""
+    """Return our rows, and those of libraries."""
     ours = [row for row in rows if row["implementation"] == OURS]
     return ours, [row for row in rows if row["implementation"] != OURS]
 
 
 def slowest_placement(rows: Sequence[Row]) -> dict[int, Row]:
-    """For each number of targets the row that takes longest, wherever the targets lie.
+    """Return for each number of targets the row that takes longest, wherever the targets lie.
 
     The rows are of single gates by `benchmarks.gates`, named gate-28q-<qubits>-<placement>.
     """

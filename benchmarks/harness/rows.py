@@ -84,12 +84,12 @@ def _cell(value: float | None, form: str) -> str:
 
 
 def write_csv(path: Path, records: Sequence[BenchmarkRecord]) -> None:
-    """Records as CSV, in the column order of every table."""
+    """Write records as CSV, in the column order of every table."""
     write_rows(path, [record.row() for record in records])
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """One row or more as CSV, whole or not at all; the columns are those of the first."""
+    """Write one row or more as CSV, whole or not at all; the columns are those of the first."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -105,7 +105,7 @@ class Report:
         self._records: list[BenchmarkRecord] = []
 
     def add(self, records: Iterable[BenchmarkRecord]) -> None:
-        """The records of one case, taken one by one: a generator measures each when it is asked.
+        """Add the records of one case, one by one: a generator measures each when it is asked.
 
         What is printed has its speedup over the peers before it, what is written over all so far;
         in the file ours stand before the peers.

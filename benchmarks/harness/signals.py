@@ -60,7 +60,7 @@ def as_floats(x: Any) -> Any:
 
 
 def copy_rate(arguments: argparse.Namespace, device: Device, watch: Monitor) -> float:
-    """Bytes a second that a copy of as many float32 as there are samples reads and writes."""
+    """Return the bytes a second that a copy of as many float32 as samples reads and writes."""
     arrays = array_module(device)
     source = arrays.ones(arguments.samples, np.float32)
     target = arrays.empty_like(source)

@@ -37,7 +37,7 @@ class Table:
         self.rows: list[Mapping[str, Any]] = []
 
     def add(self, rows: Iterable[Mapping[str, Any] | DataclassInstance], *lines: str) -> None:
-        """Further rows, of the columns of the first, and the lines that are printed of them."""
+        """Add further rows, of the columns of the first, and the lines that are printed of them."""
         self.rows += [row if isinstance(row, Mapping) else asdict(row) for row in rows]
         print(*lines, sep="\n", flush=True)
         if self._path is not None and self.rows:
@@ -49,12 +49,12 @@ class Table:
 
 
 def shown(rows: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
-    """Plans by their time: the fastest ``most``, the one a call takes, and all wrong ones."""
+    """Return plans by time: the fastest ``most``, the one a call takes, and all wrong ones."""
     fastest = sorted(rows, key=lambda row: float(row["time_us"]))
     return [row for at, row in enumerate(fastest) if at < most or row["taken"] or not row["right"]]
 
 
 def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    """Median time of a call on the current stream, ``repeats`` of them queued after a first."""
+    """Return a call's median time on the current stream, ``repeats`` queued after a first."""
     call()
     return float(np.median(queued_seconds([call], repeats)))

@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def _found(peer: Peer, here: Set[str]) -> str:
-    """Version and algorithm, or what is missing."""
+    """Return version and algorithm, or what is missing."""
     if not here & set(peer.backends):
         return "needs a GPU"
     try:

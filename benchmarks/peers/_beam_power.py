@@ -22,7 +22,7 @@ def summed(x: Any, integrate: int) -> Any:
 
 
 def detected(arrays: Any, beams: Any, detect: Detect, integrate: int) -> Any:
-    """Power or Stokes parameters of beams (..., time) of NumPy, CuPy or PyTorch."""
+    """Return the power or Stokes parameters of beams (..., time) of NumPy, CuPy or PyTorch."""
     power = summed(beams.real**2 + beams.imag**2, integrate)
     if detect == "power":
         return power

@@ -23,7 +23,7 @@ def channelise_by(
     arrays: Any, filtered: Filter, precision: str, x: Any, coefficients: Any, channels: int,
     oversampling: Any,
 ) -> Any:  # fmt: skip
-    """Spectra (..., spectra, channels) by NumPy or CuPy; of real x channels 0 to M / 2."""
+    """Return spectra (..., spectra, channels) by NumPy or CuPy; of real x channels 0 to M / 2."""
     row = PRECISIONS[precision]
     real = x.dtype.kind != "c"
     h = arrays.asarray(coefficients, row.real_output).reshape(-1, channels)

@@ -121,7 +121,7 @@ class Lt:
         self._handle = self._made("cublasLtCreate")
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Raises CannotRunError with the status where it is not SUCCESS."""
+        """Call a function; raises CannotRunError with a status that is not SUCCESS."""
         status = getattr(self._lib, name)(*arguments)
         if status != 0:
             raise CannotRunError(f"{name}: status {status} ({STATUS.get(status, 'unknown')})")
@@ -167,7 +167,7 @@ class Lt:
         self, operation: c_void_p, layouts: tuple[c_void_p, c_void_p, c_void_p],
         workspace_bytes: int, count: int,
     ) -> list[HeuristicResult]:  # fmt: skip
-        """The algorithms that the heuristic offers for A, B and D, the best by its estimate first.
+        """Return the algorithms that the heuristic offers for A, B and D, best estimate first.
 
         Raises CannotRunError where it offers nothing.
         """
@@ -192,7 +192,10 @@ class Lt:
         addresses: tuple[int, int, int], algorithm: Algorithm, workspace: tuple[int, int],
         stream: int,
     ) -> None:  # fmt: skip
-        """D = op(A) op(B) at the addresses of the real planes; workspace as (address, bytes)."""
+        """Set D = op(A) op(B) at the addresses of the real planes.
+
+        Workspace as (address, bytes).
+        """
         a, b, d = addresses
         of_a, of_b, of_d = layouts
         self.call(

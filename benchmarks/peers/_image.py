@@ -20,7 +20,7 @@ _PRECISIONS = ("fp64", "fp32")
 def image_by(
     arrays: Any, precision: str, covariances: Any, positions: Any, frequencies: Any, directions: Any
 ) -> Any:
-    """Power (..., direction) by NumPy or CuPy.
+    """Return the power (..., direction) by NumPy or CuPy.
 
     The phases are reduced in fp64, or fp32's would be off by more than its unit roundoff.
     """

@@ -148,7 +148,10 @@ class Peer:
             )
 
     def missing(self) -> str:
-        """The package that is not installed, and how to install it; empty where it can compute."""
+        """Return the package that is not installed, and how to install it.
+
+        Empty where it can compute.
+        """
         missing = [name for name in self.modules if find_spec(name) is None]
         if not missing:
             return self.lacks()
@@ -164,13 +167,13 @@ class Peer:
         return f"{self.modules[0]} {import_module(self.modules[0]).__version__}"
 
     def computation(self, precision: str) -> Callable[..., Any]:
-        """``compute`` at a precision. Raises CannotRunError where it has none."""
+        """Return ``compute`` at a precision. Raises CannotRunError where it has none."""
         if self.compute is None:
             raise CannotRunError(f"{self.name} takes prepared operands only")
         return partial(self.compute, precision)
 
     def candidates(self, **problem: Any) -> list[Candidate]:
-        """Candidates of a benchmark; those of a peer that is missing say so when they are run.
+        """Return a benchmark's candidates; those of a missing peer say so when they are run.
 
         Args:
             problem: what ``prepared`` of the operation takes.
@@ -204,12 +207,12 @@ def _copies(precision: Precision, *operands: Any) -> tuple[Any, ...]:
 
 
 def unscaled(precision: Precision) -> Precision:
-    """The precision of operands that were rounded as they are, not scaled by powers of two."""
+    """Return the precision of operands that were rounded as they are, without scales."""
     return replace(precision, scaled=False)
 
 
 def seconds_to_choose_by(call: Callable[[], Any]) -> float:
-    """The shortest of three on a GPU after a warm-up: enough to choose a peer's best way by."""
+    """Return the shortest of three on a GPU after a warm-up: enough to choose a way by."""
     import cupy
 
     call()

@@ -37,7 +37,7 @@ def _place(peer: Peer) -> tuple[Any, ...]:
 
 
 def peers_of(operation: Operation, backend: Backend | None = None) -> list[Peer]:
-    """The peers of an operation, on any device or on one's, whether they are installed or not."""
+    """Return an operation's peers, on any device or on one's, installed or not."""
     return [
         peer
         for peer in every().values()
@@ -51,7 +51,7 @@ def study_peers(operation: Operation, backend: Backend | None = None) -> list[Pe
 
 
 def study_names() -> tuple[str, ...]:
-    """The names that ``baselines`` of a study may hold, each once."""
+    """Return the names that ``baselines`` of a study may hold, each once."""
     return tuple(dict.fromkeys(peer.name for peer in every().values() if peer.compute is not None))
 
 
@@ -61,7 +61,7 @@ def study_modules() -> tuple[str, ...]:
 
 
 def benchmark_names(operation: Operation) -> tuple[str, ...]:
-    """The names that ``--peers`` of an operation's benchmark may hold."""
+    """Return the names that ``--peers`` of an operation's benchmark may hold."""
     return tuple(peer.name for peer in peers_of(operation) if peer.benchmarked)
 
 

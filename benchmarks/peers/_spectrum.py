@@ -24,7 +24,7 @@ def spectrum_peer(name: str, backend: Backend, algorithm: str, compute: Callable
 
 
 def group_means(power: Any, average: int, like: Any) -> Any:
-    """Means over whole groups of (..., segments, bins), of the type of the samples' parts."""
+    """Return means over whole groups of (..., segments, bins), of the samples' real type."""
     *leading, segments, bins = power.shape
     groups = segments // average
     if average == 1:

@@ -41,7 +41,7 @@ class Tile:
     apart: bool
 
     def __str__(self) -> str:
-        """For the column of algorithms."""
+        """Return the plan for the column of algorithms."""
         sign = "ai bi apart" if self.apart else "ai negated"
         return f"{self.m}x{self.n}x{self.k}, {self.stages} stages, {self.warps} warps, {sign}"
 
@@ -180,13 +180,13 @@ def _fastest(precision: str, a: Any, b: Any, out: Any) -> Tile:
 
 
 def _exact(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both parts of the product, by torch in fp32."""
+    """Return both parts of the product, by torch in fp32."""
     (ar, ai), (br, bi) = ([x.float() for x in pair] for pair in (a, b))
     return ar @ br.T - ai @ bi.T, ar @ bi.T + ai @ br.T
 
 
 def _difference(found: Any, exact: Any) -> float:
-    """Frobenius norm of the difference over that of the product; NaN becomes infinity."""
+    """Return Frobenius norm of the difference over that of the product; NaN becomes infinity."""
     ratio = float((found - exact).norm() / exact.norm())
     return math.inf if math.isnan(ratio) else ratio
 
@@ -208,6 +208,6 @@ def compute(
 
 
 def joined(computed: tuple[Any, tuple[int, int]]) -> Any:
-    """Complex64 (m, n) in CuPy of padded planes."""
+    """Return complex64 (m, n) in CuPy of padded planes."""
     (re, im), (m, n) = computed
     return cupy.from_dlpack(torch.complex(re, im))[:m, :n]

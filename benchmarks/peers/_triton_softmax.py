@@ -27,7 +27,7 @@ def _rows(out, x, columns, block: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 def softmax(x: Any, out: Any, warps: int) -> None:
-    """Softmax over the last axis of torch tensors (rows, columns), contiguous."""
+    """Compute softmax over the last axis of torch tensors (rows, columns), contiguous."""
     rows, columns = x.shape
     _rows[(rows,)](out, x, columns, triton.next_power_of_2(columns), num_warps=warps)
 

@@ -27,7 +27,7 @@ def require(qubits: int) -> None:
 
 
 def circuit_for(qubits: int, gates: Sequence[Gate], state: npt.NDArray[Any]) -> Any:
-    """A circuit of Qiskit that begins with a state of norm 1 and keeps the one it ends with."""
+    """Return a Qiskit circuit that begins with a state of norm 1 and keeps its last one."""
     from qiskit import QuantumCircuit
     from qiskit.circuit.library import UnitaryGate
     from qiskit_aer import library
@@ -69,7 +69,7 @@ def _algorithm(_: str = "fp32") -> str:
 
 
 def _prepared(qubits: int, gates: Sequence[Gate], device: Device) -> list[Candidate]:
-    """Candidates for circuits: of a gate by itself the copies to Aer and back would be timed."""
+    """Return candidates for circuits: of a lone gate, copies to Aer and back would be timed."""
     if len(gates) == 1:
         return []
 

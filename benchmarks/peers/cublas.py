@@ -19,7 +19,7 @@ def multiply(
     precision: str, a: Any, b: Any, c: Any = None, *,
     alpha: complex = 1, beta: complex = 0, op_a: Op = "N", op_b: Op = "N",
 ) -> Any:  # fmt: skip
-    """alpha op(a) op(b) + beta c of CuPy arrays."""
+    """Return alpha op(a) op(b) + beta c of CuPy arrays."""
     from argand.gemm import cublas
 
     problem = gemm_problem(
@@ -47,7 +47,7 @@ def _prepared() -> list[Candidate]:
 
 
 def _candidate(precision: str) -> Candidate:
-    """Into a place that was filled with NaN, with nothing left to look at but the launch."""
+    """Return cuBLAS as a candidate that only launches, into a place filled with NaN."""
     dtype = PRECISIONS[precision].output
 
     def prepare(a: Any, b: Any) -> tuple[Any, ...]:

@@ -84,7 +84,7 @@ class Stored:
 
     @classmethod
     def of(cls, x: Any, name: str) -> Stored:
-        """Complex64 (batch, rows, columns) in planes, rounded to nearest even."""
+        """Return complex64 (batch, rows, columns) in planes, rounded to nearest even."""
         found = cls.empty(x, x.shape, name)
         found.planes[...] = to_pairs(x, name).array.transpose(3, 0, 1, 2)
         return found
@@ -119,7 +119,7 @@ class Plan:
     description: str
 
     def multiply(self, b: Stored, a: Stored, out: Stored) -> None:
-        """C^T = B^T A^T: what is row-major to us is the transpose to the library."""
+        """Set C^T = B^T A^T: what is row-major to us is the transpose to the library."""
         import cupy
 
         self.lt.multiply(
@@ -147,7 +147,7 @@ def _prepare(name: str, output: str, a: Any, b: Any) -> tuple[Any, ...]:
 
 
 def right_operand(b: Any, name: str, transposed: bool) -> Stored:
-    """B (batch, k, n) in planes as it is, or as (batch, n, k)."""
+    """Return B (batch, k, n) in planes as it is, or as (batch, n, k)."""
     return Stored.of(b.swapaxes(-1, -2) if transposed else b, name)
 
 
@@ -164,7 +164,7 @@ def _joined(computed: tuple[Stored, tuple[int, ...]]) -> Any:
 
 
 def joined(stored: Stored) -> Any:
-    """Complex64 (batch, rows, columns) of planes."""
+    """Return complex64 (batch, rows, columns) of planes."""
     planes = stored.planes
     if stored.name == "bf16":
         planes = (planes.astype(np.uint32) << 16).view(np.float32)
@@ -174,7 +174,7 @@ def joined(stored: Stored) -> Any:
 
 
 def _fastest(a: Stored, b: Any, out: Stored) -> Plan:
-    """The fastest of what is offered. Raises CannotRunError with what the library says."""
+    """Return the fastest of what is offered. Raises CannotRunError with what the library says."""
     import cupy
 
     lt, workspace = _handle(), cupy.empty(_WORKSPACE_BYTES, cupy.uint8)

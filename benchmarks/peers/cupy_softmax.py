@@ -8,7 +8,7 @@ from benchmarks.peers._peer import Peer
 
 
 def softmax(_precision: str, x: Any) -> Any:
-    """Softmax of a CuPy array over the last axis, in its type."""
+    """Return softmax of a CuPy array over the last axis, in its type."""
     from cupyx.scipy import special
 
     return special.softmax(x, axis=-1)

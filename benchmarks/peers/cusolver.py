@@ -10,7 +10,7 @@ from benchmarks.peers._peer import Peer
 
 
 def solve(_precision: str, a: Any, b: Any) -> Any:
-    """x of a x = b for a (n, n) and b (n, r), CuPy arrays, in their type.
+    """Return x of a x = b for a (n, n) and b (n, r), CuPy arrays, in their type.
 
     It works on column-major copies, which cost the less the more a and b are so themselves. A
     singular matrix leaves values that are not finite.

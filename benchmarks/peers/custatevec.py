@@ -26,7 +26,7 @@ _WORKSPACE_BYTES = 1 << 30
 
 
 def library() -> Path | None:
-    """Where the library lies: ``$CUSTATEVEC``, or among Python's packages; None where it is not."""
+    """Return the library's path: ``$CUSTATEVEC``, or in Python's packages; None without it."""
     given = os.environ.get("CUSTATEVEC")
     folders = [Path(folder) / "cuquantum" / "lib" for folder in sys.path]
     found = [Path(given)] if given else []

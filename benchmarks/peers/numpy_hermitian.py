@@ -11,7 +11,7 @@ from benchmarks.peers._peer import Peer
 
 
 def solve(_precision: str, r: Any, b: Any) -> Any:
-    """x of r x = b for r (..., n, n) and b (..., n, k), in their type.
+    """Return x of r x = b for r (..., n, n) and b (..., n, k), in their type.
 
     NumPy has no solver of definite systems, and SciPy's takes one matrix at a time.
     """

@@ -14,7 +14,7 @@ def multiply(
     _precision: str, a: Any, b: Any, c: Any = None, *,
     alpha: complex = 1, beta: complex = 0, op_a: str = "N", op_b: str = "N",
 ) -> Any:  # fmt: skip
-    """alpha op(a) op(b) + beta c by `numpy.matmul`, in the operands' type."""
+    """Return alpha op(a) op(b) + beta c by `numpy.matmul`, in the operands' type."""
     product = np.matmul(_oriented(a, op_a), _oriented(b, op_b))
     if alpha != 1:
         product *= product.dtype.type(alpha)

@@ -11,7 +11,7 @@ from benchmarks.peers._peer import Peer
 
 
 def solve(_precision: str, a: Any, b: Any) -> Any:
-    """x of a x = b for a (n, n) and b (n, r), in their type; raises numpy.linalg.LinAlgError."""
+    """Return x of a x = b for a (n, n) and b (n, r), in their type; raises LinAlgError."""
     return np.linalg.solve(a, b)
 
 

@@ -11,14 +11,14 @@ from benchmarks.peers._peer import Candidate, Peer
 
 
 def softmax(_precision: str, x: Any) -> Any:
-    """Softmax over the last axis, in the type of x."""
+    """Return softmax over the last axis, in the type of x."""
     from scipy import special
 
     return special.softmax(x, axis=-1)
 
 
 def _prepared(kind: str, output: str, operation: str = "softmax") -> list[Candidate]:
-    """At fp32: SciPy has no type for the others."""
+    """Return a call at fp32: SciPy has no type for the others."""
     if kind != "fp32":
         return []
     from scipy import special

@@ -10,7 +10,7 @@ from benchmarks.peers._peer import Peer
 
 
 def solve(_precision: str, r: Any, b: Any) -> Any:
-    """x of r x = b for CuPy arrays r (..., n, n) and b (..., n, k), in their type.
+    """Return x of r x = b for CuPy arrays r (..., n, n) and b (..., n, k), in their type.
 
     Raises torch.linalg.LinAlgError, for which it waits for the device.
     """

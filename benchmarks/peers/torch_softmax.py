@@ -11,7 +11,7 @@ from benchmarks.peers._peer import Candidate, Peer
 
 
 def softmax(_precision: str, x: Any) -> Any:
-    """Softmax of a CuPy array over the last axis, in its type."""
+    """Return softmax of a CuPy array over the last axis, in its type."""
     import cupy
     import torch
 

@@ -18,7 +18,7 @@ _ALGORITHM = "planar 4M, planes made before the clock"
 
 
 def rounding(precision: str) -> Precision:
-    """At tf32 tensor cores get the bits of fp32 and drop the low ones; tf32x3 rounds its terms."""
+    """Return tf32 that drops low bits, as tensor cores do, and the roundings of other names."""
     if precision == "tf32":
         return get_precision("tf32", "toward_zero")
     return unscaled(get_precision(precision)) if precision == "fp16" else get_precision(precision)

@@ -37,7 +37,7 @@ _TASKS = 32
 
 
 def _size(rng: np.random.Generator, largest: int) -> int:
-    """Log-uniform from 1."""
+    """Return a log-uniform number from 1."""
     return int(np.exp(rng.uniform(0, np.log(largest + 1))))
 
 

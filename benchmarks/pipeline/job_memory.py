@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def write(path: Path, found: Mapping[str, Mapping[str, float]]) -> None:
-    """The measurements so far, with the device and versions."""
+    """Write the measurements so far, with the device and versions."""
     report = {
         "host_peak_mib": found, "device": devices()[-1].name, "versions": versions(),
         "timestamp": timestamp(),

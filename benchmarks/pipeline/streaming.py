@@ -48,7 +48,7 @@ POLARIZATIONS, ANTENNAS = 2, 96
 def workload_of(
     memory: str, times: float, beams: int, samples: int, precision: str, **more: Any
 ) -> Workload:
-    """Beams of `ANTENNAS` antennas, ``times`` as large as the memory of the device they may have.
+    """Return beams of `ANTENNAS` antennas, ``times`` as large as their device memory.
 
     Operands and result, complex64, are counted; ``samples`` are those of a channel, and channels
     are as many as it takes.
@@ -65,7 +65,7 @@ def workload_of(
 
 
 def write_operands(path: Path, case: Any) -> None:
-    """A staged file; one random channel stands for all, so that drawing takes no time."""
+    """Write a staged file; one random channel stands for all, so that drawing takes no time."""
     rng, channels = np.random.default_rng(1), case.channels
     parts = rng.standard_normal((1, POLARIZATIONS, ANTENNAS, case.samples, 2), dtype=np.float32)
     channel = parts.view(np.complex64)[..., 0]
@@ -119,7 +119,7 @@ def stream(workload: Workload, staged: Path, run: Path, device: Device) -> dict[
 
 
 def device_mib(device: Device) -> float | None:
-    """Bytes of the device's memory in CuPy's pool, which gives them back only when asked."""
+    """Return bytes of the device's memory in CuPy's pool, which gives them back only when asked."""
     if device.backend == "cpu":
         return None
     import cupy
@@ -163,7 +163,7 @@ def main() -> None:
 
 
 def say(report: Mapping[str, Any]) -> None:
-    """A report, for a person."""
+    """Print a report, for a person."""
     size = report["data_mib"] / 1024
     for row in report["runs"]:
         alone = ", ".join(f"{name} {value:.2f} s" for name, value in row["alone"].items())
@@ -213,7 +213,7 @@ def measure(workload: Workload, folder: Path, device: Device, repeats: int) -> d
 
 
 def _fractions(alone: dict[str, float], streamed: float) -> dict[str, Any]:
-    """Which part is the slowest, and its share of the stream's time; the same without writing."""
+    """Return the slowest part and its share of the stream's time, also without writing."""
     slowest = max(alone, key=lambda name: alone[name])
     others = max(seconds for name, seconds in alone.items() if name != "write")
     return {

@@ -105,7 +105,7 @@ def _compute(compute: Any, inputs: Mapping[str, Any], device: Device) -> float:
 
 
 def _copies(inputs: Mapping[str, Any], result: Any, chunks: float, transfer: Any) -> float:
-    """Seconds of copying all chunks up and all results down, both at once, from pinned memory."""
+    """Return seconds of copying chunks up and results down at once, from pinned memory."""
     import cupy
 
     up, down = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
@@ -126,7 +126,7 @@ def _copies(inputs: Mapping[str, Any], result: Any, chunks: float, transfer: Any
 
 
 def plain_write(path: Path, size: int, threads: int) -> float:
-    """Seconds of writing so many bytes to a new file in pieces of `_PIECE`, and syncing it."""
+    """Return seconds of writing so many bytes to a new file by `_PIECE`, and syncing it."""
     piece = bytes(_PIECE)
     with path.open("wb") as file, ThreadPoolExecutor(threads) as pool:
 

@@ -124,7 +124,7 @@ def _computed(
 
 
 def _try(tally: _Tally, result: Array, assess: Assess, rng: np.random.Generator) -> None:
-    """All errors in one result, each by itself."""
+    """Plant all errors into one result, each by itself."""
     for name, wrong in planted(result, rng):
         tally.tried[name] += 1
         tally.caught[name] += not assess(wrong).verified

@@ -23,7 +23,7 @@ NAMES = sorted(
 
 
 def cases_of(name: str, count: int, seed: int) -> Iterator[tuple[int, Workload, bool]]:
-    """Numbered cases, the first ones the same for any ``count``, and whether to sample each.
+    """Yield numbered cases, the first ones the same for any ``count``, and whether to sample each.
 
     Every other product has a sampled reference. ``name`` is one of `NAMES`.
     """
@@ -39,7 +39,7 @@ def cases_of(name: str, count: int, seed: int) -> Iterator[tuple[int, Workload, 
 
 @contextlib.contextmanager
 def small_references(sampled: bool) -> Iterator[None]:
-    """Where ``sampled``, have references of products sampled from fewer operations on."""
+    """Have products' references sampled from fewer operations on, where ``sampled``."""
     keywords = product_reference.__kwdefaults__
     assert keywords is not None
     before = keywords["flop_budget"]

@@ -22,7 +22,7 @@ STEPS = tuple(step / 2 for step in range(33))
 
 
 def rows_of(result: Array) -> Array:
-    """(rows, columns) of a result; one of a single axis is cut into rows, no more than columns."""
+    """Return (rows, columns) of a result; a single axis is cut into rows, at most columns."""
     if result.ndim > 1:
         return result.reshape(-1, result.shape[-1])
     rows = next(n for n in range(math.isqrt(result.size), 0, -1) if result.size % n == 0)
@@ -42,7 +42,7 @@ def places(rows: Array, rng: np.random.Generator) -> dict[str, Place]:
 
 
 def scaled(result: Array, place: Place, d: float) -> Array | None:
-    """The result with a place of its rows times 1 + 10^-d; None where that changes nothing."""
+    """Return a result with a place of its rows times 1 + 10^-d; None if that changes nothing."""
 
     def grow(rows: Array) -> None:
         rows[place] *= 1 + 10.0**-d
@@ -51,7 +51,7 @@ def scaled(result: Array, place: Place, d: float) -> Array | None:
 
 
 def planted(result: Array, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:
-    """Copies of a result with one error each, and the error's name; those that change it."""
+    """Yield copies of a result with one error each, and the error's name; those that change it."""
     rows = rows_of(result)
     at = places(rows, rng)
     row, other = (rng.permutation(len(rows))[[0, -1]]) if len(rows) > 1 else (0, 0)
@@ -99,7 +99,7 @@ def _swap(first: Place, second: Place) -> Callable[[Array], None]:
 
 
 def _bit_flip(place: Place, rng: np.random.Generator, *, exponent: bool) -> Callable[[Array], None]:
-    """Flips one bit of the larger real part: any of the exponent's, or the fraction's first."""
+    """Flip one bit of the larger real part: any of the exponent's, or the fraction's first."""
     draw = float(rng.random())
 
     def change(rows: Array) -> None:

@@ -29,7 +29,7 @@ _SEED = 1
 
 
 def powers(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(call, the largest error of a power over its bound).
+    """Yield (call, the largest error of a power over its bound).
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """

@@ -37,7 +37,7 @@ _SEED = 1
 
 
 def banks(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(call, the largest error of a spectrum over its bound).
+    """Yield (call, the largest error of a spectrum over its bound).
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """

@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _plans(precision: Precision) -> dict[Method, list[Plan]]:
-    """For each method the best plan with copies of either width, and those with a new member.
+    """Return each method's best plan with copies of either width, and those with new members.
 
     Members count up to three.
     """

@@ -33,14 +33,14 @@ _MULTIPROCESSORS = 3
 
 
 def _launched_on_few(problem: Any, device: Any, *others: Any, adds: bool) -> Any:
-    """As `product_launch`, on a card of few multiprocessors, of which each takes many tiles."""
+    """Return `product_launch` for a card of few multiprocessors, each of many tiles."""
     from argand.gemm.modular.product_launch import product_launch
 
     return product_launch(problem, replace(device, cores=_MULTIPROCESSORS), *others, adds=adds)
 
 
 def _in_parts(problem: Any, *_: Any) -> list[Piece]:
-    """Whole products, each in as many parts of k as it has blocks that are encoded."""
+    """Return whole products, each in as many parts of k as it has blocks that are encoded."""
     rows, columns = problem.a.rows, problem.b.rows
     parts = problem.k_blocks
     return [Piece(product, 1, 0, rows, 0, columns, parts) for product in range(problem.batch)]
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
-    """(call, whether its bits are the CPU's) of the plans that calls take.
+    """Yield (call, whether its bits are the CPU's) of the plans that calls take.
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """
@@ -103,7 +103,7 @@ def products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
 
 
 def overridden_products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
-    """(call, whether its bits are the CPU's) of plans, slices and pieces that large calls take."""
+    """Yield (call, whether its bits are the CPU's) of large calls' plans, slices and pieces."""
     rng = np.random.default_rng(_SEED)
     a, b = _normal(rng, 2, 150, 500, dtype=dtype), _normal(rng, 2, 500, 141, dtype=dtype)
     for name, members in OVERRIDES:

@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def sequence_errors(
     precision: Precision, device: Device, rng: np.random.Generator
 ) -> Iterator[tuple[str, float, float]]:
-    """A pass that gates share, with its error and bound: with qubit 0, without, and phases."""
+    """Yield a pass that gates share, its error and bound: with and without qubit 0, and phases."""
     import cupy
     from argand.gates import sequence_plan
     from argand.gates.sequence_gpu import PreparedSequence

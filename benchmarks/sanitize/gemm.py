@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's accuracy): every op, alpha and beta, packed and half operands.
+    """Yield (call, its result's accuracy): every op, alpha and beta, packed and half operands.
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """
@@ -136,7 +136,7 @@ def products(precision: Precision, arrays: Any) -> Iterator[tuple[str, Accuracy]
 
 
 def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's accuracy): every tile of the mma.sync family, with stages for an A100.
+    """Yield (call, its accuracy): every tile of the mma.sync family, with stages for an A100.
 
     Scaled precisions find the row absmax by each block in the one k, by a scan in the other. Where
     the card has clusters, their blocks also take slices of k.
@@ -162,7 +162,7 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 
 
 def short_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's accuracy): every plan of the fma family, which Hopper takes."""
+    """Yield (call, its result's accuracy): every plan of the fma family, which Hopper takes."""
     if precision.exact_operands:
         return
     a, b = random_operands(SHORT, _SEED)
@@ -178,7 +178,7 @@ def short_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 
 
 def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's accuracy): every storage, role and split-K of the wgmma family.
+    """Yield (call, its result's accuracy): every storage, role and split-K of the wgmma family.
 
     Small products would be left to mma.sync. Of a packed B only the plans with fused packing of A:
     the others read planes as they do after packing. Nothing on a GPU without the family.
@@ -203,7 +203,7 @@ def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 
 
 def products_in_waves(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
-    """(call, its result's accuracy): blocks of the wgmma family with several tiles each."""
+    """Yield (call, its result's accuracy): blocks of the wgmma family with several tiles each."""
     a, b = random_operands(WAVES, _SEED)
     reference = product_reference(a, b, seed=_SEED)
     for choice in _choices(precision, WAVES):
@@ -213,7 +213,7 @@ def products_in_waves(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 
 
 def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
-    """Those that there are here for an operand that is packed; None is the only one of the CPU."""
+    """Return the families here for a packed operand; None is the only one of the CPU."""
     if backend == "cpu" or precision.exact_operands:
         return (None,)
     import cupy
@@ -223,7 +223,7 @@ def _families(precision: Precision, backend: str) -> Sequence[Family | None]:
 
 
 def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> list[GemmChoice]:
-    """For each storage, role and split-K the largest tile of the wgmma family."""
+    """Return for each storage, role and split-K the largest tile of the wgmma family."""
     import cupy
 
     card = gpu(cupy.cuda.Device().id)
@@ -246,7 +246,7 @@ def _choices(precision: Precision, shape: Shape, *, packed: bool = False) -> lis
 def _computed(
     choice: GemmChoice, precision: Precision, *operands: Any, packed: bool = False, **how: Any
 ) -> Any:
-    """The result of NumPy operands on the GPU, in NumPy; B `packed` beforehand."""
+    """Return the result of NumPy operands on the GPU, in NumPy; B `packed` beforehand."""
     import cupy
     from argand.gemm.launch import PLAN_OVERRIDE
 
@@ -258,7 +258,7 @@ def _computed(
 
 
 def _stored(x: Any, op: str) -> Any:
-    """The array whose op is x."""
+    """Return the array whose op is x."""
     if op == "N":
         return x
     turned = np.ascontiguousarray(x.swapaxes(-1, -2))

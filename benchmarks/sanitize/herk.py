@@ -30,7 +30,7 @@ _SEED = 1
 
 
 def products(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(call, the largest error of an element over its bound).
+    """Yield (call, the largest error of an element over its bound).
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """

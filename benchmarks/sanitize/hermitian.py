@@ -32,7 +32,7 @@ _SEED = 1
 
 
 def solutions(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(systems, the largest residual over its bound).
+    """Yield (systems, the largest residual over its bound).
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """

@@ -26,7 +26,7 @@ _SEED = 1
 
 
 def images(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(call, the largest error of a direction over its bound).
+    """Yield (call, the largest error of a direction over its bound).
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """

@@ -23,7 +23,7 @@ _SHOTS, _STRINGS, _SEED = 100, 20, 1
 
 
 def answers(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(call, the largest error over its bound); ``arrays`` is cupy (or numpy)."""
+    """Yield (call, the largest error over its bound); ``arrays`` is cupy (or numpy)."""
     rng = np.random.default_rng(_SEED)
     backend = "cpu" if arrays is np else "cuda"
     for qubits in QUBITS:

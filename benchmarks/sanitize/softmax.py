@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def every_plan(kind: str, *, arrive_per_lane: bool) -> Iterator[tuple[str, str]]:
-    """Each kind of plan: its name, and what is wrong with its result."""
+    """Yield each kind of plan: its name, and what is wrong with its result."""
     from argand.softmax.gpu import PLAN_OVERRIDE
 
     cases = {
@@ -74,7 +74,7 @@ def every_plan(kind: str, *, arrive_per_lane: bool) -> Iterator[tuple[str, str]]
 
 
 def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
-    """Each precision's rounding of the values, on arrays of NumPy or CuPy; the same of each."""
+    """Yield each precision's rounding of values; the same of arrays of NumPy and of CuPy."""
     rng = np.random.default_rng(_SEED)
     rows = (PRECISIONS[name] for name in SOFTMAX_PRECISIONS)
     for precision in (row for row in rows if not row.exact_operands):
@@ -87,7 +87,7 @@ def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
 
 
 def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
-    """One plan of each kind: access, cluster, lanes or block, how rows are held."""
+    """Return one plan of each kind: access, cluster, lanes or block, how rows are held."""
     arch = gpu(0).require_arch()
     found = {
         (

@@ -26,7 +26,7 @@ _SEED = 1
 
 
 def solutions(dtype: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(system, its backward error over what `argand.solve` accepts).
+    """Yield (system, its backward error over what `argand.solve` accepts).
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """

@@ -32,7 +32,7 @@ _SEED = 1
 
 
 def estimates(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
-    """(call, the largest error of a bin over its bound).
+    """Yield (call, the largest error of a bin over its bound).
 
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """

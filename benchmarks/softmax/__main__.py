@@ -71,7 +71,7 @@ def _kinds(text: str) -> list[str]:
 
 
 def work(case: Case, precision: Precision) -> Work:
-    """Each value read and written once; maximum, subtraction, exp, sum, division are 5 flops."""
+    """Return the work of reading and writing each value once, with 5 flops for each."""
     values = case.rows * case.columns
     if precision.real_output == "float64":
         each = 16

@@ -51,7 +51,7 @@ SUITES = {
 
 
 def logits(case: Case, seed: int, scale: float, device: Device) -> Any:
-    """x of a case on its device, normal; complex ones of standard deviation 1 a part."""
+    """Return x of a case on its device, normal; complex ones of standard deviation 1 a part."""
     size = (case.rows, case.columns)
     arrays = array_module(device)
     rng = arrays.random.default_rng(seed)

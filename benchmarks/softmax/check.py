@@ -31,7 +31,7 @@ def checked_rows(case: Case) -> np.ndarray[Any, Any]:
 
 
 def sampled_reference(case: Case, x: Any, sample: Any) -> tuple[Any, float]:
-    """The reference of some rows, and what rounding a power moves a result by, relatively."""
+    """Return a reference of some rows, and what rounding a power moves a result by, relatively."""
     rows = on_host(x[sample])
     if case.kind in COMPLEX_KINDS:
         power = np.abs(rows.astype(np.complex128)) ** 2
@@ -49,7 +49,7 @@ def check(
     kind: str = "fp32",
     lost: float = 0.0,
 ) -> Accuracy:
-    """Sampled rows against fp64; every element must be finite, so none was left unwritten."""
+    """Check sampled rows against fp64; every element must be finite, so each was written."""
     rows = on_host(result[sample])
     rounded = replace(_ROUNDED[kind], relative=_ROUNDED[kind].relative + lost)
     found = assess_softmax(
@@ -65,7 +65,7 @@ def check(
 
 
 def _not_finite(result: Any, kind: str) -> int:
-    """How many elements; row by row blocks, for want of memory beside the largest results."""
+    """Return how many elements are not finite, by blocks of rows, for want of memory."""
     bad = 0
     step = max(1, _SCANNED // result.shape[1])
     for start in range(0, len(result), step):

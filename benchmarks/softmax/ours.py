@@ -14,7 +14,7 @@ from benchmarks.softmax.cases import Case
 
 
 def candidate(precision: Precision, device: Device, case: Case | None = None) -> Candidate:
-    """Our own softmax; its result's place is filled with NaN before."""
+    """Return our own softmax; its result's place is filled with NaN before."""
     arrays = array_module(device)
     case = case or Case(0, 0)
     wide = precision.real_output == "float64"

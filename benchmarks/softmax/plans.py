@@ -175,7 +175,7 @@ def _copy_rate(x: Any, repeats: int) -> float:
 
 
 def run(case: Case, x: Any, out: Any) -> None:
-    """The softmax of a case."""
+    """Run the softmax of a case."""
     from argand import softmax
 
     bf16 = case.kind == "bf16"

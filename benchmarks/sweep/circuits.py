@@ -72,7 +72,7 @@ class CircuitCase(Case):
         return partial(gates_check.check, operands[0], self._gates, device.backend, exact=exact)
 
     def peer_class(self, precision: Precision) -> str:
-        """fp32's: cuStateVec has no other, and 3xfp16 is of its accuracy."""
+        """Return fp32's: cuStateVec has no other, and 3xfp16 is of its accuracy."""
         return "fp32" if precision.name in ("fp32", "3xfp16") else precision.peer_class
 
 

@@ -115,7 +115,7 @@ class ProductCase(Case):
 
 
 def _op(x: Any, op: Op) -> Any:
-    """op(x) as an array."""
+    """Return op(x) as an array."""
     turned = x if op == "N" else x.swapaxes(-1, -2)
     return turned.conj() if op == "C" else turned
 

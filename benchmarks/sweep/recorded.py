@@ -12,7 +12,7 @@ RECORDED = (
 
 
 def sweep_files(data: Path) -> Iterator[tuple[str, str, Path]]:
-    """Card, sweep and file of every recorded sweep."""
+    """Yield card, sweep and file of every recorded sweep."""
     for card in ("h200", "h100"):
         for sweep in RECORDED:
             path = data / f"{card}-sweep-{sweep}.csv"

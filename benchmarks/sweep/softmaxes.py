@@ -145,7 +145,7 @@ def _logarithms(
 
 
 def _operand_unit(precision: Precision, kind: str) -> float:
-    """Unit roundoff of the operands, 0 where the elements already are of that kind."""
+    """Return unit roundoff of the operands, 0 where the elements already are of that kind."""
     if precision.exact_operands or precision.operand.name == kind:
         return 0.0
     return precision.u

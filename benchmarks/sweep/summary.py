@@ -28,7 +28,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 def _by_precision(
     rows: Sequence[Row], value: Callable[[Row], float | None]
 ) -> Iterator[tuple[str, Quantiles]]:
-    """Operation and precision with the quantiles of the values that there are."""
+    """Yield operation and precision with the quantiles of the values that there are."""
     for name in dict.fromkeys((row.operation, row.precision) for row in rows):
         found = quantiles_of(value(row) for row in rows if (row.operation, row.precision) == name)
         if found:

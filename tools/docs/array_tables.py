@@ -42,7 +42,7 @@ def _readout(file: str) -> Callable[[Path], str]:
 
 
 def _spectral_errors(data: Path) -> str:
-    """Errors of spectral estimates by precision, which times of a busy CPU do not change."""
+    """Return errors of spectral estimates by precision, which times of a busy CPU do not change."""
     columns = (
         Column("average", "segments of a mean"),
         Column("precision", "precision"),

@@ -40,7 +40,7 @@ _HEADINGS = {"largest": "largest error / bound", "median_ratio": "median bound /
 
 
 def exceedances_table(data: Path) -> str:
-    """How right results of random workloads lie to their bounds: `benchmarks.pipeline.exceedances`.
+    """Return how right results of random workloads lie to their bounds (`exceedances`).
 
     Of the CPU and, where they are recorded too, of the H200 beside it.
     """

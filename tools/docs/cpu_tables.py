@@ -25,7 +25,7 @@ def ratios_table(data: Path) -> str:
 
 
 def calls_table(data: Path) -> str:
-    """NumPy's time over ours of drawn calls, by operation, of one and of several at a time."""
+    """Return NumPy's time over ours of drawn calls, by operation, of one and several at a time."""
     recorded = plain_rows(data / "cpu-calls.csv")
     rows = []
     for operation in dict.fromkeys(row["operation"] for row in recorded):

@@ -32,12 +32,12 @@ def energy_table(data: Path) -> str:
 
 
 def shares_table(data: Path) -> str:
-    """A line for each part of a call's energy, by the copies and the waiting thread of its run."""
+    """Return a line for each part of a call's energy, by its run's copies and waiting thread."""
     rows = {(row["what"], row["operands"]): row for row in plain_rows(data / ENERGY)}
     waiting = float(rows["one thread", ""]["power_w"])
 
     def beyond_waiting(row: dict[str, str], time_us: float | None = None) -> float:
-        """Millijoules beyond what a waiting card takes."""
+        """Return millijoules beyond what a waiting card takes."""
         return float(row["energy_mj"]) - 1e-3 * waiting * (time_us or float(row["time_us"]))
 
     call, product = rows["call", "normal"], rows["product", "normal"]

@@ -60,7 +60,7 @@ def _measured(data: Path) -> list[dict[str, str]]:
 
 
 def exact_summary(data: Path) -> str:
-    """A line for each shape: TFLOP/s in a row of calls, and times cuBLAS at the same type."""
+    """Return a line for each shape: TFLOP/s in a row of calls, times cuBLAS at the same type."""
     rows = _measured(data)
     precisions = list(dict.fromkeys(
         row["precision"] for row in rows if row["implementation"] == "argand"
@@ -122,7 +122,7 @@ def proof_table(data: Path) -> str:
 
 
 def workspace_table(data: Path) -> str:
-    """A line for each shape: what a call's workspace costs, where twice as much would be used."""
+    """Return a line for each shape whose call would use twice the workspace: what it costs."""
     found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in plain_rows(data / WORKSPACE):
         found.setdefault((row["shape"], row["precision"]), {})[row["limit"]] = row

@@ -43,7 +43,7 @@ def gate_costs_table(data: Path) -> str:
 
 
 def settling_table(data: Path) -> str:
-    """Passes after some seconds of them, in copies of the state: without qubit 0 / with it."""
+    """Return passes after some seconds, in copies of the state: without and with qubit 0."""
     return _by_width(plain_rows(data / SETTLING), "precision", "settle_s", _copies)
 
 
@@ -72,7 +72,7 @@ def _copies(row: dict[str, str]) -> str:
 
 
 def gate_cut_table(data: Path) -> str:
-    """The truncation bias of tensor-core sums, and what its compensation leaves of the error."""
+    """Return the truncation bias of tensor-core sums, and the error after its compensation."""
     headings = {
         "own": "bias in its own k-tile", "further": "in each later k-tile",
         "error": "error, not compensated", "drift": "norm, not compensated",

@@ -12,7 +12,7 @@ from workflow.tables.readable import Column, markdown_table, number
 
 
 def growth_table(data: Path) -> str:
-    """Errors by k of each implementation and precision, and the slopes of their logarithms."""
+    """Return errors by k of each implementation and precision, and slopes of their logarithms."""
     lines = growth(read_rows(data / "h200-gemm-growth.csv"))
     return markdown_table([Column(name, name) for name in lines[0]], lines)
 

@@ -56,7 +56,7 @@ def _measured(data: Path, *suites: str) -> Rows:
 
 
 def back_to_back_table(data: Path) -> str:
-    """Small products one after the other, beside the libraries."""
+    """Return small products one after the other, beside the libraries."""
     rows = back_to_back(_measured(data, SMALL))
     names = list(rows[0]) if rows else ["shape"]
     return markdown_table([Column(name, name, numeric=i > 1) for i, name in enumerate(names)], rows)
@@ -77,7 +77,7 @@ def headline_table(data: Path) -> str:
 
 
 def left_out_table(data: Path) -> str:
-    """Candidates that the benchmark of products did not measure, why, and at how many shapes."""
+    """Return candidates that the products' benchmark left out, why, and at how many shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
     for row in _measured(data, LARGE, BATCHED, SMALL):
         if not row["time_us_p50"]:

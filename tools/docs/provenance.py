@@ -13,7 +13,7 @@ _DAY = len("2026-11-22")
 
 
 def recorded_table(data: Path, *names: str) -> str:
-    """A line for each file, linked from a page in docs/tables/, and below them the versions."""
+    """Return a line for each file, linked from a page in docs/tables/, then the versions."""
     lines = ["| recorded in | on | day |", "| --- | --- | --- |"]
     versions = set[str]()
     for name in names:
@@ -28,7 +28,7 @@ def recorded_table(data: Path, *names: str) -> str:
 
 
 def _said(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The rows of a CSV or the objects of a JSON file, which may say device, versions and time."""
+    """Yield the rows of a CSV or objects of a JSON file, which may say device and versions."""
     if path.suffix == ".csv":
         yield from plain_rows(path)
         return

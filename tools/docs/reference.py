@@ -38,7 +38,7 @@ def reference_pages() -> dict[str, str]:
 
 
 def documented(name: str) -> Any:
-    """Object that has the docstring of a public name: itself, or the class of a value."""
+    """Return what has the docstring of a public name: itself, or the class of a value."""
     found = _of(name)
     return found if inspect.isroutine(found) or inspect.isclass(found) else type(found)
 
@@ -48,7 +48,7 @@ def _of(name: str) -> Any:
 
 
 def _docstring(name: str) -> str:
-    """The docstring; of a value whose type is not argand's, the text below its assignment."""
+    """Return the docstring, or the text below the assignment of a value of a foreign type."""
     if documented(name).__module__.startswith("argand"):
         return inspect.getdoc(documented(name)) or ""
     source = Path(str(import_module(f"argand.{_package(name)}").__file__)).read_text("utf-8")
@@ -57,7 +57,7 @@ def _docstring(name: str) -> str:
 
 
 def _package(name: str) -> str:
-    """The package of argand, or the module beside the packages, that defines a public name."""
+    """Return the package of argand, or the module beside packages, that defines a name."""
     found = _of(name)
     module = getattr(found, "__module__", None) or documented(name).__module__
     return module.split(".")[1] if module.startswith("argand.") else "precision"
@@ -85,7 +85,7 @@ def _page(title: str, names: list[str]) -> str:
 
 
 def _signature(name: str) -> str:
-    """The call, an argument a line where it is long; empty for what is not called, or an error."""
+    """Return the call, an argument a line if long; empty for an error and what is not called."""
     found = _of(name)
     if not callable(found) or (inspect.isclass(found) and issubclass(found, Exception)):
         return ""
@@ -132,5 +132,5 @@ def _paragraphs(text: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Reference marks of docstrings as Markdown's; a star or a bar is itself."""
+    """Return reference marks of docstrings as Markdown's; a star or a bar is itself."""
     return text.replace("``", "`").replace("|", "\\|").replace(" * ", " \\* ")

@@ -23,7 +23,7 @@ STREAMING, SCALING = "h200-streaming.json", ("h200-scaling.json", "h200-scaling-
 
 
 def streaming_table(data: Path) -> str:
-    """Streams of `benchmarks.pipeline.streaming` beside their parts: every repeat, and medians."""
+    """Return streams of `benchmarks.pipeline.streaming` beside their parts, and medians."""
     rows = [row for report in _json(data, STREAMING) for row in _streams(report)]
     return text_table(rows, "files")
 
@@ -47,7 +47,7 @@ def _streams(report: Mapping[str, Any]) -> Iterable[dict[str, str]]:
 
 
 def scaling_table(data: Path) -> str:
-    """The runs of `benchmarks.pipeline.scaling`, with one GPU and with all of a host."""
+    """Return the runs of `benchmarks.pipeline.scaling`, with one GPU and with all of a host."""
     return text_table(
         [_scaled(run) for name in SCALING for run in _json(data, name)["runs"]], "GPUs"
     )

@@ -15,6 +15,6 @@ def shown_columns() -> list[Column]:
 
 
 def text_table(rows: Sequence[Mapping[str, str]], *text: str) -> str:
-    """A Markdown table of rows with the same keys; columns but those in ``text`` are numbers."""
+    """Return a Markdown table of rows of equal keys; columns but those in ``text`` are numbers."""
     columns = [Column(name, name, numeric=name not in text) for name in rows[0]]
     return markdown_table(columns, rows)

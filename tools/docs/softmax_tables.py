@@ -20,7 +20,7 @@ def softmaxes_table(data: Path) -> str:
 
 
 def rings_table(data: Path) -> str:
-    """For each kind and width the fastest plan that `benchmarks.softmax.plans` measured."""
+    """Return for each kind and width the fastest plan that `benchmarks.softmax.plans` measured."""
     rows = [row for row in plain_rows(data / RINGS) if row["right"] == "True"]
     best: dict[tuple[str, str], dict[str, str]] = {}
     for row in sorted(rows, key=lambda row: float(row["time_us"])):

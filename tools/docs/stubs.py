@@ -67,7 +67,7 @@ def _operands(function: Any) -> list[str]:
 
 
 def _function(name: str, function: Any, imports: dict[str, set[str]]) -> list[str]:
-    """Its declaration, or the overloads of one that returns an array of its operand's library."""
+    """Return its declaration, or the overloads of one that returns its operand's kind of array."""
     returned = str(inspect.signature(function).return_annotation)
     if returned != "Any":
         words = _words(function, "Operand", imports, closed=False)
@@ -106,7 +106,7 @@ def _declared(name: str, words: list[str], result: str) -> str:
 
 
 def _words(function: Any, operand: str, imports: dict[str, set[str]], *, closed: bool) -> list[str]:
-    """Parameters, with what they name imported; the first array is an ``operand``.
+    """Return parameters, with what they name imported; the first array is an ``operand``.
 
     ``closed`` leaves out results that are not arrays of the operand's library.
     """

@@ -27,7 +27,7 @@ class _Step:
 
 
 def steps_table(data: Path) -> str:
-    """For each step its jobs, what they took and when the last one ended; first, the machine.
+    """Return each step's jobs, their time and when the last one ended; first, the machine.
 
     The file has what Snakemake printed, and lines that begin with # about the machine.
     """
@@ -67,7 +67,7 @@ def _since(start: float, clock: float) -> float:
 
 
 def leases_table(data: Path) -> str:
-    """For each job that had a GPU: when, how long, and the most host memory that it had."""
+    """Return for each job that had a GPU: when, how long, and the most host memory that it had."""
     held = pairs(leases(data / "h200-study-leases.jsonl"))
     began = min(seconds(taken) for taken, _ in held)
     rows = []

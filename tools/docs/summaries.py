@@ -71,7 +71,7 @@ def products_summary(*suites: str) -> Callable[[Path], str]:
 
 
 def _times(row: Row, peers: Sequence[Row], operands: str) -> float | None:
-    """The time of the fastest peer of a row with such operands over the row's; None without one."""
+    """Return the time of the fastest peer of such operands over a row's; None without one."""
     same = [
         peer["time_us_p50"] for peer in peers
         if all(peer[name] == row[name] for name in ("workload", "output"))
@@ -94,7 +94,7 @@ _SOFTMAX = ("fp32", "fp16", "bf16", "complex64")
 
 
 def softmax_summary(data: Path) -> str:
-    """A line for each size: percent of the copy rate, times the faster one of torch and Triton."""
+    """Return a line for each size: percent of the copy rate, times torch or Triton."""
     lines: dict[str, dict[str, str]] = {}
     ours = timed_rows(read_rows(data / SOFTMAX), implementation=OURS)
     for row in sorted(ours, key=lambda row: (row["columns"], -row["rows"])):
@@ -105,7 +105,7 @@ def softmax_summary(data: Path) -> str:
 
 
 def transforms_summary(data: Path) -> str:
-    """A line for each kind of plan: its lengths, percent of the copy rate, times cuFFT, errors."""
+    """Return a line for each kind of plan: lengths, percent of the copy rate, times cuFFT."""
     ours, theirs = (fastest(own, "n") for own in beside(timed_rows(transform_rows(data))))
     groups: dict[str, list[tuple[Row, Row]]] = {}
     for length in sorted(ours.keys() & theirs.keys()):
@@ -134,7 +134,7 @@ def _worst(rows: Iterable[Row]) -> str:
 
 
 def gates_summary(data: Path) -> str:
-    """A line for each number of qubits, at the slowest placement of ours and of cuStateVec."""
+    """Return a line for each number of qubits, at our slowest placement and cuStateVec's."""
     ours, theirs = (slowest_placement(own) for own in beside(timed_rows(gate_rows(data))))
     return text_table([
         {
@@ -168,7 +168,7 @@ def circuits_summary(data: Path) -> str:
 
 
 def study_summary(name: str) -> Callable[[Path], str]:
-    """A line for each workload of a study: our times in µs, times the fastest peer's, what failed.
+    """Return a line for each workload: our times in µs, times the fastest peer's, failures.
 
     A result of ours that is not verified has its verdict in place of its time.
     """
@@ -195,7 +195,7 @@ def study_summary(name: str) -> Callable[[Path], str]:
 
 
 def ceilings_table(data: Path) -> str:
-    """The measured limits of the H200: its copy rate, and the real matrix rate of each format."""
+    """Return the H200's measured limits: copy rate, and each format's real matrix rate."""
     ceilings = Ceilings.from_json((data / "h200-ceilings.json").read_text(encoding="utf-8"))
     rates = {f"{name} (TFLOP/s)": number(rate) for name, rate in ceilings.tflops.items()}
     return text_table([{"copy (GB/s)": number(ceilings.copy_gbytes_per_s)} | rates])

@@ -28,7 +28,7 @@ _NOTHING = "–"
 
 
 def sweep_table(data: Path) -> str:
-    """A line for each operation and precision of each sweep: how ours compare, and with what."""
+    """Return a line for each operation and precision of each sweep: ours beside what."""
     lines = [line for found in sweep_files(data) for line in _lines(*found)]
     return markdown_table(_COLUMNS, lines)
 
@@ -64,7 +64,7 @@ def _lines(card: str, sweep: str, path: Path) -> Iterator[dict[str, str]]:
 def _class_lines(
     card: str, sweep: str, ours: Sequence[Mapping[str, str]]
 ) -> Iterator[dict[str, str]]:
-    """A line of products by class, where their sweep has some (`benchmarks.sweep.classes`)."""
+    """Yield lines of products by class, where their sweep has some (`sweep.classes`)."""
     for name, some in _classes(ours).items():
         line = {"card": card, "sweep": sweep, "what": f"gemm {name}", "cases": str(some.count)}
         yield line | _ratios(some) | {"copy": _NOTHING, "regret": _NOTHING}
@@ -151,7 +151,7 @@ _REGRET_COLUMNS = (
 
 
 def regret_table(data: Path) -> str:
-    """A line for each precision whose candidate plans were timed, and one of all: their regrets."""
+    """Return regrets, a line for each precision whose candidate plans were timed, and all."""
     lines = []
     for path in sorted(data.glob("*-sweep-*-plans.csv"), reverse=True):
         card = path.name.split("-", 1)[0].upper()

@@ -39,7 +39,7 @@ def awkward_table(data: Path) -> str:
 
 
 def factors_table(data: Path) -> str:
-    """Three-kernel plans beside cuFFT, as `benchmarks.dft.plans` measured them."""
+    """Return three-kernel plans beside cuFFT, as `benchmarks.dft.plans` measured them."""
     rows = three_kernel_beside_cufft(plain_rows(data / "h200-dft-factors.csv"))
     return text_table(rows, "factors", "by")
 
@@ -52,7 +52,7 @@ def earned_table(data: Path) -> str:
 
 
 def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """A line for each length: times, fractions of the copy rate and errors, ours beside cuFFT's."""
+    """Return a line for each length: times, fractions of the copy rate, errors, and cuFFT's."""
     theirs = {row["n"]: row for row in timed_rows(rows, implementation="cufft", precision="fp32")}
     ours = {row["n"]: row for row in timed_rows(rows, implementation="argand", precision="3xfp16")}
     return [
@@ -73,7 +73,7 @@ def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """A line for each length of `benchmarks.dft.plans` at which ours has three-kernel plans alone.
+    """Return a line for each length at which we have three-kernel plans alone.
 
     "by" is whose the choice takes on Hopper.
     """
@@ -136,14 +136,14 @@ def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
 
 
 def _powers(length: int) -> str:
-    """Its prime factors."""
+    """Return the length's prime factors."""
     primes = prime_factors(length)
     each = [(prime, primes.count(prime)) for prime in dict.fromkeys(primes)]
     return " x ".join(f"{prime}^{power}" if power > 1 else f"{prime}" for prime, power in each)
 
 
 def plan_kind(row: Row) -> str:
-    """The kernels' names: of "4093, butterfly: rader(...)", or without the 4093, "butterfly"."""
+    """Return the kernels' names: of "4093, butterfly: rader(...)" it is "butterfly"."""
     return str(row["algorithm"]).split(":")[0].split(", ")[-1]
 
 
