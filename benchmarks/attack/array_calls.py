@@ -54,10 +54,7 @@ def _shape(got: Array, shape: tuple[int, ...]) -> Verdict:
 
 
 def herk(rng: Rng) -> tuple[str, Verdict]:
-    """Try alpha op(a) op(a)^H + beta c, Hermitian to the bit.
-
-    C above its diagonal is not read.
-    """
+    """Try alpha op(a) op(a)^H + beta c, Hermitian to the bit, of the lower half of C alone."""
     precision, leading = any_precision(rng), _leading(rng)
     n, k = (int(rng.choice(LENGTHS)) for _ in range(2))
     op, form = _one_of(rng, "N", "T", "C"), _one_of(rng, "full", "triangle")

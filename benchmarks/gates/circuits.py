@@ -43,7 +43,7 @@ def qft(qubits: int, rng: np.random.Generator) -> list[Gate]:
 
 
 def quantum_volume(qubits: int, rng: np.random.Generator) -> list[Gate]:
-    """Return a quantum-volume circuit: ``qubits`` layers of random pairs (Cross, 2019)."""
+    """Return a quantum-volume circuit: ``qubits`` layers of pairs (Cross and others, 2019)."""
     gates = []
     for _ in range(qubits):
         order = [int(qubit) for qubit in rng.permutation(qubits)]

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, log_softmax, logsumexp, softmax
-from argand.device import Device
 from argand.rounding import round_operand
 from argand.softmax.formats import REAL_KINDS
 from scipy import special
@@ -16,7 +15,6 @@ from scipy import special
 from tests.kernels.softmax.softmax_cases import (
     HALF_ULP,
     SMALLEST,
-    approximate_errors,
     numbers,
     stored,
     ulps,
@@ -246,43 +244,6 @@ def test_scale(cp: Any, rng: np.random.Generator, scale: float, columns: int) ->
     total = logsumexp(cp.asarray(x), scale=scale).get()
     expected = special.logsumexp(scale * x.astype(np.float64), axis=-1)
     np.testing.assert_allclose(total, expected, rtol=2.0**-21, atol=2.0**-21)
-
-
-@pytest.mark.parametrize(
-    ("kind", "columns"),
-    [("fp32", 24_579), ("fp16", 33_001), ("bf16", 40_960), ("complex64", 12_301)],
-)
-def test_logsumexp_of_many_long_rows(
-    cp: Any, gpu: Device, rng: np.random.Generator, kind: str, columns: int
-) -> None:
-    """Streamed rows, one of which has its largest values last and one in the middle."""
-    rows = 7 * gpu.sm_count + 1
-    some = 4 * rng.standard_normal((8, columns), dtype=np.float32)
-    some[1] = np.sort(some[1])
-    some[2, columns // 2] = 90
-    some[3, :-1] = -np.inf
-    given: dict[str, Any] = {"output": "fp32"}
-    if kind == "complex64":
-        x = np.sqrt(np.abs(some[[0, 1, 2, 4]])).astype(np.complex64)
-        exact = special.logsumexp(np.abs(x.astype(np.complex128)) ** 2, axis=-1)
-        given["power"] = True
-    else:
-        x = stored(some, kind)
-        exact = special.logsumexp(numbers(x, kind), axis=-1)
-        given["format"] = "bf16" if kind == "bf16" else None
-    whole = cp.tile(cp.asarray(x), (-(-rows // len(x)), 1))[:rows]
-    found = logsumexp(whole, **given).get()
-    expected = np.tile(exact, -(-rows // len(x)))[:rows]
-    _, allowed = approximate_errors(some)
-    np.testing.assert_allclose(found, expected, rtol=4 * 2.0**-24, atol=allowed)
-
-
-def test_logsumexp_of_rows_without_a_sum(cp: Any) -> None:
-    x = np.zeros((4, 100), np.float32)
-    x[0], x[1, 3], x[2, 7] = -np.inf, np.inf, np.nan
-    for precision in ("fp32", "fp64"):
-        found = logsumexp(cp.asarray(x), precision=precision).get()
-        np.testing.assert_allclose(found, [-np.inf, np.inf, np.nan, np.log(100)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("columns", [37, 1000, 9001])
