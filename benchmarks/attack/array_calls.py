@@ -14,17 +14,8 @@ from argand.hermitian.bounds import residual_bound
 from argand.spectrum.problem import spectrum_problem
 from argand.spectrum.window import window_of
 
-from benchmarks.attack.nasty import (
-    LENGTHS,
-    Array,
-    Rng,
-    Verdict,
-    any_precision,
-    arranged,
-    numbers,
-    target,
-    verdict,
-)  # fmt: skip
+from benchmarks.attack import nasty
+from benchmarks.attack.nasty import Array, Rng, Verdict
 from workflow.accuracy.beam_power_accuracy import assess_beam_power, beam_power_reference
 from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
 from workflow.accuracy.image_accuracy import assess_image, image_reference
@@ -55,22 +46,22 @@ def _shape(got: Array, shape: tuple[int, ...]) -> Verdict:
 
 def herk(rng: Rng) -> tuple[str, Verdict]:
     """Try alpha op(a) op(a)^H + beta c, Hermitian to the bit, of the lower half of C alone."""
-    precision, leading = any_precision(rng), _leading(rng)
-    n, k = (int(rng.choice(LENGTHS)) for _ in range(2))
+    precision, leading = nasty.any_precision(rng), _leading(rng)
+    n, k = (int(rng.choice(nasty.LENGTHS)) for _ in range(2))
     op, form = _one_of(rng, "N", "T", "C"), _one_of(rng, "full", "triangle")
     large = _largest(precision, 1e16)
     shape = (*leading, *((n, k) if op == "N" else (k, n)))
-    a = numbers(rng, shape, str(rng.choice(_KINDS)), large)
+    a = nasty.numbers(rng, shape, str(rng.choice(_KINDS)), large)
     alpha, beta = float(rng.choice([1, 1, 0, -2.5])), float(rng.choice([0, 0, 1, 0.5]))
-    way, a = arranged(rng, a)
+    way, a = nasty.arranged(rng, a)
     made = (*leading, n, n) if form == "full" else (*leading, n * (n + 1) // 2)
-    where, a, out = target(rng, a, made, precision.output)
+    where, a, out = nasty.target(rng, a, made, precision.output)
     what = f"herk {precision.name} {op}{a.shape}{a.dtype} {way}, alpha {alpha}, beta {beta}, "
     what += f"{form}, {where}"
     given = c = None
     rows, columns = np.tril_indices(n)
     if beta:
-        lower = np.tril(numbers(rng, (*leading, n, n), precision.output, large))
+        lower = np.tril(nasty.numbers(rng, (*leading, n, n), precision.output, large))
         with np.errstate(all="ignore"):
             c = lower + np.tril(lower, -1).conj().swapaxes(-1, -2)
         c[..., np.arange(n), np.arange(n)] = c[..., np.arange(n), np.arange(n)].real
@@ -95,21 +86,21 @@ def herk(rng: Rng) -> tuple[str, Verdict]:
         return what, "a diagonal is not real"
     if not np.array_equal(got, got.conj().swapaxes(-1, -2), equal_nan=True):
         return what, "not Hermitian"
-    return what, verdict(assess_product(reference, got, precision, backend="cpu"))
+    return what, nasty.verdict(assess_product(reference, got, precision, backend="cpu"))
 
 
 def beam_power(rng: Rng) -> tuple[str, Verdict]:
     """Try power and Stokes parameters of beams, also of pairs of int8."""
-    precision, leading = any_precision(rng), _leading(rng)
-    beams, antennas = (int(rng.choice(LENGTHS)) for _ in range(2))
+    precision, leading = nasty.any_precision(rng), _leading(rng)
+    beams, antennas = (int(rng.choice(nasty.LENGTHS)) for _ in range(2))
     integrate = int(rng.choice([1, 2, 7, 16]))
     times = int(rng.choice([0, 1, 5, 16, 33, 100]))
     detect = _one_of(rng, "power", "stokes")
     outer = (*leading, 2) if detect == "stokes" else leading
     large = _largest(precision, 1e8)
-    w = numbers(rng, (*outer, beams, antennas), str(rng.choice(_KINDS)), large)
-    x = numbers(rng, (*outer, antennas, times), str(rng.choice(_KINDS)), large)
-    (way_w, w), (way_x, x) = arranged(rng, w), arranged(rng, x)
+    w = nasty.numbers(rng, (*outer, beams, antennas), str(rng.choice(_KINDS)), large)
+    x = nasty.numbers(rng, (*outer, antennas, times), str(rng.choice(_KINDS)), large)
+    (way_w, w), (way_x, x) = nasty.arranged(rng, w), nasty.arranged(rng, x)
     problem = beam_power_problem(
         w.shape, x.shape, detect=detect, integrate=integrate, precision=precision,
     )  # fmt: skip
@@ -122,17 +113,17 @@ def beam_power(rng: Rng) -> tuple[str, Verdict]:
     if not got.size:
         return what, _shape(got, problem.shape)
     reference = beam_power_reference(problem, w, x)
-    return what, verdict(assess_beam_power(reference, got, precision, backend="cpu"))
+    return what, nasty.verdict(assess_beam_power(reference, got, precision, backend="cpu"))
 
 
 def channelise(rng: Rng) -> tuple[str, Verdict]:
     """Try filter banks, oversampled or not, of real and complex samples."""
-    precision, leading = any_precision(rng), _leading(rng)
+    precision, leading = nasty.any_precision(rng), _leading(rng)
     channels, taps = int(rng.choice([2, 3, 8, 12, 37, 64])), int(rng.choice([1, 2, 8]))
     oversampling = Fraction(str(rng.choice(["1", "2", "4/3"]))) if channels % 4 == 0 else 1
     samples = channels * taps + int(rng.integers(-2, 3 * channels))
-    x = numbers(rng, (*leading, samples), str(rng.choice(_KINDS)), _largest(precision, 1e16))
-    way, x = arranged(rng, x)
+    x = nasty.numbers(rng, (*leading, samples), str(rng.choice(_KINDS)), _largest(precision, 1e16))
+    way, x = nasty.arranged(rng, x)
     what = f"channelise {precision.name} {x.shape}{x.dtype} {way} to {channels} by {taps}, "
     what += f"oversampled {oversampling}"
     got = argand.channelise(
@@ -147,12 +138,12 @@ def channelise(rng: Rng) -> tuple[str, Verdict]:
         x, prototype("hamming", channels, taps), channels, Fraction(oversampling)
     )
     shaped = got.reshape(reference.values.shape)
-    return what, verdict(assess_channelise(reference, shaped, precision, backend="cpu"))
+    return what, nasty.verdict(assess_channelise(reference, shaped, precision, backend="cpu"))
 
 
 def spectrum(rng: Rng) -> tuple[str, Verdict]:
     """Return the means of power over segments, with and without trends."""
-    precision, leading = any_precision(rng), _leading(rng)
+    precision, leading = nasty.any_precision(rng), _leading(rng)
     length = int(rng.choice([1, 2, 3, 8, 16, 37, 64]))
     options: dict[str, Any] = {
         "overlap": int(rng.integers(0, length)), "average": [1, 2, "all"][int(rng.integers(3))],
@@ -160,8 +151,8 @@ def spectrum(rng: Rng) -> tuple[str, Verdict]:
         "scaling": str(rng.choice(["density", "spectrum"])),
     }  # fmt: skip
     samples = max(0, length + int(rng.integers(-2, 3 * length)))
-    x = numbers(rng, (*leading, samples), str(rng.choice(_KINDS)), _largest(precision, 1e15))
-    way, x = arranged(rng, x)
+    x = nasty.numbers(rng, (*leading, samples), str(rng.choice(_KINDS)), _largest(precision, 1e15))
+    way, x = nasty.arranged(rng, x)
     what = f"spectrum {precision.name} {x.shape}{x.dtype} {way} by {length} {options}"
     scaling = options["scaling"]
     problem = spectrum_problem(
@@ -174,19 +165,19 @@ def spectrum(rng: Rng) -> tuple[str, Verdict]:
         return what, _shape(got, problem.shape)
     reference = spectra_reference(x, window, problem, scaling=scaling, sample_rate=1.0)
     shaped = got.reshape(reference.power.shape)
-    return what, verdict(assess_spectra(reference, shaped, precision, backend="cpu"))
+    return what, nasty.verdict(assess_spectra(reference, shaped, precision, backend="cpu"))
 
 
 def image(rng: Rng) -> tuple[str, Verdict]:
     """Try power over directions of Hermitian matrices."""
-    precision = any_precision(rng)
+    precision = nasty.any_precision(rng)
     images, channels, antennas = (int(rng.choice([1, 2, 3, 8, 17])) for _ in range(3))
     shape = (images, channels, antennas, antennas)
-    r = numbers(rng, shape, str(rng.choice(_KINDS[:4])), _largest(precision, 1e16))
+    r = nasty.numbers(rng, shape, str(rng.choice(_KINDS[:4])), _largest(precision, 1e16))
     with np.errstate(all="ignore"):
         lower = np.tril(r, -1)
         r = lower + lower.conj().swapaxes(-1, -2) + np.tril(np.triu(r.real)).astype(r.dtype)
-    way, r = arranged(rng, r.astype(lower.dtype))
+    way, r = nasty.arranged(rng, r.astype(lower.dtype))
     positions = rng.normal(0, 100, (antennas, 3))
     positions -= positions.mean(axis=0)
     lm = rng.uniform(-0.7, 0.7, (int(rng.choice([1, 5, 64])), 2))
@@ -198,7 +189,7 @@ def image(rng: Rng) -> tuple[str, Verdict]:
         r[:, None], positions, frequencies, directions, (1, len(directions))
     )
     shaped = got.reshape(reference.power.shape)
-    return what, verdict(assess_image(reference, shaped, precision, backend="cpu"))
+    return what, nasty.verdict(assess_image(reference, shaped, precision, backend="cpu"))
 
 
 def solve_hermitian(rng: Rng) -> tuple[str, Verdict]:
@@ -209,15 +200,15 @@ def solve_hermitian(rng: Rng) -> tuple[str, Verdict]:
     v = rng.standard_normal((systems, n, n + 3, 2)).view(complex)[..., 0]
     scale = 2.0 ** int(rng.integers(-30, 31) if dtype == "complex64" else rng.integers(-300, 301))
     r = (scale * (v @ v.conj().swapaxes(-1, -2))).astype(kind)
-    b = numbers(rng, (systems, n, columns), dtype, 1e8)
+    b = nasty.numbers(rng, (systems, n, columns), dtype, 1e8)
     spoiled = int(rng.integers(systems)) if rng.random() < 0.3 else None
     if spoiled is not None:
         r[spoiled, n - 1, n - 1] = rng.choice([np.nan, np.inf, -1.0, 0.0])
     truth = np.where(np.tri(n, dtype=bool), r, 0)
     truth = truth + np.tril(truth, -1).conj().swapaxes(-1, -2)
     r = np.where(np.tri(n, dtype=bool), r, np.nan).astype(kind)  # the rest is not read
-    (way_r, r), (way_b, b) = arranged(rng, r), arranged(rng, b)
-    where, b, out = target(rng, b, b.shape, dtype)
+    (way_r, r), (way_b, b) = nasty.arranged(rng, r), nasty.arranged(rng, b)
+    where, b, out = nasty.target(rng, b, b.shape, dtype)
     what = f"solve_hermitian {r.shape}{dtype} {way_r}, {b.shape} {way_b}, {where}"
     info, right = np.full(systems, -1, np.int32), b.astype(complex)
     x = argand.solve_hermitian(r, b, out=out, info=info).astype(complex)
@@ -243,7 +234,7 @@ def readout(rng: Rng) -> tuple[str, Verdict]:
     """Try marginals, expectation values and counts of states, beside sums in fp64."""
     qubits = int(rng.integers(1, 8))
     dtype = str(rng.choice(["complex64", "complex128"]))
-    state = numbers(rng, (1 << qubits,), dtype, 1e100 if dtype == "complex128" else 1e16)
+    state = nasty.numbers(rng, (1 << qubits,), dtype, 1e100 if dtype == "complex128" else 1e16)
     before, order = state.copy(), [int(qubit) for qubit in rng.permutation(qubits)]
     some = order[: int(rng.integers(1, qubits + 1))]
     letters = ["".join(rng.choice(list("IXYZ"), qubits)) for _ in range(3)]

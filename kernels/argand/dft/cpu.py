@@ -122,14 +122,14 @@ def _dense(x: Array, precision: Precision) -> tuple[Array, int]:
 
 def _multiply(x: Array, table: list[Array], precision: Precision) -> Array:
     """Return x times a real matrix, given as terms, by the products that the precision keeps."""
-    pieces = split(x, precision)
+    terms = split(x, precision)
     total: Any = None
     for i, j in precision.products:
         for start in range(0, len(table[j]), _LARGEST_SUM):
             k = slice(start, start + _LARGEST_SUM)
             found = np.empty(x.shape[:-1] + table[j].shape[-1:], x.dtype)
-            found.real = pieces[i].real[..., k] @ table[j][k]
-            found.imag = pieces[i].imag[..., k] @ table[j][k]
+            found.real = terms[i].real[..., k] @ table[j][k]
+            found.imag = terms[i].imag[..., k] @ table[j][k]
             total = found if total is None else total + found
     return np.asarray(total)
 

@@ -38,11 +38,11 @@ def _tables(plan: ThreeKernelPlan, inverse: bool) -> dict[str, Array]:
     """Return a plan's tables by name, with the axes of the lines and columns they belong to."""
     (a, b), line = plan.columns, plan.line.size
     tables = three_kernel_tables(plan, inverse=inverse)
-    inner, bases, steps, _ = np.split(tables["twiddles"], np.cumsum([a * b, a * line, b * line]))
+    inner, bases, by_line, _ = np.split(tables["twiddles"], np.cumsum([a * b, a * line, b * line]))
     spectrum = tables["spectrum"].swapaxes(-1, -2).reshape(a * b, line)
     return {
         "chirp": tables["chirp"], "spectrum": spectrum, "inner": inner.reshape(a, b, 1),
-        "twiddles": bases.reshape(a, 1, line) * steps.reshape(1, b, line),
+        "twiddles": bases.reshape(a, 1, line) * by_line.reshape(1, b, line),
     }  # fmt: skip
 
 
