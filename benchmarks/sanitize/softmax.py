@@ -20,7 +20,7 @@ from argand import PRECISIONS, softmax
 from argand.device import gpu
 from argand.runtime.compiler import compile_all
 from argand.softmax.candidates import candidates
-from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
+from argand.softmax.plan import RowPlan, SoftmaxForm
 from argand.softmax.problem import SOFTMAX_PRECISIONS
 from argand.softmax.source import softmax_source
 
@@ -86,7 +86,7 @@ def every_rounding(arrays: Any) -> Iterator[tuple[str, str]]:
             yield f"{precision.name} {_ROWS}x{columns}", "" if found.verified else found.reason
 
 
-def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
+def _different(case: PlannedCase) -> list[tuple[SoftmaxForm, RowPlan]]:
     """Return one plan of each kind: access, cluster, lanes or block, how rows are held."""
     arch = gpu(0).require_arch()
     found = {

@@ -21,7 +21,7 @@ from argand.runtime.compiler import compile_all
 from argand.softmax.candidates import candidates
 from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
 from argand.softmax.heuristics import choose_vector, plan_softmax
-from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.source import softmax_source
 
 from benchmarks.harness.tables import Table, median_seconds, parser, shown
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     return found
 
 
-_Plan = tuple[SoftmaxForm, SoftmaxPlan]
+_Plan = tuple[SoftmaxForm, RowPlan]
 
 
 def _plans(case: PlannedCase, arch: Arch, held: Sequence[str]) -> list[_Plan]:

@@ -14,8 +14,8 @@ from argand.softmax.plan import (
     MOST_LOAD_STAGES,
     SMALL_BLOCK,
     WARP,
+    RowPlan,
     SoftmaxForm,
-    SoftmaxPlan,
     ring_block,
     ring_bytes,
     ring_grain,
@@ -58,7 +58,7 @@ class SoftmaxCandidate:
     slab_stages: int = 0
     bulk: bool = False
 
-    def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> SoftmaxPlan | None:
+    def plan(self, form: SoftmaxForm, arch: Arch, columns: int) -> RowPlan | None:
         """Return the plan for rows of this length; None where it is not legal."""
         if self.epilogue_stages:
             found = ring(
@@ -122,9 +122,9 @@ def every_candidate(sm_count: int) -> tuple[SoftmaxCandidate, ...]:
 
 def candidate_plans(
     form: SoftmaxForm, arch: Arch, sm_count: int, columns: int
-) -> dict[SoftmaxCandidate, SoftmaxPlan]:
+) -> dict[SoftmaxCandidate, RowPlan]:
     """Return the candidates worth measuring for rows of this length, with plans, each plan once."""
-    found: dict[SoftmaxPlan, SoftmaxCandidate] = {}
+    found: dict[RowPlan, SoftmaxCandidate] = {}
     for candidate in every_candidate(sm_count):
         plan = candidate.plan(form, arch, columns)
         if plan is not None and _is_worth_measuring(candidate, plan, form, columns):
@@ -133,7 +133,7 @@ def candidate_plans(
 
 
 def _is_worth_measuring(
-    candidate: SoftmaxCandidate, plan: SoftmaxPlan, form: SoftmaxForm, columns: int
+    candidate: SoftmaxCandidate, plan: RowPlan, form: SoftmaxForm, columns: int
 ) -> bool:
     if plan.ring:  # one bulk copy a slice has to be long
         least, most = _RING_BYTES
@@ -145,7 +145,7 @@ def _is_worth_measuring(
     return candidate.threads == 1 or value_registers(form, plan) >= 8
 
 
-def candidates(form: SoftmaxForm, arch: Arch, sm_count: int, columns: int) -> list[SoftmaxPlan]:
+def candidates(form: SoftmaxForm, arch: Arch, sm_count: int, columns: int) -> list[RowPlan]:
     """Return the candidate plans for rows of this length."""
     return list(candidate_plans(form, arch, sm_count, columns).values())
 
@@ -159,19 +159,19 @@ def values_of(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> in
 
 def fitted(
     form: SoftmaxForm, threads: int, cluster: int, columns: int, *, staged: bool = False
-) -> SoftmaxPlan:
+) -> RowPlan:
     """Return the resident or staged plan, whose ``cluster`` blocks of ``threads`` hold a row."""
     values = values_of(form, threads, cluster, columns)
     block = threads if threads > WARP else SMALL_BLOCK
-    plan = SoftmaxPlan(threads, block, values, cluster, True, staged, 1)
+    plan = RowPlan(threads, block, values, cluster, True, staged, 1)
     return limited(form, plan)
 
 
-def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bool) -> SoftmaxPlan:
+def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bool) -> RowPlan:
     """Return the slab plan: ``threads`` hold a row, their warp or block has ``stages`` slabs."""
     values = -(-columns // threads)
     block = threads if threads > WARP else SMALL_BLOCK
-    plan = SoftmaxPlan(threads, block, values, 1, True, False, 1, slab_stages=stages, bulk=bulk)
+    plan = RowPlan(threads, block, values, 1, True, False, 1, slab_stages=stages, bulk=bulk)
     return limited(form, plan)
 
 
@@ -179,7 +179,7 @@ def ring(
     form: SoftmaxForm, arch: Arch, threads: int, cluster: int, columns: int, *,
     write_threads: int = 0, epilogue_stages: int = 1, blocks: int = 1,
     load_stages: int = MOST_LOAD_STAGES,
-) -> SoftmaxPlan:  # fmt: skip
+) -> RowPlan:  # fmt: skip
     """Return the ring plan, of slices of up to ``load_stages + epilogue_stages`` rows a block.
 
     ``threads`` reduce, and ``write_threads`` write, by default as many. Epilogue stages are fewer
@@ -192,7 +192,7 @@ def ring(
     block = ring_block(threads, write_threads or threads, cluster)
     room = ring_bytes(arch, blocks) // stage_bytes(form, slice_columns)
     epilogue_stages = max(1, min(epilogue_stages, room - 2))
-    return SoftmaxPlan(
+    return RowPlan(
         threads,
         block,
         values,
@@ -206,7 +206,7 @@ def ring(
     )
 
 
-def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> SoftmaxPlan:
+def streamed(form: SoftmaxForm, threads: int, cluster: int, words: int) -> RowPlan:
     """Return the streamed plan: threads hold ``words`` registers of a row at a time."""
     values = max(2, form.vector, words * 4 // form.value_bytes)
-    return limited(form, SoftmaxPlan(threads, threads, values, cluster, False, False, 1))
+    return limited(form, RowPlan(threads, threads, values, cluster, False, False, 1))

@@ -22,7 +22,7 @@ from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned as softmax_tuning
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
-from argand.softmax.plan import PORTABLE_CLUSTER, SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.plan import PORTABLE_CLUSTER, RowPlan, SoftmaxForm, vector_for
 from argand.softmax.problem import SoftmaxProblem
 from argand.softmax.source import ARGUMENTS, kernel_name, scale_arguments, softmax_source
 
@@ -34,7 +34,7 @@ _X, _OUT, _EXCHANGE = range(3)
 _NON_PORTABLE_CLUSTERS = 14
 """``CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED``."""
 
-PLAN_OVERRIDE: PlanOverride[tuple[SoftmaxPlan, int]] = PlanOverride()
+PLAN_OVERRIDE: PlanOverride[tuple[RowPlan, int]] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use((plan, vector))`` every softmax takes this plan.
 
 ``vector`` is the number of values of an access, where the arrays allow it. Tests and tuning use it.
@@ -181,7 +181,7 @@ class SoftmaxLaunch:
         ]
 
 
-def _resident_blocks(function: int, plan: SoftmaxPlan, shared: int, device: Device) -> int:
+def _resident_blocks(function: int, plan: RowPlan, shared: int, device: Device) -> int:
     """Return the most resident blocks of a persistent kernel, in whole clusters or groups.
 
     Blocks of a cluster are neighbours, so occupancy alone overestimates the clusters that fit.

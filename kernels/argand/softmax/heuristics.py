@@ -18,8 +18,8 @@ from argand.softmax.plan import (
     LARGEST_CLUSTER,
     SMALL_BLOCK,
     WARP,
+    RowPlan,
     SoftmaxForm,
-    SoftmaxPlan,
     ring_bytes,
     slab_bytes,
     stage_bytes,
@@ -106,7 +106,7 @@ _LEAST_PART = 2048
 def plan_softmax(
     form: SoftmaxForm, arch: Arch, *, rows: int, columns: int, sm_count: int,
     measured: SoftmaxCandidate | None = None,
-) -> SoftmaxPlan:  # fmt: skip
+) -> RowPlan:  # fmt: skip
     """Return the plan for rows of this length on a GPU with ``sm_count`` multiprocessors.
 
     The tuned candidate ``measured`` goes before the ladders. Raises PlanError where no plan is

@@ -15,8 +15,8 @@ from argand.softmax.plan import (
     MOST_LOAD_STAGES,
     STATIC_BYTES,
     WARP,
+    RowPlan,
     SoftmaxForm,
-    SoftmaxPlan,
     ring_block,
     ring_bytes,
     ring_grain,
@@ -38,7 +38,7 @@ _REGISTERS = 64 * 1024
 """Registers of a multiprocessor, allocated to threads in multiples of eight."""
 
 
-def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     require_precision(form.precision, arch)
     threads = plan.row_threads
@@ -77,7 +77,7 @@ def check_softmax_plan(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None
         )
 
 
-def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+def _check_ring(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     if arch.sm < CLUSTER_SM:
         raise PlanError("a ring needs TMA, which sm_90 has first")
     if form.wide or not (form.packed or form.input == "fp32"):
@@ -117,7 +117,7 @@ def _check_ring(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
 
 
-def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
+def check_row(plan: RowPlan, form: SoftmaxForm, columns: int) -> None:
     """Raise PlanError for rows that do not fit, or that leave whole accesses beyond their end."""
     least, line = 0, row_line(form, plan.row_threads) if form.edges else 1
     held = plan.row_threads * plan.cluster * plan.values
@@ -135,7 +135,7 @@ def check_row(plan: SoftmaxPlan, form: SoftmaxForm, columns: int) -> None:
         raise PlanError(f"{plan} holds rows of {least} to {most} columns, got {columns}")
 
 
-def _check_slab(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+def _check_slab(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     if not plan.resident or plan.staged or plan.ring or plan.cluster > 1:
         raise PlanError("slabs have resident rows of a block or less")
     if not form.gapless:
@@ -151,7 +151,7 @@ def _check_slab(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         raise PlanError(f"slabs take {plan.shared_bytes(form)} bytes, more than a block has")
 
 
-def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
+def _check_staged(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     if not plan.resident or plan.cluster == 1:
         raise PlanError("staged rows must be resident and shared by a cluster")
     access = form.vector * ELEMENT_BYTES[form.input]
@@ -164,7 +164,7 @@ def _check_staged(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
 
 
-def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
+def is_legal(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> bool:
     """Return whether `check_softmax_plan` accepts a plan."""
     try:
         check_softmax_plan(plan, form, arch)
@@ -173,7 +173,7 @@ def is_legal(plan: SoftmaxPlan, form: SoftmaxForm, arch: Arch) -> bool:
     return True
 
 
-def value_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+def value_registers(form: SoftmaxForm, plan: RowPlan) -> int:
     """Return the registers of a thread's values; threads of slabs unpack what has 16 bits."""
     each = max(4, form.value_bytes) if plan.slab else form.value_bytes
     return plan.values * each // 4
@@ -185,7 +185,7 @@ def _has_one_term(form: SoftmaxForm) -> bool:
     return row.exact_operands or (form.approximate and row.terms == 1)
 
 
-def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
+def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
     """Return a thread's registers beside its values: none spills by them, as tests compile all."""
     if plan.ring:
         if form.packed:
@@ -205,7 +205,7 @@ def _other_registers(form: SoftmaxForm, plan: SoftmaxPlan) -> int:
     return found if plan.resident else found + 28
 
 
-def limited(form: SoftmaxForm, plan: SoftmaxPlan) -> SoftmaxPlan:
+def limited(form: SoftmaxForm, plan: RowPlan) -> RowPlan:
     """Return the plan with as many blocks a multiprocessor as registers and shared memory allow."""
     words = value_registers(form, plan)
     registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)

@@ -79,8 +79,8 @@ class SoftmaxForm:
 
 
 @dataclass(frozen=True)
-class SoftmaxPlan:
-    """The threads that share a row, and the values that they hold of it.
+class RowPlan:
+    """A kernel's plan: threads that share a row, and values that they hold (`SoftmaxPlan` in CUDA).
 
     Attributes:
         row_threads: threads of one block that share a row: 1 to 32 lanes of a warp, or, above that,

@@ -6,7 +6,7 @@ import math
 
 from argand.runtime.arguments import Fields, size_check
 from argand.runtime.kernel_entry import kernel_entry
-from argand.softmax.plan import SoftmaxForm, SoftmaxPlan
+from argand.softmax.plan import RowPlan, SoftmaxForm
 from argand.softmax.problem import rounded_operand
 
 ARGUMENTS: Fields = (
@@ -20,7 +20,7 @@ ARGUMENTS: Fields = (
 """Members of ``SoftmaxArguments`` in ``cuda/softmax/plan.cuh``."""
 
 
-def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
+def kernel_name(form: SoftmaxForm, plan: RowPlan) -> str:
     """Return the kernel's symbol."""
     if plan.slab:
         shape = f"{plan.row_threads}x{plan.values}_{plan.slab_stages}{'_bulk' * plan.bulk}"
@@ -33,7 +33,7 @@ def kernel_name(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     )
 
 
-def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
+def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
     """Return the CUDA C++ of one kernel of the family."""
     precision = form.precision
     rounding = "exact" if precision.exact_operands else rounded_operand(precision).name
@@ -79,7 +79,7 @@ def softmax_source(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
     )
 
 
-def _blocks(form: SoftmaxForm, plan: SoftmaxPlan) -> str:
+def _blocks(form: SoftmaxForm, plan: RowPlan) -> str:
     """Return the blocks a multiprocessor that limit registers: fp64 slabs spill after Hopper."""
     fewer = max(1, plan.blocks - 1)
     if not (form.wide and plan.slab) or plan.blocks == fewer:

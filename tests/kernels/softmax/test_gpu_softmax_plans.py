@@ -10,7 +10,7 @@ from argand import PRECISIONS, softmax
 from argand.device import Device
 from argand.runtime.compiler import compile_all
 from argand.softmax.candidates import candidates
-from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.source import softmax_source
 from scipy import special
 
@@ -34,7 +34,7 @@ def test_plans_of_every_kind(
     edges = columns % vector != 0
     form = SoftmaxForm("softmax", kind, kind, PRECISIONS["fp32"], vector, edges, gapless=True)
     arch = gpu.require_arch()
-    kinds: dict[tuple[str, bool], list[SoftmaxPlan]] = {}
+    kinds: dict[tuple[str, bool], list[RowPlan]] = {}
     for plan in candidates(form, arch, gpu.sm_count, columns):
         kinds.setdefault((plan.kind, plan.cluster > 1), []).append(plan)
     plans = {

@@ -13,7 +13,7 @@ from argand.runtime.compiler import compile_all
 from argand.softmax.candidates import ring
 from argand.softmax.formats import Operation
 from argand.softmax.legality import is_legal
-from argand.softmax.plan import SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.source import softmax_source
 from scipy import special
 
@@ -67,7 +67,7 @@ def plans(
     columns: int,
     gpu: Device,
     precision: Precision = PRECISIONS["fp32"],
-) -> list[tuple[SoftmaxForm, SoftmaxPlan]]:
+) -> list[tuple[SoftmaxForm, RowPlan]]:
     vector = vector_for(kind, kind if operation == "logsumexp" else output)
     form = SoftmaxForm(operation, kind, output, precision, vector, columns % vector != 0)
     arch = gpu.require_arch()

@@ -8,7 +8,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.softmax.heuristics import plan_softmax
-from argand.softmax.plan import WARP, SoftmaxForm, SoftmaxPlan, vector_for
+from argand.softmax.plan import WARP, RowPlan, SoftmaxForm, vector_for
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 EXACT = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True, gapless=True)
@@ -16,11 +16,11 @@ EXACT = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True
 MANY, FEW = 1 << 18, 16
 
 
-def plan_of(form: SoftmaxForm, columns: int, rows: int = MANY) -> SoftmaxPlan:
+def plan_of(form: SoftmaxForm, columns: int, rows: int = MANY) -> RowPlan:
     return plan_softmax(form, HOPPER, rows=rows, columns=columns, sm_count=132)
 
 
-def full(plan: SoftmaxPlan, columns: int) -> float:
+def full(plan: RowPlan, columns: int) -> float:
     """The part of the registers of a row's threads that it fills."""
     return columns / (plan.row_threads * plan.cluster * plan.values)
 
