@@ -84,6 +84,14 @@ def test_files_of_code_have_at_most_300_lines(root: Path) -> None:
     assert {name: lines for name, lines in lengths.items() if lines > 300} == {}
 
 
+def test_pages_are_short(root: Path) -> None:
+    """A longer one answers several questions; generated tables of README and performance count."""
+    pages = {root / "README.md": 150, root / "docs/performance.md": 250}
+    pages |= dict.fromkeys((root / "docs/kernels").glob("*.md"), 200)
+    lengths = {page: page.read_text().count("\n") for page in pages}
+    assert {page.name: lengths[page] for page, most in pages.items() if lengths[page] > most} == {}
+
+
 def test_files_of_tests_have_names_of_their_own(root: Path) -> None:
     """In folders that are not packages, pytest takes one of two for the other."""
     names = [path.name for path in (root / "tests").rglob("test_*.py")]

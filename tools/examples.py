@@ -34,7 +34,7 @@ class FetchError(RuntimeError):
 
 @dataclass(frozen=True)
 class Source:
-    """Where the files of an example are published.
+    """The place where the files of an example are published.
 
     Attributes:
         repository: what `git fetch` takes.

@@ -47,7 +47,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class AnswerFiles:
-    """Where the answer goes: the page, the same as Markdown, its first figure."""
+    """The files of the answer: the page, the same as Markdown, its first figure."""
 
     page: Path
     markdown: Path

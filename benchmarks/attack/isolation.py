@@ -21,7 +21,7 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: with a value, with an error, or with the end of its process."""
+    """The end of a call: a value, an error, or the end of its process."""
 
     how: Literal["returned", "raised", "ended"]
     value: Any = None

@@ -37,7 +37,7 @@ _LINES = 64
 
 @dataclass(frozen=True)
 class Sample:
-    """Which products, rows of C and columns of C are checked."""
+    """The products, rows of C and columns of C that are checked."""
 
     shape: Shape
     products: Array

@@ -115,7 +115,7 @@ def chosen(available: Sequence[Candidate], arguments: argparse.Namespace) -> lis
 
 @dataclass
 class Bench:
-    """Where candidates are measured: the device, its limits, and what watches it."""
+    """A place to measure candidates: the device, its limits, and what watches it."""
 
     device: Device
     ceilings: Ceilings

@@ -100,7 +100,7 @@ def declared(found: Any) -> Any:
 
 @dataclass(frozen=True)
 class Planes:
-    """How planar matrices lie, as the library sees them (column-major).
+    """The layout of planar matrices as the library sees them (column-major).
 
     ``rows`` and ``columns`` of one matrix, one column after the other; ``plane_bytes`` between real
     and imaginary part, ``batch`` matrices in each plane, one after the other.

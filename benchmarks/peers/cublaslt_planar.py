@@ -108,7 +108,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Plan:
-    """How one shape is computed. ``transposed``: B lies as (n, k), k contiguous like A's."""
+    """A plan of one shape. ``transposed``: B lies as (n, k), k contiguous like A's."""
 
     lt: Lt
     operation: Any

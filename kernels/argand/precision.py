@@ -31,7 +31,7 @@ BF16 = Format("bf16", 8, -126, (2 - 2.0**-7) * 2.0**127, 2, (14, 0, 68), "bf16")
 
 @dataclass(frozen=True)
 class Precision:
-    """How complex products are computed at one precision.
+    """A precision of complex products: terms of an operand, and the pairs that are multiplied.
 
     An operand x is replaced by the sum of ``len(roundings)`` terms of format ``operand``: the first
     is x rounded, each further one the rounded remainder. ``products`` lists the pairs (term of A,

@@ -26,7 +26,7 @@ FACTORS = ("device", "size", "seed", "input", "versions")
 
 @dataclass(frozen=True)
 class Margins:
-    """How far from 1 a ratio must be to count, and the factors that may differ.
+    """The distances from 1 from which ratios count, and the factors that may differ.
 
     ``time`` and ``error`` are fractions: 0.05 for 5 %.
     """

@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 class AntennaArray(Model):
-    """Where the antennas stand."""
+    """The places of the antennas."""
 
     geometry: antennas.Geometry = Field(
         default="planar", description="A line from west to east, or a square grid."

@@ -8,7 +8,7 @@ from workflow.config.model import Model
 
 
 class Uvh5Site(Model):
-    """Where and when the voltages were taken."""
+    """The place and the time at which the voltages were taken."""
 
     telescope: str = Field("argand", min_length=1, max_length=64, description="Its name.")
     latitude_deg: float = Field(ge=-90, le=90, description="Of the array's centre, geodetic.")

@@ -50,7 +50,7 @@ _PLACES = {
 
 @dataclass(frozen=True)
 class _Packets:
-    """Where the packets of a file are, and what all of them have in common."""
+    """The places of a file's packets, and what all of them have in common."""
 
     starts: Array
     clock: Array

@@ -12,7 +12,7 @@ from workflow.storage.input_operand import InputError
 
 @dataclass(frozen=True)
 class Pairs:
-    """Which visibility is the element of the covariance in a row and a column.
+    """The visibility that is a covariance's element, for each row and column.
 
     Attributes:
         antennas: (antennas,) their numbers, sorted.

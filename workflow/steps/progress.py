@@ -132,7 +132,7 @@ class Progress(logging.Handler):
 
 
 class Bar:
-    """How far a job is, on a line of the terminal that is overwritten; nothing elsewhere.
+    """A line of the terminal that says how far a job is, overwritten; nothing elsewhere.
 
     Args:
         title: what is under way.

@@ -39,7 +39,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class AxisMap:
-    """How the axes that are kept of a dataset become those of an operand.
+    """The map from a dataset's kept axes to those of an operand.
 
     ``given`` and ``lengths`` are their names and lengths in the order of the file, ``order`` says
     in which one the operand has them; ``axes`` and ``shape`` are the operand's, with the

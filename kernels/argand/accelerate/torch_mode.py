@@ -19,7 +19,7 @@ _TYPES = (torch.complex64, torch.complex128)
 
 
 class MatmulMode(TorchFunctionMode):
-    """Within it, products of complex matrices of one type on one GPU are the router's."""
+    """A mode in which products of complex matrices of one type on one GPU are the router's."""
 
     def __init__(self, router: Router) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ _SHAPES = ((128, 2, 1), (64, 1, 3), (64, 1, 2), (64, 2, 1))
 
 @dataclass(frozen=True)
 class Int8BeamPowerPlan:
-    """How the kernel of complex int8 computes beam power (``sm90_int8_kernel.cuh``).
+    """A plan of the kernel of complex int8 (``sm90_int8_kernel.cuh``).
 
     Attributes:
         group: samples that a warp sums before shared memory, a power of two that divides a bin.

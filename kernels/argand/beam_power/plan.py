@@ -44,7 +44,7 @@ BEAM_POWER_ARGUMENTS = (
 
 @dataclass(frozen=True)
 class BeamPowerPlan:
-    """How a kernel computes beam power.
+    """A plan of the kernel of mma.sync for beam power.
 
     Attributes:
         samples: how samples lie in memory.
@@ -144,7 +144,7 @@ def choose_plan(
 
 @dataclass(frozen=True)
 class TimeTiles:
-    """How tiles lie along time (`TimeTile` of cuda/beam_power/plan.cuh).
+    """The layout of tiles along time (`TimeTile` of cuda/beam_power/plan.cuh).
 
     Attributes:
         bins: of a tile; 1 where bins are longer than tiles.

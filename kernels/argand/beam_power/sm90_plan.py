@@ -38,7 +38,7 @@ _BLOCK_BYTES = 1024
 
 @dataclass(frozen=True)
 class WgmmaBeamPowerPlan:
-    """How a kernel of the wgmma family computes beam power.
+    """A plan of the kernel of wgmma for beam power.
 
     Attributes:
         samples: how samples lie in memory.

@@ -40,7 +40,7 @@ FilterForm = Literal["sliding", "grouped", "flat"]
 
 @dataclass(frozen=True)
 class FilterChunks:
-    """How the spectra of a launch are divided among blocks.
+    """The division of a launch's spectra among blocks.
 
     Attributes:
         columns: residues of a block; a block of few has several chunks beside each other.

@@ -52,7 +52,7 @@ KERNEL_ARGUMENTS = (
 
 @dataclass(frozen=True)
 class ChannelisePlan:
-    """How the kernel computes a filter bank.
+    """A plan of the kernel that filters and transforms.
 
     Attributes:
         points: of a transform, the product of the radices.

@@ -28,7 +28,7 @@ SINGLE_THREAD_ARGUMENTS = (
 
 @dataclass(frozen=True)
 class SingleThreadPlan:
-    """How a thread computes a spectrum.
+    """A plan of the kernel in which each thread computes a spectrum.
 
     Attributes:
         channels, taps: M and T.

@@ -49,7 +49,7 @@ _LONGEST_TURN = 16
 
 @dataclass(frozen=True)
 class SpecializedPlan(ChannelisePlan):
-    """How filter warps and transform warps compute a critically sampled bank of complex samples.
+    """A plan of filter and transform warps for critically sampled banks of complex samples.
 
     ``threads`` are those of a group of transform warps, ``groups`` is 1; a filter thread has a
     column.

@@ -40,7 +40,7 @@ _KEPT_GATES = 16_000
 
 @dataclass(frozen=True)
 class CircuitPlan:
-    """How a circuit is run: its gates, fused, pass by pass.
+    """The passes that run a circuit: its gates, fused.
 
     Attributes:
         qubits: of the state.

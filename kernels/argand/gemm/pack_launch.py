@@ -200,7 +200,7 @@ def _aligned(nbytes: int) -> int:
 
 @dataclass(frozen=True)
 class _PackedOutput:
-    """Where the planes of one operand, ``nbytes``, and their descale factors lie in the memory.
+    """The place in memory of one operand's planes, ``nbytes``, and of their descale factors.
 
     ``planes``, ``descale`` and ``counters`` (of panels, and of rows' absmax where the kernel's
     blocks find it) are offsets in bytes.

@@ -31,7 +31,7 @@ ALONE_K = TILE // _FEW_ROWS
 
 @dataclass(frozen=True)
 class PackPlan:
-    """How the pack kernel reads one source.
+    """A plan of the pack kernel for one source.
 
     ``half_source`` says that it holds pairs of 16 bits, ``k_major`` that k is its contiguous axis,
     ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs a
@@ -183,7 +183,7 @@ _MAXIMUM_LEAD = 2
 
 @dataclass(frozen=True)
 class FusedPack:
-    """How idle warps pack the column operand while the consumers multiply.
+    """A plan by which idle warps pack the column operand while the consumers multiply.
 
     A wave reads ``panels_per_wave`` of the ``panels``, one for each column of tiles. A warp packs
     ``rows`` by 256 k at once, at most ``maximum_lead`` such k-blocks before its own block loads

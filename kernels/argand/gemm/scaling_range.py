@@ -29,7 +29,7 @@ _INFINITY = np.uint32(0x7F800000)
 
 @dataclass(frozen=True)
 class LineRange:
-    """How the lines (rows of op(A), columns of op(B)) of some operands fit a precision.
+    """The fit of operands' lines (rows of op(A), columns of op(B)) to a precision.
 
     ``out_of_range`` of ``lines`` have a larger spread than 2^`Precision.full_range`.
     ``largest_spread`` is the largest of all: over the finite components of a line that are not 0,

@@ -41,7 +41,7 @@ def tile_group(columns: int) -> int:
 
 @dataclass(frozen=True)
 class TileDivision:
-    """How tiles are divided among ``blocks``.
+    """The division of tiles among ``blocks``.
 
     Blocks take ``data_parallel_tiles`` whole, one a block and wave. The ``stream_k_tiles`` after
     them are split along k: each block computes ``k_tiles_per_block`` k-tiles of them, 0 where no

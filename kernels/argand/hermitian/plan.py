@@ -42,7 +42,7 @@ ARGUMENTS = (
 
 @dataclass(frozen=True)
 class HermitianPlan:
-    """How the kernel solves systems of ``n`` rows.
+    """A plan of the kernel for systems of ``n`` rows.
 
     Attributes:
         side: side x side threads, a group, solve a system: 2, 4, 8 or 16.

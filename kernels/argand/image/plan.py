@@ -35,7 +35,7 @@ IMAGE_ARGUMENTS = (
 
 @dataclass(frozen=True)
 class ImagePlan:
-    """How the kernel computes an image.
+    """A plan of the kernel of images.
 
     Attributes:
         directions: directions of a block, a multiple of 32; a warp makes the weights of 8 of them.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Counts(NamedTuple):
-    """How often each outcome was drawn: both int64, outcomes ascending, with counts above 0."""
+    """Outcomes and how often each was drawn: int64, ascending, with counts above 0."""
 
     outcomes: Any
     counts: Any

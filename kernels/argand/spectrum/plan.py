@@ -51,7 +51,7 @@ PARTS = _REALS | {"int8": "signed char", "int16": "short"}
 
 @dataclass(frozen=True)
 class SpectrumPlan:
-    """How one kernel computes spectral estimates.
+    """A plan of the kernel of spectral estimates.
 
     Attributes:
         transforms: of a batch of segments, a filter bank's of one tap.

@@ -29,7 +29,7 @@ RESIDUES = "residues"
 
 
 class Planes(NamedTuple):
-    """Where the planes of a piece's operand are.
+    """The place of the planes of a piece's operand in memory.
 
     ``lines`` of the ``stored`` ones of each plane are the piece's; ``batched`` says whether each
     product has its own; ``parts`` name what encoding writes, among launches.
