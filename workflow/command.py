@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from argand.runtime.files import atomic_path
 
 from workflow.config.check import main as check
 from workflow.config.file_names import folder_of, named_folder
 from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of
+from workflow.storage.run_folder import FolderHeldError, check_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_STUDY = ROOT / "config" / "config.yaml"
@@ -39,28 +44,70 @@ def main(words: Sequence[str] | None = None) -> int:
         return MISTAKE
     snakemake = _snakemake(given, folder)
     if name == "report":
-        return _report(snakemake, folder)
+        return _report(snakemake, given.study, folder)
     checked = check([*(["--elsewhere"] if _submits(given.profile) else []),
                      "--out", str(folder), str(given.study)])  # fmt: skip
-    return checked if checked or name == "check" else _run(snakemake, options, folder)
+    if checked or name == "check":
+        return checked
+    return _run(snakemake, options, given.study, folder)
 
 
-def _run(snakemake: list[str], options: list[str], folder: Path) -> int:
+def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) -> int:
+    if _is_refused(study, folder):
+        return 1
+    answer = folder / "answer.html"
+    before = _written(answer)
     status = subprocess.run([*snakemake, *options], check=False).returncode
-    _report(snakemake, folder)
+    reported = _report(snakemake, study, folder)
     if status:
-        print(f"Not all of it: {folder}/answer.html says what failed", file=sys.stderr)
+        where = f"{answer} says what failed" if _written(answer) != before else "see above"
+        print(f"Not all of it: {where}", file=sys.stderr)
         return status
-    print(f"Done: open {folder}/answer.html, which begins with the answer, or {folder}/report.html")
+    if reported:
+        print(f"Done but for the report: open {answer}, which begins with the answer")
+        return reported
+    print(f"Done: open {answer}, which begins with the answer, or {folder}/report.html")
     return 0
 
 
-def _report(snakemake: list[str], folder: Path) -> int:
-    """Return Snakemake's report of what is there, also after a run that failed."""
-    page = folder / "report.html"
-    page.unlink(missing_ok=True)
-    command = [*snakemake, "reported", "--quiet", "all", "--report", str(page)]
-    return subprocess.run(command, check=False).returncode
+def _is_refused(study: Path, folder: Path) -> bool:
+    """Return whether a folder is another run's or another study's, and say so."""
+    try:
+        check_folder(study, folder)
+    except FolderHeldError as error:
+        print(error, file=sys.stderr)
+        return True
+    return False
+
+
+def _written(page: Path) -> int | None:
+    """Return when a file was written last, in nanoseconds; None where there is none."""
+    try:
+        return page.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def _report(snakemake: list[str], study: Path, folder: Path) -> int:
+    """Make Snakemake's report of what is there, also after a run that failed; return its status.
+
+    Snakemake may leave half a page, as on a disk that is full, so it writes elsewhere.
+    """
+    if _is_refused(study, folder):
+        return 1
+    with tempfile.TemporaryDirectory() as scratch:
+        made, page = Path(scratch) / "report.html", folder / "report.html"
+        command = [*snakemake, "reported", "--quiet", "all", "--report", str(made)]
+        status = subprocess.run(command, check=False).returncode
+        if status:
+            return status
+        try:
+            with atomic_path(page) as path:
+                shutil.copyfile(made, path)
+        except OSError as error:
+            print(f"{page}: the report was not written: {error}", file=sys.stderr)
+            return 1
+    return 0
 
 
 def _snakemake(given: argparse.Namespace, folder: Path) -> list[str]:

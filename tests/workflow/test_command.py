@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 
 from workflow import command
+from workflow.storage.run_folder import claim_folder, hold_folder
 
 TINY = "device: cpu\nworkloads:\n  product: {kind: gemm, m: 8, n: 9, k: 10}\n"
 
@@ -19,6 +23,9 @@ def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     lines: list[list[str]] = []
 
     def run(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        if "--report" in words:
+            Path(words[-1]).write_text("new report")
+            words = words[:-1]  # in a folder that is gone afterwards
         lines.append(words[3:])
         return subprocess.CompletedProcess(words, 0)
 
@@ -40,9 +47,72 @@ def test_a_study_has_a_folder_and_a_report(
     snakefile = ["--snakefile", str(command.ROOT / "Snakefile")]
     # Snakemake takes all words after --config up to the next option for keys.
     ran = [*snakefile, "--config", "study=v1.2.yaml", f"out={folder}", "--cores", "3"]
-    report = ["reported", "--quiet", "all", "--report", f"{folder}/report.html"]
-    assert called == [[*ran, "--dry-run"], [*ran, *report]]
+    assert called == [[*ran, "--dry-run"], [*ran, "reported", "--quiet", "all", "--report"]]
     assert f"open {folder}/answer.html" in capsys.readouterr().out
+    assert Path(folder, "report.html").read_text() == "new report"
+
+
+@pytest.mark.parametrize("name", ["run", "report"])
+def test_a_folder_of_another_study_keeps_its_report(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "results"
+    hold_folder(folder).close()
+    claim_folder(tmp_path / "other.yaml", folder)
+    (folder / "report.html").write_text("old report")
+    assert command.main([name, "v1.2.yaml", "--out", "results"]) == 1
+    assert "has the results of other.yaml, not of v1.2.yaml" in capsys.readouterr().err
+    assert (called, (folder / "report.html").read_text()) == ([], "old report")
+
+
+def test_a_folder_in_which_a_run_works_is_left_alone(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with hold_folder(tmp_path / "results"):
+        assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 1
+    assert f"another run (process {os.getpid()} " in capsys.readouterr().err
+    assert called == []
+    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 0
+
+
+@pytest.mark.parametrize("out", ["results", "results/night"])
+def test_a_file_in_the_place_of_the_results_is_named(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    Path("results").touch()
+    assert command.main(["run", "v1.2.yaml", "--out", out]) == 1
+    assert "results: found a file where there must be a folder" in capsys.readouterr().err
+    assert called == []
+
+
+def test_a_report_for_which_the_disk_has_no_room(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path, path: Path) -> None:
+        path.write_text("new")
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    Path("results").mkdir()
+    Path("results/report.html").write_text("old report")
+    monkeypatch.setattr(shutil, "copyfile", full)
+    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 1
+    said = capsys.readouterr()
+    assert "results/report.html: the report was not written: " in said.err
+    assert "Done but for the report: open results/answer.html" in said.out
+    assert [x.name for x in Path("results").iterdir()] == ["report.html"]
+
+
+def test_an_answer_is_named_only_where_the_run_wrote_one(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(words, 1)
+
+    Path("results").mkdir()
+    Path("results/answer.html").write_text("of an earlier run")
+    monkeypatch.setattr(subprocess, "run", fails)
+    assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 1
+    assert "Not all of it: see above" in capsys.readouterr().err
 
 
 def test_a_study_with_a_mistake_is_not_run(

@@ -71,17 +71,49 @@ def claim_folder(study: Path, folder: Path | None = None) -> None:
     FolderHeldError where the folder has another's.
     """
     folder = folder or results_folder()
-    path, here = study.resolve(), Path.cwd()
-    name = str(path.relative_to(here) if path.is_relative_to(here) else path)
     note = folder / ".study"
     try:
         file = open_plain(note, os.O_RDWR | os.O_CREAT)
         with os.fdopen(file, "r+", encoding="utf-8", errors="replace") as text:
             owner = text.read(_LONGEST_PATH).rstrip("\n")
             if not owner:
-                text.write(f"{name}\n")
+                text.write(f"{_name_of(study)}\n")
     except OSError as error:
         raise FolderHeldError(f"{note}: cannot be read or written: {error}") from None
+    _refuse_other_study(owner, study, folder)
+
+
+def check_folder(study: Path, folder: Path) -> None:
+    """Raise FolderHeldError where a folder has another study's results or another run works there.
+
+    Nothing is written or taken, so that a run may be refused before it starts. A file in the
+    folder's place is refused too.
+    """
+    note, lock = folder / ".study", _lock_file(folder)
+    above = next(path for path in (folder, *folder.parents) if path.exists())
+    if not above.is_dir():
+        raise FolderHeldError(f"{above}: found a file where there must be a folder of results")
+    try:
+        if not lock.exists():
+            return
+        owner = read_plain(note).decode("utf-8", "replace").rstrip("\n") if note.exists() else ""
+        with os.fdopen(open_plain(lock, os.O_RDONLY), encoding="utf-8", errors="replace") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise _held_by(file, folder) from None
+    except OSError as error:
+        raise FolderHeldError(f"{folder}: cannot be read: {error}") from None
+    _refuse_other_study(owner, study, folder)
+
+
+def _name_of(study: Path) -> str:
+    path, here = study.resolve(), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _refuse_other_study(owner: str, study: Path, folder: Path) -> None:
+    name, note = _name_of(study), folder / ".study"
     if owner and owner != name:
         raise FolderHeldError(
             f"{folder}: has the results of {_printable(owner)}, not of {name}; give this study "
@@ -108,12 +140,8 @@ def hold_folder(folder: Path | None = None) -> TextIO:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.seek(0)
-        holder = _printable(lock.readline(_LONGEST_NOTE)) or "unknown"
-        lock.close()
-        raise FolderHeldError(
-            f"{folder}: another run (process {holder}) works here; wait for it or end it"
-        ) from None
+        with lock:
+            raise _held_by(lock, folder) from None
     except OSError as error:
         lock.close()
         raise FolderHeldError(
@@ -126,6 +154,14 @@ def hold_folder(folder: Path | None = None) -> TextIO:
     os.fsync(lock.fileno())
     _held.append(lock)
     return lock
+
+
+def _held_by(lock: TextIO, folder: Path) -> FolderHeldError:
+    lock.seek(0)
+    holder = _printable(lock.readline(_LONGEST_NOTE)) or "unknown"
+    return FolderHeldError(
+        f"{folder}: another run (process {holder}) works here; wait for it or end it"
+    )
 
 
 def _this_process() -> str:
