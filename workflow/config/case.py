@@ -40,11 +40,11 @@ def known_precisions(
 ) -> tuple[str, ...]:
     """Return the names themselves.
 
-    Raises ValueError with the choices for an unknown or repeated one.
+    Raises ValueError with the choices for unknown ones, all at once, or a repeated one.
     """
-    for name in names:
-        if name not in allowed:
-            raise ValueError(f"must be one of {list(allowed)}, got {name!r}")
+    unknown = [repr(name) for name in names if name not in allowed]
+    if unknown:
+        raise ValueError(f"must be one of {list(allowed)}, got {', '.join(unknown)}")
     if len(set(names)) != len(names):
         raise ValueError(f"each precision once, got {list(names)}")
     return names

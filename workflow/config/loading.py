@@ -115,7 +115,11 @@ def _cases(
             if swept:
                 sweeps.setdefault(str(name), {})[full] = swept
             if full in cases:
-                mistakes.append(f"workloads.{name}: there are two workloads of the name {full!r}")
+                by = "" if full == name and not swept else f", one by the sweep of {name!r}"
+                mistakes.append(
+                    f"workloads.{name}: there are two workloads of the name {full!r}{by}; "
+                    "give one of them another name"
+                )
             if len(full) > LONGEST_NAME:
                 mistakes.append(
                     f"workloads.{show(name)}: a name may have {LONGEST_NAME} characters with the "

@@ -126,7 +126,7 @@ def map_axes(
             f"but {what}"
         )
     if 0 in lengths:
-        raise AxisError(f"{key} must have elements, but {what}")
+        raise AxisError(f"{key} must have elements along each of its axes, but {what}")
     if operand.free:
         return _free(operand, names, lengths, key, what)
     if names is None:

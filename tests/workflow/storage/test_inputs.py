@@ -98,6 +98,18 @@ class TestRefusals:
         path.write_text("x,y\n1,2\n")
         assert f"{path} is not a readable HDF5 file" in refused(path)
 
+    @pytest.mark.parametrize(("content", "said"), [
+        (b"", "it is empty"), (b"x,y\n1,2\n", "it is text; where it is a table of numbers, "),
+        (b"\x93NUMPY\x01\x00v\x00", "an array of NumPy; h5py.File('x.h5', 'w')['x'] = numpy.load"),
+        (b"PK\x03\x04\x00", "where it is NumPy's npz, "),
+        (b"MATLAB 5.0 MAT", "'-v7.3') writes HDF5"),
+        (b"\x00\x01\xff" * 300, "file signature not found"),
+    ])  # fmt: skip
+    def test_other_files_are_named_and_how_they_become_hdf5(self, path, content, said):
+        path.write_bytes(content)
+        assert f"{path} is not a readable HDF5 file (" in (message := refused(path))
+        assert said in message
+
     def test_truncated(self, path):
         put(path, x=np.zeros(100000, np.complex64))
         path.write_bytes(path.read_bytes()[:5000])
@@ -126,7 +138,7 @@ class TestRefusals:
         assert "at least 1" in refused(path)
         assert "at least 1" in refused(put(path, x=np.ones(3, "c8")), select=[1])
         put(path, x=np.zeros((0, 3), np.complex64))
-        assert "input.x must have elements" in refused(path)
+        assert "input.x must have elements along each of its axes" in refused(path)
 
     @pytest.mark.parametrize(
         ("data", "found"),
