@@ -115,7 +115,8 @@ def _cases(
             if swept:
                 sweeps.setdefault(str(name), {})[full] = swept
             if full in cases:
-                by = "" if full == name and not swept else f", one by the sweep of {name!r}"
+                made_by = [repr(one) for one, made in sweeps.items() if full in made]
+                by = f", by the sweep of {' and of '.join(made_by)}" if made_by else ""
                 mistakes.append(
                     f"workloads.{name}: there are two workloads of the name {full!r}{by}; "
                     "give one of them another name"

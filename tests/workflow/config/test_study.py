@@ -97,7 +97,7 @@ class TestSweeps:
             "workloads.x.m: must be at least 1 and at most 4096, got 5000",
             "workloads.x.m: must be at least 1 and at most 4096, got 0",
         ]
-        with pytest.raises(StudyError, match="there are two workloads of the name 'x-m4'"):
+        with pytest.raises(StudyError, match="of the name 'x-m4', by the sweep of 'x'; "):
             load_study(
                 {"workloads": {"x": {"kind": "toy", "m": [4]}, "x-m4": {"kind": "toy", "m": 4}}}
             )
