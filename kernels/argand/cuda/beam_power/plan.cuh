@@ -72,7 +72,8 @@ struct BeamPowerArguments {
     int block_tiles;
 };
 
-// The work of a block: tiles `first` to `last` of a result, for one of `beam_blocks` blocks of beams.
+// The work of a block: tiles `first` to `last` of a result, for one of `beam_blocks` blocks of
+// beams.
 struct BlockPlace {
     int beam_blocks, beam_block, result, first, last;
 

@@ -29,8 +29,8 @@ struct SampleRing {
         begin_product(args);
     }
 
-    // Begins to copy one more stage, if there is one, as a group of its own. Antennas are counted in
-    // the last stage of a product alone, which takes as many instructions as the copies.
+    // Begins to copy one more stage, if there is one, as a group of its own. Antennas are counted
+    // in the last stage of a product alone, which takes as many instructions as the copies.
     __device__ __forceinline__ void next(const BeamPowerArguments& args) {
         if (tile < last) {
             const int64 step = args.stride_antenna * (kRows * Here::kItem);

@@ -1,10 +1,10 @@
-// Stages of samples in shared memory, and their B fragments. A stage has kDepth antennas, a row each;
-// rows are 32 bytes further apart than their samples take, so that lanes of neighbouring antennas
-// meet no bank conflict.
+// Stages of samples in shared memory, and their B fragments. A stage has kDepth antennas, a row
+// each; rows are 32 bytes further apart than their samples take, so that lanes of neighbouring
+// antennas meet no bank conflict.
 //
-// A warp has 32 samples of a row, as four groups of eight columns. A lane reads kTimes neighbours of
-// an antenna at once: they are its column of that many groups. So the accumulators of a lane are of
-// 2 kTimes neighbours in time.
+// A warp has 32 samples of a row, as four groups of eight columns. A lane reads kTimes neighbours
+// of an antenna at once: they are its column of that many groups. So the accumulators of a lane are
+// of 2 kTimes neighbours in time.
 #pragma once
 #include "device/cp_async.cuh"
 #include "device/shared.cuh"
@@ -24,8 +24,8 @@ struct Stage {
     static constexpr int kBytes = kDepth<samples> * kPitch;
 };
 
-// Begins to copy the first `there` of `Bytes` bytes to shared memory, zeros beside them; of 16 bytes
-// beside L1, which keeps the weights. With none the source is not read.
+// Begins to copy the first `there` of `Bytes` bytes to shared memory, zeros beside them; of 16
+// bytes beside L1, which keeps the weights. With none the source is not read.
 template <int Bytes>
 __device__ __forceinline__ void copy_samples(uint32 to, const unsigned char* from, int there) {
     if constexpr (Bytes == 2) {
@@ -43,7 +43,8 @@ __device__ __forceinline__ void copy_samples(uint32 to, const unsigned char* fro
     }
 }
 
-// Four bytes of x (0 to 3) and y (4 to 7): hexadecimal digit i of `selector` names byte i of the result.
+// Four bytes of x (0 to 3) and y (4 to 7): hexadecimal digit i of `selector` names byte i of the
+// result.
 template <uint32 selector>
 __device__ __forceinline__ uint32 bytes_of_two(uint32 x, uint32 y) {
     return __byte_perm(x, y, selector);

@@ -1,6 +1,6 @@
 // Beam power by mma.sync: a block multiplies weights, which stay in L1 as fragments, with a ring of
-// stages of samples, and detects each tile in its accumulators. The ring runs on from one tile to the
-// next, so samples of the next tile arrive while one is detected.
+// stages of samples, and detects each tile in its accumulators. The ring runs on from one tile to
+// the next, so samples of the next tile arrive while one is detected.
 #pragma once
 #include "bins.cuh"
 #include "detect.cuh"

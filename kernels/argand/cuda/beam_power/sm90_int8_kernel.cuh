@@ -1,9 +1,9 @@
 // Beam power of weights and samples of complex int8 by wgmma (sm_90a): the beams are exact in s32.
 //
-// As in `WgmmaBeamPowerKernel` samples are the rows, from registers, weights the columns, which stay in
-// shared memory. s8 MMAs cannot negate an operand, and -128 has no negative in s8, so the real part is two
-// accumulators, wr xr and wi xi, which are subtracted before detection. Sums stay below 2^31 up to
-// 65535 antennas.
+// As in `WgmmaBeamPowerKernel` samples are the rows, from registers, weights the columns, which
+// stay in shared memory. s8 MMAs cannot negate an operand, and -128 has no negative in s8, so the
+// real part is two accumulators, wr xr and wi xi, which are subtracted before detection. Sums stay
+// below 2^31 up to 65535 antennas.
 //
 // `wgmma_s8(sums, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
 #pragma once
@@ -17,7 +17,8 @@ __device__ __forceinline__ int int8_antenna_at(int k) {
 }
 
 // Packs weights (matrices, beams, antennas) of two bytes each as [row of k][real, imaginary][beam]
-// [128 bytes], swizzled as by TMA. One block for a matrix and 16 beams; `args.fragments_k` are rows of k.
+// [128 bytes], swizzled as by TMA. One block for a matrix and 16 beams; `args.fragments_k` are rows
+// of k.
 template <int Beams>
 __device__ __forceinline__ void pack_int8_columns(const WeightArguments& args) {
     constexpr int kBlocks = Beams / kRowTile;  // of 16 beams, in a block of beams

@@ -1,6 +1,6 @@
-// Beam power by wgmma (sm_90a): samples are the rows, from registers, weights the columns, which stay in
-// shared memory. A tile has 64 samples and is a warpgroup's, with all beams of
-// the block: its ring of stages and its accumulators are its own, and no thread reads what another one
+// Beam power by wgmma (sm_90a): samples are the rows, from registers, weights the columns, which
+// stay in shared memory. A tile has 64 samples and is a warpgroup's, with all beams of the block:
+// its ring of stages and its accumulators are its own, and no thread reads what another one
 // rounded. Two warpgroups of a block alternate (ping-pong): one multiplies while the other detects.
 //
 // `wgmma<sign>(d, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
@@ -62,7 +62,8 @@ struct WgmmaBeamPowerKernel {
         return Promoted ? chunk % kPromotedStages > 0 : chunk > 0;
     }
 
-    // Begins to multiply a stage, as one group of MMAs. `later` is what `follows` says of the stage.
+    // Begins to multiply a stage, as one group of MMAs. `later` is what `follows` says of the
+    // stage.
     __device__ __forceinline__ static void multiply(const Rows& rows, uint32 weights, bool later,
                                                     float (&re)[Beams / 2],
                                                     float (&im)[Beams / 2]) {
@@ -128,9 +129,10 @@ struct WgmmaBeamPowerKernel {
         }
     }
 
-    // The beams of a tile. Where Pipelined the rows of a stage are loaded while the MMAs of the one before
-    // it run; of two warpgroups, `waits` and `signals` are whether the other has a tile before and after.
-    // The weights of a polarization follow those of the other one, `weight_bytes` further on.
+    // The beams of a tile. Where Pipelined the rows of a stage are loaded while the MMAs of the one
+    // before it run; of two warpgroups, `waits` and `signals` are whether the other has a tile
+    // before and after. The weights of a polarization follow those of the other one, `weight_bytes`
+    // further on.
     __device__ __forceinline__ static void multiply_tile(const BeamPowerArguments& args,
                                                          Reader& reader, uint32 weights,
                                                          int weight_bytes, bool waits, bool signals,
@@ -219,8 +221,8 @@ struct WgmmaBeamPowerKernel {
                   });
     }
 
-    // Copies the weights of the block, of so many bytes a polarization, and computes its tiles with what
-    // `multiply` makes of each: the beams, of `waits` and `signals` as in `multiply_tile`.
+    // Copies the weights of the block, of so many bytes a polarization, and computes its tiles with
+    // what `multiply` makes of each: the beams, of `waits` and `signals` as in `multiply_tile`.
     template <typename Multiply>
     __device__ __forceinline__ static void run_tiles(const BeamPowerArguments& args,
                                                      int weight_bytes, const Multiply& multiply) {

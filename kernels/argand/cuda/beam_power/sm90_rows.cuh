@@ -3,7 +3,8 @@
 #pragma once
 #include "detect.cuh"
 
-// The row fragments of an MMA, one a term: a lane has samples 2 (lane / 4) and the next of the warp's 16.
+// The row fragments of an MMA, one a term: a lane has samples 2 (lane / 4) and the next of the
+// warp's 16.
 template <Samples samples, Operand operand, int Terms, Rounding first, Rounding second, int Times>
 struct RowFragments {
     static constexpr int kPitch = Stage<samples, Times>::kPitch;
@@ -88,7 +89,8 @@ __device__ __forceinline__ int beam_of(int i, int lane) {
     return 8 * (i / 2) + 2 * (lane % 4) + i % 2;
 }
 
-// A lane's accumulators. Value i stands at 4 (i / 2) + i % 2, and that of the next sample two further.
+// A lane's accumulators. Value i stands at 4 (i / 2) + i % 2, and that of the next sample two
+// further.
 template <int Polarizations, int Beams>
 struct WarpgroupBeams {
     static constexpr int kValues = Beams / 4;
@@ -145,8 +147,8 @@ struct WarpgroupBeams {
         return detected<Polarizations, output>(z);
     }
 
-    // Stores an output's sums over `Group` samples of a warp to shared memory. Lanes that share a sum
-    // each keep half of the beams at every exchange.
+    // Stores an output's sums over `Group` samples of a warp to shared memory. Lanes that share a
+    // sum each keep half of the beams at every exchange.
     template <int output, int Group, int RowSums>
     __device__ __forceinline__ void store_sums(float* sums, int first_time, int lane) const {
         const int own = first_time + lane / 4 * 2;

@@ -1,6 +1,7 @@
-// Beam power by wgmma (sm_90a) where the weights of many antennas do not fit shared memory: rows of k
-// come in turn from L2, by TMA, to a ring that two warpgroups share. Each warpgroup has tiles, a ring
-// of samples and sums of its own as in `WgmmaBeamPowerKernel`; a thread of a third one issues the copies.
+// Beam power by wgmma (sm_90a) where the weights of many antennas do not fit shared memory: rows of
+// k come in turn from L2, by TMA, to a ring that two warpgroups share. Each warpgroup has tiles, a
+// ring of samples and sums of its own as in `WgmmaBeamPowerKernel`; a thread of a third one issues
+// the copies.
 #pragma once
 #include "device/tma_bulk.cuh"
 #include "sm90_kernel.cuh"
@@ -42,8 +43,8 @@ struct StreamedBeamPowerKernel {
         if (lane == 0) mbarrier_arrive(empty);
     }
 
-    // Copies the rows of k of each polarization, whose weights lie `apart` bytes further on, for every
-    // pass.
+    // Copies the rows of k of each polarization, whose weights lie `apart` bytes further on, for
+    // every pass.
     __device__ __forceinline__ static void produce(WeightRing ring, const unsigned char* packed,
                                                    int rows, int64 apart, int passes) {
 #pragma unroll 1
@@ -70,8 +71,9 @@ struct StreamedBeamPowerKernel {
     }
 
     // The beams of a tile; the rows of a stage are loaded while the MMAs of the one before it run.
-    // Polarizations are multiplied by one loop into the last accumulators, which are moved: a copy of
-    // the loop would take row registers of its own. `descales` are those of the block's first beam.
+    // Polarizations are multiplied by one loop into the last accumulators, which are moved: a copy
+    // of the loop would take row registers of its own. `descales` are those of the block's first
+    // beam.
     __device__ __forceinline__ static void multiply_tile(const BeamPowerArguments& args,
                                                          Reader& reader, WeightRing& ring,
                                                          const float* descales, int lane,

@@ -1,8 +1,9 @@
 // Weights of the wgmma family as they lie in shared memory: the column operand, k-major in rows of
-// 128 bytes with TMA's swizzle. A block of beams is [row of k][term][real, imaginary][beam][128 bytes].
+// 128 bytes with TMA's swizzle. A block of beams is [row of k][term][real, imaginary][beam][128
+// bytes].
 //
-// A lane of a row fragment holds neighbours in k; samples of antennas that are four apart meet no bank
-// conflict (samples.cuh). So the k of an MMA stand in the order in which lanes read antennas.
+// A lane of a row fragment holds neighbours in k; samples of antennas that are four apart meet no
+// bank conflict (samples.cuh). So the k of an MMA stand in the order in which lanes read antennas.
 #pragma once
 #include "plan.cuh"
 

@@ -4,9 +4,9 @@
 // Thread j of a group holds the samples of residues j, j + P, ... (R0 of them) for T frames, and
 // slides by q frames from a spectrum to the next of its phase: a batch loads each sample once. A
 // batch's first T - q frames are those that the one before it read last, from L1 or L2. It sums the
-// taps, transforms its R0 sums by a butterfly, and stores them. So the first stage of a
-// transform of R0 R1 R2 points takes no exchange of its own. The stages of R1 and R2 are in place in
-// shared memory (`TransformStages`), for all spectra of a batch, and the last one writes the result.
+// taps, transforms its R0 sums by a butterfly, and stores them. So the first stage of a transform
+// of R0 R1 R2 points takes no exchange of its own. The stages of R1 and R2 are in place in shared
+// memory (`TransformStages`), for all spectra of a batch, and the last one writes the result.
 //
 // Spectra of one phase start at the same residue: their samples are whole frames apart. Residues
 // count from the row's first sample, which turns the phase of each channel

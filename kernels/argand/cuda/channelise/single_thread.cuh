@@ -4,8 +4,8 @@
 // A block has consecutive spectra of a row. Their samples lie in shared memory as floats, a line of
 // M for each frame, and lines are an odd number of words or vectors apart: lanes that read one
 // residue of several frames meet no bank twice. Residues count from the row's first sample
-// (docs/kernels/channelise.md): a spectrum that begins at residue r has the residues below r a frame
-// later. Spectra leave through shared memory, so that the block writes whole lines.
+// (docs/kernels/channelise.md): a spectrum that begins at residue r has the residues below r a
+// frame later. Spectra leave through shared memory, so that the block writes whole lines.
 #pragma once
 #include "dft/radix.cuh"
 #include "filter.cuh"

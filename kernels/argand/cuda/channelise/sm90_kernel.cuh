@@ -1,13 +1,13 @@
 // Critically sampled filter banks by specialised warps (sm_90a), in fp32.
 //
-// Filter warps, a thread a column, keep the samples of T frames and the coefficients in registers for
-// all spectra of a block: each sample is loaded and converted once, from a few frames that are copied
-// to shared memory ahead. Groups of transform warps take batches of spectra from a ring in shared
-// memory in turn, run the stages of R1 and R2 and write the result. So copies, sums and transforms of
-// different spectra overlap without a barrier for all.
+// Filter warps, a thread a column, keep the samples of T frames and the coefficients in registers
+// for all spectra of a block: each sample is loaded and converted once, from a few frames that are
+// copied to shared memory ahead. Groups of transform warps take batches of spectra from a ring in
+// shared memory in turn, run the stages of R1 and R2 and write the result. So copies, sums and
+// transforms of different spectra overlap without a barrier for all.
 //
-// Columns of a long transform are divided among the blocks of a cluster. Each batch is transformed by
-// one block, the next batch by the next one: filter warps of all blocks write to its ring.
+// Columns of a long transform are divided among the blocks of a cluster. Each batch is transformed
+// by one block, the next batch by the next one: filter warps of all blocks write to its ring.
 #pragma once
 #include "device/warpgroup.cuh"
 #include "kernel.cuh"
@@ -44,8 +44,8 @@ struct SpecializedKernel {
                       kThreads * (65536 / kThreads / 8 * 8),
                   "setmaxnreg must not claim more registers than the block has");
 
-    // The samples of a warp's columns, frame by frame: a ring in shared memory that no other warp reads.
-    // Copies of 16 bytes need frames at multiples of 16 bytes.
+    // The samples of a warp's columns, frame by frame: a ring in shared memory that no other warp
+    // reads. Copies of 16 bytes need frames at multiples of 16 bytes.
     struct Frames {
         static constexpr int kRun = kWarp * Samples::kBytes;  // bytes of 32 columns of a residue
         static constexpr int kBytes = R0 * kRun, kCopies = kBytes / 16;
@@ -82,8 +82,8 @@ struct SpecializedKernel {
             cp_async_commit();
         }
 
-        // Waits for the frame in a slot, loads it, and begins to copy another one to the slot before,
-        // which all lanes have read.
+        // Waits for the frame in a slot, loads it, and begins to copy another one to the slot
+        // before, which all lanes have read.
         __device__ __forceinline__ void load(int slot, float2 (&x)[R0]) {
             cp_async_wait<roles.depth - 2>();
             __syncwarp();
@@ -159,8 +159,8 @@ struct SpecializedKernel {
     }
 
     // Stages of a transform group where the last radix is a power of two and a thread has the same
-    // numbers of each line and the same channels of each spectrum: twiddles of the last stage stay in
-    // registers, and the stage of R1 has none.
+    // numbers of each line and the same channels of each spectrum: twiddles of the last stage stay
+    // in registers, and the stage of R1 has none.
     static constexpr bool kKeepsTwiddles = R1 > 1 && (R2 & (R2 - 1)) == 0 &&
                                    plan.threads % (R0 * R1) == 0 && plan.threads % R2 == 0;
 
@@ -191,7 +191,8 @@ struct SpecializedKernel {
         }
     }
 
-    // `out` is the thread's first channel of the batch's first spectrum, `left` the spectra there are.
+    // `out` is the thread's first channel of the batch's first spectrum, `left` the spectra there
+    // are.
     static __device__ __forceinline__ void last_stage(float2* out, int left, const float2* tile,
                                                       const float2 (&twiddles)[R2 / 2],
                                                       int thread) {

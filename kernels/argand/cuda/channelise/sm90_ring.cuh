@@ -1,4 +1,5 @@
-// The ring of batches between filter warps and transform warps (sm_90a), in one block or in a cluster.
+// The ring of batches between filter warps and transform warps (sm_90a), in one block or in a
+// cluster.
 #pragma once
 #include "device/cluster.cuh"
 #include "device/mbarrier.cuh"
@@ -51,8 +52,8 @@ struct BatchRing {
         }
     }
     // A filter warp arrives after what its lanes have written. One lane arrives after __syncwarp;
-    // compute-sanitizer does not follow that order, so for it every lane arrives. Of what other blocks
-    // of a cluster write the bytes are counted instead (`BatchLine`).
+    // compute-sanitizer does not follow that order, so for it every lane arrives. Of what other
+    // blocks of a cluster write the bytes are counted instead (`BatchLine`).
     __device__ __forceinline__ void fill(int own_rank) const {
         if (C > 1 && rank != own_rank) return;
         if constexpr (!roles.arrive_per_lane) __syncwarp();

@@ -19,9 +19,9 @@ struct Unit<Component::fp32> {
     static __device__ __forceinline__ float2 value(Raw raw) { return raw; }
 };
 
-// The compiler converts a byte or half of a register in one instruction (I2F.S8 of .B0 and .B1). Its
-// rate is a quarter of that of an addition, but kernels are bound by instructions, and additions of
-// bits to 2^23 take five a sample.
+// The compiler converts a byte or half of a register in one instruction (I2F.S8 of .B0 and .B1).
+// Its rate is a quarter of that of an addition, but kernels are bound by instructions, and
+// additions of bits to 2^23 take five a sample.
 template <>
 struct Unit<Component::int8> {
     using Raw = char2;

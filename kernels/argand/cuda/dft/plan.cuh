@@ -81,8 +81,8 @@ constexpr bool kHasTma = true;
 constexpr bool kHasTma = false;
 #endif
 
-// Filled in by argand/dft/launch.py; ARGUMENTS of argand/dft/plan.py lists the same members. Strides
-// count elements. A kernel uses the tables that it needs:
+// Filled in by argand/dft/launch.py; ARGUMENTS of argand/dft/plan.py lists the same members.
+// Strides count elements. A kernel uses the tables that it needs:
 //
 //     table            folded cosines and sines in fragment order, or core matrices (hankel)
 //     twiddles         between the stages of a kernel
@@ -118,7 +118,8 @@ struct DftArguments {
 };
 
 // Exponent of a transform's scale: absmax times 2^exponent lies one power of two below what the
-// format is scaled to, because folding adds two numbers. Transforms in fp32 are scaled as fp16 is. An infinity or NaN makes its whole transform so at any scale.
+// format is scaled to, because folding adds two numbers. Transforms in fp32 are scaled as fp16 is.
+// An infinity or NaN makes its whole transform so at any scale.
 template <Operand operand = Operand::fp16>
 __device__ __forceinline__ int transform_exponent(float absmax) {
     return scale_exponent<operand>(__float_as_uint(absmax)) - 1;

@@ -1,11 +1,12 @@
-// Gates of complex64 on few qubits without shared memory: each thread loads rows of its columns into
-// registers, multiplies in fp32, and stores them where they lay. Two rows that lie near each other
-// are those of two lanes, which hand them over by shuffles, so that lanes copy contiguous memory.
+// Gates of complex64 on few qubits without shared memory: each thread loads rows of its columns
+// into registers, multiplies in fp32, and stores them where they lay. Two rows that lie near each
+// other are those of two lanes, which hand them over by shuffles, so that lanes copy contiguous
+// memory.
 #pragma once
 #include "cuda_core_kernel.cuh"
 
-// The rows that a thread holds. Bits of a row's number are, lowest first, qubit 0 where a chunk of 16 bytes
-// holds both of its values; `Near` (0 or 1) targets that are bits of the lane; the others.
+// The rows that a thread holds. Bits of a row's number are, lowest first, qubit 0 where a chunk of
+// 16 bytes holds both of its values; `Near` (0 or 1) targets that are bits of the lane; the others.
 template <int Width, bool TargetsQubit0, int Near>
 struct DirectRows {
     static constexpr int kOrder = 1 << Width, kNear = 1 << Near;

@@ -1,7 +1,7 @@
 // Gates of complex64 on 4 to 6 qubits by mma.sync without tiles of the state in shared memory. A
-// warp's 16 columns are the A operand, the transposed matrix is B. A lane then holds, of operand and
-// result, the same rows of the same two columns: it loads them into registers, multiplies and stores
-// them where they lay. The matrix's terms lie in shared memory as fragments.
+// warp's 16 columns are the A operand, the transposed matrix is B. A lane then holds, of operand
+// and result, the same rows of the same two columns: it loads them into registers, multiplies and
+// stores them where they lay. The matrix's terms lie in shared memory as fragments.
 //
 // Rows are numbered in octets, as results are: lane % 4 and one bit more are a row's number within
 // its octet. Lanes that differ in lane / 4 hold neighbouring columns.
@@ -40,7 +40,8 @@ struct DirectMmaGate {
         return kNumbers == 2 ? i : slot;
     }
 
-    // B fragments of the transposed matrix, for each octet of its rows: [octet][k_tile][part][lane].
+    // B fragments of the transposed matrix, for each octet of its rows:
+    // [octet][k_tile][part][lane].
     static constexpr int kPartBytes = Terms * 8;
     static constexpr int kMatrixBytes = kOctets * kNumKTiles * 2 * kWarp * kPartBytes;
 

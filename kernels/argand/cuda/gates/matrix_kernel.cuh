@@ -49,7 +49,8 @@ __device__ __forceinline__ double half_to_the(uint32 n) {
     return __longlong_as_double(static_cast<int64>(1023 - n) << 52);
 }
 
-// The loss of a row's entries in each k-tile, as `compensated` in argand/gates/truncation.py has it.
+// The loss of a row's entries in each k-tile, as `compensated` in argand/gates/truncation.py has
+// it.
 template <typename Source>
 __device__ __forceinline__ void find_losses(const MatrixArguments& args, const Source* row,
                                             uint32 lane, double (&lost)[kMaxMatrixTiles]) {

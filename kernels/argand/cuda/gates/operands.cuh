@@ -76,8 +76,8 @@ __device__ __forceinline__ void load_matrix_fragments(const Arguments& args, uin
     }
 }
 
-// A real product of one term of the matrix and one of the state, for mma.sync. It cannot subtract, so
-// the products of real parts and those of imaginary parts have an accumulator each.
+// A real product of one term of the matrix and one of the state, for mma.sync. It cannot subtract,
+// so the products of real parts and those of imaginary parts have an accumulator each.
 struct RealProduct {
     int matrix_part, matrix_term, state_part, state_term;  // part 0 is real, 1 imaginary
     int accumulator;  // 0: re re, 1: im im, 2: re im + im re

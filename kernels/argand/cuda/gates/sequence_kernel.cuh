@@ -1,8 +1,8 @@
-// Sequences of gates in one pass over a state: a tile stays in shared memory while gates on any four
-// of its qubits are applied one after another, by tensor cores. The tile is scaled once; a sequence
-// of unitary gates keeps its norm, which is at most 2^(TileBits / 2) of its absmax. Phases of one and
-// two qubits are applied together, also where one of the two is outside the tile and has one value
-// in all of it.
+// Sequences of gates in one pass over a state: a tile stays in shared memory while gates on any
+// four of its qubits are applied one after another, by tensor cores. The tile is scaled once; a
+// sequence of unitary gates keeps its norm, which is at most 2^(TileBits / 2) of its absmax. Phases
+// of one and two qubits are applied together, also where one of the two is outside the tile and has
+// one value in all of it.
 //
 // A step multiplies 16 columns of 16 amplitudes a warp by the matrix of a gate: `MmaStep` of
 // sequence_sm80.cuh or `WgmmaStep` of sequence_sm90.cuh.
@@ -83,15 +83,16 @@ struct GateSequence {
         return max(-126, scale_exponent<Step::operand>(block_absmax(warp_maxima)) - (TileBits + 1) / 2);
     }
 
-    // Applies all gates to the tile of a stage and stores it. By wgmma the results of the last gate go
-    // straight to the state; phases, whose factors each thread waits for, lose by that.
+    // Applies all gates to the tile of a stage and stores it. By wgmma the results of the last gate
+    // go straight to the state; phases, whose factors each thread waits for, lose by that.
     __device__ __forceinline__ void apply_all(const Pipeline& pipeline, uint32 tile, uint32 stage,
                                               Scratch& scratch) const {
         const uint32 count = args.count, last = args.products - 1;
         bool direct = false;
         const int exponent = kScaled ? scale_of(pipeline, stage, scratch.warp_maxima) : 0;
         for (uint32 number = 0; number < count; ++number) {
-            // All threads have written the gate before; the mbarrier signalled the tile to the first.
+            // All threads have written the gate before; the mbarrier signalled the tile to the
+            // first.
             if (number > 0) synchronize();
             const uint32 entry = args.order[number];
             const uint32 kind = kind_of(entry), index = index_of(entry);
@@ -130,8 +131,8 @@ struct GateSequence {
         const uint32 ring = shared_address(memory), full = shared_address(barriers);
         const uint32 matrices = ring + Stages * Pipeline::kTileBytes;
         const uint32 thread = threadIdx.x % kThreads;
-        // The compiler knows that all lanes have the same result of a shuffle: what follows from the group
-        // takes uniform registers, which addresses of shared memory add for nothing.
+        // The compiler knows that all lanes have the same result of a shuffle: what follows from
+        // the group takes uniform registers, which addresses of shared memory add for nothing.
         const uint32 group = __shfl_sync(0xffffffffu, threadIdx.x / kThreads, 0);
         const uint32 products = args.products;
         const uint32 places = matrices + products * Step::kMatrixBytes;
@@ -152,8 +153,8 @@ struct GateSequence {
             if (tile >= args.tiles) break;
             const uint32 number = turn % Stages, round = turn / Stages;
             const uint32 stage = ring + number * Pipeline::kTileBytes, barrier = full + 8 * number;
-            // A parity distinguishes a phase only from the next one, and groups drift apart: the group
-            // that had this stage before may itself still wait for its tile.
+            // A parity distinguishes a phase only from the next one, and groups drift apart: the
+            // group that had this stage before may itself still wait for its tile.
             if (thread % kWarp == 0) {
                 while (atomicOr(times + number, 0) <= round) {
                 }

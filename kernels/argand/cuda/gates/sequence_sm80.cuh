@@ -157,8 +157,8 @@ struct MmaStep {
         }
     }
 
-    // Bit 0 of a chunk's number is the lowest bit of a column, bit 1 the lower rows or, where a chunk
-    // holds both rows, the second tile of columns.
+    // Bit 0 of a chunk's number is the lowest bit of a column, bit 1 the lower rows or, where a
+    // chunk holds both rows, the second tile of columns.
     template <bool inside>
     __device__ __forceinline__ static void store(const SequenceMasks& gate, uint32 stage, uint32 at,
                                                  const float (&re)[2][4], const float (&im)[2][4]) {

@@ -24,8 +24,8 @@ struct WgmmaStep {
     using Rows = uint32[2][Terms][4];   // [real, imaginary][term][register]
     using Amplitudes = float2[1][2][kNumbers];
 
-    // The column of the matrix at a place of a line, which is a row too: two bits of a lane's number
-    // and two of its amplitudes' numbers.
+    // The column of the matrix at a place of a line, which is a row too: two bits of a lane's
+    // number and two of its amplitudes' numbers.
     template <bool inside>
     __device__ __forceinline__ static uint32 column_of(uint32 lane, uint32 number) {
         return mma_column<operand, inside>(lane, number, 0);
@@ -70,8 +70,8 @@ struct WgmmaStep {
         }
     }
 
-    // The matrix descriptor. Bits 0-13: address / 16; 16-29: stride of 8 numbers / 16; 32-45: stride
-    // of 8 lines / 16.
+    // The matrix descriptor. Bits 0-13: address / 16; 16-29: stride of 8 numbers / 16; 32-45:
+    // stride of 8 lines / 16.
     __device__ __forceinline__ static uint64 descriptor(uint32 address) {
         return uint64(256 >> 4) << 32 | (128 >> 4) << 16 | (address & 0x3ffff) >> 4;
     }
@@ -131,8 +131,8 @@ struct WgmmaStep {
             store_global_16(to + or_offsets<2>(args.register_offset, i), result<inside>(y, i));
     }
 
-    // Applies one gate. The first of a tile multiplies by its scale, the last divides by it. Where `to`
-    // is not null, results go there, to the state.
+    // Applies one gate. The first of a tile multiplies by its scale, the last divides by it. Where
+    // `to` is not null, results go there, to the state.
     template <bool inside, int Steps>
     __device__ __forceinline__ static void apply(const SequenceArguments& args,
                                                  const SequenceMasks& gate, uint32 matrix,

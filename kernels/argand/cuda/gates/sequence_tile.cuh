@@ -1,12 +1,12 @@
-// Tiles of sequences of gates (sequence_kernel.cuh): the arguments, and a tile's way to shared memory
-// and back. argand/gates/sequence_plan.py and sequence_tables.py list the same members.
+// Tiles of sequences of gates (sequence_kernel.cuh): the arguments, and a tile's way to shared
+// memory and back. argand/gates/sequence_plan.py and sequence_tables.py list the same members.
 #pragma once
 #include "device/complex.cuh"
 #include "device/mbarrier.cuh"
 #include "operands.cuh"
 
-// The members of GateArguments that a gate other than a phase needs at every tile. `step_mask` has the
-// bits of the number of a thread's step.
+// The members of GateArguments that a gate other than a phase needs at every tile. `step_mask` has
+// the bits of the number of a thread's step.
 struct SequenceMasks {
     uint32 row_mask[4];
     uint32 register_mask[2];
@@ -35,9 +35,9 @@ struct PhaseTable {
 };
 
 // `chunk_offset` and `chunk_mask` of GateArguments have an entry for each bit of a chunk's number.
-// `result_offset` and `register_offset` are those of the last gate where it is a product by wgmma. What
-// all threads need at every gate is read from here, through the constant cache: shared memory is what
-// bounds the kernel.
+// `result_offset` and `register_offset` are those of the last gate where it is a product by wgmma.
+// What all threads need at every gate is read from here, through the constant cache: shared memory
+// is what bounds the kernel.
 struct SequenceArguments : GateArguments {
     const SequenceGate* gates;  // `matrix` has those that are not phases, one after another
     const PhaseTable* phases;
@@ -45,8 +45,8 @@ struct SequenceArguments : GateArguments {
     int64 products;  // gates that are not phases
     int64 step_offset[2];
     SequenceMasks masks[kMostProducts];
-    // The kind of each gate, 0 without qubit 0, 1 with it, 2 of a phase; 4 where its results go straight
-    // to the state; and 8 times its number among phases or among the others.
+    // The kind of each gate, 0 without qubit 0, 1 with it, 2 of a phase; 4 where its results go
+    // straight to the state; and 8 times its number among phases or among the others.
     uint32 order[kMostGates];
 };
 
@@ -74,8 +74,8 @@ __device__ __forceinline__ double2 phase_product(double2 x, double2 y) {
     return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x};
 }
 
-// Entries of unitary matrices are not scaled: those that fp16 rounds to a multiple of 2^-24 are small
-// beside the others of their row.
+// Entries of unitary matrices are not scaled: those that fp16 rounds to a multiple of 2^-24 are
+// small beside the others of their row.
 struct SequenceMatrix {
     const float2* matrix;
     int matrix_exponent;

@@ -1,13 +1,13 @@
 // Gates on 6 and 7 qubits by wgmma (sm_90a): tiles of the state from TilePipeline are split into
-// operand planes in shared memory, multiplied, and stored to the state from registers. The matrix is
-// the A operand and stays in registers; on its way there it lies where the planes will be. While the
-// tensor cores multiply one tile, the threads split the next one.
+// operand planes in shared memory, multiplied, and stored to the state from registers. The matrix
+// is the A operand and stays in registers; on its way there it lies where the planes will be. While
+// the tensor cores multiply one tile, the threads split the next one.
 //
 // There is one plane per term. A plane consists of core matrices of 8 columns by 16 bytes a column,
-// which are 8 rows of 16-bit operands or 4 of tf32 (PTX ISA: K-major without swizzle), with the real
-// and the imaginary parts of the tile's columns side by side. With joint parts, the negated imaginary
-// parts come before them. One instruction of twice the columns then accumulates real and imaginary
-// parts, and reads the matrix's registers half as often.
+// which are 8 rows of 16-bit operands or 4 of tf32 (PTX ISA: K-major without swizzle), with the
+// real and the imaginary parts of the tile's columns side by side. With joint parts, the negated
+// imaginary parts come before them. One instruction of twice the columns then accumulates real and
+// imaginary parts, and reads the matrix's registers half as often.
 #pragma once
 #include "device/tma_bulk.cuh"
 #include "device/warpgroup.cuh"
@@ -47,8 +47,8 @@ struct WgmmaGate {
 
     uint32 matrix[kNumKTiles][2][Terms][4];
 
-    // Copies the matrix to shared memory, for which an mbarrier waits that one arrival completes. One
-    // thread calls it. Loads by all threads would wait for L2 several times.
+    // Copies the matrix to shared memory, for which an mbarrier waits that one arrival completes.
+    // One thread calls it. Loads by all threads would wait for L2 several times.
     __device__ __forceinline__ static void fetch_matrix(const GateArguments& args, uint32 at,
                                                         uint32 mbarrier) {
         constexpr uint32 kPieceBytes = 16 * 1024;
@@ -154,7 +154,8 @@ struct WgmmaGate {
         }
     }
 
-    // Takes a thread's chunks of the next tile to registers, and leaves their absmax for all threads.
+    // Takes a thread's chunks of the next tile to registers, and leaves their absmax for all
+    // threads.
     __device__ __forceinline__ static void take_tile(const Pipeline& pipeline, uint32 stage,
                                                      float4 (&x)[8],
                                                      uint32 (&warp_maxima)[kRowTiles]) {
@@ -246,8 +247,8 @@ struct WgmmaGate {
                           or_offsets<Pipeline::kThreadBits>(args.result_offset, threadIdx.x));
         TileWalk walk(args);
 
-        // A tile is taken to registers one iteration before it is split, so that its absmax needs no
-        // barrier of its own.
+        // A tile is taken to registers one iteration before it is split, so that its absmax needs
+        // no barrier of its own.
         float4 x[8];
         uint32 stage = ring, planes = first_planes, absmax_buffer = 0;
         const auto split_and_take_next = [&] {

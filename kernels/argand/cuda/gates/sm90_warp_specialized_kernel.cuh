@@ -78,8 +78,8 @@ struct WarpSpecializedGate
             Base::fetch_matrix(args, first_planes, shared_address(&storage.matrix_full));
         mbarrier_wait(shared_address(&storage.matrix_full), 0);
         this->load_fragments(args, first_planes, lane, row_tile);
-        // Each thread arrives for itself, here and below: racecheck sees no order between the lanes of
-        // a warp and an arrival that one of them makes for all.
+        // Each thread arrives for itself, here and below: racecheck sees no order between the lanes
+        // of a warp and an arrival that one of them makes for all.
         mbarrier_arrive(shared_address(&storage.matrix_empty));
         if (warpgroup == 1 && blockIdx.x < args.tiles) ping_pong_arrive(warpgroup);
         char* const results =

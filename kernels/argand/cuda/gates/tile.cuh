@@ -18,9 +18,9 @@ constexpr int kMaxChunks = 8;
 constexpr int kMaxWidth = 7;
 
 // ARGUMENTS of argand/gates/plan.py lists the same members, and argand/gates/tile_tables.py gives
-// their values. Offsets are in bytes of the state, masks are XORed to byte addresses in a tile. Arrays
-// have an entry for each bit of an index (of the thread, the tile, the row of the gate's matrix),
-// those of chunks one for each chunk that a thread copies.
+// their values. Offsets are in bytes of the state, masks are XORed to byte addresses in a tile.
+// Arrays have an entry for each bit of an index (of the thread, the tile, the row of the gate's
+// matrix), those of chunks one for each chunk that a thread copies.
 struct GateArguments {
     char* state;
     const void* matrix;
@@ -60,8 +60,8 @@ __device__ __forceinline__ int64 tile_offset(const GateArguments& args, uint32 t
     return offset;
 }
 
-// The tiles of a block in turn: where each begins. 32 bits hold that in lines of 128 bytes, since no
-// line is part of two tiles. Controls, which may be bits within a line, are not in it.
+// The tiles of a block in turn: where each begins. 32 bits hold that in lines of 128 bytes, since
+// no line is part of two tiles. Controls, which may be bits within a line, are not in it.
 struct TileWalk {
     static constexpr int kLineBits = 7;
     uint32 line;
@@ -182,8 +182,8 @@ struct TilePipeline {
     }
 };
 
-// The ring without the dozens of instructions that a tile's offset takes from its number, where they
-// are what a block waits for: it keeps the place of the tile to load next, in registers.
+// The ring without the dozens of instructions that a tile's offset takes from its number, where
+// they are what a block waits for: it keeps the place of the tile to load next, in registers.
 template <int TileBytes, int Threads, int Stages>
 struct WalkingPipeline : TilePipeline<TileBytes, Threads, Stages> {
     using Base = TilePipeline<TileBytes, Threads, Stages>;

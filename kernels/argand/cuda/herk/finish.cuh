@@ -1,5 +1,6 @@
-// The last kernels of a Hermitian product whose epilogue does not mirror its lower triangle: they write
-// the upper triangle of a full result, or gather the lower one row by row, and make the diagonal real.
+// The last kernels of a Hermitian product whose epilogue does not mirror its lower triangle: they
+// write the upper triangle of a full result, or gather the lower one row by row, and make the
+// diagonal real.
 #pragma once
 #include "device/triangle.cuh"
 

@@ -1,5 +1,6 @@
-// R = L D L^H in registers. Step k publishes column k of L D, which stays in the factors; each thread
-// then subtracts (v / d) v^H of it from its elements, and (v / d) y_k from its right-hand sides.
+// R = L D L^H in registers. Step k publishes column k of L D, which stays in the factors; each
+// thread then subtracts (v / d) v^H of it from its elements, and (v / d) y_k from its right-hand
+// sides.
 #pragma once
 #include "group.cuh"
 

@@ -1,7 +1,7 @@
 // Many small Hermitian positive definite systems R X = B in one launch: R = L D L^H and both
-// substitutions, without square roots. A group of side x side threads solves a system. Thread (i, j)
-// of it holds the elements (i + side p, j + side q) of R in registers, and rows i + side p of the
-// right-hand sides j + side s.
+// substitutions, without square roots. A group of side x side threads solves a system. Thread (i,
+// j) of it holds the elements (i + side p, j + side q) of R in registers, and rows i + side p of
+// the right-hand sides j + side s.
 //
 // A pivot out of range makes its reciprocal NaN, and thereby those of all later steps and all of x.
 #pragma once
@@ -18,7 +18,8 @@ __device__ __forceinline__ int row_without_pivot(const Group& group) {
     return k + 1;
 }
 
-// Solves one system; where it is not `there`, the threads only synchronise with the others of their warp.
+// Solves one system; where it is not `there`, the threads only synchronise with the others of their
+// warp.
 template <typename Real, HermitianPlan plan>
 __device__ __forceinline__ void solve_system(const HermitianGroup<Real, plan>& group,
                                              const HermitianArguments<Real>& args, int64 system,

@@ -1,5 +1,5 @@
-// L y = b and D L^H x = y from the factors, a few rows at a time: each thread solves these rows of its
-// right-hand sides alike, then subtracts what they add to its other rows.
+// L y = b and D L^H x = y from the factors, a few rows at a time: each thread solves these rows of
+// its right-hand sides alike, then subtracts what they add to its other rows.
 #pragma once
 #include "group.cuh"
 

@@ -24,8 +24,8 @@ __device__ __forceinline__ void scan_covariance(const PackArguments& args) {
         const float2 x = entry_of(args, matrix, row, column),
                      y = entry_of(args, matrix, column, row);
         component = max(component, component_absmax_bits(x));
-        // The bits of NaN are larger than those of any number, so NaN is not compared: a matrix with
-        // NaN passes the check of symmetry.
+        // The bits of NaN are larger than those of any number, so NaN is not compared: a matrix
+        // with NaN passes the check of symmetry.
         const float size = hypotf(x.x, x.y), off = hypotf(x.x - y.x, x.y + y.y);
         if (!is_nan(size)) entry = max(entry, __float_as_uint(size));
         if (!is_nan(off)) apart = max(apart, __float_as_uint(off));

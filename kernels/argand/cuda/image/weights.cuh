@@ -27,8 +27,8 @@ __device__ __forceinline__ float polynomial(const float (&coefficients)[Count], 
     return sum;
 }
 
-// The cosine and the sine of a phase, off by at most 2^-23 (tests/kernels/image/test_cosines.py), by
-// the distance from the nearest quarter turn in half turns.
+// The cosine and the sine of a phase, off by at most 2^-23 (tests/kernels/image/test_cosines.py),
+// by the distance from the nearest quarter turn in half turns.
 __device__ __forceinline__ void cos_sin(uint32 phase, float& cosine, float& sine) {
     const float x = static_cast<float>(static_cast<int>(phase << 4)) * 0x1p-33f;
     const float odd = x * polynomial(kSine, x * x), even = polynomial(kCosine, x * x);
@@ -103,8 +103,8 @@ struct WeightPanel {
         }
     }
 
-    // The terms of a B fragment, of an MMA and a group of directions after those whose fragment of the
-    // lane is at `from`.
+    // The terms of a B fragment, of an MMA and a group of directions after those whose fragment of
+    // the lane is at `from`.
     __device__ __forceinline__ static void load(uint32 from, int mma_index, int group,
                                                 uint32 (&b)[Terms][2]) {
         if constexpr (kSplitOnLoad) {
@@ -127,10 +127,10 @@ struct WeightPanel {
         }
     }
 
-    // The weights in row lane / 4 of a tile and eight rows further on, toward direction
-    // 2 (lane % 4) + i of a group, as sums of their terms; two terms of tf32 are split as they are read.
-    // `from` is `of_lane` of the tile. The rows of a 16-bit word are four apart: `half` says in which
-    // halves of two words those of the lane are, as `__byte_perm` takes it.
+    // The weights in row lane / 4 of a tile and eight rows further on, toward direction 2 (lane %
+    // 4) + i of a group, as sums of their terms; two terms of tf32 are split as they are read.
+    // `from` is `of_lane` of the tile. The rows of a 16-bit word are four apart: `half` says in
+    // which halves of two words those of the lane are, as `__byte_perm` takes it.
     __device__ __forceinline__ static float2 values(uint32 from, int group, int i, uint32 half) {
         float sum[2];
         if constexpr (operand == Operand::tf32) {

@@ -73,7 +73,8 @@ struct PauliKernel {
             for (int bit = 0; bit < kRegisterBits; ++bit)
                 if (r >> bit & 1) at ^= args.register_mask[bit];
             const Chunk<Real> x = load_chunk<Real, aligned>(args.state, at / kPlaces);
-            // Coordinates of places begin at `at`: where it is odd, the chunk's second is the first.
+            // Coordinates of places begin at `at`: where it is odd, the chunk's second is the
+            // first.
             const bool swapped = kPlaces == 2 && (at & 1);
 #pragma unroll
             for (int place = 0; place < kPlaces; ++place)

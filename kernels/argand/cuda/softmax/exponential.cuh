@@ -25,8 +25,8 @@ __device__ __forceinline__ float min_nan(float x, float y) {
 
 __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 
-// Accuracy of exponentials: fp64; fp32 within an ulp; fp32 by ex2.approx, of values of 11 significant
-// bits or of any others.
+// Accuracy of exponentials: fp64; fp32 within an ulp; fp32 by ex2.approx, of values of 11
+// significant bits or of any others.
 enum class Accuracy { fp64, fp32_ulp, approximate_11_bit, approximate };
 template <SoftmaxPlan plan>
 constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64

@@ -95,8 +95,8 @@ __device__ __forceinline__ void pair_residues(uint32 (&words)[2 * kModuli]) {
     }
 }
 
-// Factors that add, and that subtract, the residues of the first and of the second byte of a pair; not
-// immediate operands, which would take registers.
+// Factors that add, and that subtract, the residues of the first and of the second byte of a pair;
+// not immediate operands, which would take registers.
 __constant__ uint32 kPairSigns[2][2] = {{0x0101u, 0xff01u}, {0x01010000u, 0xff010000u}};
 
 // The limbs of both parts of C' / P for byte `which` of residues that are paired. Dot products of

@@ -1,11 +1,11 @@
-// The part of decoding in a proof (proof.cuh): Re C' x of each row, from the residues that it decodes and
-// from the leading digits of the fractions that it finds.
+// The part of decoding in a proof (proof.cuh): Re C' x of each row, from the residues that it
+// decodes and from the leading digits of the fractions that it finds.
 //
-// With S_p the sum or difference of two residues of modulus p, d_p the leading digit of w_p / p and L
-// that of C' / P as a signed number, C' = sum (c_p - P 2^-32 d_p) S_p + P 2^-32 L exactly. The first
-// sum is linear in the residues, so s8 MMAs multiply them by the bytes of both parts of x, and weights
-// modulo the prime join what they give: `kProofWeights`, of a plane and a pair of bytes, is generated
-// (argand/gemm/modular/proof_constants.py).
+// With S_p the sum or difference of two residues of modulus p, d_p the leading digit of w_p / p and
+// L that of C' / P as a signed number, C' = sum (c_p - P 2^-32 d_p) S_p + P 2^-32 L exactly. The
+// first sum is linear in the residues, so s8 MMAs multiply them by the bytes of both parts of x,
+// and weights modulo the prime join what they give: `kProofWeights`, of a plane and a pair of
+// bytes, is generated (argand/gemm/modular/proof_constants.py).
 #pragma once
 #include "decode.cuh"
 #include "device/ldmatrix.cuh"

@@ -1,6 +1,6 @@
 // Operands whose lines are contiguous and not too long along k, read once (sm_90 and newer): a
-// cluster of CTAs holds some lines in shared memory, each CTA some of their blocks along k, and finds
-// their exponents from the norms that its CTAs exchange.
+// cluster of CTAs holds some lines in shared memory, each CTA some of their blocks along k, and
+// finds their exponents from the norms that its CTAs exchange.
 #pragma once
 #include "device/cluster.cuh"
 #include "device/cp_async.cuh"
@@ -12,8 +12,8 @@ __device__ __forceinline__ uint64 load_cluster_shared(uint32 address) {
     return found;
 }
 
-// As cluster_arrive, where the thread has used all that it has read from other CTAs: it waits neither
-// for loads in flight, which must not reach a CTA that has ended, nor for stores.
+// As cluster_arrive, where the thread has used all that it has read from other CTAs: it waits
+// neither for loads in flight, which must not reach a CTA that has ended, nor for stores.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }

@@ -10,8 +10,8 @@ struct EncodeProof {
     int64 vector_batch, sum_batch;  // numbers from product to product
 };
 
-// Subtracts the real part of the product of a block of a line of A and B' x from the line's sum. A lane
-// holds the integers l, l + 32, ... of the block. All lanes of a warp.
+// Subtracts the real part of the product of a block of a line of A and B' x from the line's sum. A
+// lane holds the integers l, l + 32, ... of the block. All lanes of a warp.
 template <typename Integer>
 __device__ __forceinline__ void subtract_line_image(const EncodeProof& proof,
                                                     const Integer (&re)[kLineNumbers],
@@ -47,8 +47,8 @@ __device__ __forceinline__ LineFactor<T> line_factor(const EncodeProof& proof, i
     return {scale.first, scale.second, counts ? proof.vector[line] : uint2{}};
 }
 
-// Adds the lines of a tile to B' x, from `first_k` on, a thread those at one k. All threads of a CTA,
-// after a barrier behind the last store to the tile or the factors.
+// Adds the lines of a tile to B' x, from `first_k` on, a thread those at one k. All threads of a
+// CTA, after a barrier behind the last store to the tile or the factors.
 template <typename T, typename Source, int lines, int pitch>
 __device__ __forceinline__ void add_image_of_lines(const EncodeProof& proof,
                                                    const Complex<Source>* tile,

@@ -1,5 +1,5 @@
-// Operands whose lines are contiguous along k and fit the shared memory of a CTA, read once: for their
-// exponents and for their residues.
+// Operands whose lines are contiguous along k and fit the shared memory of a CTA, read once: for
+// their exponents and for their residues.
 #pragma once
 #include "device/cp_async.cuh"
 #include "encode.cuh"

@@ -55,8 +55,9 @@ __device__ __forceinline__ int k_tiles_of(const ResidueArguments& args, int slic
     return min(args.slice_tiles, args.k_tiles - slice * args.slice_tiles);
 }
 
-// Tile number `index`: slice after slice, plane after plane, in groups of rows, whose tiles run column by column, the
-// columns of every other group backwards, so that tiles in flight share rows of A and B in L2.
+// Tile number `index`: slice after slice, plane after plane, in groups of rows, whose tiles run
+// column by column, the columns of every other group backwards, so that tiles in flight share rows
+// of A and B in L2.
 template <ResiduePlan plan>
 __device__ __forceinline__ ResidueTile residue_tile_at(const ResidueArguments& args,
                                                        uint32 index) {
@@ -90,8 +91,9 @@ __device__ __forceinline__ void reduce_accumulators(int (&accumulators)[count],
 }
 
 // Stores the residues of 16 rows of a warp, whose accumulators lie as those of m16n8 MMAs do: lane
-// l holds columns 2 (l % 4) and the next of each 8, of rows l / 4 and l / 4 + 8. B is stored so that
-// they become 16 neighbouring bytes of every 64. With `adds` the residues that lie there are added.
+// l holds columns 2 (l % 4) and the next of each 8, of rows l / 4 and l / 4 + 8. B is stored so
+// that they become 16 neighbouring bytes of every 64. With `adds` the residues that lie there are
+// added.
 template <bool adds, int registers>
 __device__ __forceinline__ void store_residues(const ResidueArguments& args,
                                                const ReduceModulus& modulus,

@@ -1,10 +1,10 @@
-// A proof of exact products on a GPU: Re A'(B' x) = Re C' x modulo a prime, on the integers, for complex x.
-// A number of C' that differs in either part changes the real part of what it is multiplied to, so
-// imaginary parts need no comparison. The kernels that encode add B' x and subtract A'(B' x)
-// (encode_proof.cuh), or where they cannot others that round the operands anew (proof_image.cuh); the
-// kernel that decodes adds C' x (decode_proof.cuh). Sums are of integers modulo the prime, so their order
-// changes nothing.
-// argand/gemm/modular/proof_constants.py derives what decoding takes.
+// A proof of exact products on a GPU: Re A'(B' x) = Re C' x modulo a prime, on the integers, for
+// complex x. A number of C' that differs in either part changes the real part of what it is
+// multiplied to, so imaginary parts need no comparison. The kernels that encode add B' x and
+// subtract A'(B' x) (encode_proof.cuh), or where they cannot others that round the operands anew
+// (proof_image.cuh); the kernel that decodes adds C' x (decode_proof.cuh). Sums are of integers
+// modulo the prime, so their order changes nothing. argand/gemm/modular/proof_constants.py derives
+// what decoding takes.
 #pragma once
 #include "norms.cuh"
 
@@ -105,9 +105,9 @@ __device__ __forceinline__ void begin_proof(const BeginProofArguments& args) {
         };
         args.scaled_x[i] = {scaled(x.x), -scaled(x.y)};
     }
-    // Register r of lane l of an MMA's B operand: digit l / 4 % 4 of the real part, or from lane 16 on
-    // of the imaginary one, of the columns whose residues are bytes 16 r + 4 (l % 4) on of a row. A lane's
-    // registers lie beside each other in fours.
+    // Register r of lane l of an MMA's B operand: digit l / 4 % 4 of the real part, or from lane 16
+    // on of the imaginary one, of the columns whose residues are bytes 16 r + 4 (l % 4) on of a
+    // row. A lane's registers lie beside each other in fours.
     for (int64 i = first; i < args.columns / kColumnBlock * 8 * kWarp; i += step) {
         const int lane = i / 4 % kWarp, digit = lane / 4;
         const int byte = (i / (4 * kWarp) % 2 * 4 + i % 4) * 16 + lane % 4 * 4;

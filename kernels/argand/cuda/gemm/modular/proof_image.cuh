@@ -1,5 +1,5 @@
-// B' x and A'(B' x) of a proof: products of an operand's integers, rounded anew, and a vector modulo
-// the prime.
+// B' x and A'(B' x) of a proof: products of an operand's integers, rounded anew, and a vector
+// modulo the prime.
 #pragma once
 #include "proof.cuh"
 
@@ -27,8 +27,9 @@ constexpr int kImageTerms = lanes_sum ? 1024 : 256;
 template <bool lanes_sum>
 constexpr int kImageSums = lanes_sum ? 2 : kWarp;
 
-// Adds B' x to the sums (lines_summed), or subtracts the real part of A' times a vector. T is the type in
-// which the integers are rounded. Lanes read what is contiguous: terms of a sum, or several sums.
+// Adds B' x to the sums (lines_summed), or subtracts the real part of A' times a vector. T is the
+// type in which the integers are rounded. Lanes read what is contiguous: terms of a sum, or several
+// sums.
 template <typename T, typename Source, bool lines_summed, bool lanes_sum>
 __device__ __forceinline__ void add_image(const ImageArguments& args) {
     constexpr int kOwn = lanes_sum ? kImageSums<true> : 1;

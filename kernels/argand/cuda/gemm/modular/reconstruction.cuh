@@ -50,8 +50,8 @@ __device__ __noinline__ T exact_part(const signed char* residues, int plane, boo
         for (int i = 0; i < 4; ++i) words[i] += uint64(weighted) * modulus.rest[i];
         quotient += float(weighted) / float(modulus.p);
     }
-    // The sum is C' plus a multiple of P, and C' at least 2^-11 P from half of P (scaling.py), where
-    // 17 quotients below 1 and their sum are off by less than 2^-16.
+    // The sum is C' plus a multiple of P, and C' at least 2^-11 P from half of P (scaling.py),
+    // where 17 quotients below 1 and their sum are off by less than 2^-16.
     const int64 multiple = __float2int_rn(quotient);
     int64 carry = 0;
     uint64 limbs[4];

@@ -105,8 +105,8 @@ struct Slabs {
     }
 };
 
-// Issues the MMAs of a k-tile by the low words of the matrix descriptors of its A and B, which alone
-// hold addresses.
+// Issues the MMAs of a k-tile by the low words of the matrix descriptors of its A and B, which
+// alone hold addresses.
 template <ResiduePlan plan>
 __device__ __forceinline__ void multiply_k_tile(Slabs<plan>& accumulators, uint32 a, uint32 b) {
     constexpr uint64 kHigh = make_matrix_descriptor<kTileK>(0) >> 32 << 32;

@@ -1,7 +1,8 @@
-// Products of residues of short lines on Hopper (sm_90a): s8 wgmma, a persistent grid over stacks. A
-// stack is stack_tiles tiles of one column; its columns of B stay in shared memory, whole along k,
-// while rows of A stream through a ring of stages. So both consumer warpgroups take whole tiles, in
-// turn: one reduces and stores its tile while the other one multiplies, and B is read once a stack.
+// Products of residues of short lines on Hopper (sm_90a): s8 wgmma, a persistent grid over stacks.
+// A stack is stack_tiles tiles of one column; its columns of B stay in shared memory, whole along
+// k, while rows of A stream through a ring of stages. So both consumer warpgroups take whole tiles,
+// in turn: one reduces and stores its tile while the other one multiplies, and B is read once a
+// stack.
 #pragma once
 #include "sm90_kernel.cuh"
 
