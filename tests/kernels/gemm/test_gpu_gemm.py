@@ -152,11 +152,12 @@ def test_c_is_not_read_where_beta_is_zero(
     assert bool(cp.isfinite(gemm(a, b, c, precision=precision)).all())
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", [*PRECISIONS, "7xint8"])
 def test_alpha_zero_does_not_form_the_product(
     cp: Any, rng: np.random.Generator, precision: str
 ) -> None:
     a, b = cp.full((20, 30), np.nan, np.complex64), cp.asarray(normal(rng, 30, 40))
+    np.testing.assert_array_equal(gemm(a, b, alpha=0, precision=precision).get(), 0)
     c = cp.asarray(normal(rng, 20, 40))
     found = gemm(a, b, c, alpha=0, beta=2, precision=precision)
     np.testing.assert_array_equal(found.get(), 2 * c.get())

@@ -61,7 +61,7 @@ def modular_product(
         inputs = [x for x in (a, b) if not isinstance(x, PackedPlanes)]
         inputs += [] if c is out else [c]
         target = result_array(out, problem.shape, str(a.dtype), inputs)
-        if target.size and problem.k:
+        if target.size and problem.k and problem.alpha != 0:
             _solve(
                 problem, a, b, c, target, out, count, family, key, given or (a, b, c), check=check
             )
