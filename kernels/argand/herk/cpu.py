@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,21 +18,9 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
+from argand.herk.lower import Steps, is_dotted, is_multiplied, is_shared, lower_of
+from argand.herk.mirror import alone, is_few, is_plain, mirror, mirrored
 from argand.herk.problem import HerkProblem, triangle_length
-from argand.herk.small import (
-    alone,
-    blas_herk,
-    by_herk,
-    by_numpy,
-    is_dotted,
-    is_plain,
-    is_shared,
-    is_small,
-    lower_by_numpy,
-    mirror_lower,
-    real_diagonals,
-    trans_of,
-)
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.threads import on_all_cores
@@ -42,18 +30,8 @@ Run = Callable[[Any, Array | None, Array | None], Array]
 """Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_MIRRORED = 64
-"""Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
 _PART_VALUES, _DOTTED_VALUES = 1 << 16, 1 << 18
 """Values of operands and products that a core's cache holds, its own and that of all."""
-
-
-class _How(NamedTuple):
-    """The way to compute parts: in few steps or None (`is_plain`), NumPy's products, all cores."""
-
-    plain: Callable[[Array, Array], Array] | None
-    small: bool
-    shared: bool
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -75,16 +53,12 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     It returns the result, in out where it is given, which may be c. Shapes are checked, op is N or
     C, c is None or not read where it is not added.
     """
-    compute: Callable[[Any], Array]
-    plain, shared = is_plain(problem, a, c), is_shared(problem)
-    small, few = problem.batch > 1 and is_small(problem), problem.n <= 2 * _MIRRORED
-    if plain and few and problem.batch == 1:
+    if not is_plain(problem, a, c):
+        return partial(_herk, problem, lower_of(problem))
+    if problem.batch == 1 and is_few(problem.n) and not is_multiplied(problem):
         compute = alone(problem)
     else:
-        by = partial(by_numpy if small else by_herk, problem) if plain and (small or few) else None
-        if by is None or shared or problem.batch > _together(problem):
-            return partial(_herk, problem, _How(by, small, shared))
-        compute = by
+        compute = _several(problem)
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:
         found = compute(a)
@@ -96,18 +70,42 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     return run
 
 
+def _several(problem: HerkProblem) -> Callable[[Array], Array]:
+    """Return what computes products that are only to be mirrored (`is_plain`)."""
+    lower, finish = lower_of(problem), mirrored(problem)
+    empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
+    together = problem.batch <= _together(problem)
+
+    def part(a: Array, found: Array) -> None:
+        lower(a, found)
+        finish(found)
+
+    def run(a: Array) -> Array:
+        found = empty(shape, dtype)
+        if together:
+            part(a, found)
+        else:
+            _in_parts(problem, part, a, found)
+        return found
+
+    return run
+
+
 def _herk(
-    problem: HerkProblem, how: _How, a: Array | Pairs, c: Array | None, out: Array | None
+    problem: HerkProblem, lower: Steps, a: Array | Pairs, c: Array | None, out: Array | None
 ) -> Array:
     c = c if problem.beta else None
     found = np.empty((*problem.batch_shape, problem.n, problem.n), problem.dtype)
     lowest = np.empty(problem.shape, problem.dtype) if problem.form == "triangle" else found
     precision = problem.precision
     if lowest.size:
+        part = partial(_part, problem, lower)
         if precision is None or precision.moduli:
-            _part(problem, how, a, c, found, lowest)
+            part(a, found, lowest, c)
+        elif c is None:
+            _in_parts(problem, part, _array(a), found, lowest)
         else:
-            _in_parts(problem, how, _array(a), c, found, lowest)
+            _in_parts(problem, part, _array(a), found, lowest, c)
     if out is None:
         return lowest
     out[...] = lowest
@@ -117,40 +115,28 @@ def _herk(
 def _together(problem: HerkProblem) -> int:
     """Return how many products stay in a core's cache until they are finished.
 
-    Dot products make no copy, and take a call a column of each part.
+    Dot products make no copy, and take a call a column of each part. Products that BLAS computes on
+    one core are shared out to all.
     """
     values = _DOTTED_VALUES if is_dotted(problem) else _PART_VALUES
-    return max(1, values // (problem.n * (problem.n + problem.k)))
+    most = max(1, values // (problem.n * (problem.n + problem.k)))
+    parts = max(-(-problem.batch // most), available_cores() if is_shared(problem) else 1)
+    return -(-problem.batch // parts)
 
 
-def _in_parts(
-    problem: HerkProblem, how: _How, a: Array, c: Array | None, found: Array, lowest: Array
-) -> None:
-    """Compute products that stay in a core's cache until they are finished, some at a time.
-
-    Those that BLAS computes on one core are shared out to all.
-    """
-    batch = problem.batch
-    step = _together(problem)
-    if how.shared:
-        step = min(step, -(-batch // available_cores()))
+def _in_parts(problem: HerkProblem, part: Callable[..., None], *arrays: Array) -> None:
+    """Call ``part`` with some matrices of all arrays at a time."""
+    batch, step, leading = problem.batch, _together(problem), len(problem.batch_shape)
     if batch <= step:
-        _part(problem, how, a, c, found, lowest)
+        part(*arrays)
         return
-    leading = len(problem.batch_shape)
-    parts, squares, results = (x.reshape(batch, *x.shape[leading:]) for x in (a, found, lowest))
-    addends = None if c is None else c.reshape(batch, *c.shape[leading:])
+    parts = [x.reshape(batch, *x.shape[leading:]) for x in arrays]
 
     def work(first: int) -> None:
-        some = slice(first, first + step)
-        if how.plain is not None:
-            how.plain(parts[some], squares[some])
-            return
-        addend = None if addends is None else addends[some]
-        _part(problem, how, parts[some], addend, squares[some], results[some])
+        part(*(x[first : first + step] for x in parts))
 
     starts = range(0, batch, step)
-    if how.shared:
+    if is_shared(problem):
         on_all_cores(work, starts)
         return
     for first in starts:
@@ -159,26 +145,28 @@ def _in_parts(
 
 def _part(
     problem: HerkProblem,
-    how: _How,
+    lower: Steps,
     a: Array | Pairs,
-    c: Array | None,
     found: Array,
     lowest: Array,
+    c: Array | None = None,
 ) -> None:
     """Compute some products of a problem: ``found`` whole, or ``lowest``, their triangles."""
     with np.errstate(all="ignore"):
         if problem.alpha == 0 or not problem.k:
             found[...] = 0
         else:
-            _lower(problem, how.small, a, found)
+            _lower(problem, lower, a, found)
         _finish(problem, found, c, lowest)
 
 
-def _lower(problem: HerkProblem, small: bool, a: Array | Pairs, out: Array) -> None:
+def _lower(problem: HerkProblem, lower: Steps, a: Array | Pairs, out: Array) -> None:
     """Compute the lower triangle of op(A) op(A)^H; what is above the diagonal is left to chance."""
     precision = problem.precision
     if precision is None and _fits_fp64(problem, a):
-        _by_blas(problem, _array(a).astype(np.complex128), out)
+        wide = np.empty(out.shape, np.complex128)
+        lower(_array(a).astype(np.complex128), wide)
+        out[...] = wide
     elif precision is None or precision.moduli:
         modular_gemm(
             a, a, None, alpha=1, beta=0, op_a=problem.op, op_b=problem.other_op,
@@ -186,8 +174,7 @@ def _lower(problem: HerkProblem, small: bool, a: Array | Pairs, out: Array) -> N
             out=out,
         )  # fmt: skip
     elif precision.exact_operands:
-        by = lower_by_numpy if small else _by_blas
-        by(problem, _array(a).astype(precision.output, copy=False), out)
+        lower(_array(a).astype(precision.output, copy=False), out)
     else:
         _by_terms(problem.n, terms_of(_array(a), problem.op, precision, "a"), precision, out)
 
@@ -201,20 +188,6 @@ def _fits_fp64(problem: HerkProblem, a: Array | Pairs) -> bool:
     assert isinstance(a, Pairs)
     numbers = RANGES[a.format]
     return 2 * problem.k * (numbers.largest << numbers.fraction_bits) ** 2 < 1 << 53
-
-
-def _by_blas(problem: HerkProblem, a: Array, out: Array) -> None:
-    """Compute the lower triangles by herk, which reads a column-major matrix.
-
-    It is given A^T and computes C^T, whose upper triangle is the lower one of C.
-    """
-    routine, trans = blas_herk(a.dtype), trans_of(problem.op)
-    operands = a.reshape(-1, *a.shape[-2:]).swapaxes(-1, -2)
-    for operand, product in zip(operands, out.reshape(-1, *out.shape[-2:]), strict=True):
-        target = product.T
-        found = routine(1.0, operand, 0.0, target, trans, 0, 1)  # lower: 0, overwrite_c: 1
-        if found is not target:
-            target[...] = found
 
 
 def _by_terms(n: int, left: Terms, precision: Precision, out: Array) -> None:
@@ -240,14 +213,14 @@ def _conjugate_transposed(terms: Terms) -> Terms:
 def _finish(problem: HerkProblem, found: Array, c: Array | None, lowest: Array) -> None:
     """Compute alpha times the lower triangle plus beta C in the problem's form."""
     if problem.n <= _PANEL and problem.alpha == 1 and c is None and problem.form == "full":
-        _mirror(found)
+        mirror(found)
         return
     for start in range(0, problem.n, _PANEL):
         rows = range(start, min(start + _PANEL, problem.n))
         panel = found[..., start : rows.stop, : rows.stop]
         if problem.alpha != 1 or c is not None:
             _combine(problem, panel, c, rows)
-        _mirror(panel[..., start:])
+        mirror(panel[..., start:])
         if problem.form == "triangle":
             _copy_rows(panel, lowest, rows)
         elif start:
@@ -272,22 +245,6 @@ def _combine(problem: HerkProblem, panel: Array, c: Array | None, rows: range) -
         addend = _addend(problem, c, rows)
         panel.real += real(problem.beta) * addend.real.astype(real)
         panel.imag += real(problem.beta) * addend.imag.astype(real)
-
-
-def _mirror(square: Array) -> None:
-    """Make matrices Hermitian by their lower triangles."""
-    n = square.shape[-1]
-    if square.flags.c_contiguous:
-        real_diagonals(square)
-    else:
-        np.einsum("...ii->...i", square.imag)[...] = 0
-    side = n if n <= 2 * _MIRRORED else _MIRRORED
-    for start in range(0, n, side):
-        rows = slice(start, min(start + side, n))
-        mirror_lower(square[..., rows, rows])
-        if start:
-            beside = square[..., rows, :start].conj()
-            square[..., :start, rows] = beside.swapaxes(-1, -2)
 
 
 def _addend(problem: HerkProblem, c: Array, rows: range) -> Array:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
-from argand.herk import cpu, small
+from argand.herk import api, cpu, lower, mirror
+from argand.runtime.numpy_calls import NumpyCalls
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -26,24 +27,32 @@ from tests.kernels.herk.herk_cases import (
 @pytest.fixture(autouse=True)
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
-    for name, value in {
-        "_PANEL": 9,
-        "_MIRRORED": 3,
-        "_PART_VALUES": 150,
-        "_DOTTED_VALUES": 200,
-    }.items():
-        monkeypatch.setattr(cpu, name, value)
     values = {
-        "_SMALL_PRODUCT": 400,
-        "ONE_CORE": 1000,
-        "_SHARED_PRODUCTS": 5000,
-        "_FEW_ROWS": 6,
-        "_LONG_ROW": 2,
-        "_LONG_ROWS": 20,
-        "_PANEL_ROWS": 3,
+        cpu: {"_PANEL": 9, "_PART_VALUES": 150, "_DOTTED_VALUES": 200},
+        mirror: {"_MIRRORED": 3},
+        lower: {
+            "ONE_CORE": 1000,
+            "_SHARED_PRODUCTS": 5000,
+            "_ALONE_PRODUCTS": 500,
+            "_FEW_ROWS": 6,
+            "_LONG_ROW": 2,
+            "_LONG_ROWS": 20,
+            "_PANEL_ROWS": 3,
+            "_LEAST_ROWS": 5,
+            "_PANEL_PRODUCTS": 200,
+            "_HERK_ROWS": 11,
+            "_HERK_BYTES": 800,
+        },
     }
-    for name, value in values.items():
-        monkeypatch.setattr(small, name, value)
+    monkeypatch.setattr(api, "_ON_HOST", NumpyCalls())  # calls kept with other values
+    for module, names in values.items():
+        for name, value in names.items():
+            monkeypatch.setattr(module, name, value)
+
+
+@pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)
+def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower, "available_cores", lambda: request.param)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -145,8 +154,9 @@ def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
 def test_products_by_blas_are_what_each_is_alone(
     op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(small, "_LONG_ROWS", 1 << 20)  # no dot products
-    monkeypatch.setattr(small, "available_cores", lambda: 1)
+    monkeypatch.setattr(lower, "_LONG_ROWS", 1 << 20)  # no dot products
+    monkeypatch.setattr(lower, "_HERK_ROWS", 1)  # nor matmul
+    monkeypatch.setattr(lower, "available_cores", lambda: 1)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)
     out = np.empty((*batch, 6, 6), np.complex64)
     for found in (herk(a, op=op), herk(a, op=op, out=out)):

@@ -1,0 +1,101 @@
+"""Hermitian matrices from their lower triangles on the CPU, and a small product by BLAS's herk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.gemm.pairs import Pairs
+from argand.herk.lower import blas_herk, trans_of
+from argand.herk.problem import HerkProblem
+
+Array = npt.NDArray[Any]
+_MIRRORED = 64
+"""Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
+
+
+def is_few(n: int) -> bool:
+    """Return whether matrices of n rows are mirrored at once."""
+    return n <= 2 * _MIRRORED
+
+
+def mirror(square: Array) -> None:
+    """Make matrices Hermitian by their lower triangles."""
+    n = square.shape[-1]
+    real_diagonals(square)
+    side = n if is_few(n) else _MIRRORED
+    for start in range(0, n, side):
+        rows = slice(start, min(start + side, n))
+        diagonal = square[..., rows, rows]
+        np.copyto(
+            diagonal, np.conjugate(diagonal.swapaxes(-1, -2)), where=above(diagonal.shape[-1])
+        )
+        if start:
+            beside = square[..., rows, :start].conj()
+            square[..., :start, rows] = beside.swapaxes(-1, -2)
+
+
+def real_diagonals(square: Array) -> None:
+    """Make the diagonals of matrices real."""
+    if square.flags.c_contiguous:
+        n = square.shape[-1]
+        square.reshape(-1, n * n)[:, :: n + 1].imag = 0
+    else:
+        np.einsum("...ii->...i", square.imag)[...] = 0
+
+
+def mirrored(problem: HerkProblem) -> Callable[[Array], None]:
+    """Return `mirror` of contiguous results of a problem; of `is_few` rows, in fewer steps."""
+    n = problem.n
+    if not is_few(n):
+        return mirror
+    copyto, conjugate, view, upper = np.copyto, np.conjugate, np.ndarray, above(n)
+    real = np.zeros((), problem.dtype).real.dtype
+    part, values = real.itemsize, n * n
+    strides = (2 * part * values, 2 * part * (n + 1))
+
+    def run(square: Array) -> None:
+        copyto(square, conjugate(square.swapaxes(-1, -2)), where=upper)
+        # The imaginary parts of the diagonals.
+        view((square.size // values, n), real, square, part, strides).fill(0)
+
+    return run
+
+
+def is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
+    """Return whether BLAS makes the products of a problem, which are only to be mirrored then."""
+    if isinstance(a, Pairs) or c is not None or a.dtype != problem.dtype or not a.size:
+        return False
+    exact = problem.precision is not None and problem.precision.exact_operands
+    return exact and problem.alpha == 1 and problem.form == "full"
+
+
+def alone(problem: HerkProblem) -> Callable[[Array], Array]:
+    """Return what computes the only product of a problem that `is_plain`, by BLAS's herk.
+
+    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
+    lower one of C. NumPy's matmul of a small matrix takes longer. Names of arguments take a call
+    longer: beta, C and ``trans`` follow alpha and A.
+    """
+    copyto, conjugate, upper = np.copyto, np.conjugate, above(problem.n)
+    routine, trans, shape = blas_herk(problem.dtype), trans_of(problem.op), problem.shape
+
+    def run(a: Array) -> Array:
+        transposed = routine(1.0, a.T, 0.0, None, trans)
+        found: Array = transposed.T
+        copyto(found, conjugate(transposed), where=upper)
+        return found
+
+    if len(shape) == 2:
+        return run
+    return lambda a: run(a.reshape(a.shape[-2:])).reshape(shape)
+
+
+@lru_cache(maxsize=128)
+def above(n: int) -> npt.NDArray[np.bool_]:
+    """Return where an n by n matrix is above its diagonal."""
+    return np.ascontiguousarray(np.tri(n, k=-1, dtype=bool).T)
