@@ -18,6 +18,7 @@ from argand.hermitian.bounds import backward_bound, probable_bound
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.lines import norm_along, norm_of, unit_of
 from workflow.accuracy.measures import Measure, measured
 
 MEASURES = (
@@ -84,13 +85,13 @@ def adaptive_reference(covariances: Array, weights: Array, loading: float) -> Ad
             continue
         x = linalg.cho_solve(factor, c[system].conj().T)
         w[system] = (x / np.einsum("bn,nb->b", c[system], x)).conj().T
-        x_norm[system] = np.linalg.norm(x, axis=0)
+        x_norm[system] = norm_along(x, 0)
         least = float(np.linalg.eigvalsh(matrix)[0])
         inverse[system] = 1 / least if least > 0 else np.inf
     moduli = np.abs(given).mean(axis=0)
     parts = np.maximum(np.abs(given.real), np.abs(given.imag))
     return AdaptiveReference(
-        r, plain, c, w, x_norm, inverse, np.linalg.norm(moduli, axis=(-2, -1)),
+        r, plain, c, w, x_norm, inverse, norm_along(moduli, (-2, -1)),
         parts.max(axis=(0, 2, 3), initial=0), len(given),
     )  # fmt: skip
 
@@ -121,8 +122,7 @@ def assess_adaptive(
     with np.errstate(all="ignore"):
         truth = np.where(both[..., None], reference.w, 0)
         wide = np.where(both[..., None], result, 0).astype(complex)
-        errors, sizes = (np.linalg.norm(x, axis=-1) for x in (wide - truth, truth))
-        norm = np.linalg.norm(wide, axis=-1)
+        errors, sizes, norm = (norm_along(x, -1) for x in (wide - truth, truth, wide))
         residual, constraint = _deviations(reference, wide)
         off = _constraint_bound(reference, precision, norm)
         excess = _over(np.where(both, constraint, 0), off)
@@ -135,8 +135,8 @@ def assess_adaptive(
             (checks.expect if probable else checks.require)(bool(excess <= 1), message)
             enclosed = sizes * (off + reference.x_norm * allowed)
             enclosed = np.where(both, enclosed + reference.inverse[:, None] * allowed, 0)
-            proved.append(ratio(float(np.linalg.norm(enclosed)), float(np.linalg.norm(sizes))))
-        relative = ratio(float(np.linalg.norm(errors)), float(np.linalg.norm(sizes)))
+            proved.append(ratio(norm_of(enclosed), norm_of(sizes)))
+        relative = ratio(norm_of(errors), norm_of(sizes))
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
         least, loss = _decibels(reference, wide, both)
     return Accuracy(
@@ -157,11 +157,10 @@ def hermitian(r: Array) -> Array:
 
 def _deviations(reference: AdaptiveReference, w: Array) -> tuple[Array, Array]:
     """Return ||R v - q a|| with the best q, and |c v - 1|."""
-    a = reference.c.conj()
+    a = reference.c.conj() / norm_along(reference.c, -1)[..., None]
     image = np.einsum("sij,sbj->sbi", reference.r, w.conj())
-    length = np.square(np.linalg.norm(a, axis=-1))
-    q = np.einsum("sbn,sbn->sb", reference.c, image) / length
-    residual = np.linalg.norm(image - q[..., None] * a, axis=-1)
+    q = np.einsum("sbn,sbn->sb", a.conj(), image)
+    residual = norm_along(image - q[..., None] * a, -1)
     gain = np.einsum("sbn,sbn->sb", reference.c, w.conj())
     return np.asarray(residual), np.asarray(np.abs(gain - 1))
 
@@ -174,7 +173,7 @@ def _constraint_bound(reference: AdaptiveReference, precision: Precision, norm: 
     """Return the bound of |c v - 1|: a sum of n products, and a division."""
     n, u = reference.c.shape[-1], _solver(precision)[1]
     each = 3 * (n + 2) * u + 8 * n * UNIT_ROUNDOFF[_FP64]
-    return np.asarray(each * np.linalg.norm(reference.c, axis=-1) * norm)
+    return np.asarray(each * norm_along(reference.c, -1) * norm)
 
 
 def _residual_bound(
@@ -185,10 +184,11 @@ def _residual_bound(
     n = reference.r.shape[-1]
     dtype, u = _solver(precision)
     trace = np.trace(reference.r, axis1=-2, axis2=-1).real
-    size = np.linalg.norm(reference.r, axis=(-2, -1))
+    size = norm_along(reference.r, (-2, -1))
     solver = backward_bound(n, dtype) * trace
     if probable:
-        solver = np.minimum(solver, probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace * size))
+        likely = probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace) * np.sqrt(size)
+        solver = np.minimum(solver, likely)
     # The mean over times, the loading with a sum of n, and the division by c x.
     rounded = u * ((reference.times + 1) * reference.size + (n + 4) * loading * trace / n)
     rounded += (3 * u + 4 * n * UNIT_ROUNDOFF[_FP64]) * size
@@ -212,15 +212,20 @@ def _decibels(
     None where no beam has power.
     """
     n = reference.r.shape[-1]
-    mean = np.trace(reference.plain, axis1=-2, axis2=-1).real / max(1, n)
+    # Scaled so that squares are in range; only the scale of c is part of the ratio.
+    covariance = reference.plain / unit_of(reference.plain, (-2, -1))
+    mean = np.trace(covariance, axis1=-2, axis2=-1).real / max(1, n)
+    unit = unit_of(reference.c, -1)
+    steering = reference.c / unit
 
     def ratios(weights: Array) -> Array:
-        power = np.einsum("sbi,sij,sbj->sb", weights, reference.plain, weights.conj()).real
-        gain = np.square(np.abs(np.einsum("sbn,sbn->sb", reference.c, weights.conj())))
+        weights = weights / unit_of(weights, -1)
+        power = np.einsum("sbi,sij,sbj->sb", weights, covariance, weights.conj()).real
+        gain = np.square(np.abs(np.einsum("sbn,sbn->sb", steering, weights.conj())))
         return np.asarray(mean[:, None] * gain / power)
 
     found, best = ratios(w)[both], ratios(reference.w)[both]
     if not found.size or not ((found > 0) & (best > 0)).all():
         return None, None
-    least = 10 * math.log10(float(found.min()))
+    least = float((10 * np.log10(found) + 20 * np.log10(unit[..., 0][both])).min())
     return least, max(0.0, 10 * math.log10(float((best / found).max())))

@@ -14,7 +14,7 @@ from argand.beam_power.problem import BeamPowerProblem
 from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.beam_power_bounds import Powers, allowed, detected
 from workflow.accuracy.coherence import sampled
-from workflow.accuracy.lines import norm_along
+from workflow.accuracy.lines import norm_of
 from workflow.accuracy.measures import measured
 
 Array = npt.NDArray[Any]
@@ -90,9 +90,9 @@ def assess_beam_power(
         checks.expect(beyond == 0, f"{beyond} powers are off by more than is probable")
         share = float(np.where(error == 0, 0.0, error / exact.moduli).max(initial=0))
         truth = np.where(known, exact.power, 0.0)
-        size = _norm(truth)
-        relative = ratio(_norm(error), size)
-        proved, probable = (ratio(_norm(np.where(known, x, 0)), size) for x in (bound, likely))
+        size = norm_of(truth)
+        relative = ratio(norm_of(error), size)
+        proved, probable = (ratio(norm_of(np.where(known, x, 0)), size) for x in (bound, likely))
     return Accuracy(
         error_limit=relative,
         componentwise_re=share,
@@ -106,13 +106,9 @@ def assess_beam_power(
     )
 
 
-def _norm(x: Array) -> float:
-    return float(norm_along(x.reshape(-1), 0)) if x.size else 0.0
-
-
 def _dynamic_range(truth: Array, error: Array) -> float | None:
     """Return 10 log10 of the largest power over the rms error; None where nothing is off."""
-    peak, rms = float(truth.max(initial=0)), _norm(error) / math.sqrt(max(1, error.size))
+    peak, rms = float(truth.max(initial=0)), norm_of(error) / math.sqrt(max(1, error.size))
     return 10 * math.log10(peak / rms) if peak > 0 and 0 < rms < math.inf else None
 
 

@@ -14,6 +14,7 @@ from argand.channelise.problem import spectra_of
 
 from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.channelise_bounds import channelise_bound
+from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.threads import each, stretches
 
@@ -97,7 +98,7 @@ def channelise_reference(
         found = found * np.exp(-2j * np.pi * turns / channels)
         values[row, some] = found
         moduli = np.abs(windowed).reshape(len(windowed), taps, channels).sum(axis=1)
-        size[row, some] = math.sqrt(channels) * np.linalg.norm(moduli, axis=-1)
+        size[row, some] = math.sqrt(channels) * norm_along(moduli, -1)
         norm[row, some] = _full_norm(found, channels, real)
 
     step_rows = max(1, _BLOCK_VALUES // length)
@@ -110,10 +111,10 @@ def channelise_reference(
 
 def _full_norm(spectra: Array, channels: int, real: bool) -> Array:
     """Return the 2-norm of all channels of (..., channel), of which real samples have half."""
-    power = np.square(spectra.real) + np.square(spectra.imag)
+    moduli = np.abs(spectra)
     if real:
-        power[..., 1 : (channels + 1) // 2] *= 2
-    return np.asarray(np.sqrt(power.sum(axis=-1)))
+        moduli[..., 1 : (channels + 1) // 2] *= math.sqrt(2)
+    return norm_along(moduli, -1)
 
 
 def assess_channelise(
@@ -157,9 +158,9 @@ def assess_channelise(
             for one in (np.abs(error.real).max(axis=-1), np.abs(error.imag).max(axis=-1))
         ]
         rows = float(np.where(errors == 0, 0, errors / norm).max(initial=0))
-        whole = float(np.linalg.norm(norm))
-        relative = ratio(float(np.linalg.norm(errors)), whole)
-        proved = ratio(float(np.linalg.norm(allowed)), whole)
+        whole = norm_of(norm)
+        relative = ratio(norm_of(errors), whole)
+        proved = ratio(norm_of(allowed), whole)
         leakage, ripple = decibels(reference, truth, truth + error, precision)
     return Accuracy(
         error_limit=relative, componentwise_re=parts[0], componentwise_im=parts[1],
@@ -191,10 +192,12 @@ def decibels(
     response = np.abs(np.fft.rfft(h, _FINE * len(h)) / h.sum())
     stop, passed = response[_FINE * taps :], response[: _FINE * taps // 4 + 1]
     axes = (0, 1)
+    unit = float(np.abs(truth).max())
+    if not 0 < unit < math.inf or not np.isfinite(result).all():
+        return None, None
+    truth, result = truth / unit, result / unit  # so that squares are in range
     power = np.square(np.abs(truth)).mean(axis=axes)
     strongest = float(power.max())
-    if not 0 < strongest < math.inf or not np.isfinite(result).all():
-        return None, None
     gain = (truth.conj() * result).mean(axis=axes) / np.where(power > 0, power, 1)
     rest = np.square(np.abs(result - gain * truth)).mean(axis=axes)
     gains = np.abs(gain[power >= _STRONG * strongest])

@@ -13,6 +13,7 @@ from argand.image.problem import SPEED_OF_LIGHT
 from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
 from workflow.accuracy.bounds import accumulator_roundoff, gamma
 from workflow.accuracy.image_bounds import image_bound
+from workflow.accuracy.lines import norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.underflow import underflow
 from workflow.threads import each, stretches
@@ -133,9 +134,9 @@ def assess_image(
             f"({bound:.3g} of the moduli)",
         )
         share = float(np.where(error == 0, 0.0, error / size).max(initial=0))
-        norm = _norm(np.where(known, truth, 0.0))
-        relative = ratio(_norm(error), norm)
-        proved = ratio(_norm(np.broadcast_to(allowed, error.shape)), norm)
+        norm = norm_of(np.where(known, truth, 0.0))
+        relative = ratio(norm_of(error), norm)
+        proved = ratio(norm_of(np.broadcast_to(allowed, error.shape)), norm)
     return Accuracy(
         error_limit=relative,
         componentwise_re=share,
@@ -156,11 +157,6 @@ def _lost(reference: ImageReference, precision: Precision, backend: str) -> floa
     return operations * (terms.operand + terms.result)
 
 
-def _norm(x: Array) -> float:
-    unit = float(np.abs(x).max(initial=0))
-    return unit * float(np.linalg.norm((x / unit).reshape(-1))) if 0 < unit < math.inf else unit
-
-
 def _dynamic_range(truth: Array, error: Array, known: npt.NDArray[np.bool_]) -> float | None:
     """Return 10 log10 of peak over rms error, the least of all images.
 
@@ -169,7 +165,7 @@ def _dynamic_range(truth: Array, error: Array, known: npt.NDArray[np.bool_]) -> 
     found = []
     for image, off, there in zip(truth, error, known, strict=True):
         peak = float(np.max(image, initial=0, where=there))
-        rms = _norm(off) / math.sqrt(max(1, off.size))
+        rms = norm_of(off) / math.sqrt(max(1, off.size))
         if peak > 0 and 0 < rms < math.inf:
             found.append(10 * math.log10(peak / rms))
     return min(found, default=None)

@@ -62,10 +62,16 @@ def lines_of(x: Array, axis: int) -> Lines:
     return Lines(*(found.reshape(kept) for found in (sums, norms, largest, finite)))
 
 
-def norm_along(moduli: Array, axis: int) -> Array:
-    """Return 2-norms of lines of moduli whose squares may be out of fp64's range."""
-    unit = unit_of(moduli, axis)
-    return np.asarray(np.sqrt(((moduli / unit) ** 2).sum(axis=axis)) * np.squeeze(unit, axis))
+def norm_along(x: Array, axis: int | tuple[int, ...]) -> Array:
+    """Return 2-norms along axes of numbers whose squares may be out of fp64's range."""
+    parts = np.abs(x) if np.iscomplexobj(x) else x
+    unit = unit_of(parts, axis)
+    return np.asarray(np.sqrt(((parts / unit) ** 2).sum(axis=axis)) * np.squeeze(unit, axis))
+
+
+def norm_of(x: Array) -> float:
+    """Return the 2-norm of all numbers of an array, whose squares may be out of fp64's range."""
+    return float(norm_along(x.reshape(-1), 0))
 
 
 def unit_of(x: Array, axis: int | tuple[int, ...]) -> Array:

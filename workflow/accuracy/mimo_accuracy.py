@@ -20,6 +20,7 @@ from argand.runtime.complex_types import UNIT_ROUNDOFF
 from workflow import qam
 from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.bounds import product_bound
+from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, Value, measured
 from workflow.error_counts import counts_text, summed_counts
 
@@ -123,8 +124,8 @@ def assess_mimo(
     with np.errstate(all="ignore"):
         truth = np.where(both[..., None, :], reference.x, 0)
         wide = np.where(both[..., None, :], result, 0).astype(complex)
-        errors, sizes, norm = (np.linalg.norm(z, axis=-2) for z in (wide - truth, truth, wide))
-        residual = np.linalg.norm(reference.b - reference.g @ wide, axis=-2)
+        errors, sizes, norm = (norm_along(z, -2) for z in (wide - truth, truth, wide))
+        residual = norm_along(reference.b - reference.g @ wide, -2)
         proved = []
         for probable in (False, True):
             allowed = _residual_bound(reference, precision, backend, norm, probable=probable)
@@ -133,8 +134,8 @@ def assess_mimo(
             message = f"a residual is {worst:.3g} times its bound"
             (checks.expect if probable else checks.require)(worst <= 1, message)
             enclosed = np.where(both, allowed / reference.least[..., None], 0)
-            proved.append(ratio(float(np.linalg.norm(enclosed)), float(np.linalg.norm(sizes))))
-        relative = ratio(float(np.linalg.norm(errors)), float(np.linalg.norm(sizes)))
+            proved.append(ratio(norm_of(enclosed), norm_of(sizes)))
+        relative = ratio(norm_of(errors), norm_of(sizes))
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
         values = _measures(reference, result)
     return Accuracy(
@@ -154,16 +155,17 @@ def _residual_bound(
     u, own = UNIT_ROUNDOFF[dtype], UNIT_ROUNDOFF["complex128"]
     each = math.sqrt(2) * (product_bound(precision, k, backend) + 4 * k * own) + u
     floor = 2 * k * _LEAST if precision.scaled else 0.0
-    h_line = np.linalg.norm(h.max(axis=-2, initial=0), axis=-1)
+    h_line = norm_along(h.max(axis=-2, initial=0), -1)
     y_line = y.max(axis=-2, initial=0)
-    of_g = each * np.linalg.norm(h.swapaxes(-1, -2) @ h, axis=(-2, -1)) + floor * h_line**2
-    of_b = each * np.linalg.norm(h.swapaxes(-1, -2) @ y, axis=-2)
+    of_g = each * norm_along(h.swapaxes(-1, -2) @ h, (-2, -1)) + floor * h_line**2
+    of_b = each * norm_along(h.swapaxes(-1, -2) @ y, -2)
     of_b = of_b + floor * h_line[..., None] * y_line
     trace = np.trace(reference.g, axis1=-2, axis2=-1).real
-    size = np.linalg.norm(reference.g, axis=(-2, -1))
+    size = norm_along(reference.g, (-2, -1))
     solver = backward_bound(n, dtype) * trace
     if probable:
-        solver = np.minimum(solver, probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace * size))
+        likely = probable_bound(n, dtype, 1.0, 1.0) * np.sqrt(trace) * np.sqrt(size)
+        solver = np.minimum(solver, likely)
     solver = solver + 2 * u * size + (2 * backward_bound(n, "complex128") + 4 * n * own) * trace
     return np.asarray((solver + of_g)[..., None] * norm + of_b)
 
@@ -175,7 +177,7 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
         return {}
     symbols, found = qam.modulated(sent, order), result[-1].astype(complex)
     error = np.square(np.abs(found - symbols))
-    off = float(error.mean() / np.square(np.abs(symbols)).mean())
+    off = ratio(norm_of(found - symbols), norm_of(symbols))
     bits = qam.bits_of(order)
     ours, exact = (qam.hard_bits(x, order) for x in (result, reference.x))
     wrong = qam.bit_errors(sent, ours).reshape(len(ours), -1).sum(axis=1, dtype=int)
@@ -188,7 +190,7 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
         ratios = qam.soft_bits(near, order, power)
         information = qam.information(numbers, ratios, order)
     return measured(
-        evm_db=10 * math.log10(off) if 0 < off < math.inf else None,
+        evm_db=20 * math.log10(off) if 0 < off < math.inf else None,
         bit_error_rate=float(wrong[-1] / total),
         bit_errors=counts_text(reference.ratios.tolist(), wrong.tolist(), total),
         information_bits=information,

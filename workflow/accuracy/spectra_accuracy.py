@@ -13,7 +13,7 @@ from argand import Precision, SpectrumProblem
 from argand.spectrum.problem import Detrend
 
 from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
-from workflow.accuracy.lines import norm_along
+from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.spectra_bounds import spectra_bound
 from workflow.threads import each, stretches
@@ -234,8 +234,8 @@ def assess_spectra(
             "is the other")  # fmt: skip
         for excess, check in ((found.worst, checks.require), (found.probable, checks.expect)):
             check(excess <= 1, f"componentwise: a bin is off by {excess:.3g} times what is allowed")
-        whole = _norm(norms)
-        relative = ratio(_norm(errors), whole)
+        whole = norm_of(norms)
+        relative = ratio(norm_of(errors), whole)
     return Accuracy(
         error_limit=relative, componentwise_re=found.share,
         max_row_error=_largest_ratio(errors, norms),
@@ -245,7 +245,7 @@ def assess_spectra(
         ),
         reference="full", reference_rows=count,
         **checks.conclude(
-            relative, ratio(_norm(worst), whole), ratio(_norm(probable), whole), precision
+            relative, ratio(norm_of(worst), whole), ratio(norm_of(probable), whole), precision
         ),
     )  # fmt: skip
 
@@ -256,11 +256,6 @@ def _largest_ratio(error: Array, allowed: Array) -> float:
         found = np.where(error == 0, 0, error / allowed)
     found[np.isnan(found)] = np.inf
     return float(found.max(initial=0))
-
-
-def _norm(x: Array) -> float:
-    unit = float(np.abs(x).max(initial=0))
-    return unit * float(np.linalg.norm((x / unit).reshape(-1))) if 0 < unit < math.inf else unit
 
 
 def _levels(truth: Array, result: Array) -> tuple[float, float, float]:

@@ -20,6 +20,7 @@ from workflow.accuracy.gate_deviations import (
     fused_deviation,
     known_deviation,
 )
+from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.probabilistic import concentration, deviations
 from workflow.accuracy.references import Array, SpectrumReference, StateReference
@@ -116,9 +117,9 @@ def assess_spectrum(
         row, excess = _worst_row(rows.largest, np.where(peaks == 0, 0, of_peak * peaks + lost))
         checks.expect(excess <= 1, f"a bin of row {row} is off by {excess:.3g} times what is "
             f"allowed ({of_peak:.3g} of the row's largest bin)")  # fmt: skip
-        norm = float(np.linalg.norm(sizes))
+        norm = norm_of(sizes)
         small = ratio(lost * math.sqrt(count), norm) if norm else 0.0
-    error = ratio(float(np.linalg.norm(errors)), norm)
+    error = ratio(norm_of(errors), norm)
     return Accuracy(
         error_limit=error,
         componentwise_re=float(rows.parts[0].max(initial=0)),
@@ -166,10 +167,9 @@ def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
         either = np.abs([error.real, error.imag]).max(axis=-1)
         found.parts[:, some] = np.where(either == 0, 0, either / magnitude[some])
         known_exact = np.where(known[:, None], exact, 0)
-        found.sizes[some] = np.linalg.norm(known_exact, axis=-1)
-        found.errors[some] = np.linalg.norm(error, axis=-1)
-        found.largest[some] = np.abs(error).max(axis=-1)
-        found.peaks[some] = np.abs(known_exact).max(axis=-1)
+        moduli, off = np.abs(known_exact), np.abs(error)
+        found.sizes[some], found.errors[some] = norm_along(moduli, -1), norm_along(off, -1)
+        found.peaks[some], found.largest[some] = moduli.max(axis=-1), off.max(axis=-1)
         return int(np.count_nonzero(known != finite_lines(got, -1)))
 
     with np.errstate(all="ignore"):

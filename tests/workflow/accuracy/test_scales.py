@@ -1,0 +1,60 @@
+"""An error is seen where squares of values overflow or underflow in fp64."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS
+from argand.device import cpu
+
+from tests.workflow.streamed_runs import workload_of
+
+CASES: dict[str, tuple[dict[str, Any], tuple[str, ...], int]] = {
+    "dft": ({"length": 32, "batch": 3}, ("samples",), 600),
+    "channelise": ({"channels": 16, "taps": 4, "samples": 128}, ("samples",), 600),
+    "gemm": ({"m": 5, "n": 6, "k": 7}, ("a",), 600),
+    "mimo": (
+        {"receivers": 4, "transmitters": 3, "subcarriers": 2, "symbols": 5, "equaliser": "zf"},
+        ("channel", "received"),
+        300,
+    ),
+    "adaptive": ({"antennas": 6, "beams": 3, "channels": 2, "extent": 0.1}, ("covariances",), 600),
+    "adaptive weights": (
+        {"antennas": 6, "beams": 3, "channels": 2, "extent": 0.1},
+        ("weights",),
+        400,
+    ),
+}
+"""Parameters of a kind, the operands whose scale is changed, and by which power of two."""
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("case", CASES)
+def test_an_error_is_seen_at_any_scale(case: str, sign: int) -> None:
+    parameters, scaled, exponent = CASES[case]
+    kind = case.split()[0]
+    precision = PRECISIONS["fp64"]
+    one = workload_of({"kind": kind, **parameters}, "fp64")
+    staged = one.stage()
+    scale = 2.0 ** (sign * exponent)
+    operands = dict(staged.operands)
+    for name in scaled:
+        operands[name] = operands[name].astype(complex) * scale
+    staged = replace(staged, operands=operands)
+    ours = one.argand(staged, precision, cpu())
+    result = np.array(ours.compute(ours.prepare(staged.operands)))
+
+    def assessed() -> Any:
+        return one.assess(
+            one.as_computed(staged, ours.plan_words), one.reference(staged), result, precision,
+            "cpu",
+        )  # fmt: skip
+
+    found = assessed()
+    assert found.verified, found.reason
+    assert found.error_limit < 1e-12
+    result.reshape(-1)[np.abs(result).argmax()] *= 1.001
+    assert not assessed().verified
