@@ -52,7 +52,6 @@ from benchmarks.sweep.measuring import (
 from benchmarks.sweep.summary import summary
 from workflow.accuracy import Accuracy
 
-_WRITTEN_EVERY = 10
 _CHECKED_AT_ONCE = 8
 """Cases whose results are being checked while the next are measured."""
 
@@ -70,11 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.plans:
             print(f"candidate plans: {compile_plans(*given, every=arguments.plans)}", flush=True)
     rows: list[Row] = []
-    for number, some in enumerate(_measured(arguments, device)):
+    for some in _measured(arguments, device):
         rows += some
-        if number % _WRITTEN_EVERY == _WRITTEN_EVERY - 1:
-            _write(arguments.csv, rows)
-    _write(arguments.csv, rows)
+        _write(arguments.csv, rows)  # so that a run that is killed keeps them
     print(*summary(rows), f"{time.perf_counter() - started:.0f} s in all", sep="\n", flush=True)
     return int(any(row.implementation == "argand" and not row.verified for row in rows))
 

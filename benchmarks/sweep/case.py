@@ -16,9 +16,6 @@ from workflow.accuracy import Accuracy
 Assess = Callable[[Any, Candidate], Accuracy | int]
 """Compares a result with fp64: its accuracy, or its place among those that are assessed later."""
 
-Measured = Sequence[tuple[Any, float]]
-"""Candidate plans with their microseconds, the fastest first."""
-
 
 class Case(ABC):
     """One problem of drawn sizes, which ours and the peers solve."""
@@ -53,15 +50,11 @@ class Case(ABC):
         """Return source and target of all kernels of ours; None where only calls know them."""
         return None
 
-    def plan_times(self, precision: Precision) -> Measured:
-        """Time candidate plans as tuning does, where `plans` has none; empty where there is none.
+    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> Sequence[Any]:
+        """Return candidate plans of our ``candidate`` of what it prepared, on the current GPU.
 
-        Raises ValueError for a precision without a choice.
+        They are those that are not estimated far behind; none where there is no choice.
         """
-        return ()
-
-    def plans(self, call: Callable[[], object]) -> Sequence[Any]:
-        """Return candidate plans of a call on the current GPU, but those estimated far behind."""
         return ()
 
     def with_plan(self, plan: Any) -> AbstractContextManager[object]:

@@ -69,7 +69,7 @@ def compile_plans(
                 continue
             inputs = ours[taken].prepare(*case.operands(device, 0))
             call = partial(ours[taken].compute, *inputs)
-            for plan in (None, *case.plans(call)):
+            for plan in (None, *case.plans(ours[taken], inputs)):
                 taking = nullcontext() if plan is None else case.with_plan(plan)
                 with taking, suppress(NotLaunchedError, PlanError):
                     call()

@@ -187,18 +187,15 @@ def plan_times(
     The fastest few are timed again in turn with the call, because the least of many times is too
     small by their noise.
     """
-    calls = calls_of(case, candidate, operands, candidate.prepare(*operands))
+    inputs = candidate.prepare(*operands)
+    calls = calls_of(case, candidate, operands, inputs)
 
     def microseconds(plan: Any) -> float:
         with nullcontext() if plan is None else case.with_plan(plan):
             return 1e6 * timed(calls, device)[0]
 
-    plans = case.plans(calls[0])
+    plans = case.plans(candidate, inputs)
     if not plans:
-        with suppress(ValueError):
-            if tuned := case.plan_times(candidate.precision):
-                chosen = microseconds(None)
-                return PlanTimes(chosen, min(chosen, tuned[0][1]), tuned)
         return None
     found = [(plan, time) for plan in plans if (time := _unless_refused(microseconds, plan))]
     found.sort(key=lambda pair: pair[1])

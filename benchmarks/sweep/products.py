@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -103,11 +103,11 @@ class ProductCase(Case):
         )  # fmt: skip
         return check if device.backend == "cpu" else DeferredCheck(check)
 
-    def plans(self, call: Callable[[], object]) -> Sequence[GemmChoice]:
+    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> Sequence[GemmChoice]:
         """Return the candidates whose estimates are near the least."""
         from benchmarks.sweep.product_plans import near_plans
 
-        return near_plans(call)
+        return near_plans(partial(candidate.compute, *inputs))
 
     def with_plan(self, plan: GemmChoice) -> AbstractContextManager[object]:
         """Return a context in which products take this plan."""

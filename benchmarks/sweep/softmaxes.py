@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Precision, log_softmax, logsumexp, softmax
+from argand.device import gpu
+from argand.softmax.candidates import candidate_plans
 from argand.softmax.formats import COMPLEX_KINDS, REAL_KINDS, Operation, bf16_values
+from argand.softmax.plan import SoftmaxPlan
 from argand.softmax.problem import SoftmaxProblem
 from scipy import special
 
@@ -18,7 +22,7 @@ from benchmarks.peers import Candidate, candidates
 from benchmarks.softmax import check as softmax_check
 from benchmarks.softmax.cases import Case as Elements
 from benchmarks.softmax.cases import logits
-from benchmarks.sweep.case import Assess, Case, Measured
+from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy import Accuracy
 
 PEERS = ("torch", "scipy")
@@ -106,15 +110,22 @@ class SoftmaxCase(Case):
         """Return one class: a library's softmax has no precision but that of its elements."""
         return "softmax"
 
-    def plan_times(self, precision: Precision) -> Measured:
-        """Time every candidate plan of the contiguous rows."""
-        from argand.softmax.tune import tune_softmax
+    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> list[tuple[SoftmaxPlan, int]]:
+        """Return every candidate plan of rows of this length, with the values of an access."""
+        from argand.softmax.gpu import form_of
 
-        case = self._elements
-        return tune_softmax(
-            case.rows, case.columns, operation=self._function, precision=precision,
-            input=case.kind, output=case.output, keep=False,
-        )  # fmt: skip
+        x, out = inputs
+        device = gpu(x.device.id)
+        form = form_of(_problem(self._function, self._elements, candidate.precision, x), x, out)
+        arch, sm_count = device.require_arch(), device.sm_count
+        found = candidate_plans(form, arch, sm_count, self._elements.columns)
+        return [(plan, form.vector) for plan in dict.fromkeys(found.values())]
+
+    def with_plan(self, plan: tuple[SoftmaxPlan, int]) -> AbstractContextManager[object]:
+        """Return a context in which softmaxes take this plan."""
+        from argand.softmax.gpu import PLAN_OVERRIDE
+
+        return PLAN_OVERRIDE.use(plan)
 
 
 def _logarithms(
@@ -157,8 +168,11 @@ def _plan(operation: Operation, case: Elements, precision: Precision, x: Any, ou
         return ""
     from argand.softmax.gpu import SoftmaxLaunch
 
-    problem = SoftmaxProblem(tuple(x.shape), operation, precision, case.kind, case.output, 1.0)
-    return str(SoftmaxLaunch(problem, x, out).plan)
+    return str(SoftmaxLaunch(_problem(operation, case, precision, x), x, out).plan)
+
+
+def _problem(operation: Operation, case: Elements, precision: Precision, x: Any) -> SoftmaxProblem:
+    return SoftmaxProblem(tuple(x.shape), operation, precision, case.kind, case.output, 1.0)
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision
+from argand import PRECISIONS, Device
+from argand.device import gpu
+from argand.dft.plan import Plan
+from argand.dft.tune import candidate_plans
 
 from benchmarks.dft import check as dft_check
 from benchmarks.dft import ours as dft_ours
@@ -15,12 +20,24 @@ from benchmarks.dft.cases import Case as Lengths
 from benchmarks.dft.cases import samples
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.peers import Candidate, candidates
-from benchmarks.sweep.case import Assess, Case, Measured
+from benchmarks.sweep.case import Assess, Case
 from workflow.accuracy.references import spectrum_reference
 
 _PRECISIONS = ("3xfp16", "tf32")
 _CHECKED_VALUES = 1 << 16
 _VALUES = 1 << 24
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A plan in place of the chosen one; None is cuFFT."""
+
+    plan: Plan | None
+
+    @property
+    def name(self) -> str:
+        """The plan in words."""
+        return "cufft" if self.plan is None else str(self.plan)
 
 
 class TransformCase(Case):
@@ -53,12 +70,17 @@ class TransformCase(Case):
         ran = partial(dft_ours.ran, device, case, False)
         return partial(dft_check.check, reference, rows, device.backend, ran)
 
-    def plan_times(self, precision: Precision) -> Measured:
-        """Time the best plans of each kind, and cuFFT."""
-        from argand.dft.tune import tune_dft
+    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> list[_Taken]:
+        """Return the best plans of each kind, and cuFFT."""
+        case, device = self._lengths, gpu(inputs[0].device.id)
+        found = candidate_plans(case.batch, case.length, candidate.precision, device)
+        return [_Taken(plan) for plan in found]
 
-        case = self._lengths
-        return tune_dft(case.batch, case.length, precision=precision, keep=False)
+    def with_plan(self, plan: _Taken) -> AbstractContextManager[object]:
+        """Return a context in which transforms take this plan."""
+        from argand.dft.gpu import PLAN_OVERRIDE
+
+        return PLAN_OVERRIDE.use(plan.plan)
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:

@@ -130,7 +130,7 @@ class _OfPlans(Case):
     def __init__(self) -> None:
         self.plan = 2.0
 
-    def plans(self, call: Any) -> list[float]:
+    def plans(self, *_: Any) -> list[float]:
         return [3.0, 1.0, 0.5]
 
     @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from argand.device import Arch, gpu
+from argand.device import Device, gpu
 from argand.dft.api import dft
 from argand.dft.heuristics import best_of_each_kind, candidates, plan_of_few_rows
 from argand.dft.legality import wide_fits
@@ -69,10 +69,7 @@ def tune_dft(
 
     device = gpu(cupy.cuda.Device().id)
     arch = device.require_arch()
-    plans = candidate_plans(length, row, arch, most)
-    short = plan_of_few_rows(length, rows, device)
-    if short is not None and short not in plans:
-        plans.append(short)
+    plans = candidate_plans(rows, length, row, device, most)
     compile_all((dft_source(plan, row), arch.target) for plan in plans if plan is not None)
     rng = cupy.random.default_rng(0)
     x = rng.standard_normal((rows, 2 * length), dtype=cupy.float32).view(cupy.complex64)
@@ -95,14 +92,22 @@ def tune_dft(
 
 
 def candidate_plans(
-    length: int, precision: Precision, arch: Arch, most: int = MOST
+    rows: int, length: int, precision: Precision, device: Device, most: int = MOST
 ) -> list[Plan | None]:
-    """Return candidate plans: None for cuFFT, and the best of each kind for contiguous rows."""
+    """Return candidate plans of contiguous rows: None for cuFFT, and the best of each kind.
+
+    Few rows have that of least latency too.
+    """
     if length == 1:
         return [None]
     method = method_for(length)
-    every = candidates(method, precision, arch, wide=wide_fits(method.kind, length, length))
-    return [None, *best_of_each_kind(every, most)]
+    wide = wide_fits(method.kind, length, length)
+    every = candidates(method, precision, device.require_arch(), wide=wide)
+    found = best_of_each_kind(every, most)
+    short = plan_of_few_rows(length, rows, device)
+    if short is not None and short not in found:
+        found.append(short)
+    return [None, *found]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,6 +17,7 @@ from argand.runtime.kept_call import Chosen, Run
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
 from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.loading import load
+from argand.runtime.plan import PlanError
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import zeroed_workspace
 from argand.softmax import tuned as softmax_tuning
@@ -81,8 +82,8 @@ class _Side:
 class SoftmaxLaunch:
     """The launches of one softmax, for arrays of these forms at any address.
 
-    Raises PlanError for a plan override that is not legal, RuntimeError for a plan whose blocks do
-    not fit on the device, and CompileError where NVRTC fails.
+    Raises PlanError for a plan override that is not legal or whose blocks do not fit on the device,
+    and CompileError where NVRTC fails.
     """
 
     def __init__(self, problem: SoftmaxProblem, x: Any, out: Any) -> None:
@@ -90,10 +91,8 @@ class SoftmaxLaunch:
         self.result_type = problem.result_type
         device = gpu(cupy.cuda.Device().id)
         arch = device.require_arch()
-        reduced = problem.operation == "logsumexp"
-        read = _side(x, x.ndim - 1)
-        written = _side(out, out.ndim - (not reduced))
-        form = softmax_form(problem, read, None if reduced else written)
+        read, written = _sides(problem, x, out)
+        form = form_of(problem, x, out)
         self.form = form
         self.plan = (
             plan_softmax(
@@ -190,21 +189,22 @@ def _resident_blocks(function: int, plan: RowPlan, shared: int, device: Device) 
         each = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function, plan.block_threads, shared
         )
-        found = int(each) * device.sm_count // plan.cluster * plan.cluster
-        if found == 0:
-            raise RuntimeError(f"{plan} does not fit on {device.name}")
-        return found
-    found = max_active_clusters(function, plan.cluster, plan.block_threads, shared)
-    if found == 0:
-        raise RuntimeError(f"{plan} does not fit on {device.name}")
-    return found * plan.cluster
+        groups = int(each) * device.sm_count // plan.cluster
+    else:
+        groups = max_active_clusters(function, plan.cluster, plan.block_threads, shared)
+    if groups == 0:
+        raise PlanError(f"{plan} does not fit on {device.name}")
+    return groups * plan.cluster
 
 
-def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) -> SoftmaxForm:
-    """Return the form of a kernel for these arrays; ``written`` is None where it writes no rows.
+def form_of(problem: SoftmaxProblem, x: Any, out: Any) -> SoftmaxForm:
+    """Return the form of a kernel for these arrays.
 
-    Accesses are vectors only where vectors begin at the same columns in x and in the result.
+    Accesses are vectors only where vectors begin at the same columns in x and in rows of the
+    result.
     """
+    read, of_result = _sides(problem, x, out)
+    written = None if problem.operation == "logsumexp" else of_result
     most = vector_for(problem.input, problem.input if written is None else problem.output)
     one_row = problem.rows <= 1
     if written is not None and (
@@ -224,6 +224,10 @@ def softmax_form(problem: SoftmaxProblem, read: _Side, written: _Side | None) ->
         vector, even % vector > 0, problem.scale == 1,
         all(stride == problem.columns for stride in strides),
     )  # fmt: skip
+
+
+def _sides(problem: SoftmaxProblem, x: Any, out: Any) -> tuple[_Side, _Side]:
+    return _side(x, x.ndim - 1), _side(out, out.ndim - (problem.operation != "logsumexp"))
 
 
 def _side(x: Any, leading: int) -> _Side:

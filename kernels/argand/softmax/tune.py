@@ -11,6 +11,7 @@ from argand.device import gpu
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.runtime.compiler import compile_all
 from argand.runtime.measure import print_table, ranked, require_gpu, two_sizes
+from argand.runtime.plan import PlanError
 from argand.runtime.timing import queued
 from argand.softmax.candidates import SoftmaxCandidate, candidate_plans
 from argand.softmax.formats import (
@@ -70,13 +71,13 @@ def tune_softmax(
     import cupy
 
     from argand.softmax import tuned as softmax_tuning
-    from argand.softmax.gpu import PLAN_OVERRIDE, SoftmaxLaunch
+    from argand.softmax.gpu import PLAN_OVERRIDE, SoftmaxLaunch, form_of
 
     device = gpu(cupy.cuda.Device().id)
     arch = device.require_arch()
     x = _operand(input, rows, columns)
     out = cupy.empty(problem.result_shape, problem.result_type)
-    form = SoftmaxLaunch(problem, x, out).form
+    form = form_of(problem, x, out)
     plans = candidate_plans(form, arch, device.sm_count, columns)
     compile_all((softmax_source(form, plan), arch.target) for plan in plans.values())
     calls: dict[SoftmaxCandidate, Callable[[], object]] = {}
@@ -84,7 +85,7 @@ def tune_softmax(
         with PLAN_OVERRIDE.use((plan, form.vector)):
             try:
                 launch = SoftmaxLaunch(problem, x, out)
-            except RuntimeError:  # its blocks do not fit on the device
+            except PlanError:  # its blocks do not fit on the device
                 continue
         calls[candidate] = partial(launch, x.data.ptr, out.data.ptr)
 

@@ -10,7 +10,7 @@ import argand
 import pytest
 from argand import PRECISIONS, DeviceError, tune_dft
 from argand.dft import tuned as dft_tuning
-from argand.dft.heuristics import Choice, own_plan
+from argand.dft.heuristics import Choice, own_plan, plan_of_few_rows
 from argand.dft.method import method_for
 from argand.dft.plan import Plan
 from argand.dft.problem import DftProblem
@@ -88,11 +88,14 @@ def test_a_damaged_table_is_only_lost_time() -> None:
 
 
 def test_ways_are_cufft_and_some_of_each_kind() -> None:
-    assert candidate_plans(1, ROW, HOPPER) == [None]
-    found = candidate_plans(10_007, ROW, HOPPER, 2)
+    assert candidate_plans(8, 1, ROW, card()) == [None]
+    found = candidate_plans(8, 10_007, ROW, card(), 2)
     assert [None if plan is None else plan.kind for plan in found] == [
         None, "butterfly", "butterfly", "three_kernel", "three_kernel",
     ]  # fmt: skip
+    few = candidate_plans(512, 509, ROW, card())
+    assert few[-1] == plan_of_few_rows(509, 512, card())
+    assert few[:-1] == candidate_plans(1 << 15, 509, ROW, card())
 
 
 @pytest.mark.parametrize(
