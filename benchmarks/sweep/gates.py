@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
 from argand import PRECISIONS, Device, Gate, Precision, plan_circuit
+from argand.device import gpu
 from argand.gates.canonical import gate_form
 from argand.gates.costs import table_costs
+from argand.gates.direct import near_targets
+from argand.gates.layout import tile_columns
+from argand.gates.plan import GatePlan, cuda_core_plans, cuda_core_width, mma_plans
 from argand.gates.source import gate_source
 
 from benchmarks.gates import check as gates_check
@@ -27,7 +32,8 @@ class GateCase(Case):
     in_place = True
 
     def __init__(self, qubits: int, gate: Gate) -> None:
-        self._qubits, self._gate = qubits, gate
+        #: The state's qubits, and the gate.
+        self.qubits, self.gate = qubits, gate
         self.operation, self.shape = "gates", f"{qubits} qubits, targets {_words(gate.targets)}"
         self.kind = f"width {len(gate.targets)}"
         if gate.controls:
@@ -38,7 +44,7 @@ class GateCase(Case):
 
     def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
         """Return a random state of norm 1."""
-        return (gates_check.random_state(self._qubits, device, seed),)
+        return (gates_check.random_state(self.qubits, device, seed),)
 
     def ours(self, device: Device) -> list[Candidate]:
         """Return `argand.apply_gate` at each precision that is measured."""
@@ -47,29 +53,50 @@ class GateCase(Case):
             # One gate is one pass, whatever it costs: no need to measure that.
             row = PRECISIONS[name]
             costs = table_costs(row, device)
-            plan = plan_circuit(self._qubits, [self._gate], precision=row, costs=costs)
-            found.append(ours(row, plan, [self._gate]))
+            plan = plan_circuit(self.qubits, [self.gate], precision=row, costs=costs)
+            found.append(ours(row, plan, [self.gate]))
         return found
 
     def kernels(self, device: Device) -> list[tuple[str, str]]:
         """Return source and target of the gate's kernel at each precision."""
         from argand.gates.gpu import plan_for
 
-        gate = self._gate
-        form = gate_form(self._qubits, gate.matrix, gate.targets, gate.controls)
-        plans = [plan_for(self._qubits, form, PRECISIONS[name], device) for name in _PRECISIONS]
+        gate = self.gate
+        form = gate_form(self.qubits, gate.matrix, gate.targets, gate.controls)
+        plans = [plan_for(self.qubits, form, PRECISIONS[name], device) for name in _PRECISIONS]
         return [(gate_source(plan), device.require_arch().target) for plan in plans if plan]
+
+    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> list[GatePlan]:
+        """Return the kernels that have the gate's width and tiles; none where it is one."""
+        row, targets = candidate.precision, sorted(self.gate.targets)
+        device = gpu(inputs[0].device.id)
+        width, inside = len(targets), targets[0] == 0
+        arch = device.require_arch()
+        if row.exact_operands or width <= cuda_core_width(row):
+            near = len(near_targets(targets))
+            found = cuda_core_plans(row, arch, width=width, inside=inside, near=near)
+        else:
+            found = mma_plans(row, arch, width=width, inside=inside)
+        columns = 1 << len(tile_columns(self.qubits, targets, self.gate.controls, found[0].item))
+        found = [plan for plan in found if plan.columns <= columns]
+        return found if len(found) > 1 else []
+
+    def with_plan(self, plan: GatePlan) -> AbstractContextManager[object]:
+        """Return a context in which gates take this plan."""
+        from argand.gates.gpu import PLAN_OVERRIDE
+
+        return PLAN_OVERRIDE.use(plan)
 
     def peers(self, device: Device) -> list[Candidate]:
         """Return the libraries' gates."""
         return candidates(
-            "gates", device.backend, qubits=self._qubits, gates=[self._gate], device=device
+            "gates", device.backend, qubits=self.qubits, gates=[self.gate], device=device
         )
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return what compares sampled columns with fp64, and the norm of the state."""
-        exact = partial(gates_check.evolved, operands[0], [self._gate])
-        return partial(gates_check.check, operands[0], [self._gate], device.backend, exact=exact)
+        exact = partial(gates_check.evolved, operands[0], [self.gate])
+        return partial(gates_check.check, operands[0], [self.gate], device.backend, exact=exact)
 
     def peer_class(self, precision: Precision) -> str:
         """Return fp32's: cuStateVec has no other, and 3xfp16 is of its accuracy."""

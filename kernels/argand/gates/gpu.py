@@ -32,6 +32,7 @@ from argand.runtime.device_table import stream_table
 from argand.runtime.kept_call import Run
 from argand.runtime.layout import device_of
 from argand.runtime.loading import compile_later
+from argand.runtime.plan_override import PlanOverride
 from argand.runtime.workspace import stream_key
 
 _WORD_MASK = 2**64 - 1
@@ -48,7 +49,9 @@ def _matrix_form(x: Any) -> Form:
     return x.dtype, x.shape, x[-1].tobytes(), _current_device()
 
 
-CALLS = CallCache(form_of=_matrix_form)
+PLAN_OVERRIDE: PlanOverride[GatePlan] = PlanOverride()
+"""Within ``PLAN_OVERRIDE.use(plan)`` every gate takes this plan, which must be of its width."""
+CALLS = CallCache(PLAN_OVERRIDE, form_of=_matrix_form)
 
 
 def apply_gate(
@@ -82,7 +85,7 @@ def compile_gates(state: Any, forms: Sequence[GateForm], precision: Precision) -
 def prepared_gate(state: Any, form: GateForm, precision: Precision) -> Callable[[Any], None]:
     """Return a call that applies a gate, whose matrix is on the GPU, to states like this one."""
     qubits = int(state.size).bit_length() - 1
-    launch = _launch_for(cupy.cuda.Device().id, qubits, form.place, precision)
+    launch = _launch_for(cupy.cuda.Device().id, qubits, form.place, precision, PLAN_OVERRIDE.value)
     if launch is None:
         return partial(numpy_gates.apply_gate, form=form, precision=precision)
     return PreparedGate(launch, form, precision)
@@ -104,7 +107,7 @@ def apply_device_matrix(
     where = GatePlace(tuple(sorted(targets)), tuple(sorted(controls)), monomial=False)
     qubits = int(state.size).bit_length() - 1
     with device_of(state):
-        launch = _launch_for(cupy.cuda.Device().id, qubits, where, precision)
+        launch = _launch_for(cupy.cuda.Device().id, qubits, where, precision, PLAN_OVERRIDE.value)
         if launch is None:
             return False
         read = matrix if str(matrix.dtype) in SOURCES else matrix.astype(np.complex128)
@@ -177,10 +180,13 @@ class PreparedGate:
 
 @lru_cache(maxsize=4096)
 def _launch_for(
-    device: int, qubits: int, where: GatePlace, precision: Precision
+    device: int, qubits: int, where: GatePlace, precision: Precision, instead: GatePlan | None
 ) -> GateLaunch | None:
-    """Return the launch for gates like this one; None where `gemm` applies them."""
-    plan = plan_for(qubits, where, precision, gpu(device))
+    """Return the launch for gates like this one; None where `gemm` applies them.
+
+    ``instead`` is a plan override.
+    """
+    plan = instead or plan_for(qubits, where, precision, gpu(device))
     return None if plan is None else GateLaunch(plan, qubits, where, gpu(device))
 
 

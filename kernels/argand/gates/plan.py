@@ -237,10 +237,7 @@ def plan_gate(
     if monomial:
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif precision.exact_operands or width <= cuda_core_width(precision):
-        plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
-        if width in _DIRECT_BLOCKS and precision.output == "complex64" and near + inside <= 1:
-            blocks = _DIRECT_BLOCKS[width]
-            plans.insert(0, GatePlan("direct", width, precision, inside, 0, blocks, near=near))
+        plans = cuda_core_plans(precision, arch, width=width, inside=inside, near=near)
     elif width > widest_mma(precision):
         return None
     else:
@@ -255,6 +252,17 @@ def plan_gate(
             ]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
+
+
+def cuda_core_plans(
+    precision: Precision, arch: Arch, *, width: int, inside: bool, near: int
+) -> list[GatePlan]:
+    """Return the plans on CUDA cores for a gate, the fastest first."""
+    plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
+    if width in _DIRECT_BLOCKS and precision.output == "complex64" and near + inside <= 1:
+        blocks = _DIRECT_BLOCKS[width]
+        plans.insert(0, GatePlan("direct", width, precision, inside, 0, blocks, near=near))
+    return plans
 
 
 def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
