@@ -13,10 +13,11 @@ products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28 qubits.
 Ours, through the public functions, and every installed library run in one process on the same
 operands, calls in a row behind a held stream, short ones in turn, the host's time beside. Results
 are checked against SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the
-candidate plans of one precision are timed too, but those whose estimate is 1.5 times the least one
-or more: its regret is the time of the chosen plan over the fastest one's. Kernels are compiled
-before anything is timed, by several processes. ``--part I/N`` measures each N-th case, so that N
-cards share a sweep: the rows of all parts are those of the whole.
+candidate plans of one precision are timed too: of products but those whose estimate is 1.5 times
+the least one or more, of softmax all, of transforms cuFFT and the best of each kind, of gates the
+kernels of their width. The regret is the time of the chosen plan over the fastest one's. Kernels
+are compiled before anything is timed, by several processes. ``--part I/N`` measures each N-th case,
+so that N cards share a sweep: the rows of all parts are those of the whole.
 """
 
 from __future__ import annotations
