@@ -12,7 +12,7 @@ from argand import PRECISIONS, Device, Precision, log_softmax, logsumexp, softma
 from argand.device import gpu
 from argand.softmax.candidates import candidate_plans
 from argand.softmax.formats import COMPLEX_KINDS, REAL_KINDS, Operation, bf16_values
-from argand.softmax.plan import SoftmaxPlan
+from argand.softmax.plan import RowPlan
 from argand.softmax.problem import SoftmaxProblem
 from scipy import special
 
@@ -110,7 +110,7 @@ class SoftmaxCase(Case):
         """Return one class: a library's softmax has no precision but that of its elements."""
         return "softmax"
 
-    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> list[tuple[SoftmaxPlan, int]]:
+    def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> list[tuple[RowPlan, int]]:
         """Return every candidate plan of rows of this length, with the values of an access."""
         from argand.softmax.gpu import form_of
 
@@ -121,7 +121,7 @@ class SoftmaxCase(Case):
         found = candidate_plans(form, arch, sm_count, self._elements.columns)
         return [(plan, form.vector) for plan in dict.fromkeys(found.values())]
 
-    def with_plan(self, plan: tuple[SoftmaxPlan, int]) -> AbstractContextManager[object]:
+    def with_plan(self, plan: tuple[RowPlan, int]) -> AbstractContextManager[object]:
         """Return a context in which softmaxes take this plan."""
         from argand.softmax.gpu import PLAN_OVERRIDE
 
