@@ -10,7 +10,7 @@ from argand.device import Device
 from argand.gemm.fma_plan import FmaPlan, fma_kernel_name, fma_source
 from argand.gemm.problem import GemmProblem
 from argand.gemm.sizes import GemmSizes
-from argand.gemm.sm80_launch import argument_values, has_long_strides, in_grids
+from argand.gemm.sm80_launch import are_long, argument_values, in_grids
 from argand.runtime.layout import Layout
 from argand.runtime.loading import PendingKernel
 
@@ -33,7 +33,7 @@ class FmaLaunch:
     ) -> None:
         #: Bytes of workspace: none.
         self.nbytes = 0
-        plan = replace(plan, long_strides=has_long_strides((left, right, c, out)))
+        plan = replace(plan, any_strides=are_long((left, right, c, out)))
         #: The kernel.
         self.plan = plan
         kernel = PendingKernel(

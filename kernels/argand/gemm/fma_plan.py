@@ -21,15 +21,15 @@ class FmaPlan:
     """One kernel of the family: ``rows x columns`` of C a lane, of every 32nd column.
 
     The loads of ``together`` k are in flight at once. ``k_lanes`` lanes share each result: every
-    lane takes one k of as many, and they add their sums in the end. ``long_strides`` takes strides
-    that do not fit 32 bits.
+    lane takes one k of as many, and they add their sums in the end. ``any_strides`` takes sizes
+    and strides that do not fit 32 bits.
     """
 
     rows: int
     columns: int
     together: int
     k_lanes: int = 1
-    long_strides: bool = False
+    any_strides: bool = False
 
     @property
     def block_m(self) -> int:
@@ -78,7 +78,7 @@ def _takes(plan: FmaPlan, k: int) -> bool:
 
 def fma_kernel_name(precision: Precision, plan: FmaPlan) -> str:
     """Return the kernel's symbol."""
-    strides = "_long" if plan.long_strides else ""
+    strides = "_any" if plan.any_strides else ""
     shape = f"{plan.rows}x{plan.columns}x{plan.together}x{plan.k_lanes}"
     return f"gemm_fma_{precision.symbol}_{shape}{strides}"
 
@@ -90,7 +90,7 @@ def fma_source(precision: Precision, plan: FmaPlan) -> str:
         "columns": plan.columns,
         "together": plan.together,
         "k_lanes": plan.k_lanes,
-        "long_strides": str(plan.long_strides).lower(),
+        "any_strides": str(plan.any_strides).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (

@@ -36,6 +36,8 @@ _GRID_MEMBERS = _MEMBERS | {"partials": Address(6), "arrived": Address(7)}
 """The same where clusters share tiles."""
 _LARGEST_GRID = 2**31 - 1
 _LARGEST_STRIDE = 2**31 - 1
+_LARGEST_SIZE = 2**28
+"""Rows and k, whose 8 bytes an element are counted in 32 bits."""
 
 
 class MmaLaunch:
@@ -66,8 +68,9 @@ class MmaLaunch:
         # Two scaled terms leave registers for mirror images where all of k is in the stages.
         split = problem.precision.scaled and problem.precision.terms > 1 and not plan.finds_absmax
         mirror = problem.mirror and out.column_stride == 1 and not split
-        long_strides = has_long_strides((left, right, c, out))
-        plan = replace(plan, long_strides=long_strides, mirror=mirror)
+        contiguous = all(_contiguous(x) for x in (left, right))
+        any_strides = not contiguous or are_long((left, right, c, out))
+        plan = replace(plan, any_strides=any_strides, mirror=mirror)
         #: The kernel.
         self.plan = plan
         kernel = PendingKernel(
@@ -136,10 +139,18 @@ def in_grids(
     )
 
 
-def has_long_strides(layouts: Sequence[Layout]) -> bool:
-    """Return whether a row's or a column's stride, in elements, does not fit 32 bits."""
-    strides = (stride for x in layouts for stride in (x.row_stride, x.column_stride))
-    return any(abs(stride) > _LARGEST_STRIDE for stride in strides)
+def are_long(layouts: Sequence[Layout]) -> bool:
+    """Return whether a size, or a row's or a column's stride, in elements, does not fit 32 bits."""
+    return any(
+        max(x.rows, x.columns) > _LARGEST_SIZE
+        or max(abs(x.row_stride), abs(x.column_stride)) > _LARGEST_STRIDE
+        for x in layouts
+    )
+
+
+def _contiguous(x: Layout) -> bool:
+    """Return whether neighbours along the axis that counts as contiguous are neighbours."""
+    return (x.column_stride if is_k_major(x) else x.row_stride) == 1
 
 
 def _whole_pairs(x: Layout) -> bool:

@@ -42,7 +42,8 @@ class MmaPlan:
     in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
     ``mirror`` stores what is below the diagonal above it, too, and a real diagonal, where columns
     are contiguous.
-    ``long_strides`` takes strides that do not fit 32 bits. ``min_blocks`` run together on a
+    ``any_strides`` takes sizes and strides that do not fit 32 bits, and operands of which no axis
+    is contiguous. ``min_blocks`` run together on a
     multiprocessor, which limits registers.
     """
 
@@ -60,7 +61,7 @@ class MmaPlan:
     warps_k: int = 1
     split_k_slices: int = 1
     triangle: bool = False
-    long_strides: bool = False
+    any_strides: bool = False
     mirror: bool = False
     grid_slices: int = 1
     min_blocks: int = 1
@@ -181,7 +182,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     slices = f"_s{plan.split_k_slices}" if plan.split_k_slices > 1 else ""
     slices += "_g" if plan.grid_slices > 1 else ""
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror
-    strides = "_long" if plan.long_strides else ""
+    strides = "_any" if plan.any_strides else ""
     strides += f"_b{plan.min_blocks}" if plan.min_blocks > 1 else ""
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
@@ -247,7 +248,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
-    fields |= {x: "true" for x in ("long_strides", "mirror") if getattr(plan, x)}
+    fields |= {x: "true" for x in ("any_strides", "mirror") if getattr(plan, x)}
     if plan.grid_slices > 1:
         fields["grid_split"] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

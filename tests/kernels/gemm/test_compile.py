@@ -220,8 +220,8 @@ def test_every_plan_of_fma(precision: str, plan: FmaPlan) -> None:
 
 def test_strides_beyond_32_bits() -> None:
     row = PRECISIONS["tf32"]
-    tile = replace(mma_tiles(row, ARCHS[TARGET])[-1], long_strides=True)
-    plan = replace(FMA_PLANS[-1], long_strides=True)
+    tile = replace(mma_tiles(row, ARCHS[TARGET])[-1], any_strides=True)
+    plan = replace(FMA_PLANS[-1], any_strides=True)
     assert_clean(gemm_source(row, tile), TARGET, kernel_name(row, tile))
     assert_clean(fma_source(row, plan), TARGET, fma_kernel_name(row, plan))
 

@@ -18,7 +18,7 @@ struct FmaPlan {
     int rows, columns;  // of a lane
     int together;       // k whose loads are in flight at once
     int k_lanes;        // lanes that share a result, each with one k of as many
-    bool long_strides;  // strides do not fit 32 bits
+    bool any_strides;   // sizes or strides do not fit 32 bits
 
     static constexpr int kWarps = 8;  // of a block, one below the other
     constexpr int block_m() const { return kWarps * rows; }

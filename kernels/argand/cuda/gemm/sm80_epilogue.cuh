@@ -78,21 +78,45 @@ __device__ __forceinline__ void descale_accumulators(Accumulators<plan>& accumul
         }
 }
 
-// Stores results, in whole 16 bytes where columns are contiguous. A row that begins in the middle of
-// such a pair is moved by one column: a lane stores the second column of the lane before with its
-// own first one, so that four lanes write 64 bytes of a row at once. `out` is that of the lane's
-// first element, whose row is `below` columns below the diagonal; what is mirrored is stored up to
-// the diagonal. All lanes of a warp call it.
+// Stores two neighbouring numbers at 16 bytes; by assignment it may become two stores.
+__device__ __forceinline__ void store_two(float2* at, const float2& x, const float2& y) {
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(x.x), "f"(x.y), "f"(y.x),
+                 "f"(y.y)
+                 : "memory");
+}
+
+// Stores results at any stride of columns.
 template <MmaPlan plan>
-__device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m,
+__device__ __forceinline__ void store_strided(float2* out, Stride<plan> stride_m,
                                               Stride<plan> stride_n, int rows_left,
+                                              int columns_left,
+                                              const Accumulators<plan>& accumulators) {
+#pragma unroll
+    for (int i = 0; i < plan.warp_m() / 8; ++i)
+#pragma unroll
+        for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const int at = 2 * (i % 2) + e;
+                if (8 * i < rows_left && 8 * j + e < columns_left)
+                    out[int64(8 * i) * stride_m + int64(8 * j + e) * stride_n] = {
+                        accumulators.re[i / 2][j][at], accumulators.im[i / 2][j][at]};
+            }
+}
+
+// Stores results of contiguous columns, in whole 16 bytes. A row that begins in the middle of such
+// a pair is moved by one column: a lane stores the second column of the lane before with its own
+// first one, so that four lanes write 64 bytes of a row at once. `out` is that of the lane's first
+// element, whose row is `below` columns below the diagonal; what is mirrored is stored up to the
+// diagonal. All lanes of a warp call it.
+template <MmaPlan plan>
+__device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m, int rows_left,
                                               int columns_left, int below,
                                               const Accumulators<plan>& accumulators) {
     constexpr int kEights = plan.warp_n() / 8;
     const int t = threadIdx.x % 4, source = threadIdx.x % kWarp / 4 * 4 + (t + 3) % 4;
-    const bool contiguous = stride_n == 1;
     // The rows of a lane are eight apart, so all begin alike.
-    const bool moved = contiguous && reinterpret_cast<uint64>(out) % 16 != 0;
+    const bool moved = static_cast<uint32>(reinterpret_cast<uint64>(out)) % 16 != 0;
     const bool any_moved = __any_sync(~0u, moved);
     float2* row = moved ? out - 1 : out;
 #pragma unroll
@@ -118,18 +142,14 @@ __device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m
                     x = left;
                 }
             }
-            if (!inside) continue;
             // Columns from that of x on which are inside the matrix; the warp before has x itself
             // where it is moved across the warp's edge.
-            const int left_inside = end - 8 * j + (moved ? 1 : 0);
-            const bool mine = (!moved || j > 0 || t > 0) && left_inside >= 1;
-            float2* at = row + int64(8 * j) * stride_n;
-            if (contiguous && mine && left_inside >= 2) {
-                *reinterpret_cast<float4*>(at) = {x.x, x.y, y.x, y.y};
-            } else {
-                if (mine) *at = x;
-                if (left_inside >= 2) at[stride_n] = y;
-            }
+            const int left_inside = inside ? end - 8 * j + (moved ? 1 : 0) : 0;
+            const bool mine = !moved || j > 0 || t > 0;
+            float2* at = row + 8 * j;
+            if (mine && left_inside >= 2) store_two(at, x, y);
+            if (mine && left_inside == 1) *at = x;
+            if (!mine && left_inside >= 2) at[1] = y;
             if (j + 1 == kEights && moved && t == 3 && left_inside >= 3) at[2] = last;
         }
     }
@@ -172,26 +192,35 @@ __device__ __forceinline__ void mirror_accumulators(const GemmArguments& args, f
 // `row0` and `column0` are the first of the lane; `b_absmax` begins with that column.
 template <MmaPlan plan>
 __device__ __forceinline__ void store_accumulators(const GemmArguments& args,
-                                                   Accumulators<plan>& accumulators, int64 batch,
-                                                   int64 row0, int64 column0,
+                                                   Accumulators<plan>& accumulators,
+                                                   Stride<plan> batch, Stride<plan> row0,
+                                                   Stride<plan> column0,
                                                    const int (&a_exponent)[plan.warp_m() / 8],
                                                    const uint32* b_absmax) {
-    const int rows_left = static_cast<int>(min(args.m - row0, int64(plan.warp_m())));
-    const int columns_left = static_cast<int>(min(args.n - column0, int64(plan.warp_n() + 2)));
+    using Size = Stride<plan>;
+    const int rows_left =
+        static_cast<int>(min(static_cast<Size>(args.m) - row0, Size(plan.warp_m())));
+    const int columns_left =
+        static_cast<int>(min(static_cast<Size>(args.n) - column0, Size(plan.warp_n() + 2)));
     if constexpr (plan.scaled)
         descale_accumulators<plan>(accumulators, a_exponent, b_absmax, columns_left);
     if (combines(args)) {
-        const float2* c = args.c + batch * args.c_stride_batch + row0 * args.c_stride_m +
-                          column0 * args.c_stride_n;
+        const float2* c = args.c + batch * args.c_stride_batch +
+                          int64(row0) * static_cast<Size>(args.c_stride_m) +
+                          int64(column0) * static_cast<Size>(args.c_stride_n);
         combine_accumulators<plan>(args, c, rows_left, columns_left, accumulators);
     }
-    float2* out = args.out + batch * args.out_stride_batch + row0 * args.out_stride_m +
-                  column0 * args.out_stride_n;
-    const auto stride_m = static_cast<Stride<plan>>(args.out_stride_m);
-    const auto stride_n = static_cast<Stride<plan>>(args.out_stride_n);
+    const auto stride_m = static_cast<Size>(args.out_stride_m);
+    const auto stride_n = static_cast<Size>(args.out_stride_n);
+    float2* out = args.out + batch * args.out_stride_batch + int64(row0) * stride_m +
+                  int64(column0) * stride_n;
     if constexpr (plan.mirror)
         mirror_accumulators<plan>(args, args.out + batch * args.out_stride_batch, row0, column0,
                                   accumulators);
-    store_results<plan>(out, stride_m, stride_n, rows_left, columns_left,
-                        static_cast<int>(row0 - column0), accumulators);
+    if (stride_n == 1) {
+        store_results<plan>(out, stride_m, rows_left, columns_left,
+                            static_cast<int>(row0 - column0), accumulators);
+    } else {
+        store_strided<plan>(out, stride_m, stride_n, rows_left, columns_left, accumulators);
+    }
 }

@@ -8,6 +8,7 @@
 // precision keeps.
 #pragma once
 #include "device/conditional.cuh"
+#include "device/quotient.cuh"
 #include "sm80_slices.cuh"
 #include "triangle.cuh"
 
@@ -16,14 +17,19 @@
 constexpr uint32 kRasterGroupM = 8;
 
 // The tile that a block computes, alone or with the other blocks of its cluster.
+template <MmaPlan plan>
 struct Tile {
-    int64 batch, m0, n0;
+    Stride<plan> batch, m0, n0;
 };
 
 // Tiles of `Size` in a length. Unsigned, because a signed division has to round to zero.
 template <int Size>
 __device__ __forceinline__ uint32 tiles_of(int64 length) {
     return static_cast<uint32>((static_cast<uint64>(length) + (Size - 1)) / Size);
+}
+template <int Size>
+__device__ __forceinline__ uint32 tiles_of(int length) {
+    return (static_cast<uint32>(length) + (Size - 1)) / Size;
 }
 
 // The number of the block's tile in the launch.
@@ -34,29 +40,31 @@ __device__ __forceinline__ uint32 tile_number(const GemmArguments& args) {
 }
 
 template <MmaPlan plan>
-__device__ __forceinline__ Tile tile_at(const GemmArguments& args) {
+__device__ __forceinline__ Tile<plan> tile_at(const GemmArguments& args) {
+    using Size = Stride<plan>;
+    const auto first_batch = static_cast<Size>(args.first_batch);
     // The number of blocks fits 32 bits, in which divisions are several times as fast as in 64.
-    const uint32 tiles_m = tiles_of<plan.block_m>(args.m);
+    const uint32 tiles_m = tiles_of<plan.block_m>(static_cast<Size>(args.m));
     if constexpr (plan.triangle) {
         static_assert(plan.block_m == plan.block_n, "tiles of a triangle must be square");
         const uint32 tiles = tiles_m * (tiles_m + 1) / 2, block = tile_number<plan>(args);
-        const uint32 batch = block < tiles ? 0 : block / tiles;
+        const uint32 batch = block < tiles ? 0 : quotient(block, tiles);
         const TriangleTile tile = triangle_tile_at(block - batch * tiles, tiles_m, kRasterGroupM);
-        return {args.first_batch + batch, int64(tile.row) * plan.block_m,
-                int64(tile.column) * plan.block_n};
+        return {first_batch + Size(batch), Size(tile.row) * plan.block_m,
+                Size(tile.column) * plan.block_n};
     }
-    const uint32 tiles_n = tiles_of<plan.block_n>(args.n);
+    const uint32 tiles_n = tiles_of<plan.block_n>(static_cast<Size>(args.n));
     // A division takes a small product longer than an MMA: those without a remainder are left out.
     const uint32 tiles = tiles_m * tiles_n, block = tile_number<plan>(args);
-    const uint32 batch = block < tiles ? 0 : block / tiles, tile = block - batch * tiles;
+    const uint32 batch = block < tiles ? 0 : quotient(block, tiles), tile = block - batch * tiles;
     const uint32 group_tiles = kRasterGroupM * tiles_n;
-    const uint32 group = tile < group_tiles ? 0 : tile / group_tiles,
+    const uint32 group = tile < group_tiles ? 0 : quotient(tile, group_tiles),
                  in_group = tile - group * group_tiles;
     const uint32 height = min(tiles_m - group * kRasterGroupM, kRasterGroupM);
-    const uint32 column = in_group < height ? 0 : in_group / height;
-    return {args.first_batch + batch,
-            int64(group * kRasterGroupM + in_group - column * height) * plan.block_m,
-            int64(column) * plan.block_n};
+    const uint32 column = in_group < height ? 0 : quotient(in_group, height);
+    return {first_batch + Size(batch),
+            Size(group * kRasterGroupM + in_group - column * height) * plan.block_m,
+            Size(column) * plan.block_n};
 }
 
 // The kernel: one block computes one block_m x block_n tile of one product.
@@ -67,10 +75,11 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
                   "promotion must fall between k-tiles");
     extern __shared__ __align__(16) float2 stages[];
     constexpr int kStageElements = plan.a_tile_elements() + plan.b_tile_elements();
-    const Tile tile = tile_at<plan>(args);
-    const float2* a = args.a + tile.batch * args.a_stride_batch + tile.m0 * args.a_stride_m;
-    const float2* b = args.b + tile.batch * args.b_stride_batch + tile.n0 * args.b_stride_n;
-    int num_k_tiles = static_cast<int>(tiles_of<plan.block_k>(args.k));
+    using Size = Stride<plan>;
+    const auto m = static_cast<Size>(args.m), n = static_cast<Size>(args.n),
+               all_k = static_cast<Size>(args.k);
+    const Tile<plan> tile = tile_at<plan>(args);
+    int num_k_tiles = static_cast<int>(tiles_of<plan.block_k>(all_k));
     int first_k_tile = 0;
     if constexpr (plan.split_k_slices > 1 || plan.grid_split) {
         int slices = plan.split_k_slices, slice = 0;
@@ -88,23 +97,23 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         num_k_tiles = max(0, min(slice_k_tiles, num_k_tiles - first_k_tile));
     }
 
-    const int64 first_k = int64(first_k_tile) * plan.block_k;
+    const Size first_k = Size(first_k_tile) * plan.block_k;
     using ACopies = TileCopies<plan, plan.block_m, plan.a_k_major>;
     using BCopies = TileCopies<plan, plan.block_n, plan.b_k_major>;
     auto first_a_copies = [&] {
-        return ACopies(a + first_k * args.a_stride_k, args.a_stride_m, args.a_stride_k,
-                       args.m - tile.m0, stages);
+        return ACopies(of_batch(args.a, tile.batch, args.a_stride_batch), args.a_stride_m,
+                       args.a_stride_k, tile.m0, first_k, m, stages);
     };
     auto first_b_copies = [&] {
-        return BCopies(b + first_k * args.b_stride_k, args.b_stride_n, args.b_stride_k,
-                       args.n - tile.n0, stages + plan.a_tile_elements());
+        return BCopies(of_batch(args.b, tile.batch, args.b_stride_batch), args.b_stride_n,
+                       args.b_stride_k, tile.n0, first_k, n, stages + plan.a_tile_elements());
     };
     ACopies a_copies = first_a_copies();
     BCopies b_copies = first_b_copies();
     auto load = [&](int k_tile, int stage) {
         if (k_tile < num_k_tiles) {
-            const int64 k = first_k + int64(k_tile) * plan.block_k;
-            const int k_left = static_cast<int>(min(args.k - k, int64(plan.block_k)));
+            const Size k = first_k + Size(k_tile) * plan.block_k;
+            const int k_left = static_cast<int>(min(all_k - k, Size(plan.block_k)));
             const uint32 offset = stage * kStageElements * sizeof(float2);
             a_copies.fill(offset, k_left);
             b_copies.fill(offset, k_left);
@@ -118,6 +127,11 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const int a_row = warp / plan.warps_n * plan.warp_m() + lane / 4;
     const int b_column = warp % plan.warps_n * plan.warp_n() + lane / 4;
     const float b_sign = args.conjugate_b ? -1.0f : 1.0f;
+    // In small products one copy of the code is read faster than several.
+    constexpr int kUnroll = plan.warps_k > 1 ? 1 : plan.stages;
+#pragma unroll kUnroll
+    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage, stage);
+
     // The addresses from which this lane multiplies, in the first stage. Opaque: else each pass computes
     // them anew.
     const int group_k = k_group * (plan.block_k / plan.warps_k);
@@ -127,10 +141,6 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const uint32 lane_b = opaque(
         shared_address(stages + plan.a_tile_elements()) +
         element_bytes<plan.b_k_major, plan.b_pitch()>(b_column, group_k + lane % 4));
-    // In small products one copy of the code is read faster than several.
-    constexpr int kUnroll = plan.warps_k > 1 ? 1 : plan.stages;
-#pragma unroll kUnroll
-    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage, stage);
 
     // The absmax of the tile's rows of A and columns of B.
     const uint32* a_absmax = args.a_absmax + tile.batch * args.a_absmax_stride_batch + tile.m0;
@@ -141,13 +151,13 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             absmax[i] = 0;
         cp_async_wait<0>();  // all of k is in the stages
         __syncthreads();
-        const int slice_k = static_cast<int>(
-            min(int64(num_k_tiles) * plan.block_k, args.k - int64(first_k_tile) * plan.block_k));
+        const int slice_k =
+            static_cast<int>(min(Size(num_k_tiles) * plan.block_k, all_k - first_k));
         find_block_absmax<plan, plan.block_m, plan.a_k_major>(absmax, stages, kStageElements,
-                                                              slice_k, args.m - tile.m0);
+                                                              slice_k, m - tile.m0);
         find_block_absmax<plan, plan.block_n, plan.b_k_major>(
             absmax + plan.block_m, stages + plan.a_tile_elements(), kStageElements, slice_k,
-            args.n - tile.n0);
+            n - tile.n0);
         __syncthreads();
         a_absmax = absmax;
         b_absmax = absmax + plan.block_m;
@@ -160,13 +170,13 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
 #pragma unroll
         for (int i = 0; i < plan.warp_m() / 8; ++i) {
             const int row = a_row + 8 * i;
-            a_exponent[i] = tile.m0 + row < args.m ? scale_exponent<plan.operand>(a_absmax[row]) : 0;
+            a_exponent[i] = tile.m0 + row < m ? scale_exponent<plan.operand>(a_absmax[row]) : 0;
             a_scale[i] = power_of_two(a_exponent[i]);
         }
 #pragma unroll
         for (int j = 0; j < plan.warp_n() / 8; ++j) {
             const int column = b_column + 8 * j;
-            const bool inside = tile.n0 + column < args.n;
+            const bool inside = tile.n0 + column < n;
             b_scale[j] = power_of_two(inside ? scale_exponent<plan.operand>(b_absmax[column]) : 0);
         }
     }
@@ -191,7 +201,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             filled = read;
             const uint32 stage = read * kStageElements * sizeof(float2);
             read = read + 1 == plan.stages ? 0 : read + 1;
-            const int64 k_left = args.k - int64(first_k_tile + k_tile) * plan.block_k;
+            const Size k_left = all_k - Size(first_k_tile + k_tile) * plan.block_k;
             multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage, group_k,
                                             k_left, a_scale, b_scale, b_sign);
             if constexpr (kPromotes) {
@@ -203,12 +213,12 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         result.join(b_sign);
     };
     multiply_k_tiles.template operator()<plan.splits_by_products()>();
-    const int64 row0 = tile.m0 + a_row;
-    const int64 first_column = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
+    const Size row0 = tile.m0 + a_row;
+    const int first_column = warp % plan.warps_n * plan.warp_n() + lane % 4 * 2;
     if constexpr (plan.splits_by_products()) {
-        const int rows_left = static_cast<int>(min(args.m - row0, int64(plan.block_m)));
+        const int rows_left = static_cast<int>(min(m - row0, Size(plan.block_m)));
         const int columns_left =
-            static_cast<int>(min(args.n - tile.n0, int64(plan.block_n)) - first_column);
+            static_cast<int>(min(n - tile.n0, Size(plan.block_n))) - first_column;
         // No stage is read any more, and none is being filled.
         if (__syncthreads_or(!result.finite(rows_left, columns_left))) {
             a_copies = first_a_copies();

@@ -119,7 +119,8 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
 // addresses of its first elements, `k_left` is the k from this stage on.
 template <MmaPlan plan, bool moderate>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators, uint32 a_lane,
-                                                uint32 b_lane, int k0, int64 k_left,
+                                                uint32 b_lane, int k0,
+                                                Stride<plan> k_left,
                                                 const float (&a_scale)[plan.warp_m() / 8],
                                                 const float (&b_scale)[plan.warp_n() / 8],
                                                 float b_sign) {

@@ -16,6 +16,25 @@ __device__ __forceinline__ int64 needed_k(int64 k_left) {
     return (k_left + kGroupK - 1) / kGroupK * kGroupK;
 }
 
+// The element some lines of a stride behind.
+__device__ __forceinline__ const float2* lines_behind(const float2* from, int stride, int lines) {
+    const float2* found;
+    asm("mad.wide.s32 %0, %1, %2, %3;"
+        : "=l"(found)
+        : "r"(stride), "r"(lines * static_cast<int>(sizeof(float2))), "l"(from));
+    return found;
+}
+__device__ __forceinline__ const float2* lines_behind(const float2* from, int64 stride,
+                                                      int64 lines) {
+    return from + lines * stride;
+}
+
+// Adds bytes to an address. The compiler would multiply them anew for each line, by more
+// instructions and registers.
+__device__ __forceinline__ void advance(const float2*& from, int64 bytes) {
+    asm volatile("add.s64 %0, %0, %1;" : "+l"(from) : "l"(bytes));
+}
+
 // The copies by which a thread fills its part of each k-tile of an operand, with 0 outside the
 // matrix. What all tiles share is computed once: a small product waits for every address. A row is
 // a row of op(A) or a column of op(B). Where groups of warps share k, rows outside the matrix and k
@@ -30,27 +49,32 @@ class TileCopies {
                   "a copy by all threads must cover whole rows");
 
     const float2* from;  // what this thread copies first of the next tile
-    int64 tile_stride;
-    Stride<plan> line_stride;
-    int rows_left;  // of the tile, inside the matrix
-    uint32 to;      // where that goes in the first stage
+    int64 line_step;     // bytes from a copy of this thread to its next one
+    int64 k_step;        // bytes from a tile to the next one along contiguous k
+    int rows_left;       // of the tile, inside the matrix
+    uint32 to;           // where the first copy goes in the first stage
 
     __device__ __forceinline__ static int contiguous() {
-        return static_cast<int>(threadIdx.x) % kVectors * plan.vector;
+        return static_cast<int>(threadIdx.x % kVectors) * plan.vector;
     }
-    __device__ __forceinline__ static int line() { return static_cast<int>(threadIdx.x) / kVectors; }
+    __device__ __forceinline__ static int line() { return static_cast<int>(threadIdx.x / kVectors); }
 
    public:
-    // `source` is the first element of the first tile, of whose rows `rows_left` are inside, and
-    // `tile` the first one's place.
+    // `source` is the first element of the batch, `row` and `k` are where the tile begins, of an
+    // operand of `rows`; `tile` is its place.
     __device__ __forceinline__ TileCopies(const float2* source, int64 row_stride, int64 k_stride,
-                                          int64 rows_left, const float2* tile)
-        : tile_stride(plan.block_k * k_stride),
-          line_stride(static_cast<Stride<plan>>(KMajor ? row_stride : k_stride)),
-          rows_left(static_cast<int>(min(rows_left, int64(Rows)))),
+                                          Stride<plan> row, Stride<plan> k, Stride<plan> rows,
+                                          const float2* tile)
+        : rows_left(static_cast<int>(min(rows - row, Stride<plan>(Rows)))),
           to(opaque(shared_address(tile + line() * (kContiguous + kRowPadding) + contiguous()))) {
-        const auto step = static_cast<Stride<plan>>(KMajor ? k_stride : row_stride);
-        from = source + int64(contiguous()) * step + int64(line()) * line_stride;
+        const auto line_stride = static_cast<Stride<plan>>(KMajor ? row_stride : k_stride);
+        Stride<plan> stride = 1;
+        if constexpr (plan.any_strides) stride = KMajor ? k_stride : row_stride;
+        const Stride<plan> first_line = (KMajor ? row : k) + line();
+        const Stride<plan> first = (KMajor ? k : row) + contiguous();
+        from = lines_behind(lines_behind(source, stride, first), line_stride, first_line);
+        line_step = static_cast<int64>(line_stride) * (kStep * static_cast<int>(sizeof(float2)));
+        k_step = static_cast<int64>(stride) * (plan.block_k * static_cast<int>(sizeof(float2)));
     }
 
     // Fills the next tile, `stage` bytes behind the first one's place, of whose k `k_left` is inside.
@@ -58,7 +82,7 @@ class TileCopies {
     // their address is.
     __device__ __forceinline__ void fill(uint32 stage, int k_left) {
         const float2* source = from;
-        from += tile_stride;
+        if constexpr (KMajor) advance(from, k_step);
         const int k_needed = static_cast<int>(needed_k<plan>(k_left));
         if (plan.warps_k > 1 && contiguous() >= (KMajor ? k_needed : rows_left)) return;
         const bool inside = contiguous() < (KMajor ? k_left : rows_left);
@@ -68,8 +92,11 @@ class TileCopies {
             if (plan.warps_k > 1 && line() + i >= (KMajor ? rows_left : k_needed)) break;
             constexpr int kBytes = 8 * plan.vector;
             cp_async<kBytes>(to + stage + i * (kContiguous + kRowPadding) * uint32(sizeof(float2)),
-                             source + int64(i) * line_stride, i < lines_left ? kBytes : 0);
+                             source, i < lines_left ? kBytes : 0);
+            advance(source, line_step);
         }
+        // Behind the last line of a tile along contiguous rows the next tile begins.
+        if constexpr (!KMajor) from = source;
     }
 };
 

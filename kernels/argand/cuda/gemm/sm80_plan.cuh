@@ -28,7 +28,7 @@ struct MmaPlan {
     bool a_k_major, b_k_major;  // k is contiguous, else m or n
     int vector;                 // complex numbers of one cp.async
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
-    bool long_strides = false;  // strides do not fit 32 bits
+    bool any_strides = false;   // sizes or strides do not fit 32 bits, or no axis is contiguous
     bool mirror = false;        // what is below a triangle's diagonal is stored above it, too
     bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 
@@ -62,9 +62,17 @@ template <>
 struct StrideOf<true> {
     using Type = int64;
 };
-// A stride in complex numbers. A product of 32 bits is one instruction.
+// A size or a stride in complex numbers. A product of 32 bits is one instruction.
 template <auto plan>
-using Stride = typename StrideOf<plan.long_strides>::Type;
+using Stride = typename StrideOf<plan.any_strides>::Type;
+
+// The first element of a batch. Without a sign the product is two instructions.
+__device__ __forceinline__ const float2* of_batch(const float2* from, int batch, int64 stride) {
+    return from + static_cast<int64>(static_cast<uint32>(batch) * static_cast<uint64>(stride));
+}
+__device__ __forceinline__ const float2* of_batch(const float2* from, int64 batch, int64 stride) {
+    return from + batch * stride;
+}
 
 // Arguments of a launch. Strides count complex numbers.
 struct GemmArguments {
