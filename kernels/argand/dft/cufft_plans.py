@@ -28,6 +28,8 @@ _MAX_PLANS, _MAX_LONG_PLANS = 64, 4
 four million (H200), and no workspace."""
 _LONG = 1 << 16
 """Length from which on plans are long."""
+_CAPTURE_IMPLICIT = 906
+"""CUDA's error cudaErrorStreamCaptureImplicit."""
 _MAX_EVENTS = 32
 """Events of a plan from which on those that have passed are dropped."""
 _EXECUTE = {
@@ -98,7 +100,8 @@ class CufftPlan:
 def plan_of(kind: int, length: int, rows: int, device: int) -> CufftPlan:
     """Return the plan of rows of a length on the current device, given its index.
 
-    ``kind`` is CuPy's number of a type of transforms: CUFFT_C2C, Z2Z, R2C or D2Z.
+    ``kind`` is CuPy's number of a type of transforms: CUFFT_C2C, Z2Z, R2C or D2Z. Raises
+    RuntimeError where a plan has to be made while a blocking stream is captured.
     """
     with _lock:
         return (_long_plan if length >= _LONG else _plan)(kind, length, rows, device)
@@ -107,6 +110,7 @@ def plan_of(kind: int, length: int, rows: int, device: int) -> CufftPlan:
 @lru_cache(maxsize=_MAX_PLANS)
 def _plan(kind: int, length: int, rows: int, device: int) -> CufftPlan:
     with relaxed_capture(), cupy.cuda.using_allocator(_NO_MEMORY):
+        _refuse_blocking_capture(length, rows)
         _destroy()
         plan = cufft.Plan1d(length, kind, rows)
         # Without this wait, kernels of streams that do not wait for the legacy one ended in illegal
@@ -116,6 +120,23 @@ def _plan(kind: int, length: int, rows: int, device: int) -> CufftPlan:
 
 
 _long_plan = lru_cache(maxsize=_MAX_LONG_PLANS)(_plan.__wrapped__)
+
+
+def _refuse_blocking_capture(length: int, rows: int) -> None:
+    """Raise RuntimeError where some thread captures a stream that waits for the legacy one.
+
+    cuFFT copies its tables by the legacy stream: it would fail, and the capture with it.
+    """
+    try:
+        _runtime.streamIsCapturing(0)
+    except _runtime.CUDARuntimeError as error:
+        if error.status != _CAPTURE_IMPLICIT:
+            raise
+        raise RuntimeError(
+            f"cuFFT cannot plan {rows} transforms of length {length} while a blocking stream is "
+            "captured: make such a call before the capture, or capture a stream that does not "
+            "wait for the legacy one, such as cupy.cuda.Stream(non_blocking=True)"
+        ) from error
 
 
 def _destroy() -> None:

@@ -37,11 +37,10 @@ class CallPlan:
 
     Planning makes the call once, into an array of its own: on a GPU its kernels are compiled then,
     and later changes of tuned plans do not concern the plan. A plan serves many streams; the calls
-    of one stream are made by one thread at a time. A CUDA graph that captured a call holds
-    addresses of the plan's memory, so the plan must live as long as the graph. Later transforms
-    replace the workspace that one of cuFFT holds. An array that a plan has seen is not checked
-    again while it lives: to assign to its shape does not change what the plan reads. A tensor's
-    address, shape and strides are checked at every call.
+    of one stream are made by one thread at a time. A CUDA graph that captured a call has
+    memory of its own and may be replayed as long as the plan lives. An array that a plan has seen
+    is not checked again while it lives: to assign to its shape does not change what the plan reads.
+    A tensor's address, shape and strides are checked at every call.
 
     Arrays of other libraries are read in place, as by the operation's function. Raises what that
     does, and ValueError for arrays that the call would have to convert or copy.

@@ -115,6 +115,35 @@ def test_a_graph_of_a_program_keeps_its_plan(cp: Any, one_plan: Any, length: int
         assert length not in captured_lengths(one_plan)
 
 
+@pytest.mark.parametrize("where", ["in it", "on another thread"])
+def test_a_new_length_while_a_blocking_stream_is_captured(
+    cp: Any, one_plan: Any, where: str
+) -> None:
+    """cuFFT makes no plan then. The error says what to do, and the capture goes on."""
+    x, other = rows(cp, 243), rows(cp, 250)
+    expected, out = transformed(x), cp.empty_like(x)
+
+    def refused(stream: Any) -> None:
+        with stream, pytest.raises(RuntimeError, match="40 transforms of length 250.*before the"):
+            transformed(other)
+
+    stream, beside = cp.cuda.Stream(), cp.cuda.Stream(non_blocking=True)
+    cp.cuda.Device().synchronize()
+    with stream:
+        stream.begin_capture()
+        dft(x, precision="fp32", out=out)
+        if where == "in it":
+            refused(stream)
+        else:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(refused, beside).result()
+        graph = stream.end_capture()
+        out.fill(0)
+        graph.launch(stream=stream)
+        cp.testing.assert_array_equal(out, expected)
+    transformed(other)
+
+
 def captured_lengths(plans: Any) -> set[int]:
     """Return the lengths of plans that captures keep."""
     from argand.runtime.captured_memory import _captures
