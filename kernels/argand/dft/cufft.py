@@ -75,7 +75,7 @@ class _Queue:
     def in_graph(self, x: int, out: int, direction: int, factor: float) -> None:
         """Queue the transforms on the current stream, which is captured."""
         workspace = 0 if self._memory is None else int(self._memory.ptr)
-        self._plan.queue_with(x, out, direction, _current_stream().ptr, workspace)
+        self._plan.queue_in_own_graph(x, out, direction, _current_stream().ptr, workspace)
         self._scale(out, factor)
 
     def _scale(self, out: int, factor: float) -> None:
