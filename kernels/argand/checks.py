@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
+
+import numpy as np
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    """Raise ValueError where ``out`` is given and is not of this shape and type."""
-    if out is not None and (tuple(out.shape) != shape or type_name(out) != dtype):
+    """Raise ValueError where ``out`` is given and is not of this shape and type.
+
+    TypeError where it is no array.
+    """
+    if out is not None and (shape_of_out(out) != shape or type_name(out) != dtype):
         raise ValueError(
             f"out must have shape {shape} and type {dtype}, "
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
+
+
+def shape_of_out(out: Any) -> tuple[int, ...]:
+    """Return the shape of a result that is given. Raises TypeError where it is no array."""
+    if not hasattr(out, "shape"):
+        raise TypeError(f"out must be an array, got {type(out).__name__}")
+    return tuple(out.shape)
 
 
 def as_number(value: Any, name: str) -> complex:
@@ -26,9 +38,33 @@ def as_real(value: Any, name: str) -> float:
     return float(_converted(float, value, name, "a real number"))
 
 
+def as_integer(value: Any, name: str) -> int:
+    """Return an argument that is an integer as one. Raises TypeError for what is none."""
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether an argument is an integer, and not a truth value."""
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """Return an argument that is true or false. Raises TypeError for what is neither, as text."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be true or false, got {value!r}")
+    return bool(value)
+
+
 def _converted(kind: Callable[[Any], Any], value: Any, name: str, words: str) -> Any:
     try:
-        if not isinstance(value, str):
+        if not isinstance(value, str) and not (kind is float and np.iscomplexobj(value)):
             return kind(value)
     except (TypeError, ValueError):
         pass
@@ -40,9 +76,7 @@ def as_axis(axis: Any, rank: int) -> int:
 
     Raises TypeError for no integer, ValueError for one that x, of ``rank`` axes, does not have.
     """
-    if not isinstance(axis, SupportsIndex):
-        raise TypeError(f"axis must be an integer, got {axis!r}")
-    found = index(axis)
+    found = as_integer(axis, "axis")
     if not -rank <= found < rank:
         raise ValueError(f"axis must be one of x's {rank} axes, got {found}")
     return found % rank

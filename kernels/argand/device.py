@@ -239,6 +239,16 @@ _OF_CUPY: dict[type, bool] = {}
 """Types that were seen, and whether they are CuPy's."""
 
 
+def checked_device(device: Device | None) -> Device:
+    """Return a device that is an argument, the CPU where it is None.
+
+    Raises TypeError for what is none, such as a name.
+    """
+    if device is not None and not isinstance(device, Device):
+        raise TypeError(f"device must be one of argand.devices() or None, got {device!r}")
+    return cpu() if device is None else device
+
+
 def is_cupy_array(x: object) -> bool:
     """Return whether ``x`` is CuPy's, by a look at its type that takes a tenth of a microsecond."""
     kind = type(x)

@@ -7,9 +7,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import apply_gate, dft, gemm, herk, pack, probabilities, softmax
+from argand import (
+    Gate,
+    accelerate,
+    apply_gate,
+    channelise,
+    contract,
+    dft,
+    gemm,
+    herk,
+    logsumexp,
+    pack,
+    plan_circuit,
+    probabilities,
+    run_circuit,
+    run_trajectories,
+    softmax,
+    solve,
+    solve_hermitian,
+    spectrum,
+)
 
 X = np.eye(4, dtype=np.complex64)
+MASKED = np.ma.masked_array(X, np.eye(4) * [1, 0, 0, 0])
 TIMES = np.zeros((4, 4), "M8[s]")
 
 
@@ -30,8 +50,75 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: dft(X, n=2.5), r"n must be an integer, got 2\.5"),
         (lambda: apply_gate(X[0], X, 3), "targets and controls must be sequences of qubits, got 3"),
         (lambda: probabilities(X[0], 1), "qubits must be a sequence of them, got 1"),
+        (lambda: dft(X, inverse="no"), "inverse must be true or false, got 'no'"),
+        (lambda: softmax(X, power=2), "power must be true or false, got 2"),
+        (lambda: gemm(X, X, precision="7xint8", check="x"), "check must be true or false"),
+        (lambda: contract("ij,jk->ik", X, X, conj_b=1), "conj_b must be true or false, got 1"),
+        (lambda: contract(None, X, X), "subscripts must be text such as 'ij,jk->ik', got None"),
+        (lambda: softmax(X.real, scale=np.complex64(2)), "scale must be a real number"),
+        (
+            lambda: softmax(X.real, axis=np.array(1.5)),
+            r"axis must be an integer, got array",
+        ),
+        (lambda: solve(X, X, block=1.5), r"block must be an integer, got 1\.5"),
+        (lambda: solve_hermitian(X, X, info=0), "info must be an array of int32, got int"),
+        (
+            lambda: plan_circuit(2, [], device="cpu"),
+            r"device must be one of argand\.devices",
+        ),
+        (lambda: plan_circuit(2, [], width=1.5), r"width must be an integer, got 1\.5"),
+        (lambda: run_circuit(X[0], [], reference=1), "reference must be an array, got int"),
+        (lambda: run_trajectories(1, "x", 2, seed=1), r"gates must be argand\.Gate, got 'x'"),
+        (lambda: herk(X, "c"), "c must be numbers, got <U1"),
+        (lambda: gemm(X, X, out=[1]), "out must be an array, got list"),
+        (lambda: logsumexp(X.real, 0, out=True), "out must be an array, got bool"),
+        (lambda: contract("ij,jk->ik", X, X, out="y"), "out must be an array, got str"),
+        (lambda: contract("ij,jk->ik", X, X, bias="y"), "bias must be numbers, got <U1"),
+        (lambda: gemm(X.astype("c32"), X, precision="7xint8"), "up to complex128, got complex256"),
+        (lambda: gemm(X, MASKED), r"b has 1 masked elements, .*; give b\.filled\(value\)"),
+        (lambda: dft(MASKED), "x has 1 masked elements"),
+        (lambda: apply_gate(MASKED[0], X, (0,)), "state has 1 masked elements"),
+        (lambda: contract("ij,jk->ik", X, X, scale=MASKED), "scale has 1 masked elements"),
     ],
 )
 def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call()
+
+
+def test_masked_arrays_without_a_masked_element_are_arrays() -> None:
+    plain = np.ma.masked_array(X)
+    np.testing.assert_array_equal(gemm(plain, X), X)
+    out = np.ma.masked_array(np.zeros_like(X))
+    assert gemm(X, X, out=out) is out
+    np.testing.assert_array_equal(out, X)
+    state = np.ma.masked_array(X[0].copy())
+    assert apply_gate(state, [[0, 1], [1, 0]], (1,)) is state
+    assert state.argmax() == 2
+
+
+def test_numbers_in_the_other_byte_order_are_numbers() -> None:
+    for x in (X, X.real, X.real.astype(np.float16)):
+        swapped = x.astype(x.dtype.newbyteorder())
+        power = bool(np.iscomplexobj(x))
+        np.testing.assert_array_equal(softmax(swapped, power=power), softmax(x, power=power))
+        np.testing.assert_array_equal(gemm(swapped, swapped), gemm(x, x))
+
+
+def test_integers_of_numpy_are_integers() -> None:
+    gates = [Gate([[0, 1], [1, 0]], (0,))]
+    assert len(run_trajectories(np.int64(1), gates, np.int64(3), seed=1)) == 3
+    np.testing.assert_array_equal(solve(X, X, block=np.uint8(1)), X)
+    with pytest.raises(ValueError, match="channels must be an integer from 2 on"):
+        channelise(X[0], np.array(2.5))
+    with pytest.raises(ValueError, match="length must be an integer"):
+        spectrum(X[0], np.array(2.5))
+    for qubits in (0, 60, 10**30):
+        with pytest.raises(ValueError, match="qubits must be from 1 to 59"):
+            plan_circuit(qubits, [])
+
+
+@pytest.mark.parametrize("wrong", [{"precision": "fp8"}, {"tolerance": -1}, {"tolerance": 0}])
+def test_products_within_accelerate_are_checked_at_its_beginning(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be "), accelerate(**wrong):
+        pass

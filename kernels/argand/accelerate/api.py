@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from argand.accelerate.interceptors import intercepted
 from argand.accelerate.report import Report
 from argand.accelerate.router import Router
-from argand.precision import Precision
+from argand.checks import as_real
+from argand.precision import Precision, get_precision
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def accelerate(
         The `Report`, which counts while the context lasts.
 
     Raises:
-        ValueError: a tolerance and a precision.
+        ValueError: a tolerance and a precision, an unknown one, or a tolerance that is not above 0.
 
     Example:
         >>> with argand.accelerate(tolerance=1e-6, report=False) as done:
@@ -48,6 +49,10 @@ def accelerate(
     """
     if tolerance is not None and precision is not None:
         raise ValueError(f"give a precision or a tolerance, got {precision!r} and {tolerance}")
+    if precision is not None:
+        get_precision(precision, exact=True)
+    if tolerance is not None and not as_real(tolerance, "tolerance") > 0:
+        raise ValueError(f"tolerance must be above 0, got {tolerance}")
     router = Router(tolerance, precision)
     try:
         with intercepted(router):

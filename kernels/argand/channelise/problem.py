@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from argand.checks import is_integer
 from argand.precision import Precision
 
 LARGEST_PROTOTYPE = 1 << 26
@@ -120,7 +121,7 @@ def oversampling_of(given: Any, channels: int) -> Fraction:
 def check_sizes(channels: Any, taps: Any) -> None:
     """Raise ValueError for channels or taps that are not integers or out of range."""
     for name, value, least in (("channels", channels, 2), ("taps", taps, 1)):
-        if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+        if not is_integer(value) or value < least:
             raise ValueError(f"{name} must be an integer from {least} on, got {value!r}")
     if int(channels) * int(taps) > LARGEST_PROTOTYPE:
         raise ValueError(

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argand.checks import as_flag, shape_of_out, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import array_module, is_cupy_array
+from argand.frameworks.foreign import call_on_foreign
 from argand.frameworks.framework import framework_of
 from argand.gemm.api import gemm
-from argand.gemm.operands import Op
+from argand.gemm.operands import Op, as_operand
 from argand.gemm.pairs import Pairs
 from argand.gemm.squares import squared
 from argand.precision import Precision
@@ -74,14 +76,25 @@ def contract(
         >>> argand.contract("ij,kjl->kil", a, b, conj_a=True, bias=1)
         array([[[3.+0.j, 1.-3.j]]])
     """
+    if "masked" in map(framework_of, (a, b, scale, bias, out)):
+        return call_on_foreign(
+            contract, {"a": a, "b": b, "scale": scale, "bias": bias, "out": out},
+            subscripts=subscripts, conj_a=conj_a, conj_b=conj_b, conj=conj, power=power,
+            precision=precision, tolerance=tolerance, rounding=rounding, dtype=dtype,
+        )  # fmt: skip
+    if not isinstance(subscripts, str):
+        raise TypeError(f"subscripts must be text such as 'ij,jk->ik', got {subscripts!r}")
+    flags = {"conj_a": conj_a, "conj_b": conj_b, "conj": conj, "power": power}
+    conj_a, conj_b, conj, power = (as_flag(flag, name) for name, flag in flags.items())
     found = parse(subscripts)
     a, b = (_operand(x, name) for name, x in (("a", a), ("b", b)))
     sizes: dict[str, int] = {}
     sizes_of(found.a, tuple(a.shape), "a", sizes)
     sizes_of(found.b, tuple(b.shape), "b", sizes)
     shape = tuple(sizes[label] for label in found.result)
-    if out is not None and tuple(out.shape) != shape:
+    if out is not None and shape_of_out(out) != shape:
         raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
+    scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
     a, labels_a = _reduced(a, found.a, found.lone_a)
     b, labels_b = _reduced(b, found.b, found.lone_b)
     scalar = _is_number(scale)
@@ -120,6 +133,19 @@ def _operand(x: Any, name: str) -> Any:
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 
+def _factor(x: Any, name: str, shape: tuple[int, ...]) -> Any:
+    """Return a scale or bias: a number, None, or an array that broadcasts to the result's shape."""
+    if x is None or _is_number(x):
+        return x
+    x = _operand(as_operand(x, name), name) if framework_of(x) is None else x
+    given = tuple(x.shape)
+    if len(given) > len(shape) or any(
+        n not in (1, size) for n, size in zip(given[::-1], shape[::-1], strict=False)
+    ):
+        raise ValueError(f"{name} must broadcast to the result's shape {shape}, got {given}")
+    return x
+
+
 def _is_number(x: Any) -> bool:
     return isinstance(x, int | float | complex | np.number)
 
@@ -149,7 +175,7 @@ def _addend(
     """Return a bias as the product's C: a view that repeats it, where its axes merge."""
     arrays = _namespace(like)
     bias = arrays.asarray(bias)
-    bias = bias * (1 + 0j) if not arrays.iscomplexobj(bias) else bias
+    bias = bias + 0j if not arrays.iscomplexobj(bias) else bias
     whole = arrays.broadcast_to(bias.conj() if conj else bias, shape)
     return merged(whole, found.result, orders[:2], found.batch)
 
@@ -213,8 +239,13 @@ def _power(x: Any) -> Any:
 
 def _stored(made: Any, dtype: Any, out: Any) -> Any:
     if dtype is not None:
+        if getattr(made.dtype, "kind", None) == "c" and np.dtype(dtype).kind != "c":
+            raise ValueError(f"dtype must be complex but with power, got {np.dtype(dtype)}")
         made = made.astype(dtype) if hasattr(made, "astype") else made.to(dtype)
     if out is None:
         return made
+    kinds = [getattr(x.dtype, "kind", None) for x in (out, made)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(f"out must have type {type_name(made)}, got {type_name(out)}")
     out[...] = made
     return out

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, SupportsIndex, get_args
 
-from argand.checks import as_axis
+from argand.checks import as_axis, as_flag
 from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
 from argand.precision import Precision, get_precision
@@ -62,6 +62,7 @@ def dft_problem(
     """
     if x.dtype.kind not in "biufc":
         raise TypeError(f"x must be numbers, got {x.dtype}")
+    inverse = as_flag(inverse, "inverse")
     if not isinstance(rounding, str | None):
         rounding = tuple(rounding)
     return _of_shape(x.shape, axis, n, inverse, norm, precision, rounding)

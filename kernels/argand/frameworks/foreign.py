@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from argand.frameworks.framework import KNOWN, framework_of
 
 if TYPE_CHECKING:
@@ -55,11 +57,16 @@ def call_on_foreign(
         options: its other arguments.
 
     Raises:
-        TypeError: arrays of two frameworks, or on different devices.
+        TypeError: arrays of two frameworks, or on different devices; a masked array with masked
+            elements.
     """
     found = {framework_of(x) for x in arrays.values()} - {None}
     if len(found) > 1:
         raise TypeError(f"arrays must be of one library, got {sorted(map(str, found))}")
+    if "masked" in found:
+        plain = _unmasked(arrays)
+        made = function(**plain, **options)
+        return arrays[written] if made is not None and made is plain.get(written) else made
     if "exchange" in found:
         from argand.frameworks.exchanged import call_on_exchanged
 
@@ -73,3 +80,16 @@ def call_on_foreign(
     return call_on_tensors(
         function, arrays, rules=rules, adapted=adapted, written=written, pairs=pairs, **options
     )
+
+
+def _unmasked(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return NumPy's arrays in place of its masked ones, of which no element may be masked."""
+    for name, x in arrays.items():
+        if np.ma.is_masked(x):
+            count = int(np.ma.getmaskarray(x).sum())
+            raise TypeError(
+                f"{name} has {count} masked elements, which would be read as all others are; "
+                f"give {name}.filled(value)"
+            )
+    masked = (name for name, x in arrays.items() if framework_of(x) == "masked")
+    return {**arrays, **{name: np.asarray(arrays[name]) for name in masked}}

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-Framework = Literal["torch", "jax", "exchange"]
-"""Torch's tensors, JAX's arrays, and arrays of other libraries that can be exchanged: they have
-``__cuda_array_interface__`` or DLPack's methods."""
+Framework = Literal["torch", "jax", "exchange", "masked"]
+"""Torch's tensors, JAX's arrays, arrays of other libraries that can be exchanged (they have
+``__cuda_array_interface__`` or DLPack's methods), and NumPy's masked arrays."""
 _OWN = ("numpy", "cupy", "builtins", "argand")
 """Libraries whose objects the calls take as they are."""
 KNOWN: dict[type, Framework | None] = {}
@@ -29,6 +29,8 @@ def framework_of(x: object) -> Framework | None:
 
 def _framework_of_type(kind: type) -> Framework | None:
     library = kind.__module__.partition(".")[0]
+    if issubclass(kind, np.ma.MaskedArray):
+        return "masked"
     if library in _OWN or issubclass(kind, np.ndarray):
         return None
     if library in ("jax", "jaxlib"):

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from argand.checks import as_integer
 from argand.defaults import default_precision
-from argand.device import Device, cpu, gpu, is_cuda_array
+from argand.device import Device, checked_device, cpu, gpu, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gates.api import qubits_of, state_precision
 from argand.gates.canonical import GateForm, gate_form
@@ -27,6 +28,8 @@ from argand.precision import Precision, get_precision
 if TYPE_CHECKING:
     from argand.typing import GateLike
 
+_MOST_QUBITS = 59
+"""Qubits of the longest state whose bytes have addresses of 63 bits."""
 _MOST_KEPT = 16
 """Beams of the search that fuses a circuit; 64 of them hardly find fewer passes."""
 _FIRST_KEPT = 4
@@ -147,11 +150,14 @@ def plan_circuit(
         >>> len(argand.plan_circuit(4, swaps).passes)
         1
     """
-    device = cpu() if device is None else device
+    device = checked_device(device)
+    qubits = as_integer(qubits, "qubits")
+    if not 1 <= qubits <= _MOST_QUBITS:
+        raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
     if precision is None:
         precision = default_precision("gate", (), on_gpu=device.backend == "cuda")
     row = get_precision(precision)
-    if width is not None and width < 1:
+    if width is not None and as_integer(width, "width") < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     found = checked_gates(qubits, gates)
     if costs is None:
@@ -264,6 +270,8 @@ def run_circuit(
         plan = plan_circuit(qubits, gates, precision=row, device=device)
     if plan.qubits != qubits:
         raise ValueError(f"the plan is for {plan.qubits} qubits, the state has {qubits}")
+    if reference is not None and not hasattr(reference, "shape"):
+        raise TypeError(f"reference must be an array, got {type(reference).__name__}")
     if reference is not None and reference.shape != state.shape:
         raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
     before = norm_of(state)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import Device
+from argand.checks import as_integer
+from argand.device import Device, checked_device
 from argand.gates.api import apply_gate
 from argand.gates.gate import Gate
 from argand.precision import Precision, get_precision
@@ -71,10 +72,11 @@ def run_trajectories(
                [0., 1.],
                [0., 1.]])
     """
-    row = get_precision(precision)
+    row, device = get_precision(precision), checked_device(device)
+    trajectories = as_integer(trajectories, "trajectories")
     if not 1 <= index(qubits) <= _MOST_QUBITS:
         raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
-    if index(trajectories) < 1:
+    if trajectories < 1:
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
     if index(first) < 0:
         raise ValueError(f"first must not be negative, got {first}")
@@ -84,7 +86,7 @@ def run_trajectories(
         if not 0 <= probability <= 1:
             raise ValueError(f"{name} must be a probability from 0 to 1, got {probability}")
     _check_qubits(qubits, gates)
-    if device is None or device.backend == "cpu":
+    if device.backend == "cpu":
         return _in_batches(np, qubits, gates, first, trajectories, seed, depolarising, damping, row)
     import cupy
 
@@ -120,6 +122,8 @@ def _in_batches(
 def _check_qubits(qubits: int, gates: Sequence[Gate]) -> None:
     """Refuse qubits that a trajectory lacks: the larger state may have them."""
     for gate in gates:
+        if not isinstance(gate, Gate):
+            raise TypeError(f"gates must be argand.Gate, got {gate!r}")
         if not all(0 <= qubit < qubits for qubit in gate.qubits):
             raise ValueError(
                 f"qubits of a gate must be from 0 to {qubits - 1}, got {list(gate.qubits)}"

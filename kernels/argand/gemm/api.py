@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argand.checks import as_real, check_out
+from argand.checks import as_flag, as_real, check_out
 from argand.defaults import default_precision
 from argand.device import Backend, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -131,6 +131,7 @@ def gemm(
         return squared(found, out)
     if tolerance is not None or precision in MODULAR_PRECISIONS or precision == EXACT:
         _check_modular(precision, tolerance, rounding, output)
+        check = as_flag(check, "check")
         return modular_gemm(
             a, b, c, alpha=alpha, beta=beta, op_a=op_a, op_b=op_b,
             precision=None if precision is None else str(precision), tolerance=tolerance,

@@ -102,7 +102,7 @@ def herk(
     if isinstance(a, Packed):
         raise ValueError("a must be an array or Pairs, got a packed operand")
     given, a = a, as_operand(a, "a")
-    c = None if c is None else np.asarray(c) if not on_gpu(as_operand(c)) else c
+    c = None if c is None else np.asarray(c) if not on_gpu(as_operand(c, "c")) else c
     if len({on_gpu(x) for x in (a, c, out) if x is not None}) > 1:
         raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")
     if op == "T" and a.ndim >= 2:  # A^T is a view of A

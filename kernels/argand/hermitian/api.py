@@ -84,6 +84,8 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
 
 
 def _check_info(info: Any, leading: tuple[int, ...]) -> None:
+    if info is not None and not hasattr(info, "shape"):
+        raise TypeError(f"info must be an array of int32, got {type(info).__name__}")
     if info is not None and (
         info.shape != leading or info.dtype != np.int32 or not info.flags.c_contiguous
     ):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_axis, as_real, check_out
+from argand.checks import as_axis, as_flag, as_real, check_out, type_name
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -174,7 +174,7 @@ def _along(operation: Operation, x: Any, axis: int, out: Any, options: _Options)
     if operation == "logsumexp" or out is None:
         found = _dispatch(operation, turned, -1, out, options)
         return found if operation == "logsumexp" else found.swapaxes(axis, -1)
-    check_out(out, x.shape, str(out.dtype))  # before its axes are exchanged
+    check_out(out, x.shape, type_name(out))  # before its axes are exchanged
     _dispatch(operation, turned, -1, out.swapaxes(axis, -1), options)
     return out
 
@@ -212,7 +212,7 @@ def _problem_of(
     scale = as_real(scale, "scale")
     if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
         raise ValueError(f"scale must be from 2^-60 to 2^60, got {scale}")
-    x, kind = as_kind(x, format, power, row)
+    x, kind = as_kind(x, format, as_flag(power, "power"), row)
     problem = SoftmaxProblem(tuple(x.shape), operation, row, kind, output_kind(row, output), scale)
     check_out(out, problem.result_shape, problem.result_type)
     return problem, x

@@ -49,6 +49,8 @@ def as_kind(x: Any, format: str | None, power: bool, precision: Precision) -> tu
 
     Raises ValueError for a type that no kind holds, and for complex numbers without ``power``.
     """
+    if not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
     dtype = str(x.dtype)
     if dtype == "bfloat16":
         x, dtype, format = x.view("uint16"), "uint16", BF16.name
@@ -61,7 +63,7 @@ def as_kind(x: Any, format: str | None, power: bool, precision: Precision) -> tu
     elif power and dtype in COMPLEX_KINDS:
         kind = dtype
     elif x.dtype.kind in "fiub":
-        if dtype not in _KINDS_BY_TYPE or not x.dtype.isnative:
+        if dtype not in _KINDS_BY_TYPE:
             x = x.astype(precision.real_output)
         kind = _KINDS_BY_TYPE[str(x.dtype)]
     else:

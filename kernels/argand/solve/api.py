@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from argand.checks import as_flag
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import adapted_system
 from argand.gemm.operands import as_operand, on_gpu
@@ -86,6 +87,7 @@ def solve(
             solve, {"a": a, "b": b}, adapted=adapted_system("a"), precision=precision, block=block,
             panel=panel, details=details,
         )  # fmt: skip
+    details = as_flag(details, "details")
     left, right = _array(a, "a"), _array(b, "b")
     if on_gpu(left) != on_gpu(right):
         raise TypeError("a and b must both be NumPy arrays or both be CuPy arrays")

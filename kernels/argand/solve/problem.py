@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from argand.checks import as_integer
 from argand.device import Backend
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS, moduli
 from argand.precision import get_precision
@@ -81,8 +82,9 @@ def solve_problem(
         raise ValueError(f"b must have shape ({n},) or ({n}, r), got {shape_b}")
     dtype = solution_type("a", type_a, type_b)
     for what, width in (("block", block), ("panel", panel)):
-        if width is not None and width < 1:
+        if width is not None and as_integer(width, what) < 1:
             raise ValueError(f"{what} must be positive, got {width}")
+    block, panel = (None if width is None else int(width) for width in (block, panel))
     fallback = None
     if precision is None and backend == "cpu":
         precision = "fp64"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from argand.channelise.problem import spectra_of
+from argand.checks import is_integer
 from argand.dft.method import LARGEST_LENGTH
 from argand.precision import Precision
 
@@ -136,7 +137,7 @@ def spectrum_problem(
 
 
 def _integer(name: str, value: Any, least: int, most: int | None, more: str = "") -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if not is_integer(value):
         raise ValueError(f"{name} must be an integer{more}, got {value!r}")
     found = int(value)
     if found < least or (most is not None and found > most):

@@ -92,5 +92,11 @@ def test_other_arguments_that_do_not_fit() -> None:
     x = np.ones((2, 2), complex)
     with pytest.raises(ValueError, match=r"out must have shape \(2, 2\), got \(3, 2\)"):
         contract("ij,jk->ik", x, x, out=np.ones((3, 2), complex))
+    for name in ("scale", "bias"):
+        for given in (np.ones((3, 2, 2)), np.ones((2, 3)), np.ones((0, 2))):
+            with pytest.raises(ValueError, match=rf"{name} must broadcast to the result's shape"):
+                contract("ij,jk->ik", x, x, **{name: given})
+    with pytest.raises(ValueError, match="out must have type complex128, got int64"):
+        contract("ij,jk->ik", x, x, scale=x, out=np.ones((2, 2), np.int64))
     with pytest.raises(TypeError, match="b must be an array, got Pairs of int8"):
         contract("ij,jk->ik", x, pairs(np.ones((2, 2, 2), np.int8)))

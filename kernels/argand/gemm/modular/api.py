@@ -59,7 +59,7 @@ def modular_gemm(
             for the moduli; operands packed for another call, and on a GPU to be checked; at `EXACT`
             operands of another kind.
         DeviceError: kernels that the device does not have.
-        TypeError: some operands on a GPU and others not.
+        TypeError: some operands on a GPU and others not, or wider than complex128.
         WrongProductError: the check failed.
     """
     for name, x in (("c", c), ("out", out)):
@@ -75,6 +75,8 @@ def modular_gemm(
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision="fp64",
     )  # fmt: skip
     dtype = np.result_type(_dtype(left), _dtype(right), np.complex64)
+    if dtype not in _ROUNDOFF:
+        raise TypeError(f"exact products take operands up to complex128, got {dtype}")
     if precision == EXACT:
         count = exact_moduli(a, b, problem.k)
         dtype = np.result_type(dtype, getattr(out, "dtype", dtype))
