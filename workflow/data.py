@@ -116,6 +116,12 @@ def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array
     return np.broadcast_to(np.asarray(value, dtype), shape)
 
 
+def middles(values: Array, each: int) -> Array:
+    """Return the means of ``each`` values in a row; of an outline (`blank`) without a sum."""
+    rows = values.reshape(-1, each)
+    return np.asarray(rows.mean(axis=1)) if any(values.strides) else rows[:, 0]
+
+
 MOST_DRAWN_BYTES = 1 << 30
 """Bytes of a product that a picture is made from: its beginning, where there is more."""
 

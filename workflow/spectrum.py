@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
-from workflow.data import Array, Coordinate, Staged
+from workflow.data import Array, Coordinate, Staged, blank
 from workflow.storage.coordinates import step_of
 from workflow.storage.inputs import InputError
 
@@ -80,10 +80,11 @@ def channels(
     coordinates = {name: Coordinate(values, reciprocal, "centre of the channel")}
     found = staged.coordinates.get(time)
     if found is not None:
-        middle = (number * problem.taps - 1) / 2 + problem.hop * np.arange(problem.spectra)
-        start = found.values[0] if found.values.size else 0.0
-        label = "middle of the spectrum's samples"
-        coordinates[time] = Coordinate(start + step * middle, units, label)
+        first = (number * problem.taps - 1) / 2
+        coordinates[time] = Coordinate(
+            _times(found, step, first, problem.hop, problem.spectra), units,
+            "middle of the spectrum's samples",
+        )  # fmt: skip
     return name, coordinates
 
 
@@ -108,15 +109,25 @@ def segments(
     if name in axes:
         name = f"{axes[-1]}_{name}"
     found = staged.coordinates.get(axes[-1])
-    start = found.values[0] if found is not None and found.values.size else 0.0
-    in_group = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
-    middle = in_group + problem.hop * problem.average * np.arange(problem.groups)
+    first = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
+    times = _times(found, apart, first, problem.hop * problem.average, problem.groups)
     return name, {
         name: Coordinate(
             np.fft.fftshift(values) if shift else values, RECIPROCAL.get(units, f"1/{units}"), name
         ),
-        axes[-1]: Coordinate(start + apart * middle, units, "middle of the segments' samples"),
+        axes[-1]: Coordinate(times, units, "middle of the segments' samples"),
     }
+
+
+def _times(found: Coordinate | None, step: float, first: float, hop: int, count: int) -> Array:
+    """Return times of samples ``first``, ``first`` + ``hop`` and so on, (count,).
+
+    ``found`` are those of all samples, ``step`` is theirs; an outline's have no values.
+    """
+    if found is not None and found.values.size and not any(found.values.strides):
+        return blank((count,), np.float64)
+    start = found.values[0] if found is not None and found.values.size else 0.0
+    return np.asarray(start + step * (first + hop * np.arange(count)))
 
 
 def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:

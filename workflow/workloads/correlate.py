@@ -23,7 +23,17 @@ from workflow.arrays.plane_waves import Wave, received
 from workflow.arrays.steering import places
 from workflow.config.correlate_case import CorrelateCase, integrated
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import PLACES, Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import (
+    PLACES,
+    Array,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    blank,
+    middles,
+)
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn
@@ -240,13 +250,13 @@ class Correlate(Workload):
         count, each = self._integrations(samples)
         time = staged.coordinates.get("time")
         if time is not None:
-            middle = time.values.reshape(count, each).mean(axis=1)
+            middle = middles(time.values, each)
             name = "middle of the integration"
             found["integration"] = Coordinate(middle, time.units, name)
             if samples > 1:
                 length = each * float(time.values[-1] - time.values[0]) / (samples - 1)
                 found["integration_time"] = Coordinate(
-                    np.full(count, length), time.units, "length of the integration",
+                    np.broadcast_to(length, count), time.units, "length of the integration",
                     ("integration",),
                 )  # fmt: skip
         found |= visibilities.coordinates_of(

@@ -16,7 +16,7 @@ from workflow.accuracy.beam_power_accuracy import (
     assess_beam_power,
     beam_power_reference,
 )
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, middles
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import NOTHING
@@ -134,7 +134,7 @@ class DetectedBeams(Beamforming):
         }
         time = staged.coordinates.get("time")
         if time is not None and time.of("time") == ("time",):
-            middle = time.values.reshape(-1, self.case.integrate).mean(axis=1)
+            middle = middles(time.values, self.case.integrate)
             kept["time"] = Coordinate(middle, time.units, "middle of the bin")
         if detect == "stokes":
             kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter")

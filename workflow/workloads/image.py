@@ -210,6 +210,16 @@ class Image(Workload):
         cosines = grid.cosines.reshape(grid.n, grid.n, 3)
         azimuth = np.degrees(np.arctan2(cosines[..., 0], cosines[..., 1])) % 360
         elevation = np.degrees(np.arcsin(cosines[..., 2]))
+        return self._product(staged, result, azimuth, elevation)
+
+    def product_outline(self, outline: Staged) -> Product:
+        """See `Workload.product_outline`; angles of millions of directions are not computed."""
+        n = self.case.directions.n
+        angle = blank((n, n), np.float64)
+        return self._product(outline, blank(self.result_shape(outline), np.float64), angle, angle)
+
+    def _product(self, staged: Staged, result: Array, azimuth: Array, elevation: Array) -> Product:
+        grid = self.case.directions
         l, m = grid.axes  # noqa: E741
         kept = {
             name: one

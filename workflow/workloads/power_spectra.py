@@ -121,7 +121,7 @@ class PowerSpectra(Dft):
         samples = blank(
             (case.batch, self._samples_drawn), np.float32 if case.real else np.complex64
         )
-        times = self._times()
+        times = self._times(values=False)
         axis = "time" if times else SAMPLES.axes[-1]
         return Staged({"samples": samples}, {"samples": (SAMPLES.axes[-2], axis)}, times)
 
@@ -130,11 +130,13 @@ class PowerSpectra(Dft):
         length = self.case.length or 0
         return length + (self.case.segments - 1) * (length - self.case.overlapping(length))
 
-    def _times(self) -> dict[str, Coordinate]:
-        rate = self.case.sample_rate_hz
+    def _times(self, *, values: bool = True) -> dict[str, Coordinate]:
+        """Return the times of drawn samples, without their values for an outline."""
+        rate, count = self.case.sample_rate_hz, self._samples_drawn
         if rate is None:
             return {}
-        return {"time": Coordinate(np.arange(self._samples_drawn) / rate, "s", "time")}
+        times = np.arange(count) / rate if values else blank((count,), np.float64)
+        return {"time": Coordinate(times, "s", "time")}
 
     def _samples(self, box: Box) -> Array:
         """Return the samples of `Dft`, or their real parts."""

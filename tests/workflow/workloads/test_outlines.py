@@ -1,0 +1,39 @@
+"""Outlines of the largest sizes that a config may have: no coordinate is computed."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from tests.workflow.streamed_runs import workload_of
+
+_SAMPLES = {"antennas": 2, "channels": 1, "samples": 1 << 28}
+CASES: dict[str, dict[str, Any]] = {
+    "beams": {"kind": "beamforming", "beams": 1, **_SAMPLES},
+    "power": {"kind": "beamforming", "beams": 1, **_SAMPLES, "detect": "power", "integrate": 1},
+    "visibilities": {"kind": "correlate", **_SAMPLES, "integrate": 1},
+    "channels": {"kind": "channelise", "channels": 4, "samples": 1 << 28},
+    "spectrogram": {
+        "kind": "dft", "power": True, "length": 1024, "segments": 1 << 20, "average": 8,
+        "sample_rate_hz": 1e6,
+    },
+    "image": {
+        "kind": "image", "antennas": 8, "channels": 1,
+        "directions": {"n": 8192, "field_of_view_deg": 5.0},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_outline_of_a_product_takes_no_memory(name: str) -> None:
+    one = workload_of(CASES[name], "fp32")
+    tracemalloc.start()
+    try:
+        product = one.product_outline(one.outline())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert product.data.size >= 1 << 22
+    assert peak < 1 << 22
