@@ -10,11 +10,12 @@ from pydantic import Field, model_validator
 
 from workflow.config.case import Case
 from workflow.config.model import Model
+from workflow.config.text_forms import text_like
 
 ANSWERS = ("shots", "observables", "probabilities")
 _MOST_OUTCOMES = 30
 """Qubits of marginal probabilities at most: 8 GiB of them."""
-PauliString = Annotated[str, Field(pattern="^[IXYZ]+$", max_length=64)]
+PauliString = Annotated[str, text_like("^[IXYZ]+$", "'ZIX'", longest=64)]
 
 
 class Observable(Model):

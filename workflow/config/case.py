@@ -9,20 +9,20 @@ from argand import PRECISIONS
 from argand.precision import EXACT_PRECISIONS, any_precision
 from pydantic import (
     Field,
-    StringConstraints,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
 
 from workflow.config.model import Model
+from workflow.config.text_forms import text_like
 
 MOST_SHARDS = 4096
 """Shards of one workload: each is several jobs, and Snakemake holds every job in memory."""
 
 BINARY_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 MemorySize = Annotated[
-    str, StringConstraints(pattern=rf"^[1-9]\d{{0,5}}(\.\d{{1,3}})? ({'|'.join(BINARY_UNITS)})$")
+    str, text_like(rf"^[1-9]\d{{0,5}}(\.\d{{1,3}})? ({'|'.join(BINARY_UNITS)})$", "'4 GiB'")
 ]
 """A size of memory: a number, a space and a binary unit."""
 

@@ -18,6 +18,7 @@ from workflow.config.axis_names import check_names
 from workflow.config.coordinate import CoordinateSource, DatasetCoordinate
 from workflow.config.formats import FORMATS, HDF5
 from workflow.config.model import Model
+from workflow.config.text_forms import text_like
 
 FormatName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(FORMATS)})]
 """A name of FORMATS; the schema lists the choices, validators say them."""
@@ -60,9 +61,7 @@ DatasetRef = Annotated[
 ]
 """Where an operand is. A kind's input has one field of this type for each operand."""
 
-SliceText = Annotated[
-    str, StringConstraints(pattern=r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$")
-]
+SliceText = Annotated[str, text_like(r"^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*\d*\s*)?$", "'0:4096'")]
 SelectionEntry = StrictInt | SliceText | list[StrictInt]
 """Selection along an axis: an index (drops the axis), ``a:b:c``, or indices."""
 Selection = list[SelectionEntry] | dict[str, SelectionEntry]

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from workflow.config.annotations import limits, models_within
+from workflow.config.text_forms import EXAMPLES
 
 Key = tuple[str | int, ...]
 
@@ -240,7 +241,7 @@ def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
         if mistake.type == f"string_{ending}":
             return f"text of {words} {context[name]} characters"
     if mistake.type == "string_pattern_mismatch":
-        return f"text of the form {context['pattern']}"
+        return f"text such as {EXAMPLES.get(context['pattern'], context['pattern'])}"
     kind = _KINDS_OF_VALUE.get(mistake.type.split("_")[0])
     return kind or f"right ({mistake.detail['msg']})"
 
