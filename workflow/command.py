@@ -44,6 +44,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return MISTAKE
     snakemake = _snakemake(given, folder)
     if name == "report":
+        if not folder.is_dir():
+            print(f"there are no results in {folder}: argand run makes them", file=sys.stderr)
+            return 1
         return _report(snakemake, given.study, folder)
     checked = check([*(["--elsewhere"] if _submits(given.profile) else []),
                      "--out", str(folder), str(given.study)])  # fmt: skip

@@ -65,6 +65,14 @@ def test_a_folder_of_another_study_keeps_its_report(
     assert (called, (folder / "report.html").read_text()) == ([], "old report")
 
 
+def test_a_report_without_results(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["report", "v1.2.yaml"]) == 1
+    assert "there are no results in results/v1.2: argand run" in capsys.readouterr().err
+    assert called == []
+
+
 def test_a_folder_in_which_a_run_works_is_left_alone(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
