@@ -145,10 +145,19 @@ class InputOperand:
         if names is not None:
             kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
         what = f"{self.name} has {len(shape)} of shape {shape}"
+        if names is None and sum(n > 1 for n in shape) > 1 and self._by_matlab():
+            here = list(self.operand.axes[-len(self.datasets[0].shape) :][::-1])
+            raise InputError(
+                f"{self.key}: {self.name} was written by MATLAB, so its axes lie in the file in "
+                f"reverse; say which they are: input.axes.{self.operand.name}: {here}, or others"
+            )
         try:
             return map_axes(self.operand, kept, shape, self.key, what)
         except AxisError as error:
             raise InputError(str(error)) from None
+
+    def _by_matlab(self) -> bool:
+        return any("MATLAB_class" in dataset.attrs for dataset in self.datasets)
 
     def dataset_axis(self, axis: str) -> int | None:
         """Return which axis of the dataset is one of the operand's; None where it has none."""

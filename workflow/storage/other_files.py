@@ -10,7 +10,8 @@ _BEGINNINGS = {
     b"\x93NUMPY": "it is an array of NumPy; " + _COPY.format("numpy.load(name)"),
     b"PK\x03\x04": "it is a zip archive; where it is NumPy's npz, "
     + _COPY.format("numpy.load(name)[array]"),
-    b"MATLAB 5.0": "it is a MATLAB file of an old format; MATLAB's save(..., '-v7.3') writes HDF5",
+    b"MATLAB 5.0": "it is a MATLAB file of an old format; MATLAB's save(..., '-v7.3') writes HDF5, "
+    "with the axes in reverse",
     b"SIMPLE  =": "it is a FITS file; " + _COPY.format("astropy.io.fits.getdata(name)"),
     b"CDF": "it is a netCDF file of an old format; nccopy -k nc4 makes one of it",
 }

@@ -8,7 +8,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from axis_cases import AXES, beams, error_of, write_input
+from axis_cases import AXES, beams, complex_normal, error_of, write_input
+
+from tests.workflow.streamed_runs import workload_of
 
 
 @pytest.fixture
@@ -136,3 +138,26 @@ def test_a_coordinate_in_another_file_is_not_opened(file: Path, tmp_path: Path) 
     line = error_of(beams(file, coordinates={"frequency": "/linked"}))
     assert "is a link to" in line
     assert "input.external: true" in line
+
+
+def test_axes_that_matlab_wrote_must_be_named(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Its arrays lie in the file in reverse."""
+    channel = complex_normal(rng, 4, 8, 3, 2)  # time, frequency, receiver, transmitter
+    path = tmp_path / "csi.mat"
+    with h5py.File(path, "w", userblock_size=512) as held:
+        pairs = np.stack([channel.T.real, channel.T.imag], axis=-1)
+        held["csi"] = pairs.view([("real", "f4"), ("imag", "f4")])[..., 0]
+        held["csi"].attrs["MATLAB_class"] = np.bytes_("single")
+    case: dict[str, Any] = {
+        "kind": "mimo",
+        "symbols": 3,
+        "input": {"file": str(path), "channel": "csi"},
+    }
+    assert error_of(case) == (
+        "input.channel: /csi was written by MATLAB, so its axes lie in the file in reverse; say "
+        "which they are: input.axes.channel: ['transmitter', 'receiver', 'frequency', 'time'], "
+        "or others"
+    )
+    axes = ["transmitter", "receiver", "frequency", "time"]
+    one = workload_of(case | {"input": case["input"] | {"axes": {"channel": axes}}}, "fp32")
+    np.testing.assert_array_equal(one.stage().operands["channel"], channel)
