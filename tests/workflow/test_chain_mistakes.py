@@ -15,7 +15,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
         {"kind": "dft", "input": {"samples": SAMPLES}},
         "input.samples has 4 axes of shape (6, 2, 4, 16) (frequency, polarization, beam, time), "
-        "and nothing says which of them is transformed; add `axis: time` to the workload",
+        "and nothing says which of them is transformed; add `axis:` and its name to the",
     ),
     (
         {"kind": "dft", "axis": "tme", "input": {"samples": SAMPLES}},

@@ -187,10 +187,10 @@ def _along(
         return along % count
     if operand.named and math.prod(lengths) != lengths[-1]:
         shown = f" ({', '.join(names)})" if names else ""
-        line = f"axis: {names[-1]}" if names else "axis: -1"
+        line = "`axis:` and its name" if names else "`axis: -1` for the last one"
         raise AxisError(
             f"{key} has {count} axes of shape {tuple(lengths)}{shown}, and nothing says which "
-            f"of them is transformed; add `{line}` to the workload for the last one"
+            f"of them is transformed; add {line} to the workload"
         )
     return count - 1
 

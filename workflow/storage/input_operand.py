@@ -60,6 +60,7 @@ class Mistakes:
             raise InputError(*self._found)
 
 
+_UVH5_HINT = "; it looks like a UVH5 file: `format: uvh5` reads its visibilities and covariance"
 LONGEST_UNIT = 64
 """Characters of an attribute that is taken for a unit."""
 PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
@@ -259,8 +260,14 @@ def open_datasets(
         for dataset in datasets:
             check_filters(dataset)
     except (DatasetError, ChunkError) as error:
-        raise InputError(f"{key}: {error}") from error
+        other = _UVH5_HINT if source.format == "hdf5" and _is_uvh5(file) else ""
+        raise InputError(f"{key}: {error}{other}") from error
     return datasets
+
+
+def _is_uvh5(file: h5py.File) -> bool:
+    """Return whether a file has the two links that every UVH5 file has; none is followed."""
+    return all(name in file.keys() for name in ("Header", "Data"))  # noqa: SIM118
 
 
 def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | None) -> list[str]:

@@ -84,7 +84,10 @@ class Adaptive(Workload):
             return
         found = placed(operands.outline(self.case.input, OPERANDS, upstream))
         shape = found.operands["covariances"].shape
-        (check_covariances if self._steered else check_inputs)(found)
+        if self._steered:
+            check_covariances(found, self.case.input)
+        else:
+            check_inputs(found)
         if shape[3] != shape[4] or not 1 <= shape[3] <= LARGEST_N:
             raise InputError(
                 f"input.covariances must be square with up to {LARGEST_N} antennas, got "

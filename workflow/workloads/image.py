@@ -77,7 +77,8 @@ class Image(Workload):
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError where the covariances are none, or nothing says where antennas are."""
         if self.case.input is not None:
-            check_covariances(placed(operands.outline(self.case.input, (COVARIANCES,), upstream)))
+            found = placed(operands.outline(self.case.input, (COVARIANCES,), upstream))
+            check_covariances(found, self.case.input)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operand covariances; complex64 where it is simulated."""

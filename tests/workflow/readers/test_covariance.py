@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, write
+from tests.workflow.readers.uvh5_file import CHANNELS, TIMES, change, error_of, write
 from workflow.readers import Uvh5
 from workflow.storage.inputs import InputError
 
@@ -31,6 +31,17 @@ def test_a_covariance_is_hermitian_and_read_in_parts(tmp_path: Path, by_time: bo
     np.testing.assert_array_equal(outline.coordinates["antenna"].values, [1, 7])
     assert outline.coordinates["antenna_2"].axes == ("column",)
     assert "east" not in outline.coordinates  # the file does not say where they stand
+
+
+def test_what_is_near_a_covariance_is_led_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "v.uvh5"
+    write(path)
+    image: dict[str, Any] = {"kind": "image", "directions": {"n": 8, "field_of_view_deg": 10.0}}
+    source = {"file": str(path), "covariances": "visibilities"}
+    assert error_of(image | {"input": source}).endswith("`format: uvh5` reads its visibilities and "
+                                                    "covariance")  # fmt: skip
+    message = error_of(image | {"input": source | {"format": "uvh5"}})
+    assert message.endswith("a UVH5 file's are `covariances: covariance`")
 
 
 def place_antennas(path: Path, **changed: Any) -> None:

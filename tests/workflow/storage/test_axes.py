@@ -248,10 +248,10 @@ class TestTransforms:
         case = {"kind": "dft", "input": {"file": str(file), "samples": "volt"}}
         assert error_of(case) == (
             "input.samples has 4 axes of shape (3, 2, 5, 7), and nothing says which of them is "
-            "transformed; add `axis: -1` to the workload for the last one"
+            "transformed; add `axis: -1` for the last one to the workload"
         )
         case["input"]["axes"] = list(AXES)
-        assert "add `axis: time` to the workload" in error_of(case)
+        assert "add `axis:` and its name to the workload" in error_of(case)
         case["input"]["select"] = {"samples": [0, 0, 0, ":"]}
         workload(case).check()
 
