@@ -7,18 +7,23 @@ takes three, and in return a third of the steps over arrays.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from argand.device import available_cores
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
-from argand.runtime.threads import ONE_CORE
+from argand.runtime.quiet import quietly
+from argand.runtime.threads import ONE_CORE, on_all_cores
 
 _FEW_ANTENNAS = 32
 """Antennas up to which the steps take longer than the products that they save."""
 _BLOCK_VALUES = 1 << 17
 """Numbers of M z that are made at a time: they stay in a core's cache."""
+_SHARED_VALUES = 1 << 18
+"""Weights of all channels from which threads pay: some 500 us on one core."""
 
 
 def has_few_antennas(problem: ImageProblem) -> bool:
@@ -32,11 +37,14 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
     found = np.zeros((problem.matrices, problem.directions), problem.dtype)
     r = r.reshape(problem.matrices, *r.shape[-3:]).swapaxes(0, 1)
     rows = 2 * problem.antennas
-    step = max(1, min(problem.directions, _BLOCK_VALUES // rows))
+    shared = rows * problem.channels * problem.directions >= _SHARED_VALUES
+    each = -(-problem.directions // (available_cores() if shared else 1))
+    step = max(1, min(each, _BLOCK_VALUES // rows))
     together = max(1, _BLOCK_VALUES // (rows * step))
     channels = max(1, together // max(1, problem.matrices))
     turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
-    for start in range(0, problem.directions, step):
+
+    def work(start: int) -> None:
         some = slice(start, start + step)
         delays = x @ s[some].T
         for first in range(0, problem.channels, channels):
@@ -45,6 +53,13 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
             for one in range(0, problem.matrices, together):
                 chunk = slice(one, one + together)
                 found[chunk, some] += _power(r[band, chunk], z)
+
+    starts = range(0, problem.directions, step)
+    if shared:
+        on_all_cores(partial(quietly, work), starts)
+    else:
+        for start in starts:
+            quietly(work, start)
     found = found.reshape(problem.shape)
     if out is None:
         return found
@@ -65,14 +80,18 @@ def _power(r: Any, z: Any) -> Any:
     channels, matrices, n, _ = r.shape
     directions = z.shape[-1]
     m = np.empty((channels, matrices, 2 * n, 2 * n), z.dtype)
-    with np.errstate(all="ignore"):
-        m[..., :n, :n] = m[..., n:, n:] = r.real
-        m[..., n:, :n] = r.imag
-        np.negative(m[..., n:, :n], out=m[..., :n, n:])
-        if 4 * n * n * matrices * directions <= ONE_CORE:  # as one matrix it takes less time
-            formed = m.reshape(channels, matrices * 2 * n, 2 * n) @ z
-            formed = formed.reshape(channels, matrices, 2 * n, directions)
-        else:
-            formed = m @ z[:, None]
-        formed *= z[:, None]
-        return formed.sum(axis=(0, 2))
+    m[..., :n, :n] = m[..., n:, n:] = r.real
+    m[..., n:, :n] = r.imag
+    np.negative(m[..., n:, :n], out=m[..., :n, n:])
+    if 4 * n * n * matrices * directions <= ONE_CORE:  # as one matrix it takes less time
+        formed = m.reshape(channels, matrices * 2 * n, 2 * n) @ z
+        formed = formed.reshape(channels, matrices, 2 * n, directions)
+    else:
+        formed = np.empty((channels, matrices, 2 * n, directions), z.dtype)
+        # So many that BLAS takes one core: several would wait for each other at each product.
+        columns = max(1, ONE_CORE // (4 * n * n)) if available_cores() > 1 else directions
+        for first in range(0, directions, columns):
+            some = slice(first, first + columns)
+            np.matmul(m, z[:, None, :, some], out=formed[..., some])
+    formed *= z[:, None]
+    return formed.sum(axis=(0, 2))

@@ -31,12 +31,17 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
 
 
+@pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("values", [1, 60, 400])
-def test_pieces_of_images_of_few_antennas(monkeypatch: pytest.MonkeyPatch, values: int) -> None:
-    """Some channels, matrices and directions at a time; matrices as one, or each."""
+def test_pieces_of_images_of_few_antennas(
+    monkeypatch: pytest.MonkeyPatch, values: int, cores: int
+) -> None:
+    """Some channels, matrices and directions at a time; matrices as one, or each; on threads."""
     one = sky(5, 4, 9, leading=(2, 3), seed=6)
     monkeypatch.setattr(few_antennas, "_BLOCK_VALUES", values)
-    for most in (0, 1 << 18):
+    monkeypatch.setattr(few_antennas, "_SHARED_VALUES", 1)
+    monkeypatch.setattr(few_antennas, "available_cores", lambda: cores)
+    for most in (0, 200, 1 << 18):
         monkeypatch.setattr(few_antennas, "ONE_CORE", most)
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
