@@ -100,6 +100,13 @@ def test_all_mistakes_are_reported_at_once():
     ]  # fmt: skip
 
 
+def test_a_tolerance_that_nothing_would_be_held_to():
+    said = mistake(x={"precision": "fp32", "tolerance": 1e-12})
+    assert said.startswith("workloads.x.tolerance: is for precision: auto, and nothing would be")
+    for fine in ({"precision": "auto", "tolerance": 1e-3}, {"tolerance": 1e-3}):
+        assert load_study({"workloads": {"x": {"kind": "toy", **fine}}}).case_json("x")
+
+
 def test_kinds_and_names():
     assert mistake(x={"kind": "toi"}).startswith("workloads.x.kind: must be one of [")
     assert mistake(x={"kind": "toi"}).endswith("got 'toi'; did you mean 'toy'?")
