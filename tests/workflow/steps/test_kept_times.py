@@ -82,12 +82,14 @@ def said(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]
         yield caplog
 
 
-def test_another_choice_of_a_result_times_nothing(part: Part) -> None:
+@pytest.mark.parametrize(
+    "chosen", [{"tolerance": 1e-3}, {"precision": "fp32", "allow_unproven": True}]
+)
+def test_another_choice_of_a_result_times_nothing(part: Part, chosen: dict[str, Any]) -> None:
     first = part.records(PRODUCT)
     assert part.timed == [len(first)] == [4]
     assert part.measured >= 1
     part.run.unlink()
-    chosen = {"tolerance": 1e-3, "precision": "fp32", "allow_unproven": True}
     again = part.records(PRODUCT | chosen)
     assert (part.timed, part.measured) == ([], 0)
     assert [replace(row, tolerance=1e-5) for row in again] == first
