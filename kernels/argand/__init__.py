@@ -20,6 +20,7 @@ from argand.gates.prepared_circuit import PreparedCircuit
 from argand.gates.trajectories import run_trajectories
 from argand.gemm.api import gemm
 from argand.gemm.call_plan import GemmPlan
+from argand.gemm.modular.proof import WrongProductError
 from argand.gemm.packed import Packed, pack
 from argand.gemm.pairs import Pairs, pairs, to_pairs
 from argand.gemm.problem import GemmProblem
@@ -65,6 +66,7 @@ __all__ = [
     "SoftmaxProblem",
     "Solution",
     "SpectrumProblem",
+    "WrongProductError",
     "accelerate",
     "apply_gate",
     "beam_power",

@@ -13,6 +13,7 @@ from argand.gates.measure import measure_gate_costs as measure_gate_costs
 from argand.gates.prepared_circuit import PreparedCircuit as PreparedCircuit
 from argand.gates.trajectories import run_trajectories as run_trajectories
 from argand.gemm.families import Family
+from argand.gemm.modular.proof import WrongProductError as WrongProductError
 from argand.gemm.operands import Op, Side
 from argand.gemm.packed import Packed as Packed
 from argand.gemm.pairs import Pairs as Pairs
@@ -60,6 +61,7 @@ __all__ = [
     "SoftmaxProblem",
     "Solution",
     "SpectrumProblem",
+    "WrongProductError",
     "accelerate",
     "apply_gate",
     "beam_power",

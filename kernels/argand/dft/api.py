@@ -48,7 +48,7 @@ def dft(
         precision, rounding: as in `argand.gemm`; by default fp64 where ``out``, or without one x,
             has it, else fp32 on the CPU and 3xfp16 on a GPU, whose errors are fp32's whatever the
             amplitude: each transform is scaled by a power of two. cuFFT computes fp32 and fp64 on a
-            GPU, SciPy on the CPU; `argand.dft.gpu.plan_of` says where else cuFFT does.
+            GPU, SciPy on the CPU; `plan_of` of `argand.dft.gpu` says where else cuFFT does.
         out: where the result goes. It may be x.
 
     Returns:

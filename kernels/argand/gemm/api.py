@@ -94,7 +94,7 @@ def gemm(
             ``out``, an operand packed for another call, kernels that the precision does not have,
             a tolerance that cannot be proven.
         DeviceError: kernels that the device does not have.
-        WrongProductError: ``check`` found a wrong product (`argand.gemm.modular.proof`).
+        WrongProductError: ``check`` found a wrong product.
         TypeError: some operands on a GPU and others not.
 
     Example:
