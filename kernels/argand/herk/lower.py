@@ -14,7 +14,7 @@ from argand.gemm.operands import Op
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE
+from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Steps = Callable[[Array, Array], Any]
@@ -31,6 +31,8 @@ _LARGE_PANEL, _MOST_PANELS = 64, 16
 """Rows of a panel where there are more than five of them, and most panels."""
 _LEAST_ROWS = 20
 """Rows from which two panels take less time than the product of all."""
+_FITTING_ROWS = 8
+"""Rows of a panel at least that is made small enough for one core."""
 _PANEL_PRODUCTS = 1 << 16
 """Products of numbers of all matrices that are worth the call of a panel more."""
 _HERK_ROWS, _HERK_BYTES = 56, 24 << 10
@@ -77,23 +79,31 @@ def is_threaded(problem: HerkProblem) -> bool:
 
 
 def is_shared(problem: HerkProblem) -> bool:
-    """Return whether products that BLAS computes on one core are worth all of them.
+    """Return whether products that BLAS computes on one core each are worth all of them.
 
     matmul leaves the interpreter to other threads, SciPy's herk does not; dot products are too many
     calls.
     """
-    square = problem.n * problem.n
-    made = problem.batch * square * (problem.k + _FINISHING)
-    one_core = square * problem.k <= ONE_CORE and not is_dotted(problem)
-    return problem.batch > 1 and one_core and made >= _SHARED_PRODUCTS and available_cores() > 1
+    if problem.batch == 1 or available_cores() == 1 or is_dotted(problem):
+        return False
+    made = problem.batch * problem.n * problem.n * (problem.k + _FINISHING)
+    one_core = _panel_rows(problem) * problem.n * problem.k <= ONE_CORE_COMPLEX
+    return made >= _SHARED_PRODUCTS and one_core
 
 
 def _panel_rows(problem: HerkProblem) -> int:
-    """Return how many rows of a triangle matmul computes at a time, all n where more calls cost."""
-    n = problem.n
+    """Return how many rows of a triangle matmul computes at a time.
+
+    All n where more calls cost more than they leave out; so few that a product stays on one core
+    where those are not too few, as threads of BLAS wait for each other at each product.
+    """
+    n, k = problem.n, problem.k
     rows = max(_PANEL_ROWS, min(-(-n // _FEW_PANELS), _LARGE_PANEL), -(-n // _MOST_PANELS))
-    made, more = problem.batch * n * n * problem.k, -(-n // rows) - 1
-    return rows if n >= _LEAST_ROWS and made >= more * _PANEL_PRODUCTS else n
+    made, more = problem.batch * n * n * k, -(-n // rows) - 1
+    if n < _LEAST_ROWS or made < more * _PANEL_PRODUCTS:
+        rows = n
+    fitting = ONE_CORE_COMPLEX // max(1, n * k)
+    return min(rows, fitting) if available_cores() > 1 and fitting >= _FITTING_ROWS else rows
 
 
 def _by_dot_products(a: Array, out: Array) -> None:

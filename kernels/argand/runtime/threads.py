@@ -12,8 +12,9 @@ from typing import TypeVar
 from argand.device import available_cores
 
 _Item = TypeVar("_Item")
-ONE_CORE = 1 << 18
-"""Products of numbers up to which BLAS computes a matrix product on one core (OpenBLAS)."""
+ONE_CORE, ONE_CORE_COMPLEX = 1 << 18, (1 << 16) - 1
+"""Products of numbers, real and complex, up to which BLAS computes a matrix product on one core
+(OpenBLAS)."""
 ONE_CORE_DOT = 10_000
 """Numbers up to which BLAS computes a dot product on one core (OpenBLAS)."""
 
