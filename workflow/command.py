@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from argand.command.children import INTERRUPTED, finished
 from argand.runtime.files import atomic_path
 
 from workflow.config.check import main as check
@@ -60,7 +60,10 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
         return 1
     answer = folder / "answer.html"
     before = _written(answer)
-    status = subprocess.run([*snakemake, *options], check=False).returncode
+    status = finished([*snakemake, *options])
+    if status == INTERRUPTED:
+        print("Interrupted: the same command goes on from here", file=sys.stderr)
+        return status
     reported = _report(snakemake, study, folder)
     if status:
         where = f"{answer} says what failed" if _written(answer) != before else "see above"
@@ -101,7 +104,7 @@ def _report(snakemake: list[str], study: Path, folder: Path) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         made, page = Path(scratch) / "report.html", folder / "report.html"
         command = [*snakemake, "reported", "--quiet", "all", "--report", str(made)]
-        status = subprocess.run(command, check=False).returncode
+        status = finished(command)
         if status:
             return status
         try:

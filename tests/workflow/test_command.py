@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from argand.command.children import INTERRUPTED
 
 from workflow import command
 from workflow.storage.run_folder import claim_folder, hold_folder
@@ -22,14 +24,14 @@ def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     """The command lines that would be run, in a folder with two studies."""
     lines: list[list[str]] = []
 
-    def run(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+    def run(words: list[str]) -> int:
         if "--report" in words:
             Path(words[-1]).write_text("new report")
             words = words[:-1]  # in a folder that is gone afterwards
         lines.append(words[3:])
-        return subprocess.CompletedProcess(words, 0)
+        return 0
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(command, "finished", run)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "v1.2.yaml").write_text(TINY)
     (tmp_path / "wrong.yaml").write_text(TINY.replace("m: 8", "m: -8"))
@@ -113,12 +115,9 @@ def test_a_report_for_which_the_disk_has_no_room(
 def test_an_answer_is_named_only_where_the_run_wrote_one(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(words, 1)
-
     Path("results").mkdir()
     Path("results/answer.html").write_text("of an earlier run")
-    monkeypatch.setattr(subprocess, "run", fails)
+    monkeypatch.setattr(command, "finished", lambda words: 1)
     assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 1
     assert "Not all of it: see above" in capsys.readouterr().err
 
@@ -137,6 +136,36 @@ def test_a_study_that_is_not_there(
     assert command.main(["check", "other.yaml"]) == 1
     assert f"there is no file other.yaml (looked in {tmp_path})" in capsys.readouterr().err
     assert called == []
+
+
+def test_a_run_that_is_interrupted_says_how_it_goes_on(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = iter([INTERRUPTED])  # no report is begun
+    monkeypatch.setattr(command, "finished", lambda words: next(statuses))
+    assert command.main(["run", "v1.2.yaml"]) == INTERRUPTED
+    assert capsys.readouterr().err == "Interrupted: the same command goes on from here\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
+def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
+    """As Ctrl-C of a terminal, to a group of processes."""
+    child = (
+        "import signal, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.6), print('ended'), exit(3)))\n"
+        "print('begun', flush=True); time.sleep(30)"
+    )
+    parent = (
+        "import sys; from argand.command.children import finished\n"
+        f"print(finished([sys.executable, '-c', {child!r}]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=20)[0].split() == ["ended", str(INTERRUPTED)]
 
 
 @pytest.mark.parametrize("cores", ["0", "x", "-1", "1.5", ""])

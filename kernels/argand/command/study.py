@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+
+from argand.command.children import finished
 
 COMMANDS = ("run", "check", "report", "compare")
 _OF_THE_EXTRA = re.compile(r"([\w.-]+).*; *extra *== *['\"]workflow['\"]")
@@ -66,4 +67,4 @@ def main(words: Sequence[str]) -> int:
     folders = [str(tree), str(_PACKAGE.parent), *([before] if before else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
     command = [sys.executable, "-m", "workflow.command", *words]
-    return subprocess.run(command, env=environment, check=False).returncode
+    return finished(command, environment)
