@@ -18,7 +18,7 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
-from argand.herk.lower import Steps, is_dotted, is_multiplied, is_shared, lower_of
+from argand.herk.lower import Steps, is_multiplied, is_shared, lower_of
 from argand.herk.mirror import alone, is_few, is_plain, mirror, mirrored
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
@@ -30,8 +30,10 @@ Run = Callable[[Any, Array | None, Array | None], Array]
 """Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_PART_VALUES, _DOTTED_VALUES = 1 << 16, 1 << 18
-"""Values of operands and products that a core's cache holds, its own and that of all."""
+_SHARES = 1
+"""Parts of a core, where all share a problem."""
+_PART_VALUES = 1 << 18
+"""Values of operands and products that stay in the last-level cache until they are finished."""
 
 
 def herk_algorithm(precision: Precision) -> str:
@@ -113,14 +115,13 @@ def _herk(
 
 
 def _together(problem: HerkProblem) -> int:
-    """Return how many products stay in a core's cache until they are finished.
+    """Return how many products are computed and finished at a time.
 
-    Dot products make no copy, and take a call a column of each part. Products that BLAS computes on
-    one core are shared out to all.
+    Those that BLAS computes on one core each are shared out to all.
     """
-    values = _DOTTED_VALUES if is_dotted(problem) else _PART_VALUES
-    most = max(1, values // (problem.n * (problem.n + problem.k)))
-    parts = max(-(-problem.batch // most), available_cores() if is_shared(problem) else 1)
+    most = max(1, _PART_VALUES // (problem.n * (problem.n + problem.k)))
+    shares = _SHARES * available_cores() if is_shared(problem) else 1
+    parts = max(-(-problem.batch // most), shares)
     return -(-problem.batch // parts)
 
 

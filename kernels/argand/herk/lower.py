@@ -14,6 +14,7 @@ from argand.gemm.operands import Op
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.quiet import quietly
+from argand.runtime.scratch import with_conjugates
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
@@ -53,10 +54,8 @@ def lower_of(problem: HerkProblem) -> Steps:
         return partial(quietly, _by_dot_products)
     if not is_multiplied(problem):
         return partial(_by_herk, trans_of(problem.op))
-    rows = _panel_rows(problem)
-    if rows < problem.n:
-        return partial(quietly, _by_panels, problem.op, rows)
-    return partial(quietly, _by_matmul, problem.op)
+    op, rows = problem.op, _panel_rows(problem)
+    return lambda a, out: quietly(with_conjugates, _by_matmul, a, op, rows, out)
 
 
 def is_multiplied(problem: HerkProblem) -> bool:
@@ -112,19 +111,13 @@ def _by_dot_products(a: Array, out: Array) -> None:
         np.vecdot(a[..., q : q + 1, :], a[..., q:, :], out=out[..., q:, q])
 
 
-def _by_matmul(op: Op, a: Array, out: Array) -> None:
-    """Compute whole products."""
-    conjugates = np.conjugate(a).swapaxes(-1, -2)
-    if op == "N":
-        np.matmul(a, conjugates, out=out)
-    else:
-        np.matmul(conjugates, a, out=out)
-
-
-def _by_panels(op: Op, rows: int, a: Array, out: Array) -> None:
+def _by_matmul(conjugates: Array, a: Array, op: Op, rows: int, out: Array) -> None:
     """Compute products by panels of rows up to their last column."""
-    conjugates = np.conjugate(a).swapaxes(-1, -2)
-    left, right = (a, conjugates) if op == "N" else (conjugates, a)
+    conjugate = conjugates.swapaxes(-1, -2)
+    left, right = (a, conjugate) if op == "N" else (conjugate, a)
+    if rows >= out.shape[-1]:
+        np.matmul(left, right, out=out)
+        return
     for start in range(0, out.shape[-1], rows):
         end = start + rows
         np.matmul(left[..., start:end, :], right[..., :end], out=out[..., start:end, :end])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from argand.gemm.pairs import Pairs
 from argand.herk.lower import blas_herk, trans_of
 from argand.herk.problem import HerkProblem
+from argand.runtime.scratch import with_conjugates
 
 Array = npt.NDArray[Any]
 _MIRRORED = 64
@@ -39,6 +40,11 @@ def mirror(square: Array) -> None:
             square[..., :start, rows] = beside.swapaxes(-1, -2)
 
 
+def _fill(conjugates: Array, square: Array, where: Array) -> None:
+    """Write the conjugates of the other side of matrices' diagonals."""
+    np.copyto(square, conjugates.swapaxes(-1, -2), where=where)
+
+
 def real_diagonals(square: Array) -> None:
     """Make the diagonals of matrices real."""
     if square.flags.c_contiguous:
@@ -53,13 +59,13 @@ def mirrored(problem: HerkProblem) -> Callable[[Array], None]:
     n = problem.n
     if not is_few(n):
         return mirror
-    copyto, conjugate, view, upper = np.copyto, np.conjugate, np.ndarray, above(n)
+    view, upper = np.ndarray, above(n)
     real = np.zeros((), problem.dtype).real.dtype
     part, values = real.itemsize, n * n
     strides = (2 * part * values, 2 * part * (n + 1))
 
     def run(square: Array) -> None:
-        copyto(square, conjugate(square.swapaxes(-1, -2)), where=upper)
+        with_conjugates(_fill, square, upper)
         # The imaginary parts of the diagonals.
         view((square.size // values, n), real, square, part, strides).fill(0)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
 from argand.herk import api, cpu, lower, mirror
+from argand.runtime import scratch
 from argand.runtime.numpy_calls import NumpyCalls
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -28,7 +29,8 @@ from tests.kernels.herk.herk_cases import (
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
-        cpu: {"_PANEL": 9, "_PART_VALUES": 150, "_DOTTED_VALUES": 200},
+        cpu: {"_PANEL": 9, "_PART_VALUES": 150},
+        scratch: {"_LEAST_BYTES": 0},
         mirror: {"_MIRRORED": 3},
         lower: {
             "ONE_CORE_COMPLEX": 300,
