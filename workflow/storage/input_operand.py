@@ -18,6 +18,7 @@ from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_ax
 from workflow.storage.chunk_filters import ChunkError
 from workflow.storage.chunk_sizes import check_chunks, check_filters
 from workflow.storage.links import DatasetError, find_dataset
+from workflow.storage.other_files import axes_by_matlab, better_format, by_matlab
 from workflow.storage.packed_integers import PACKED_TYPES, unpacked
 from workflow.storage.selections import Picked, SelectionError, pick
 
@@ -60,7 +61,6 @@ class Mistakes:
             raise InputError(*self._found)
 
 
-_UVH5_HINT = "; it looks like a UVH5 file: `format: uvh5` reads its visibilities and covariance"
 LONGEST_UNIT = 64
 """Characters of an attribute that is taken for a unit."""
 PARTS = (("r", "i"), ("re", "im"), ("real", "imag"))
@@ -146,19 +146,12 @@ class InputOperand:
         if names is not None:
             kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
         what = f"{self.name} has {len(shape)} of shape {shape}"
-        if names is None and sum(n > 1 for n in shape) > 1 and self._by_matlab():
-            here = list(self.operand.axes[-len(self.datasets[0].shape) :][::-1])
-            raise InputError(
-                f"{self.key}: {self.name} was written by MATLAB, so its axes lie in the file in "
-                f"reverse; say which they are: input.axes.{self.operand.name}: {here}, or others"
-            )
+        if names is None and sum(n > 1 for n in shape) > 1 and by_matlab(self.datasets):
+            raise InputError(f"{self.key}: {axes_by_matlab(self.name, self.operand, len(shape))}")
         try:
             return map_axes(self.operand, kept, shape, self.key, what)
         except AxisError as error:
             raise InputError(str(error)) from None
-
-    def _by_matlab(self) -> bool:
-        return any("MATLAB_class" in dataset.attrs for dataset in self.datasets)
 
     def dataset_axis(self, axis: str) -> int | None:
         """Return which axis of the dataset is one of the operand's; None where it has none."""
@@ -260,14 +253,8 @@ def open_datasets(
         for dataset in datasets:
             check_filters(dataset)
     except (DatasetError, ChunkError) as error:
-        other = _UVH5_HINT if source.format == "hdf5" and _is_uvh5(file) else ""
-        raise InputError(f"{key}: {error}{other}") from error
+        raise InputError(f"{key}: {error}{better_format(file, source.format)}") from error
     return datasets
-
-
-def _is_uvh5(file: h5py.File) -> bool:
-    """Return whether a file has the two links that every UVH5 file has; none is followed."""
-    return all(name in file.keys() for name in ("Header", "Data"))  # noqa: SIM118
 
 
 def dataset_paths(where: str | DatasetSource | PackedSource | WorkloadInput | None) -> list[str]:

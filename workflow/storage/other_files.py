@@ -1,8 +1,13 @@
-"""Files that are given in place of HDF5: what they are, and how they become it."""
+"""Files that are given in place of HDF5, or as what they are not: what they are, and what helps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+
+import h5py
+
+from workflow.storage.axes import Operand
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _COPY = "h5py.File('x.h5', 'w')['x'] = {} makes one of it"
@@ -37,3 +42,27 @@ def found_instead(path: Path) -> str:
             return words
     is_text = begin.isascii() and all(chr(c).isprintable() or chr(c) in "\t\r\n" for c in begin)
     return _TEXT if is_text else ""
+
+
+def better_format(file: h5py.File, given: str) -> str:
+    """Return which format reads a file that was given as HDF5; "" where it is that.
+
+    No link is followed.
+    """
+    if given != "hdf5" or not all(name in file.keys() for name in ("Header", "Data")):  # noqa: SIM118
+        return ""
+    return "; it looks like a UVH5 file: `format: uvh5` reads its visibilities and covariance"
+
+
+def by_matlab(datasets: Iterable[h5py.Dataset]) -> bool:
+    """Return whether MATLAB wrote one of the datasets, whose axes then are in reverse."""
+    return any("MATLAB_class" in dataset.attrs for dataset in datasets)
+
+
+def axes_by_matlab(name: str, operand: Operand, rank: int) -> str:
+    """Return what to say of a dataset of so many axes that MATLAB wrote, and none is named."""
+    here = list(operand.axes[-rank:][::-1])
+    return (
+        f"{name} was written by MATLAB, so its axes lie in the file in reverse; say which they "
+        f"are: input.axes.{operand.name}: {here}, or others"
+    )
