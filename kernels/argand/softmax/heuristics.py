@@ -64,8 +64,11 @@ _SUM_BYTES, _SUM_BYTES_OF_16BIT = 96 << 10, 64 << 10
 are streamed and read once all the same, and no block waits for another. The second is of 16 bits,
 where a thread takes as many instructions for half as many bytes."""
 _SUM_ROWS = 7
-"""The least such rows for each multiprocessor, which has two blocks at a time. On an H200 other
-plans took 1.11 of the time, from 0.96 to 1.26, at 22 lengths of 13000 to 131072."""
+"""The least such rows for each multiprocessor, which has two blocks or more at a time."""
+_SUM_WORDS, _SUM_THREADS, _PACKED_SUM_THREADS = 16, 256, 128
+"""Registers of such a row that a thread holds at a time, and threads: of values of 4 bytes and of
+packed ones. On an H200 plans that hold a row took 1.13 of the time, from 0.95 to 1.47, at 76
+lengths of 12722 to 131072 of all precisions, and 256 threads with 32 registers took 1.02."""
 _RING_COLUMNS, _RING_COLUMNS_EDGES = {4: 32768, 2: 81920}, 65536
 """By bytes of an element of x, the longest rows that are not rings: registers of a block or of a
 cluster of two hold them; the second of those of 16 bits with edges, which a cluster would stage. On
@@ -236,14 +239,14 @@ def _sum_candidate(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> SoftmaxCandidate | None:
     """Streamed rows of many long ones whose ``logsumexp`` is asked for."""
-    exact = form.precision.exact_operands and not form.wide
     each = ELEMENT_BYTES[form.input]
     longest = _SUM_BYTES_OF_16BIT if each == ELEMENT_BYTES["fp16"] else _SUM_BYTES
-    if form.operation != "logsumexp" or not exact or columns * each <= longest:
+    if form.operation != "logsumexp" or form.wide or columns * each <= longest:
         return None
     if rows < sm_count * _SUM_ROWS:
         return None
-    return SoftmaxCandidate(_STREAMED_THREADS, 1, words=STREAMED_WORDS)
+    threads = _PACKED_SUM_THREADS if form.packed else _SUM_THREADS
+    return SoftmaxCandidate(threads, 1, words=_SUM_WORDS)
 
 
 def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:

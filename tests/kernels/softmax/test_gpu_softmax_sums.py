@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import logsumexp
+from argand import PRECISIONS, logsumexp
 from argand.device import Device
+from argand.rounding import round_operand
 from scipy import special
 
 from tests.kernels.softmax.softmax_cases import approximate_errors, numbers, stored
@@ -16,11 +17,14 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize(
-    ("kind", "columns"),
-    [("fp32", 24_579), ("fp16", 33_001), ("bf16", 40_960), ("complex64", 12_301)],
-)
+    ("kind", "columns", "precision"),
+    [
+        ("fp32", 24_579, "fp32"), ("fp32", 24_700, "bf16"), ("fp32", 24_577, "3xtf32"),
+        ("fp16", 33_001, "fp32"), ("bf16", 40_960, "fp32"), ("complex64", 12_301, "fp32"),
+    ],
+)  # fmt: skip
 def test_logsumexp_of_many_long_rows(
-    cp: Any, gpu: Device, rng: np.random.Generator, kind: str, columns: int
+    cp: Any, gpu: Device, rng: np.random.Generator, kind: str, columns: int, precision: str
 ) -> None:
     """Streamed rows, one of which has its largest values last and one in the middle."""
     rows = 7 * gpu.sm_count + 1
@@ -28,14 +32,17 @@ def test_logsumexp_of_many_long_rows(
     some[1] = np.sort(some[1])
     some[2, columns // 2] = 90
     some[3, :-1] = -np.inf
-    given: dict[str, Any] = {"output": "fp32"}
+    given: dict[str, Any] = {"output": "fp32", "precision": precision}
     if kind == "complex64":
         x = np.sqrt(np.abs(some[[0, 1, 2, 4]])).astype(np.complex64)
         exact = special.logsumexp(np.abs(x.astype(np.complex128)) ** 2, axis=-1)
         given["power"] = True
     else:
         x = stored(some, kind)
-        exact = special.logsumexp(numbers(x, kind), axis=-1)
+        held = numbers(x, kind)
+        if precision != "fp32":
+            held = round_operand(x, PRECISIONS[precision]).astype(np.float64)
+        exact = special.logsumexp(held, axis=-1)
         given["format"] = "bf16" if kind == "bf16" else None
     whole = cp.tile(cp.asarray(x), (-(-rows // len(x)), 1))[:rows]
     found = logsumexp(whole, **given).get()

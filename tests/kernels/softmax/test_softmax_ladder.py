@@ -47,11 +47,17 @@ def test_other_rows_keep_more_threads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "longest"), [("fp32", 24_576), ("fp16", 32_768), ("complex64", 12_288)]
-)
-def test_many_long_rows_are_streamed_where_none_is_written(kind: str, longest: int) -> None:
-    vector = vector_for(kind, kind)
-    form = SoftmaxForm("logsumexp", kind, "fp32", PRECISIONS["fp32"], vector, False, gapless=True)
+    ("kind", "precision", "longest"),
+    [
+        ("fp32", "fp32", 24_576), ("fp32", "tf32", 24_576), ("fp16", "fp32", 32_768),
+        ("complex64", "fp32", 12_288),
+    ],
+)  # fmt: skip
+def test_many_long_rows_are_streamed_where_none_is_written(
+    kind: str, precision: str, longest: int
+) -> None:
+    vector, row = vector_for(kind, kind), PRECISIONS[precision]
+    form = SoftmaxForm("logsumexp", kind, "fp32", row, vector, False, gapless=True)
     held, read_once = plan_of(form, longest), plan_of(form, longest + vector)
     assert held.resident
     assert (read_once.kind, read_once.cluster) == ("streamed", 1)
