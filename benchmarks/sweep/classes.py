@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from argand import PRECISIONS
+from argand.precision import any_precision
 
 from benchmarks.sweep.quantiles import Quantiles, quantiles_of
 
@@ -34,7 +34,7 @@ def compared(products: Iterable[Timed]) -> Mapping[str, Quantiles]:
     """
     at_tf32, classes, halves = {}, defaultdict(list), defaultdict(list)
     for one in products:
-        peer_class = PRECISIONS[one.precision].peer_class
+        peer_class = any_precision(one.precision).peer_class
         if one.precision == "tf32":
             at_tf32[one.case] = one.time_us
         elif peer_class == "half":

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision, gemm, launched
+from argand import Device, Precision, gemm, launched
 from argand.gemm.candidates import GemmChoice
 from argand.gemm.operands import OPS, Op
 from argand.gemm.problem import Output
 from argand.gemm.tuned import trial
+from argand.precision import any_precision
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape
@@ -25,6 +26,8 @@ PEERS = ("cublas", "torch", "numpy")
 """Libraries that multiply interleaved matrices as they are: planes made before the clock starts,
 and kernels that are tuned for each size, are measured by `benchmarks.gemm`."""
 _PRECISIONS = ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")
+_EXACT = "7xint8"
+"""Exact integers of fp32's errors: of no use to small products, whose kernels are launches."""
 _MOST_BYTES = 2 << 30
 _CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8
 """Elements of operands and results that are checked, and rows and columns at least."""
@@ -33,8 +36,12 @@ _CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8
 class ProductCase(Case):
     """One product, or a batch of them."""
 
-    def __init__(self, shape: Shape, op_a: Op = "N", op_b: Op = "N", half: bool = False) -> None:
+    def __init__(
+        self, shape: Shape, op_a: Op = "N", op_b: Op = "N", half: bool = False, exact: bool = False
+    ) -> None:
         self._shape, self._ops, self._half = shape, (op_a, op_b), half
+        self._precisions = [x for x in _PRECISIONS if not half or x in ("fp16", "bf16")]
+        self._precisions += [_EXACT] if exact and not half else []
         self.operation = "gemm"
         self.shape = str(shape)
         self.kind = f"{op_a}{op_b}" + (" > half" if half else "")
@@ -55,8 +62,7 @@ class ProductCase(Case):
 
     def ours(self, device: Device) -> list[Candidate]:
         """Return `argand.gemm` at the precisions of tensor cores."""
-        names = [x for x in _PRECISIONS if not self._half or x in ("fp16", "bf16")]
-        return [self._candidate(PRECISIONS[name], device) for name in names]
+        return [self._candidate(any_precision(name), device) for name in self._precisions]
 
     def _candidate(self, precision: Precision, device: Device) -> Candidate:
         arrays, shape = array_module(device), self._shape
@@ -136,7 +142,8 @@ def _of_ops(candidate: Candidate, ops: tuple[Op, Op]) -> Candidate:
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
     """Draw m, n and k of 32 to 16384, log-uniform, of at most 2 GiB together.
 
-    Every fifth is a batch of 2 to 64, two of five have an op, a tenth have 16-bit results.
+    Every fifth is a batch of 2 to 64, two of five have an op, a tenth have 16-bit results. Those
+    of complex64 are multiplied by exact integers too.
     """
     found: list[Case] = []
     while len(found) < cases:
@@ -145,7 +152,7 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
         op_a, op_b = ("N" if rng.random() < 0.75 else OPS[int(rng.integers(3))] for _ in "ab")
         half = bool(rng.random() < 0.1)
         if 8 * batch * (m * k + k * n + m * n) <= _MOST_BYTES:
-            found.append(ProductCase(Shape(m, n, k, batch), op_a, op_b, half))
+            found.append(ProductCase(Shape(m, n, k, batch), op_a, op_b, half, exact=True))
     return found
 
 
