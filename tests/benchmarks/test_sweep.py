@@ -57,6 +57,16 @@ def test_a_seed_draws_the_same_cases(what: str) -> None:
         assert max(sizes) <= 512
 
 
+def test_products_of_complex64_are_multiplied_by_exact_integers_too() -> None:
+    """But small ones, and those with 16-bit results."""
+    device = Device("cpu", "")
+    for what, some in (("gemm", {True, False}), ("small", {False})):
+        products = [case for case in drawn(what, 40, 1) if case.operation == "gemm"]
+        ours = {case.kind: {one.precision.name for one in case.ours(device)} for case in products}
+        assert {"7xint8" in names for names in ours.values()} == some
+        assert not any("7xint8" in ours[kind] for kind in ours if "half" in kind)
+
+
 def test_small_cases_are_measured_on_the_cpu(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "rows.csv"
     given = ["small", "--cases", "3", "--seed", "8", "--device", "cpu", "--csv", str(path)]
@@ -244,6 +254,7 @@ def test_the_summary_counts_what_is_slower() -> None:
         row("a", "fp16", 4.0), row("b", "fp16", 0.5),
         row("a", "3xtf32", 4.0, ratio=0.6), row("a", "3xfp16", 5.0, ratio=0.5),
         row("b", "3xtf32", 4.0, ratio=2.0), row("b", "3xfp16", 3.0, ratio=3.0),
+        row("b", "7xint8", 2.0, ratio=4.5), row("b", "6xint8", 1.0, ratio=9.0),
         row("e", "tf32", 1.0, ratio=0.1, implementation="torch"),
         row("g", "tf32", 1.0, ratio=0.1, verified=False, reason="too far"),
     ]  # fmt: skip
@@ -254,6 +265,7 @@ def test_the_summary_counts_what_is_slower() -> None:
     compared = dict(re.findall(r"gemm (\S.*?) {2,}(\d+ cases, .*)", text))
     assert compared["fp16 beside tf32"].startswith("2 cases,   1 slower than 0.97; worst 0.50")
     assert compared["fp32 class"].startswith("2 cases,   1 slower than 0.97; worst 0.60")
+    assert "geometric mean 1.64" in compared["fp32 class"]  # of 0.6 and 4.5: 6 moduli are not of it
     assert compared["fp32 class, library 0 to 15 us"] == compared["fp32 class"]
     assert "1 results of ours did not verify" in text
     assert "too far" in text
