@@ -67,9 +67,9 @@ class ProductCase(Case):
     def _candidate(self, precision: Precision, device: Device) -> Candidate:
         arrays, shape = array_module(device), self._shape
         output: Output = "complex-half" if self._half else "complex64"
-        call = partial(
-            gemm, op_a=self._ops[0], op_b=self._ops[1], precision=precision, output=output
-        )
+        call = partial(gemm, op_a=self._ops[0], op_b=self._ops[1], precision=precision)
+        if self._half:
+            call = partial(call, output=output)
 
         def prepare(a: Any, b: Any) -> tuple[Any, ...]:
             if self._half:

@@ -38,6 +38,7 @@ from benchmarks.sweep.checking import assessed
 from benchmarks.sweep.draws import SWEEPS, drawn
 from benchmarks.sweep.in_turn import Measurement, timed_in_turn
 from benchmarks.sweep.measuring import calls_of, plan_rows, plan_times, with_ratios
+from benchmarks.sweep.products import ProductCase
 from benchmarks.sweep.summary import summary
 from tests.kernels.precisions import TENSOR
 from tools.docs.sweep_tables import regret_table, sweep_table
@@ -65,6 +66,14 @@ def test_products_of_complex64_are_multiplied_by_exact_integers_too() -> None:
         ours = {case.kind: {one.precision.name for one in case.ours(device)} for case in products}
         assert {"7xint8" in names for names in ours.values()} == some
         assert not any("7xint8" in ours[kind] for kind in ours if "half" in kind)
+    case = ProductCase(Shape(12, 9, 20), "C", exact=True)
+    *_, exact = case.ours(device)
+    assert exact.precision.name == "7xint8"
+    operands = case.operands(device, 1)
+    check = case.assessment(operands, device)
+    assert isinstance(check, ProductCheck)
+    found = check(exact.result(exact.compute(*exact.prepare(*operands))), exact)
+    assert found.verified, found.reason
 
 
 def test_small_cases_are_measured_on_the_cpu(tmp_path: Path, capsys: Any) -> None:
