@@ -71,7 +71,7 @@ def _regrets(ours: Sequence[Row]) -> Iterator[str]:
 
 
 def _classes(ours: Sequence[Row]) -> Iterator[str]:
-    """Yield the better split precision beside fp32, and how often 16 bits are slower than tf32."""
+    """Yield the best at fp32's errors beside fp32, and how often 16 bits are slower than tf32."""
     found = compared(
         Timed((row.shape, row.kind), row.precision, row.time_us, row.ratio)
         for row in ours if row.operation == "gemm" and row.time_us is not None
