@@ -4,6 +4,13 @@
 #pragma once
 #include "sm90_epilogue.cuh"
 
+// One of two values, without a branch.
+__device__ __forceinline__ uint32 select(bool first, uint32 x, uint32 y) { return first ? x : y; }
+__device__ __forceinline__ float select(bool first, float x, float y) { return first ? x : y; }
+__device__ __forceinline__ float2 select(bool first, const float2& x, const float2& y) {
+    return {first ? x.x : y.x, first ? x.y : y.y};
+}
+
 // Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only descales.
 // A lane holds columns 2 t and 2 t + 1 of each eight, t = lane % 4, of two rows, and stores them as
 // one vector. With `kShifts` rows may begin anywhere: in those a lane stores the two columns
@@ -76,24 +83,22 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
             Value* at = to[h] + 8 * j;
             if constexpr (kShifts) {
                 // Columns further on lie in the next lanes, and in the first ones after these eight.
-                Value further[3];
-#pragma unroll
-                for (int i = 0; i < 3; ++i) {
-                    const int lanes = 1 + i / 2;
-                    const Value given = t < lanes ? next[h][i % 2] : held[h][i % 2];
-                    further[i] = Out::from_lane(given, lane / 4 * 4 + (t + lanes) % 4);
-                }
+                // Rows differ in their shift, so each lane selects: branches would run one after
+                // the other.
+                auto from_next = [&](int lanes, bool seconds) {
+                    const Value one = select(t < lanes, next[h][0], held[h][0]);
+                    const Value two = select(t < lanes, next[h][1], held[h][1]);
+                    return Out::from_lane(select(seconds, two, one),
+                                          lane / 4 * 4 + (t + lanes) % 4);
+                };
+                const Value nearer = from_next(1, shift[h] == 3);
+                const Value further = from_next(shift[h] == 3 ? 2 : 1, shift[h] == 2);
                 if (j == 0 && inside[h] && (plan.shared_columns == 0 || tile.n0 == 0)) {
                     if (2 * t < shift[h] && 2 * t < own[h]) *at = first;
                     if (2 * t + 1 < shift[h] && 2 * t + 1 < own[h]) at[1] = second;
                 }
-                if (shift[h] == 1) {
-                    first = second;
-                    second = further[0];
-                } else if (shift[h] > 1) {
-                    first = shift[h] == 2 ? further[0] : further[1];
-                    second = shift[h] == 2 ? further[1] : further[2];
-                }
+                first = select(shift[h] == 0, first, select(shift[h] == 1, second, nearer));
+                second = select(shift[h] == 0, second, select(shift[h] == 1, nearer, further));
                 at += shift[h];
             }
             Out::store_inside(at, first, second, left[h], 8 * j);
@@ -127,19 +132,11 @@ __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& a
         const Value after = Out::from_lane(first, (lane + 4) % kWarp);
         Value* to = column_start + (8 * j + e) * args.out_stride_n;
         const bool inside = column < args.n;
-        int row = own;
-        if (reinterpret_cast<uint64>(to) % (2 * sizeof(Value)) != 0) {
-            if (inside && row == 0 && rows > 0) *to = first;
-            first = second;
-            second = after;
-            ++row;
-            ++to;
-        }
-        if (inside && row + 1 < rows) {
-            Out::store_two(to, first, second);
-        } else if (inside && row < rows) {
-            *to = first;
-        }
+        const bool within =
+            static_cast<uint32>(reinterpret_cast<uint64>(to)) % (2 * sizeof(Value)) != 0;
+        if (within && inside && own == 0 && rows > 0) *to = first;
+        Out::store_inside(to + within, select(within, second, first),
+                          select(within, after, second), inside ? rows - own - within : 0, 0);
     }
 }
 

@@ -57,11 +57,14 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
     // Where the kernel begins early, the one before packs planes, and uses counters where it packs both
     // operands. An X in place is the caller's, so its first tile is loaded meanwhile.
     bool packing = true;
-    if constexpr (plan.storage == Storage::planar) wait_for_kernel_before();
     for (uint32 work_index = 0;; ++work_index) {
         const bool more = schedule_work<plan>(args, work_index, work);
         publish_work(ring.work_slot(work_index), work_index, work, more);
         if (!more) break;
+        if (plan.storage == Storage::planar && packing) {
+            wait_for_kernel_before();
+            packing = false;
+        }
         const WgmmaTile& tile = work.tile;
         const int x_batch = args.x_batched ? tile.batch : 0;
         const int y_batch = args.y_batched ? tile.batch : 0;

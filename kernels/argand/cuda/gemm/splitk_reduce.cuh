@@ -4,6 +4,7 @@
 #pragma once
 #include "device/complex.cuh"
 #include "device/predicated_load.cuh"
+#include "device/quotient.cuh"
 
 struct ReduceArguments {
     const float2* partials;  // (split_k_slices, batch, m, pitch)
@@ -22,11 +23,14 @@ constexpr int kReduceLoads = 4;  // slices that a thread loads before it adds th
 // `groups` threads an element, which add every so many slices each, in order; then the first adds
 // their sums in order, so that results repeat bit for bit. 32 threads at least read neighbours.
 __device__ __forceinline__ void reduce_split_k(const ReduceArguments& args) {
-    const uint32 elements = kReduceThreads / args.groups;
-    const uint32 lane = threadIdx.x % elements, group = threadIdx.x / elements;
+    // Groups are a power of two.
+    const uint32 elements_log2 = __ffs(kReduceThreads) - __ffs(args.groups);
+    const uint32 elements = 1u << elements_log2;
+    const uint32 lane = threadIdx.x & (elements - 1), group = threadIdx.x >> elements_log2;
     const uint32 m = args.m, n = args.n, count = args.batch * m * n;
     const uint32 at = blockIdx.x * elements + lane;
-    const uint32 column = at % n, row = at / n % m, batch = at / n / m;
+    const uint32 line = quotient(at, n), batch = line < m ? 0 : quotient(line, m);
+    const uint32 column = at - line * n, row = line - batch * m;
     const float2* c =
         args.c + batch * args.c_stride_batch + row * args.c_stride_m + column * args.c_stride_n;
     float2* out = args.out + batch * args.out_stride_batch + row * args.out_stride_m +
