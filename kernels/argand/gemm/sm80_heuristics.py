@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from argand.device import Arch
 from argand.gemm.sm80_plan import MmaPlan, check_plan, holds_accumulators, whole_passes
 from argand.gemm.sm80_slices import k_tiles_of, shared, sliced
-from argand.gemm.sm80_tiles import mma_tiles, with_many_blocks, within_registers
+from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 
@@ -50,8 +50,7 @@ def plan_gemm(
         plan = replace(plan, a_k_major=a_k_major, b_k_major=b_k_major, vector=vector)
         plan = within_registers(plan, precision, arch)
         plan = plan if whole_passes(plan) else replace(plan, vector=1)
-        plan = with_many_blocks(plan, precision, arch, k)
-        fitted.append(_with_absmax(plan, precision, arch, k))
+        fitted.append(with_copies(_with_absmax(plan, precision, arch, k), precision, arch, k))
     if not fitted:
         raise PlanError(f"tiles of a triangle must be square, got {tile}")
     best = min(fitted, key=lambda plan: estimate(plan, precision, sm_count, sizes))
@@ -254,7 +253,7 @@ def estimate(
 
 def _occupancy(plan: MmaPlan, k: int) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
-    registers = 64 if plan.threads >= 512 else 104 if plan.min_blocks == 1 else 96
+    registers = 64 if plan.threads >= 512 else 96 if plan.whole_k else 104
     return max(1, min(
         2048 // plan.threads, 227 * 1024 // plan.launched_bytes(k),
         65536 // (plan.threads * registers),

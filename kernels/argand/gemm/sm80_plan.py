@@ -41,10 +41,9 @@ class MmaPlan:
     the sum; ``grid_slices`` clusters share the k of a tile, and the last one adds what they leave
     in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
     ``mirror`` stores what is below the diagonal above it, too, and a real diagonal, where columns
-    are contiguous.
-    ``any_strides`` takes sizes and strides that do not fit 32 bits, and operands of which no axis
-    is contiguous. ``min_blocks`` run together on a
-    multiprocessor, which limits registers.
+    are contiguous. ``any_strides`` takes sizes and strides that do not fit 32 bits, and operands of
+    which no axis is contiguous. ``whole_k`` has the stages hold all of k, which is loaded at once;
+    ``copies_between`` copies a later k-tile between the MMAs of one.
     """
 
     block_m: int
@@ -64,7 +63,8 @@ class MmaPlan:
     any_strides: bool = False
     mirror: bool = False
     grid_slices: int = 1
-    min_blocks: int = 1
+    whole_k: bool = False
+    copies_between: bool = False
 
     @property
     def slices(self) -> int:
@@ -183,7 +183,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     slices += "_g" if plan.grid_slices > 1 else ""
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror
     strides = "_any" if plan.any_strides else ""
-    strides += f"_b{plan.min_blocks}" if plan.min_blocks > 1 else ""
+    strides += "_w" * plan.whole_k + "_c" * plan.copies_between
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
     )
@@ -248,7 +248,8 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
-    fields |= {x: "true" for x in ("any_strides", "mirror") if getattr(plan, x)}
+    flags = ("any_strides", "mirror", "whole_k", "copies_between")
+    fields |= {x: "true" for x in flags if getattr(plan, x)}
     if plan.grid_slices > 1:
         fields["grid_split"] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
@@ -261,7 +262,6 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
             "GemmArguments",
             "gemm_mma<kPlan>(args);",
             plan.threads,
-            plan.min_blocks,
             cluster=plan.split_k_slices,
         )
     )

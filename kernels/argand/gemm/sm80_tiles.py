@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from argand.device import HOPPER, Arch
 from argand.gemm.sm80_plan import MmaPlan
+from argand.gemm.sm80_slices import k_tiles_of
 from argand.precision import Precision
 
 # Tiles by number of terms, the largest first. With two terms and a second set of accumulators the
@@ -81,26 +82,24 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
     return plan
 
 
-_MANY_BLOCKS, _SMALL_TILE = 5, 1024
-"""Blocks that run together, and elements of C of their tiles."""
+def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:
+    """Return the tile with the copies that suit its k, of one term that needs no scales.
 
-
-def with_many_blocks(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:
-    """Return the tile with registers for five blocks where a short k leaves memory for them.
-
-    A small tile of four warps then has 92 registers a thread in place of 98, without spills: at
-    tf32 11 x (90 x 1067 x 35) takes 13.7 us in place of 15.1 on an H200, 9174 x 105 x 58 13.9 in
-    place of 15.3. Where memory holds four blocks, it takes 2% longer.
+    A k that fits the stages is copied at once: without copies in its loop over k a thread of a
+    small tile has 79 registers in place of 92, so that a multiprocessor holds more blocks. A longer
+    one is copied between MMAs, which a warp would wait for: 21 drawn products at tf32 took 0.949 of
+    the time on an H200. Older cards have no registers for that.
     """
-    small = plan.threads == 128 and plan.block_m * plan.block_n <= _SMALL_TILE
-    whole = plan.slices == 1 and not plan.triangle
-    plain = precision.terms == 1 and not precision.scaled and arch.sm == HOPPER
-    fits = arch.resident_blocks(plan.launched_bytes(k)) >= _MANY_BLOCKS
-    if small and whole and plain and fits:
-        return replace(plan, min_blocks=_MANY_BLOCKS)
-    return plan
+    if precision.terms > 1 or precision.scaled or plan.warps_k > 1:
+        return plan
+    k_tiles = k_tiles_of(plan, k)
+    if plan.slices == 1 and k_tiles <= plan.stages and plan.block_m * plan.block_n < _LARGE_TILE:
+        return replace(plan, whole_k=True)
+    return replace(plan, copies_between=k_tiles >= plan.stages and arch.sm == HOPPER)
 
 
+_LARGE_TILE = 4096
+"""Elements of C of a tile that has enough registers for its copies."""
 _FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 

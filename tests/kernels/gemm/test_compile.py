@@ -26,7 +26,7 @@ from argand.gemm.sm80_plan import (
     kernel_name,
     whole_passes,
 )
-from argand.gemm.sm80_tiles import mma_tiles, with_many_blocks, within_registers
+from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
 from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
@@ -65,8 +65,7 @@ def gemm_tiles() -> Iterator[Candidate]:
         for tile in sorted(others, key=lambda one: one.block_m * one.block_n):
             plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
         plans += [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
-        many = [with_many_blocks(plan, row, arch, k=1) for plan in plans]
-        plans += [plan for plan in many if plan.min_blocks > 1]
+        plans += [with_copies(plan, row, arch, k) for plan in plans for k in (1, 4096)]
         if row.scaled:
             plans += [
                 replace(plan, finds_absmax=True, stages=2) for plan in plans if plan.vector == 2

@@ -17,7 +17,7 @@ from argand.gemm.sm80_plan import (
     check_plan,
     holds_accumulators,
 )
-from argand.gemm.sm80_tiles import mma_tiles, with_many_blocks
+from argand.gemm.sm80_tiles import mma_tiles, with_copies
 from argand.runtime.plan import PlanError
 
 from tests.covers import covered
@@ -99,17 +99,21 @@ def test_a_short_k_leaves_memory_of_its_stages() -> None:
         assert cut.launched_bytes(1) == cut.shared_bytes
 
 
-@pytest.mark.parametrize("precision", TENSOR)
-def test_small_tiles_of_a_short_k_run_five_to_a_multiprocessor(precision: str) -> None:
-    """As many blocks as registers allow must fit shared memory, too."""
-    row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
-    found = 0
-    for tile in mma_tiles(row, arch):
-        for k in (16, 64, 200):
-            plan = with_many_blocks(tile, row, arch, k)
-            found += plan.min_blocks > 1
-            assert plan.min_blocks * (plan.launched_bytes(k) + 1024) <= 228 << 10
-    assert bool(found) == (row.terms == 1 and not row.scaled)
+def test_copies_suit_k() -> None:
+    row, arch, tile = PRECISIONS["tf32"], ARCHS["sm_90a"], MmaPlan(32, 32, 32, 2, 2, 3)
+    for k, whole, between in ((1, True, False), (96, True, False), (97, False, True)):
+        plan = with_copies(tile, row, arch, k)
+        assert (plan.whole_k, plan.copies_between) == (whole, between)
+        assert plan == plan_gemm(row, arch, batch=1, m=99, n=99, k=k, sm_count=132, tile=tile)
+    cut = replace(tile, split_k_slices=2)
+    assert [with_copies(cut, row, arch, k) for k in (128, 129)] == [
+        cut, replace(cut, copies_between=True)
+    ]  # fmt: skip
+    large, shared = MmaPlan(64, 64, 16, 2, 2, 4), MmaPlan(32, 32, 64, 2, 1, 4, warps_k=4)
+    assert with_copies(large, row, arch, 48) == large
+    assert with_copies(shared, row, arch, 48) == shared
+    assert with_copies(tile, PRECISIONS["3xfp16"], arch, 48) == tile
+    assert not with_copies(tile, row, ARCHS["sm_80"], 97).copies_between
 
 
 @pytest.mark.parametrize("precision", SCALED)

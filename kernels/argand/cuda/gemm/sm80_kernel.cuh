@@ -130,7 +130,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     // In small products one copy of the code is read faster than several.
     constexpr int kUnroll = plan.warps_k > 1 ? 1 : plan.stages;
 #pragma unroll kUnroll
-    for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage, stage);
+    for (int stage = 0; stage < plan.stages_at_once(); ++stage) load(stage, stage);
 
     // The addresses from which this lane multiplies, in the first stage. Opaque: else each pass computes
     // them anew.
@@ -193,17 +193,44 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         mma_accumulators.clear();
         if constexpr (kPromotes) fp32_accumulators.clear();
         int read = 0, filled = plan.stages - 1;
-        for (int k_tile = 0; k_tile < num_k_tiles; ++k_tile) {
-            cp_async_wait<plan.stages - 2>();
+        auto multiply_stage = [&](uint32 stage, Size k_left, auto between) {
+            multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage, group_k,
+                                            k_left, a_scale, b_scale, b_sign, between);
+        };
+        int k_tile = 0;
+        if constexpr (plan.copies_between) {
+            // Between the MMAs of a k-tile a warp copies the one that takes the stage before.
+            constexpr int kParts = plan.block_k / kMmaK<plan.operand>;
+            for (; k_tile + plan.stages - 1 < num_k_tiles; ++k_tile) {
+                cp_async_wait<plan.stages - 2>();
+                __syncthreads();
+                const Size k = first_k + Size(k_tile + plan.stages - 1) * plan.block_k;
+                const int k_left = static_cast<int>(min(all_k - k, Size(plan.block_k)));
+                const uint32 next = filled * kStageElements * sizeof(float2);
+                const uint32 stage = read * kStageElements * sizeof(float2);
+                multiply_stage(stage, plan.block_k, [&](int part) {
+                    a_copies.fill_part(next, k_left, part, kParts);
+                    b_copies.fill_part(next, k_left, part, kParts);
+                });
+                cp_async_commit();
+                filled = read;
+                read = read + 1 == plan.stages ? 0 : read + 1;
+            }
+        }
+        for (; k_tile < num_k_tiles; ++k_tile) {
+            cp_async_wait<plan.stages_at_once() - 1>();
             // The stage is visible to all warps, and all have left the one that is filled next.
             __syncthreads();
-            load(k_tile + plan.stages - 1, filled);
+            if constexpr (plan.whole_k || plan.copies_between) {
+                cp_async_commit();  // of nothing
+            } else {
+                load(k_tile + plan.stages - 1, filled);
+            }
             filled = read;
             const uint32 stage = read * kStageElements * sizeof(float2);
             read = read + 1 == plan.stages ? 0 : read + 1;
             const Size k_left = all_k - Size(first_k_tile + k_tile) * plan.block_k;
-            multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage, group_k,
-                                            k_left, a_scale, b_scale, b_sign);
+            multiply_stage(stage, k_left, [](int) {});
             if constexpr (kPromotes) {
                 constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
                 if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
@@ -223,7 +250,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
         if (__syncthreads_or(!result.finite(rows_left, columns_left))) {
             a_copies = first_a_copies();
             b_copies = first_b_copies();
-            for (int stage = 0; stage < plan.stages - 1; ++stage) load(stage, stage);
+            for (int stage = 0; stage < plan.stages_at_once(); ++stage) load(stage, stage);
             multiply_k_tiles.template operator()<false>();
         }
     }

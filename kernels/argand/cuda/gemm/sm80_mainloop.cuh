@@ -116,14 +116,15 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
 }
 
 // Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are the
-// addresses of its first elements, `k_left` is the k from this stage on.
-template <MmaPlan plan, bool moderate>
+// addresses of its first elements, `k_left` is the k from this stage on. After the MMAs of each k
+// `between` is called with their number.
+template <MmaPlan plan, bool moderate, typename Between>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators, uint32 a_lane,
                                                 uint32 b_lane, int k0,
                                                 Stride<plan> k_left,
                                                 const float (&a_scale)[plan.warp_m() / 8],
                                                 const float (&b_scale)[plan.warp_n() / 8],
-                                                float b_sign) {
+                                                float b_sign, Between between) {
     constexpr int kRows = plan.warp_m() / 16, kColumns = plan.warp_n() / 8;
     if (plan.warps_k > 1 && k0 >= k_left) return;
     // A longer unroll hoists more loads than there are registers for, but in small warps.
@@ -150,5 +151,6 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
                 multiply<plan>(accumulators, i, j, a[2 * i], a[2 * i + 1], b);
             }
         }
+        between(k / kMmaK<plan.operand>);
     }
 }

@@ -10,7 +10,7 @@
 // The k of a stage that warps read, where `k_left` of the slice are left: all of it, or that of the
 // groups of warps that have any.
 template <MmaPlan plan>
-__device__ __forceinline__ int64 needed_k(int64 k_left) {
+__device__ __forceinline__ int needed_k(int k_left) {
     constexpr int kGroupK = plan.block_k / plan.warps_k;
     if constexpr (plan.warps_k == 1) return plan.block_k;
     return (k_left + kGroupK - 1) / kGroupK * kGroupK;
@@ -48,11 +48,11 @@ class TileCopies {
     static_assert(plan.threads() % kVectors == 0 && kLines % kStep == 0,
                   "a copy by all threads must cover whole rows");
 
-    const float2* from;  // what this thread copies first of the next tile
-    int64 line_step;     // bytes from a copy of this thread to its next one
-    int64 k_step;        // bytes from a tile to the next one along contiguous k
-    int rows_left;       // of the tile, inside the matrix
-    uint32 to;           // where the first copy goes in the first stage
+    const float2 *from, *at;  // what this thread copies first of the next tile, and next of it
+    int64 line_step;          // bytes from a copy of this thread to its next one
+    int64 k_step;             // bytes from a tile to the next one along contiguous k
+    int rows_left;            // of the tile, inside the matrix
+    uint32 to;                // where the first copy goes in the first stage
 
     __device__ __forceinline__ static int contiguous() {
         return static_cast<int>(threadIdx.x % kVectors) * plan.vector;
@@ -83,7 +83,7 @@ class TileCopies {
     __device__ __forceinline__ void fill(uint32 stage, int k_left) {
         const float2* source = from;
         if constexpr (KMajor) advance(from, k_step);
-        const int k_needed = static_cast<int>(needed_k<plan>(k_left));
+        const int k_needed = needed_k<plan>(k_left);
         if (plan.warps_k > 1 && contiguous() >= (KMajor ? k_needed : rows_left)) return;
         const bool inside = contiguous() < (KMajor ? k_left : rows_left);
         const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
@@ -97,6 +97,28 @@ class TileCopies {
         }
         // Behind the last line of a tile along contiguous rows the next tile begins.
         if constexpr (!KMajor) from = source;
+    }
+
+    // Fills one of several parts of the next tile, which are called in order. No groups of warps
+    // share its k.
+    __device__ __forceinline__ void fill_part(uint32 stage, int k_left, int part, int parts) {
+        const bool inside = contiguous() < (KMajor ? k_left : rows_left);
+        const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
+        constexpr int kCopies = kLines / kStep, kBytes = 8 * plan.vector;
+        if (part == 0) at = from;
+#pragma unroll
+        for (int i = kCopies * part / parts; i < kCopies * (part + 1) / parts; ++i) {
+            cp_async<kBytes>(
+                to + stage + i * kStep * (kContiguous + kRowPadding) * uint32(sizeof(float2)), at,
+                i * kStep < lines_left ? kBytes : 0);
+            advance(at, line_step);
+        }
+        if (part + 1 < parts) return;
+        if constexpr (KMajor) {
+            advance(from, k_step);
+        } else {
+            from = at;
+        }
     }
 };
 

@@ -132,8 +132,8 @@ struct GridReduction {
 template <MmaPlan plan>
 __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
                                                  const Accumulators<plan>& accumulators,
-                                                 int64 batch, int64 m0, int64 n0, uint32 tile,
-                                                 float4* memory,
+                                                 Stride<plan> batch, Stride<plan> m0,
+                                                 Stride<plan> n0, uint32 tile, float4* memory,
                                                  float4* received, const uint32* a_absmax,
                                                  const uint32* b_absmax) {
     using Vectors = SliceVectors<plan>;
@@ -154,13 +154,31 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
         }
     }
     __syncthreads();
-    const int64 rows = args.m - m0, columns = args.n - n0;
+    using Size = Stride<plan>;
+    const int rows = static_cast<int>(min(static_cast<Size>(args.m) - m0, Size(plan.block_m)));
+    const int columns = static_cast<int>(min(static_cast<Size>(args.n) - n0, Size(plan.block_n)));
+    const auto stride_m = static_cast<Size>(args.out_stride_m);
+    const auto stride_n = static_cast<Size>(args.out_stride_n);
+    float2* out_tile = args.out + batch * args.out_stride_batch + int64(m0) * stride_m +
+                       int64(n0) * stride_n;
+    const bool combined = combines(args);
     const float2* c = args.c + batch * args.c_stride_batch;
     float2* out = args.out + batch * args.out_stride_batch;
     auto store = [&](const float4& x, int2 place) {
         if (place.x >= rows || place.y >= columns) return;
         float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
         const int64 row = m0 + place.x, column = n0 + place.y;
+        if (!plan.mirror && !combined) {
+            float2* at = out_tile + int64(place.x) * stride_m + int64(place.y) * stride_n;
+            const bool second = place.y + 1 < columns;
+            if (second && args.store_pairs_n) {
+                store_two(at, results[0], results[1]);
+            } else {
+                *at = results[0];
+                if (second) at[stride_n] = results[1];
+            }
+            return;
+        }
         if constexpr (plan.mirror) {
             combine_pair(args, c, row, column, results);
             store_hermitian(args, out, row, column, results[0]);
