@@ -116,10 +116,11 @@ def bound(problem: GemmProblem, a: Any, b: Any, out: Any, compute: str) -> Calla
 
 
 def _row_major(x: Any) -> bool:
-    """Return whether cuBLAS can write x: contiguous rows that do not overlap."""
+    """Return whether cuBLAS can write x: contiguous rows and products that do not overlap."""
     columns, item = x.shape[-1], x.dtype.itemsize
     follows = columns == 1 or x.strides[-1] == item
-    return bool(follows and (x.shape[-2] == 1 or x.strides[-2] >= max(1, columns) * item))
+    rises = all(stride >= 0 for stride in x.strides[:-2])
+    return bool(follows and rises and (x.shape[-2] == 1 or x.strides[-2] >= max(1, columns) * item))
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,8 @@ class _Operand:
 def _operand(x: Any, op: str, batch_shape: tuple[int, ...]) -> _Operand:
     """Return an operand as the library reads it; copied where it cannot read it."""
     found = batched(x, batch_shape)
+    if found.batch_stride < 0:  # which some of its kernels refuse
+        return _operand(cupy.ascontiguousarray(x), op, batch_shape)
     seen = found if op == "N" else found.transposed
     if _leading(seen.row_stride, seen.column_stride, seen.rows, seen.columns):
         if op == "C":  # conjugated but, as the library sees it, not transposed: it has no such flag

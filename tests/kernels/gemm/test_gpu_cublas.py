@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,21 @@ def test_graphs_give_the_bits_of_the_call(cp: Any, rng: Any, name: str, precisio
                     out.fill(7)
                     assert call(a, b, precision=precision, out=out) is out
                     assert bool((out == result).all())
+
+
+@pytest.mark.parametrize("precision", KINDS)
+@pytest.mark.parametrize(("m", "n", "k"), [(20, 154, 123), (71, 15, 122), (40, 40, 8), (1, 9, 300)])
+def test_products_of_a_batch_in_reverse(
+    cp: Any, rng: Any, precision: str, m: int, n: int, k: int
+) -> None:
+    """The library refuses a stride below 0 between products, by some of its kernels."""
+    a, b = drawn(cp, rng, precision, 2, m, k), drawn(cp, rng, precision, 2, n, k).swapaxes(1, 2)
+    out = cp.empty((2, m, n), KINDS[precision])
+    for x, y, z in itertools.product((a, a[::-1]), (b, b[::-1]), (out, out[::-1])):
+        left, right = cp.ascontiguousarray(x), cp.ascontiguousarray(y)
+        z.fill(np.nan)
+        gemm(x, y, precision=precision, out=z)
+        assert bool(cp.allclose(z, left @ right, rtol=1e-4, atol=1e-3))
 
 
 @pytest.mark.parametrize("precision", KINDS)
