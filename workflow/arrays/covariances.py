@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.arrays.steering import lacking_places
-from workflow.config.file_input import FileInput
 from workflow.data import PLACES, Staged
 from workflow.storage.inputs import InputError
 
@@ -53,12 +52,15 @@ def check_inputs(outline: Staged) -> None:
             )
 
 
-def check_covariances(outline: Staged, source: FileInput) -> None:
-    """Raise InputError where the operand is not a covariance of antennas whose places are known."""
+def check_covariances(outline: Staged, form: str) -> None:
+    """Raise InputError where the operand is not a covariance of antennas whose places are known.
+
+    ``form`` is that of the input's file (`workflow.config.formats`), for advice.
+    """
     shape, there = outline.operands["covariances"].shape, outline.coordinates
     check_inputs(outline)
     if shape[3] != shape[4]:
-        hint = "; a UVH5 file's are `covariances: covariance`" if source.format == "uvh5" else ""
+        hint = "; a UVH5 file's are `covariances: covariance`" if form == "uvh5" else ""
         raise InputError(
             f"input.covariances must be square, got {shape[3]} antennas and {shape[4]} columns"
             f"{hint}"

@@ -85,7 +85,7 @@ class Adaptive(Workload):
         found = placed(operands.outline(self.case.input, OPERANDS, upstream))
         shape = found.operands["covariances"].shape
         if self._steered:
-            check_covariances(found, self.case.input)
+            check_covariances(found, self.case.input.format)
         else:
             check_inputs(found)
         if shape[3] != shape[4] or not 1 <= shape[3] <= LARGEST_N:

@@ -78,7 +78,7 @@ class Image(Workload):
         """Raise InputError where the covariances are none, or nothing says where antennas are."""
         if self.case.input is not None:
             found = placed(operands.outline(self.case.input, (COVARIANCES,), upstream))
-            check_covariances(found, self.case.input)
+            check_covariances(found, self.case.input.format)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operand covariances; complex64 where it is simulated."""
