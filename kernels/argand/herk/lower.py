@@ -28,6 +28,8 @@ all matrices, which take longer than the calls of their columns."""
 _PANEL_ROWS, _FEW_PANELS = 12, 5
 """Rows of a panel of the lower triangle at least, and panels up to which more of them take less
 time: those of 48 rows leave out three of eight products."""
+_ROWS_OF_A_TILE = 4
+"""Panels of other numbers of rows leave tiles of BLAS with rows that take longer."""
 _LARGE_PANEL, _MOST_PANELS = 64, 16
 """Rows of a panel where there are more than five of them, and most panels."""
 _LEAST_ROWS = 20
@@ -98,10 +100,11 @@ def _panel_rows(problem: HerkProblem) -> int:
     """
     n, k = problem.n, problem.k
     rows = max(_PANEL_ROWS, min(-(-n // _FEW_PANELS), _LARGE_PANEL), -(-n // _MOST_PANELS))
+    rows += -rows % _ROWS_OF_A_TILE
     made, more = problem.batch * n * n * k, -(-n // rows) - 1
     if n < _LEAST_ROWS or made < more * _PANEL_PRODUCTS:
         rows = n
-    fitting = ONE_CORE_COMPLEX // max(1, n * k)
+    fitting = ONE_CORE_COMPLEX // max(1, n * k) // _ROWS_OF_A_TILE * _ROWS_OF_A_TILE
     return min(rows, fitting) if available_cores() > 1 and fitting >= _FITTING_ROWS else rows
 
 

@@ -15,6 +15,8 @@ from argand.herk.problem import HerkProblem
 from argand.runtime.scratch import with_conjugates
 
 Array = npt.NDArray[Any]
+_HALVED, _HALVED_VALUES = 64, 1 << 16
+"""Rows, and numbers of all matrices, from which the quarter above both diagonal ones is apart."""
 _MIRRORED = 64
 """Rows of a triangle that are mirrored at a time: those of twice as many stay in a core's cache."""
 
@@ -41,8 +43,18 @@ def mirror(square: Array) -> None:
 
 
 def _fill(conjugates: Array, square: Array, where: Array) -> None:
-    """Write the conjugates of the other side of matrices' diagonals."""
-    np.copyto(square, conjugates.swapaxes(-1, -2), where=where)
+    """Write the conjugates of what is below matrices' diagonals where they are above it.
+
+    What is all above it takes less time without a mask.
+    """
+    n, across = square.shape[-1], conjugates.swapaxes(-1, -2)
+    if n <= _HALVED or square.size < _HALVED_VALUES:
+        np.copyto(square, across, where=where)
+        return
+    half = n // 2
+    square[..., :half, half:] = across[..., :half, half:]
+    for rows in (slice(0, half), slice(half, n)):
+        np.copyto(square[..., rows, rows], across[..., rows, rows], where=where[rows, rows])
 
 
 def real_diagonals(square: Array) -> None:

@@ -31,7 +31,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
         cpu: {"_PANEL": 9, "_PART_VALUES": 150},
         scratch: {"_LEAST_BYTES": 0},
-        mirror: {"_MIRRORED": 3},
+        mirror: {"_MIRRORED": 3, "_HALVED": 4, "_HALVED_VALUES": 50},
         lower: {
             "ONE_CORE_COMPLEX": 300,
             "_SHARED_PRODUCTS": 5000,
@@ -40,6 +40,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
             "_LONG_ROW": 2,
             "_LONG_ROWS": 20,
             "_PANEL_ROWS": 3,
+            "_ROWS_OF_A_TILE": 2,
             "_FITTING_ROWS": 2,
             "_LEAST_ROWS": 5,
             "_PANEL_PRODUCTS": 200,
