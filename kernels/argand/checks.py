@@ -35,6 +35,8 @@ def as_number(value: Any, name: str) -> complex:
 
 def as_real(value: Any, name: str) -> float:
     """Return a scalar argument as a float. Raises TypeError for what is none, as text."""
+    if type(value) is float:
+        return value
     return float(_converted(float, value, name, "a real number"))
 
 
