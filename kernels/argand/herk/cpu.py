@@ -58,21 +58,11 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if not is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
     if problem.batch == 1 and is_few(problem.n) and not is_multiplied(problem):
-        compute = alone(problem)
-    else:
-        compute = _several(problem)
-
-    def run(a: Array, c: Array | None, out: Array | None) -> Array:
-        found = compute(a)
-        if out is None:
-            return found
-        out[...] = found
-        return out
-
-    return run
+        return alone(problem)
+    return _several(problem)
 
 
-def _several(problem: HerkProblem) -> Callable[[Array], Array]:
+def _several(problem: HerkProblem) -> Run:
     """Return what computes products that are only to be mirrored (`is_plain`)."""
     lower, finish = lower_of(problem), mirrored(problem)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
@@ -82,13 +72,16 @@ def _several(problem: HerkProblem) -> Callable[[Array], Array]:
         lower(a, found)
         finish(found)
 
-    def run(a: Array) -> Array:
+    def run(a: Array, c: Array | None, out: Array | None) -> Array:
         found = empty(shape, dtype)
         if together:
             part(a, found)
         else:
             _in_parts(problem, part, a, found)
-        return found
+        if out is None:
+            return found
+        out[...] = found
+        return out
 
     return run
 

@@ -92,8 +92,10 @@ def is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
     return exact and problem.alpha == 1 and problem.form == "full"
 
 
-def alone(problem: HerkProblem) -> Callable[[Array], Array]:
+def alone(problem: HerkProblem) -> Callable[[Array, Array | None, Array | None], Array]:
     """Return what computes the only product of a problem that `is_plain`, by BLAS's herk.
+
+    It takes A, a C that is not read, and where the result goes, or None.
 
     herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
     lower one of C. NumPy's matmul of a small matrix takes longer. Names of arguments take a call
@@ -101,16 +103,20 @@ def alone(problem: HerkProblem) -> Callable[[Array], Array]:
     """
     copyto, conjugate, upper = np.copyto, np.conjugate, above(problem.n)
     routine, trans, shape = blas_herk(problem.dtype), trans_of(problem.op), problem.shape
+    flat = len(shape) == 2
 
-    def run(a: Array) -> Array:
-        transposed = routine(1.0, a.T, 0.0, None, trans)
+    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+        transposed = routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, None, trans)
         found: Array = transposed.T
         copyto(found, conjugate(transposed), where=upper)
-        return found
+        if not flat:
+            found = found.reshape(shape)
+        if out is None:
+            return found
+        out[...] = found
+        return out
 
-    if len(shape) == 2:
-        return run
-    return lambda a: run(a.reshape(a.shape[-2:])).reshape(shape)
+    return run
 
 
 @lru_cache(maxsize=128)
