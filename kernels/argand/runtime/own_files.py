@@ -83,10 +83,12 @@ def _check(path: Path, found: os.stat_result, kind: type[NotOwnError]) -> None:
     by_group = found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid)
     if found.st_mode & stat.S_IWOTH or by_group:
         who = "its group" if by_group else "everybody"
-        raise kind(
-            f"{path} can be written by {who}, who may have put anything there; look at what is in "
-            f"it, then: chmod go-w {path}"
-        )
+        shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+        advice = (
+            "use a folder of your own" if shared
+            else f"look at what is in it, then: chmod go-w {path}"
+        )  # fmt: skip
+        raise kind(f"{path} can be written by {who}, who may have put anything there; {advice}")
 
 
 def _is_private(group: int) -> bool:

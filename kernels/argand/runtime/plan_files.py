@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from argand.runtime.own_files import read_own, write_own
 
 _VERSION = 1
+_SEAL = "sha256"
 _MOST_BYTES = 1 << 20
 """Largest file of a plan: a real one has some kilobytes."""
 
@@ -19,15 +21,22 @@ def write_plan(path: Path, operation: str, content: Mapping[str, Any]) -> None:
 
     Raises OSError where it cannot be written, NotOwnError for a folder that others may write to.
     """
-    found = {"argand plan": _VERSION, "operation": operation, **content}
+    found = sealed({"argand plan": _VERSION, "operation": operation, **content})
     write_own(path.absolute(), json.dumps(found, indent=1).encode())
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a plan with the SHA-256 of all else in it, as JSON with sorted keys."""
+    rest = {name: value for name, value in content.items() if name != _SEAL}
+    text = json.dumps(rest, sort_keys=True)
+    return rest | {_SEAL: hashlib.sha256(text.encode()).hexdigest()}
 
 
 def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict[str, Any]:
     """Return the content of a file of `write_plan`.
 
     Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError for
-    one that is not a plan of the operation or larger than plans are.
+    one that is not a plan of the operation, is larger than plans are, or changed since.
     """
     text = read_own(path.absolute())
     if len(text) > most_bytes:
@@ -40,4 +49,6 @@ def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict
         raise ValueError(f"{path} is not a plan of version {_VERSION}")
     if content.get("operation") != operation:
         raise ValueError(f"{path} is a plan of {content.get('operation')!r}, not of {operation!r}")
+    if sealed(content) != content:
+        raise ValueError(f"{path} is damaged: it has not the content that its {_SEAL} is of")
     return content

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from argand import Gate, PreparedCircuit, plan_circuit, run_circuit
 from argand.gates.costs import GateCosts, SequenceCosts
+from argand.runtime.plan_files import sealed
 
 from tests.kernels.gates.gate_cases import random_state, random_unitary
 
@@ -81,8 +82,19 @@ def test_a_damaged_file_is_refused(name: str, rng: np.random.Generator, tmp_path
     PreparedCircuit(plan_circuit(QUBITS, circuit(rng)), state).save(path)
     found = json.loads(path.read_text())
     DAMAGES[name](found)
-    path.write_text(json.dumps(found))
+    path.write_text(json.dumps(sealed(found)))
     with pytest.raises(ValueError, match=r"is damaged|is a plan of 'dft'"):
+        PreparedCircuit.load(path, state)
+
+
+def test_a_changed_matrix_is_refused(rng: np.random.Generator, tmp_path: Path) -> None:
+    state, path = random_state(rng, QUBITS).astype("complex64"), tmp_path / "circuit.json"
+    PreparedCircuit(plan_circuit(QUBITS, circuit(rng)), state).save(path)
+    found = json.loads(path.read_text())
+    matrix = found["gates"][0]["matrix"]
+    found["gates"][0]["matrix"] = ("A" if matrix[0] != "A" else "B") + matrix[1:]
+    path.write_text(json.dumps(found))
+    with pytest.raises(ValueError, match="is damaged: it has not the content"):
         PreparedCircuit.load(path, state)
 
 

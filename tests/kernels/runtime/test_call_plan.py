@@ -13,6 +13,7 @@ from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, log_softmax, pack
 from argand.runtime.call_plan import CallPlan
 from argand.runtime.own_files import NotOwnError
 from argand.runtime.plain_files import NotPlainError
+from argand.runtime.plan_files import sealed
 from argand.runtime.tuned_plans import TunedPlans
 
 from tests.kernels.gemm.tuning_cases import card
@@ -128,9 +129,23 @@ def test_a_damaged_file_is_refused(name: str, tmp_path: Path) -> None:
     plan, arrays, _ = transforms()
     path = tmp_path / "plan.json"
     plan.save(path)
-    path.write_text(json.dumps(damage(json.loads(path.read_text()))))
+    found = damage(json.loads(path.read_text()))
+    path.write_text(json.dumps(sealed(found) if isinstance(found, dict) else found))
     with pytest.raises(ValueError, match=message):
         DftPlan.load(path, *arrays)
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    """Another number would be computed with, without a word."""
+    a, path = draw(4, 4), tmp_path / "plan.json"
+    GemmPlan(a, a, alpha=2.0).save(path)
+    assert GemmPlan.load(path, a, a).options["alpha"] == 2.0
+    text = path.read_text()
+    assert text.count("2.0") == 1
+    for changed in (text.replace("2.0", "3.0"), text.replace('"sha256"', '"sha25"')):
+        path.write_text(changed)
+        with pytest.raises(ValueError, match="is damaged: it has not the content"):
+            GemmPlan.load(path, a, a)
 
 
 def test_text_and_large_files_are_refused(tmp_path: Path) -> None:

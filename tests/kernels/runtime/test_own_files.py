@@ -46,10 +46,11 @@ def test_nothing_there_is_nothing_there(path: Path, tmp_path: Path) -> None:
             read_own(missing)
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o757])
+@pytest.mark.parametrize("mode", [0o777, 0o757, 0o1777])
 def test_a_folder_that_everybody_writes_to(path: Path, mode: int) -> None:
     path.parent.chmod(mode)
-    with pytest.raises(NotOwnFolderError, match=r"cache can be written by everybody.*chmod go-w"):
+    advice = "use a folder of your own" if mode & stat.S_ISVTX else "chmod go-w"
+    with pytest.raises(NotOwnFolderError, match=rf"cache can be written by everybody.*{advice}"):
         read_own(path)
     with pytest.raises(NotOwnFolderError):
         write_own(path, b"other")
