@@ -67,8 +67,8 @@ def results_folder() -> Path:
 def claim_folder(study: Path, folder: Path | None = None) -> None:
     """Note that a held folder has the results of this study file, so that no other's go there.
 
-    The file counts by its path from the folder that runs work in, where it lies within that. Raises
-    FolderHeldError where the folder has another's.
+    The file counts by its path from the folder that runs work in, where both lie within that.
+    Raises FolderHeldError where the folder has another's.
     """
     folder = folder or results_folder()
     note = folder / ".study"
@@ -77,7 +77,7 @@ def claim_folder(study: Path, folder: Path | None = None) -> None:
         with os.fdopen(file, "r+", encoding="utf-8", errors="replace") as text:
             owner = text.read(_LONGEST_PATH).rstrip("\n")
             if not owner:
-                text.write(f"{_name_of(study)}\n")
+                text.write(f"{_name_of(study, folder)}\n")
     except OSError as error:
         raise FolderHeldError(f"{note}: cannot be read or written: {error}") from None
     _refuse_other_study(owner, study, folder)
@@ -107,13 +107,15 @@ def check_folder(study: Path, folder: Path) -> None:
     _refuse_other_study(owner, study, folder)
 
 
-def _name_of(study: Path) -> str:
+def _name_of(study: Path, folder: Path) -> str:
+    """Return a study's path: from here where it and the folder lie here, so that both may move."""
     path, here = study.resolve(), Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    both = path.is_relative_to(here) and folder.resolve().is_relative_to(here)
+    return str(path.relative_to(here) if both else path)
 
 
 def _refuse_other_study(owner: str, study: Path, folder: Path) -> None:
-    name, note = _name_of(study), folder / ".study"
+    name, note = _name_of(study, folder), folder / ".study"
     if owner and owner != name:
         raise FolderHeldError(
             f"{folder}: has the results of {_printable(owner)}, not of {name}; give this study "

@@ -205,6 +205,19 @@ def test_a_folder_has_the_results_of_one_study_file(
     assert (folder / ".study").read_text() == "/elsewhere/night.yaml\n"
 
 
+def test_a_folder_elsewhere_has_the_results_of_one_of_two_files_of_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    for name in ("out", "here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    claim_folder(Path("night.yaml"), out)
+    monkeypatch.chdir(tmp_path / "there")
+    with pytest.raises(FolderHeldError, match=r"has the results of .*/here/night\.yaml, not of"):
+        claim_folder(Path("night.yaml"), out)
+
+
 @pytest.mark.parametrize("what", PLANTED)
 def test_a_note_that_is_no_file_is_refused(what: str, tmp_path: Path) -> None:
     precious = planted(tmp_path / ".study", what)
