@@ -15,6 +15,8 @@ from argand.herk.problem import HerkProblem
 from argand.runtime.scratch import with_conjugates
 
 Array = npt.NDArray[Any]
+_SHORT, _MANY = 24, 128
+"""Numbers of a row and matrices from which a step a row takes less time than a mask of each."""
 _HALVED, _HALVED_VALUES = 64, 1 << 16
 """Rows, and numbers of all matrices, from which the quarter above both diagonal ones is apart."""
 _MIRRORED = 64
@@ -45,9 +47,13 @@ def mirror(square: Array) -> None:
 def _fill(conjugates: Array, square: Array, where: Array) -> None:
     """Write the conjugates of what is below matrices' diagonals where they are above it.
 
-    What is all above it takes less time without a mask.
+    What is all above it takes less time without a mask, and short rows of many matrices do.
     """
     n, across = square.shape[-1], conjugates.swapaxes(-1, -2)
+    if n <= _SHORT and square.size >= _MANY * n * n:
+        for row in range(n - 1):
+            square[..., row, row + 1 :] = across[..., row, row + 1 :]
+        return
     if n <= _HALVED or square.size < _HALVED_VALUES:
         np.copyto(square, across, where=where)
         return

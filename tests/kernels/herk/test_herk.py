@@ -31,7 +31,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {
         cpu: {"_PANEL": 9, "_PART_VALUES": 150},
         scratch: {"_LEAST_BYTES": 0},
-        mirror: {"_MIRRORED": 3, "_HALVED": 4, "_HALVED_VALUES": 50},
+        mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         lower: {
             "ONE_CORE_COMPLEX": 300,
             "_SHARED_PRODUCTS": 5000,
