@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from argand.command.children import INTERRUPTED
+from argand.command.children import INTERRUPTED, finished
 
 from workflow import command
 from workflow.storage.run_folder import claim_folder, hold_folder
@@ -166,6 +166,11 @@ def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
         assert process.stdout.readline() == "begun\n"
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=20)[0].split() == ["ended", str(INTERRUPTED)]
+
+
+def test_a_program_that_a_signal_ended_has_the_status_of_shells() -> None:
+    child = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert finished([sys.executable, "-c", child]) == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize("cores", ["0", "x", "-1", "1.5", ""])

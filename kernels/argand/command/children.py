@@ -12,6 +12,7 @@ INTERRUPTED = 130
 def finished(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run a program to its end and return its exit status, `INTERRUPTED` after Ctrl-C.
 
+    Of one that a signal ended that is 128 and the signal, as of shells.
     Ctrl-C reaches the program too, which ends by itself: `subprocess.run` would kill it.
     """
     interrupted = False
@@ -22,4 +23,4 @@ def finished(command: Sequence[str], environment: Mapping[str, str] | None = Non
             except KeyboardInterrupt:
                 interrupted = True
             else:
-                return INTERRUPTED if interrupted else status
+                return INTERRUPTED if interrupted else 128 - status if status < 0 else status
