@@ -36,6 +36,9 @@ _LEAST_ROWS = 20
 """Rows from which two panels take less time than the product of all."""
 _FITTING_ROWS = 8
 """Rows of a panel at least that is made small enough for one core."""
+_THREADED_PRODUCTS = 1 << 20
+"""Products of numbers of a panel at least that threads of BLAS share: some 100 us on one core, for
+which they are worth waking."""
 _PANEL_PRODUCTS = 1 << 16
 """Products of numbers of all matrices that are worth the call of a panel more."""
 _HERK_ROWS, _HERK_BYTES = 56, 24 << 10
@@ -44,8 +47,8 @@ which read it again for each."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core. NumPy and SciPy have a BLAS each, whose
 threads spin for some 30 ms after a product: on few cores those of one wait for the other's."""
-_SHARED_PRODUCTS = 1 << 21
-"""Products of numbers from which threads pay: some 200 us on one core."""
+_SHARED_PRODUCTS = 1 << 20
+"""Products of numbers from which threads pay: some 100 us on one core."""
 _FINISHING = 16
 """Products of numbers that take as long as to make an element of the result Hermitian."""
 
@@ -105,7 +108,11 @@ def _panel_rows(problem: HerkProblem) -> int:
     if n < _LEAST_ROWS or made < more * _PANEL_PRODUCTS:
         rows = n
     fitting = ONE_CORE_COMPLEX // max(1, n * k) // _ROWS_OF_A_TILE * _ROWS_OF_A_TILE
-    return min(rows, fitting) if available_cores() > 1 and fitting >= _FITTING_ROWS else rows
+    if available_cores() == 1 or rows * n * k <= ONE_CORE_COMPLEX:
+        return rows
+    if fitting >= _FITTING_ROWS:
+        return min(rows, fitting)
+    return min(n, max(rows, -(-_THREADED_PRODUCTS // max(1, n * k))))
 
 
 def _by_dot_products(a: Array, out: Array) -> None:

@@ -42,6 +42,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
             "_PANEL_ROWS": 3,
             "_ROWS_OF_A_TILE": 2,
             "_FITTING_ROWS": 2,
+            "_THREADED_PRODUCTS": 900,
             "_LEAST_ROWS": 5,
             "_PANEL_PRODUCTS": 200,
             "_HERK_ROWS": 11,
