@@ -89,7 +89,10 @@ def _weights(problem: BeamPowerProblem, w: Any) -> tuple[Any, bool]:
     Those of exact beams stay int8, a word each.
     """
     if problem.precision == EXACT:
-        w = cupy.ascontiguousarray(w.array).view("uint16")[..., 0]
+        parts = cupy.ascontiguousarray(w.array)
+        if parts.data.ptr % 2:  # the kernel reads both parts of a number as one word
+            parts = parts.copy()
+        w = parts.view("uint16")[..., 0]
     w = w.to_complex64() if isinstance(w, Pairs) else w
     many = math.prod(w.shape[:-2]) > 1
     if many:

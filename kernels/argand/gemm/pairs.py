@@ -84,7 +84,10 @@ class Pairs:
         return is_cuda_array(self.array)
 
     def to_complex64(self) -> Any:
-        """Return the same numbers as complex64, exactly; fp32 without a copy if contiguous."""
+        """Return the same numbers as complex64, exactly; fp32 without a copy if contiguous.
+
+        On a GPU those that begin in the middle of 8 bytes are copied.
+        """
         with _device_of(self.array):
             if self.format == BF16.name:
                 bits = self.array.astype("uint32", order="C")
@@ -92,6 +95,8 @@ class Pairs:
                 parts = bits.view("float32")
             else:
                 parts = self.array.astype("float32", order="C", copy=False)
+                if self.on_gpu and parts.data.ptr % 8:  # kernels read both parts at once
+                    parts = parts.copy()
             return parts.view("complex64")[..., 0]
 
     def assign(self, other: Pairs) -> None:

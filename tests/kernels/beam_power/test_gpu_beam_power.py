@@ -256,6 +256,19 @@ def test_pairs_at_odd_addresses_are_read(cp: Any) -> None:
     np.testing.assert_array_equal(found.get(), truth)
 
 
+def test_exact_weights_at_odd_addresses_are_read(cp: Any, rng: np.random.Generator) -> None:
+    parts = rng.integers(-128, 128, (20, 30, 2), np.int8)
+    samples = Pairs(cp.asarray(rng.integers(-128, 128, (30, 64, 2), np.int8)), "int8")
+    held = cp.zeros(parts.size + 1, np.int8)
+    odd = held[1:].reshape(parts.shape)
+    odd[...] = cp.asarray(parts)
+    assert odd.data.ptr % 2
+    options: dict[str, Any] = {"precision": "exact", "integrate": 8}
+    expected = beam_power(Pairs(cp.asarray(parts), "int8"), samples, **options)
+    found = beam_power(Pairs(odd, "int8"), samples, **options)
+    np.testing.assert_array_equal(found.get(), expected.get())
+
+
 def test_devices_are_not_mixed(cp: Any) -> None:
     w, x = np.ones((2, 3)), np.ones((3, 4))
     with pytest.raises(TypeError, match="must all be NumPy arrays or all be CuPy arrays"):

@@ -205,6 +205,19 @@ def test_pairs_in_rows_of_an_odd_length(
     np.testing.assert_array_equal(gemm(shifted, b, precision=precision).get(), expected)
 
 
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "3xtf32", "fp16", "7xint8"])
+def test_pairs_of_fp32_that_begin_in_the_middle_of_a_number(
+    cp: Any, rng: np.random.Generator, precision: str
+) -> None:
+    """At an address that complex64 does not have."""
+    held = cp.asarray(rng.standard_normal(1 + 2 * 31 * 40, np.float32))
+    odd, even = held[1:].reshape(31, 40, 2), held[1:].copy().reshape(31, 40, 2)
+    assert odd.data.ptr % 8 == 4
+    expected = gemm(Pairs(even, "fp32"), Pairs(even, "fp32"), op_b="C", precision=precision)
+    found = gemm(Pairs(odd, "fp32"), Pairs(odd, "fp32"), op_b="C", precision=precision)
+    np.testing.assert_array_equal(found.get(), expected.get())
+
+
 @pytest.mark.parametrize("format", HALF_FORMATS)
 def test_complex_half_overflows_to_an_infinity(cp: Any, format: str) -> None:
     a = cp.full((1, 4), 1e30 if format == "bf16" else 300, cp.complex64)
