@@ -28,17 +28,15 @@ all matrices, which take longer than the calls of their columns."""
 _PANEL_ROWS, _FEW_PANELS = 12, 5
 """Rows of a panel of the lower triangle at least, and panels up to which more of them take less
 time: those of 48 rows leave out three of eight products."""
-_ROWS_OF_A_TILE = 4
-"""Panels of other numbers of rows leave tiles of BLAS with rows that take longer."""
+_LANES = 4
+"""Panels have a multiple of so many rows: BLAS takes longer for what is left of others."""
 _LARGE_PANEL, _MOST_PANELS = 64, 16
 """Rows of a panel where there are more than five of them, and most panels."""
 _LEAST_ROWS = 20
 """Rows from which two panels take less time than the product of all."""
-_FITTING_ROWS = 8
-"""Rows of a panel at least that is made small enough for one core."""
-_THREADED_PRODUCTS = 1 << 20
-"""Products of numbers of a panel at least that threads of BLAS share: some 100 us on one core, for
-which they are worth waking."""
+_THREADED_PANELS, _THREADED_PRODUCTS, _LARGE_PRODUCT = 3, 1 << 18, 1 << 24
+"""Panels that threads of BLAS share each, and products of numbers of one at least, some 30 us on
+one core; those of a matrix that is worth more panels."""
 _PANEL_PRODUCTS = 1 << 16
 """Products of numbers of all matrices that are worth the call of a panel more."""
 _HERK_ROWS, _HERK_BYTES = 56, 24 << 10
@@ -47,8 +45,9 @@ which read it again for each."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core. NumPy and SciPy have a BLAS each, whose
 threads spin for some 30 ms after a product: on few cores those of one wait for the other's."""
-_SHARED_PRODUCTS = 1 << 20
-"""Products of numbers from which threads pay: some 100 us on one core."""
+_SHARED_PRODUCTS = 1 << 22
+"""Products of numbers from which threads of our own pay: some 400 us on one core. They wait for the
+spinning threads of BLAS."""
 _FINISHING = 16
 """Products of numbers that take as long as to make an element of the result Hermitian."""
 
@@ -98,21 +97,19 @@ def is_shared(problem: HerkProblem) -> bool:
 def _panel_rows(problem: HerkProblem) -> int:
     """Return how many rows of a triangle matmul computes at a time.
 
-    All n where more calls cost more than they leave out; so few that a product stays on one core
-    where those are not too few, as threads of BLAS wait for each other at each product.
+    All n where more calls cost more than they leave out. Where threads of BLAS share each product
+    they are few: beside other work each waits for the slowest of them.
     """
     n, k = problem.n, problem.k
     rows = max(_PANEL_ROWS, min(-(-n // _FEW_PANELS), _LARGE_PANEL), -(-n // _MOST_PANELS))
-    rows += -rows % _ROWS_OF_A_TILE
     made, more = problem.batch * n * n * k, -(-n // rows) - 1
     if n < _LEAST_ROWS or made < more * _PANEL_PRODUCTS:
-        rows = n
-    fitting = ONE_CORE_COMPLEX // max(1, n * k) // _ROWS_OF_A_TILE * _ROWS_OF_A_TILE
-    if available_cores() == 1 or rows * n * k <= ONE_CORE_COMPLEX:
-        return rows
-    if fitting >= _FITTING_ROWS:
-        return min(rows, fitting)
-    return min(n, max(rows, -(-_THREADED_PRODUCTS // max(1, n * k))))
+        return n
+    if available_cores() > 1 and rows * n * k > ONE_CORE_COMPLEX:
+        rows = max(rows, -(-_THREADED_PRODUCTS // (n * k)))
+        if n * n * k < _LARGE_PRODUCT:
+            rows = max(rows, -(-n // _THREADED_PANELS))
+    return min(n, rows + -rows % _LANES)
 
 
 def _by_dot_products(a: Array, out: Array) -> None:
