@@ -5,8 +5,10 @@ XLA hands a call its buffers, on a GPU with its stream, on which the call queues
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import nullcontext
+import atexit
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -53,11 +55,58 @@ def register() -> list[Any]:
                 target, jax.ffi.pycapsule(function), platform=platform, traits=traits
             )
             found.append(function)
+    atexit.register(_wait_for_calls)
     return found
 
 
+def _wait_for_calls() -> None:
+    """Wait for calls on CPUs that XLA has yet to make.
+
+    Once Python ends it stops threads that call it, and JAX would wait for them for ever. A device
+    runs programs in their order, so that one more call comes behind all others.
+    """
+    with suppress(RuntimeError):  # without a CPU, which the environment may leave away
+        for device in jax.local_devices(backend="cpu"):
+            _call_of(lambda *_: None, device).block_until_ready()
+
+
+def _call_of(body: Body, device: Any) -> Any:
+    """Return the result, of one number, of a body that XLA calls on a device."""
+    x = jax.device_put(np.zeros(1, np.float32), device)
+    made = jax.ffi.ffi_call(TARGETS[0], jax.ShapeDtypeStruct(x.shape, x.dtype))
+    return made(x, number=number_of(body, body))
+
+
+@contextmanager
+def raising_own_errors() -> Iterator[None]:
+    """Within it an error of a call that XLA makes at once is the call's own in place of JAX's."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        said = str(error)
+        for found in reversed(tuple(_raised)):
+            if f"{type(found).__name__}: {found}" in said:
+                with suppress(ValueError):  # another thread raises the same
+                    _raised.remove(found)  # or it would keep the caller's variables
+                raise found from error
+        raise
+
+
+_raised: deque[Exception] = deque(maxlen=16)
+"""Errors of the latest calls that failed, without what they were raised in."""
+
+
+def _called(number: int, operands: list[Any], result: Any) -> None:
+    """Make a call, and note its error."""
+    try:
+        _BODIES[number](operands, result)
+    except Exception as error:
+        _raised.append(error.with_traceback(None))
+        raise
+
+
 def _on_cpu(number: int, operands: list[Buffer], result: Buffer, _stream: int | None) -> None:
-    _BODIES[number]([numpy_array(x) for x in operands], numpy_array(result))
+    _called(number, [numpy_array(x) for x in operands], numpy_array(result))
 
 
 def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | None) -> None:
@@ -65,7 +114,7 @@ def _on_gpu(number: int, operands: list[Buffer], result: Buffer, stream: int | N
     capture = captured() if stream and is_capturing(stream) else _NOTHING
     with cupy_stream(stream or 0), capture:
         at = device()
-        _BODIES[number]([cupy_array(x, at) for x in operands], cupy_array(result, at))
+        _called(number, [cupy_array(x, at) for x in operands], cupy_array(result, at))
 
 
 _NOTHING = nullcontext()
@@ -128,7 +177,5 @@ def _stream_of(device: Any) -> int:
     def note(_: list[Any], __: Any) -> None:
         noted.append(cupy.cuda.get_current_stream().ptr)
 
-    x = jax.device_put(np.zeros(1, np.float32), device)
-    made = jax.ffi.ffi_call(TARGETS[0], jax.ShapeDtypeStruct(x.shape, x.dtype))
-    made(x, number=number_of(note, note)).block_until_ready()
+    _call_of(note, device).block_until_ready()
     return noted[0]
