@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, SupportsIndex, get_args
+from typing import Any, Literal, get_args
 
-from argand.checks import as_axis, as_flag
+from argand.checks import as_axis, as_flag, as_integer
 from argand.device import array_module
 from argand.dft.method import Method, check_length, method_for
 from argand.precision import Precision, get_precision
@@ -65,6 +65,10 @@ def dft_problem(
     inverse = as_flag(inverse, "inverse")
     if not isinstance(rounding, str | None):
         rounding = tuple(rounding)
+    if type(axis) is not int:
+        axis = as_integer(axis, "axis")
+    if n is not None and type(n) is not int:
+        n = as_integer(n, "n")
     return _of_shape(x.shape, axis, n, inverse, norm, precision, rounding)
 
 
@@ -81,8 +85,6 @@ def _of_shape(
     """Return the problem of an array of this shape, kept because finding it takes 1% of a call."""
     rank = len(x_shape)
     axis = as_axis(axis, rank)
-    if not isinstance(n, SupportsIndex | None):
-        raise TypeError(f"n must be an integer, got {n!r}")
     length = x_shape[axis] if n is None else n
     check_length(length)
     if norm not in NORMS:

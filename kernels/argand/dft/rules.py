@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -21,6 +21,8 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
     shape = list(x.shape)
     n = options.get("n")
     if n is not None:
+        if not isinstance(n, SupportsIndex):
+            raise TypeError(f"n must be an integer, got {n!r}")
         shape[options.get("axis", -1)] = n
     precision = options.get("precision")
     if precision is None:

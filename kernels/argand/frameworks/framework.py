@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,12 @@ def framework_of(x: object) -> Framework | None:
         if not kind.__module__.startswith("torch._"):  # see `argand.device.is_cupy_array`
             KNOWN[kind] = found
         return found
+
+
+def name_of(function: Any) -> str:
+    """Return what a user called, for errors: a function's name, or the type of a plan."""
+    owner = getattr(function, "__self__", None)
+    return str(function.__name__ if owner is None else type(owner).__name__)
 
 
 def _framework_of_type(kind: type) -> Framework | None:

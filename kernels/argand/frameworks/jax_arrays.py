@@ -19,9 +19,15 @@ import numpy as np
 
 from argand.checks import as_axis
 from argand.frameworks.exchanged import call_on_exchanged
-from argand.frameworks.framework import framework_of
+from argand.frameworks.framework import framework_of, name_of
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec
-from argand.frameworks.xla_calls import TARGETS, number_of, on_stream_of_xla, register
+from argand.frameworks.xla_calls import (
+    TARGETS,
+    number_of,
+    on_stream_of_xla,
+    raising_own_errors,
+    register,
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,9 @@ def call_on_jax(
     operands, and are traced, write to an array of JAX or lie on several devices.
     """
     pairs = options.pop("pairs", None)
+    options = {name: _plain(name, x) for name, x in options.items()}
+    for name, x in arrays.items():
+        _refuse_types(name, x)
     if arrays.get("out") is not None:
         raise TypeError("arrays of JAX cannot be written: leave out away and take the result")
     if rules is None or any(map(_is_own, arrays.values())):
@@ -69,21 +78,23 @@ def call_on_jax(
             partial(call_on_exchanged, function, arrays, written=written, pairs=pairs, **options),
             arrays,
         )
-    given = {name: jnp.asarray(x) for name, x in arrays.items() if x is not None}
+    given = {name: _as_jax(name, x) for name, x in arrays.items() if x is not None}
     if "axis" in options:  # counted from the last, so that vmap may put an axis before them
         rank = next(iter(given.values())).ndim
         options["axis"] = as_axis(options["axis"], rank) - rank
     if rules.adapted is not None:
         rules.adapted(given, options)
-    if rules.leading_axes:
-        rank = max(x.ndim for x in given.values())
+    rank = max(x.ndim for x in given.values())
+    if rules.leading_axes and any(x.ndim != rank for x in given.values()):
+        rules.result(_specs(given), options, _has_gpu())  # which refuses an operand of too few axes
         given = {name: x.reshape((1,) * (rank - x.ndim) + x.shape) for name, x in given.items()}
     given = {name: _readable(x, "format" in options) for name, x in given.items()}
     if "format" in options and any(x.dtype == jnp.bfloat16 for x in given.values()):
         options["format"] = "bf16"
-    kept = tuple(sorted((name, _hashable(x)) for name, x in options.items() if x is not None))
+    kept = tuple(sorted((name, x) for name, x in options.items() if x is not None))
     call = _Call(function, rules, tuple(given), kept, written)
-    return _differentiable(call, *given.values())
+    with raising_own_errors():
+        return _differentiable(call, *given.values())
 
 
 def _is_own(x: Any) -> bool:
@@ -96,17 +107,47 @@ def _refuse_to_write_or_trace(
 ) -> None:
     if any(isinstance(x, jax.core.Tracer) for x in arrays.values()):
         raise TypeError(
-            f"{function.__name__} cannot be traced by JAX: call it outside of jit and grad"
+            f"{name_of(function)} cannot be traced by JAX: call it outside of jit and grad"
         )
     if framework_of(arrays.get(written)) == "jax":
         raise TypeError(
-            f"{function.__name__} writes to {written}, which an array of JAX does not allow: "
+            f"{name_of(function)} writes to {written}, which an array of JAX does not allow: "
             "pass numpy.array of it"
         )
 
 
-def _hashable(x: Any) -> Any:
-    return tuple(x) if isinstance(x, list) else x
+def _plain(name: str, x: Any) -> Any:
+    """Return an option as numbers of Python, a sequence as a tuple.
+
+    Raises TypeError for one that is not known when JAX traces the call.
+    """
+    if isinstance(x, jax.core.Tracer):
+        raise TypeError(f"{name} must be known when JAX traces the call, got {x}")
+    if isinstance(x, jax.Array | np.ndarray):
+        x = x.tolist()
+    return tuple(_plain(name, item) for item in x) if isinstance(x, list | tuple | range) else x
+
+
+def _refuse_types(name: str, x: Any) -> None:
+    """Raise TypeError for numbers that neither NumPy nor the calls know, and for JAX's keys."""
+    if not isinstance(x, jax.Array):
+        return
+    kind = jnp.dtype(x.dtype) if not jnp.issubdtype(x.dtype, jax.dtypes.extended) else None
+    if kind is None or (jnp.issubdtype(kind, jnp.floating) and kind.name not in _FLOATS):
+        raise TypeError(
+            f"{name} must be of integers, complex numbers or one of {list(_FLOATS)}, got {x.dtype}"
+        )
+
+
+_FLOATS = ("bfloat16", "float16", "float32", "float64")
+
+
+def _as_jax(name: str, x: Any) -> Any:
+    """Return an operand as an array of JAX. Raises TypeError for what holds no numbers."""
+    try:
+        return jnp.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers, got {getattr(x, 'dtype', type(x))}") from error
 
 
 def _readable(x: Any, reads_bits: bool) -> Any:
@@ -151,13 +192,17 @@ def _fitted(grad: Any, x: Any) -> Any:
     return grad.sum(axis=ones, keepdims=True).astype(x.dtype)
 
 
+def _specs(arrays: Mapping[str, Any]) -> dict[str, Spec]:
+    return {
+        name: Spec(x.shape, "bfloat16" if x.dtype == jnp.bfloat16 else np.dtype(x.dtype))
+        for name, x in arrays.items()
+    }
+
+
 def _traced(call: _Call, values: Sequence[Any]) -> Any:
     """Return the result of XLA's call."""
     register()
-    specs = {
-        name: Spec(x.shape, "bfloat16" if x.dtype == jnp.bfloat16 else np.dtype(x.dtype))
-        for name, x in zip(call.names, values, strict=True)
-    }
+    specs = _specs(dict(zip(call.names, values, strict=True)))
     spec = call.rules.result(specs, dict(call.options), _has_gpu())
     wide = str(spec.dtype) in ("float64", "complex128")
     if wide and not jax.config.jax_enable_x64:

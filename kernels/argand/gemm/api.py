@@ -112,15 +112,15 @@ def gemm(
     key, found = repeat((a, b, c), out, options)
     if found is not None:
         return found
+    for name, x in (("a", a), ("b", b)):
+        if x is None:
+            raise TypeError(f"{name} must be an array, got None")
     if has_foreign(a, b, c, out):
         return call_on_foreign(
             gemm, {"a": a, "b": b, "c": c, "out": out}, rules=RULES, pairs=Pairs,
             alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision=precision, tolerance=tolerance,
             check=check, rounding=rounding, output=output, kernels=kernels,
         )  # fmt: skip
-    for name, x in (("a", a), ("b", b)):
-        if x is None:
-            raise TypeError(f"{name} must be an array, got None")
     if precision is None and tolerance is None:
         precision = _default(a, b, c, out)
     if output == "power" and kernels != "wgmma":
