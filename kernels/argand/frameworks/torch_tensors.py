@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from argand.frameworks.framework import framework_of
+from argand.frameworks.framework import framework_of, name_of
 from argand.frameworks.results import converted
 from argand.frameworks.rules import Adapted, FrameworkRules
 from argand.frameworks.streams import cupy_stream, let_wait
@@ -67,13 +67,15 @@ def call_on_tensors(
         rule = adapted if rules is None else rules.adapted
         return _computed(function, given, rule, written, pairs, options)
 
-    differentiated = [name for name, x in arrays.items() if _is_differentiated(x)]
+    every = {**options, **arrays}
+    differentiated = [name for name, x in every.items() if _is_differentiated(x)]
     if not differentiated:
         return run(arrays)
-    if rules is None or arrays.get("out") is not None:
+    first, has_out = differentiated[0], arrays.get("out") is not None
+    if rules is None or has_out or first in options:
+        what = "this call does not compute" + " of an out" * (rules is not None and has_out)
         raise TypeError(
-            f"{differentiated[0]} requires a gradient, which this call does not compute"
-            f"{' of an out' if rules else ''}: detach it, or call within torch.no_grad()"
+            f"{first} requires a gradient, which {what}: detach it, or call within torch.no_grad()"
         )
     from argand.frameworks.torch_gradients import DifferentiableCall
 
@@ -120,7 +122,7 @@ def _traced(
         raise TypeError("torch traces this call: import argand.torch_ops before it")
     if function not in OPERATORS:
         allowed = sorted(call.__name__ for call in OPERATORS)
-        raise TypeError(f"torch can trace {allowed}, got {function.__name__}")
+        raise TypeError(f"torch can trace {allowed}, got {name_of(function)}")
     return OPERATORS[function](arrays, options)
 
 

@@ -17,6 +17,7 @@ import cupy
 import numpy as np
 
 from argand.runtime.kept_call import UNKNOWN, Chosen, KeptCall, Run, bytes_of, extent, overlaps
+from argand.runtime.numpy_calls import may_change
 from argand.runtime.plan_override import PlanOverride
 from argand.runtime.tuned_plans import TunedPlans
 
@@ -211,7 +212,7 @@ class CallCache:
             nbytes: device memory that ``run`` holds.
             chosen: what it runs, for records.
         """
-        if key is None:
+        if key is None or may_change(key[0]):
             return
         *forms, result = _forms_in(key, len(operands) + 1)
         device = current_device() if SEVERAL else 0

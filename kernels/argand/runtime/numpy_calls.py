@@ -10,10 +10,22 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from argand.frameworks.framework import framework_of
+
 Key = tuple[Any, ...]
 _Found = TypeVar("_Found")
 MOST_CALLS = 4096
 """Most entries; then all are dropped, because a program of so many forms repeats few of them."""
+
+
+def may_change(options: tuple[Any, ...]) -> bool:
+    """Return whether an option is a number in memory, such as a tensor of torch.
+
+    A call with it must not be kept: its hash stays when the number changes.
+    """
+    return any(
+        may_change(x) if isinstance(x, tuple) else framework_of(x) is not None for x in options
+    )
 
 
 class NumpyCalls(Generic[_Found]):
@@ -47,7 +59,7 @@ class NumpyCalls(Generic[_Found]):
 
     def keep(self, key: Key | None, found: _Found) -> None:
         """Keep what was found of a call that took its operands as they were given."""
-        if key is None:
+        if key is None or may_change(key[0]):
             return
         if len(self._found) >= MOST_CALLS:
             self._found.clear()

@@ -87,3 +87,16 @@ def test_gradients_are_those_of_torchs_own_calls(device: str) -> None:
 def test_a_state_that_is_a_leaf_is_not_changed_in_place() -> None:
     with pytest.raises(RuntimeError, match="leaf Variable"):
         apply_gate(drawn(4).requires_grad_(), torch.eye(2, dtype=torch.complex128), [0])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_factor_that_is_a_tensor(device: str) -> None:
+    """Its number is read at each call; it has no gradient."""
+    a, b = drawn(3, 4, device=device), drawn(4, 5, device=device)
+    alpha = torch.ones(())
+    for factor in (1, 2, 3):
+        alpha.fill_(factor)
+        for _ in range(3):
+            assert bool((gemm(a, b, alpha=alpha) == gemm(a, b, alpha=factor)).all())
+    with pytest.raises(TypeError, match="alpha requires a gradient, which this call does not com"):
+        gemm(a, b, alpha=alpha.requires_grad_())

@@ -80,3 +80,19 @@ def test_pairs_in_a_structured_array_come_again():
     pairs["r"], pairs["i"] = A.real, A.imag
     for _ in range(2):
         np.testing.assert_array_equal(gemm(pairs, B), A @ B)
+
+
+def test_a_number_in_memory_that_changes_is_read_anew():
+    """As a tensor of torch: its hash stays."""
+
+    class Number:
+        __dlpack__ = None
+        value = 1j
+
+        def __complex__(self):
+            return complex(self.value)
+
+    alpha = Number()
+    for value in (1j, 2, 3):
+        alpha.value = value
+        np.testing.assert_array_equal(gemm(A, B, alpha=alpha), gemm(A, B, alpha=value))
