@@ -69,7 +69,12 @@ class Router:
                 row = self._forms[library, form] = self._decided(library, original, a, b)
                 self.report.forms.append(row)
             row.calls += 1
-        return self._ours(a, b) if row.by_argand else original(a, b)
+        if row.by_argand:
+            try:
+                return self._ours(a, b)
+            except MemoryError:
+                row.by_argand, row.reason = False, f"argand had no memory for call {row.calls}"
+        return original(a, b)
 
     def _ours(self, a: Any, b: Any) -> Any:
         return gemm(a, b, tolerance=self._tolerance, precision=self._precision)
@@ -77,16 +82,18 @@ class Router:
     def _decided(self, library: str, original: Product, a: Any, b: Any) -> RoutedForm:
         """Measure both, in turn, and keep the one that is clearly faster."""
         form = f"{a.dtype} {tuple(a.shape)} @ {b.dtype} {tuple(b.shape)}".replace("torch.", "")
+        times: dict[bool, list[float]] = {True: [], False: []}
         try:
             made = self._ours(a, b)
+            if made.dtype != a.dtype or made.dtype != b.dtype:
+                return RoutedForm(library, form, False, f"argand's result would be {made.dtype}")
+            for _ in range(_TURNS):
+                for ours, product in ((False, original), (True, self._ours)):
+                    times[ours].append(self._timer(product, a, b))
         except (PlanError, CompileError, DeviceError, ValueError) as error:
             return RoutedForm(library, form, False, f"argand refused it ({error})")
-        if made.dtype != a.dtype or made.dtype != b.dtype:
-            return RoutedForm(library, form, False, f"argand's result would be {made.dtype}")
-        times: dict[bool, list[float]] = {True: [], False: []}
-        for _ in range(_TURNS):
-            for ours, product in ((False, original), (True, self._ours)):
-                times[ours].append(self._timer(product, a, b))
+        except MemoryError:
+            return RoutedForm(library, form, False, "argand had no memory for it")
         theirs, ours_seconds = median(times[False]), median(times[True])
         faster = ours_seconds < _CLEARLY * theirs
         reason = "which is faster" if faster else "argand is not clearly faster"

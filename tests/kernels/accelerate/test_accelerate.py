@@ -69,6 +69,50 @@ def test_a_module_is_as_before_behind_the_context() -> None:
     assert Module.matmul is np.matmul
 
 
+def test_contexts_of_threads_leave_a_module_as_it_was() -> None:
+    """The first one that began ends first."""
+
+    class Module:
+        ndarray = np.ndarray
+        matmul = staticmethod(np.matmul)
+
+    first, second = (_patched(Module, Router(None, None)) for _ in range(2))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert Module.matmul is not np.matmul
+    second.__exit__(None, None, None)
+    assert Module.matmul is np.matmul
+
+
+@pytest.mark.parametrize("call", [0, 1, 4])
+def test_a_product_without_memory_is_left_to_the_library(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    """While it is measured, and later."""
+    a, b = drawn(rng, 4, 5), drawn(rng, 5, 3)
+    made = []
+
+    def ours(self: Router, x: Any, y: Any) -> Any:
+        made.append(1)
+        if len(made) > call:
+            raise MemoryError
+        return x @ y
+
+    monkeypatch.setattr(Router, "_ours", ours)
+
+    def timer(product: Any, x: Any, y: Any) -> float:
+        if product is not np.matmul and call == 1:
+            product(x, y)
+        return 1.0 if product is np.matmul else 0.5
+
+    router = Router(None, None, timer)
+    for _ in range(6):
+        np.testing.assert_array_equal(router.product("torch", np.matmul, a, b, 1), a @ b)
+    assert "by torch, argand had no memory for" in str(router.report)
+    assert router.report.routed_calls == 0
+
+
 def test_the_report_is_made_at_the_end_also_of_a_program_that_fails() -> None:
     said: list[str] = []
     with pytest.raises(KeyError), accelerate(tolerance=1e-6, report=said.append):
