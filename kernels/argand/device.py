@@ -204,6 +204,22 @@ def _memory_rate(index: int) -> float:
     return float(2e3 * clock * width / 8)
 
 
+def require_cupy() -> Any:
+    """Return CuPy's module. Raises DeviceError, which says what to install, without it."""
+    try:
+        import cupy
+    except ModuleNotFoundError as error:
+        if error.name != "cupy":
+            raise
+        raise DeviceError(
+            f"arrays on a GPU are computed by CuPy, which is not installed: {HOW_TO_INSTALL}"
+        ) from None
+    return cupy
+
+
+HOW_TO_INSTALL = 'pip install "argand[cuda13]", or argand[cuda12] where the driver speaks CUDA 12'
+
+
 def devices() -> list[Device]:
     """Return every device that can be used: the CPU first, then the GPUs.
 

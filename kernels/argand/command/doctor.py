@@ -11,7 +11,7 @@ from pathlib import Path
 
 from argand.command.study import missing_packages, study_tree
 from argand.defaults import ON_GPU
-from argand.device import DeviceError, cpu, gpu, resolve
+from argand.device import HOW_TO_INSTALL, DeviceError, cpu, gpu, resolve
 from argand.precision import EXACT_PRECISIONS, PRECISIONS
 from argand.runtime.compiler import cache_folder
 from argand.runtime.cubin_cache import shipped_folder
@@ -65,8 +65,7 @@ def _gpus() -> list[tuple[str, str]]:
     if util.find_spec("cupy") is None:
         if not node:
             return [("gpu", "none: no NVIDIA driver is loaded, and CuPy is not installed")]
-        how = 'pip install "argand[cuda13]", or argand[cuda12] where the driver speaks CUDA 12'
-        return [("gpu", f"cannot be used: CuPy is not installed: {how}")]
+        return [("gpu", f"cannot be used: CuPy is not installed: {HOW_TO_INSTALL}")]
     return _seen_by_cupy(node=node)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.device import require_cupy
 from argand.frameworks.framework import framework_of
 from argand.frameworks.results import converted
 from argand.frameworks.streams import let_wait
@@ -34,7 +35,8 @@ def call_on_exchanged(
     That is the library's namespace of the array API, if it has one with ``from_dlpack``; else
     the result is a NumPy or a CuPy array. Arguments are those of `call_on_foreign`.
 
-    Raises TypeError for an array on a device that is neither a CPU nor a CUDA GPU.
+    Raises TypeError for an array on a device that is neither a CPU nor a CUDA GPU, DeviceError for
+    one on a GPU where CuPy is not installed.
     """
     given: dict[str, Any] = {}
     foreign = {name: x for name, x in arrays.items() if framework_of(x) is not None}
@@ -60,11 +62,10 @@ def _array(x: Any) -> Any:
             raise TypeError(
                 f"arrays must be on a CPU or a CUDA GPU, got DLPack's device type {int(kind)}"
             )
-        import cupy
+    cupy = require_cupy()
 
+    if hasattr(x, "__dlpack_device__"):
         return cupy.from_dlpack(x)
-    import cupy
-
     interface = dict(x.__cuda_array_interface__)
     producer = interface.pop("stream", None)
     found = cupy.asarray(_Interface(interface, x))

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from argand.device import require_cupy
 from argand.frameworks.framework import framework_of, name_of
 from argand.frameworks.results import converted
 from argand.frameworks.rules import Adapted, FrameworkRules
@@ -67,8 +68,7 @@ def call_on_tensors(
         rule = adapted if rules is None else rules.adapted
         return _computed(function, given, rule, written, pairs, options)
 
-    every = {**options, **arrays}
-    differentiated = [name for name, x in every.items() if _is_differentiated(x)]
+    differentiated = [name for name, x in {**options, **arrays}.items() if _is_differentiated(x)]
     if not differentiated:
         return run(arrays)
     first, has_out = differentiated[0], arrays.get("out") is not None
@@ -192,7 +192,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
     """
     if device.type == "cpu":
         return _NOTHING
-    import cupy
+    cupy = require_cupy()
 
     address = INTERNALS.raw_stream(device.index)
     capturing = torch.cuda.is_current_stream_capturing()

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from argand.device import require_cupy
 from argand.frameworks import xla_ffi
 from argand.frameworks.streams import cupy_stream, let_wait
 from argand.frameworks.xla_buffers import cupy_array, numpy_array
@@ -123,7 +124,7 @@ _NOTHING = nullcontext()
 @cache
 def _runtime() -> tuple[Callable[[], int], Callable[[int], bool], Callable[[], Any]]:
     """Return what says the device and whether a stream is captured, and a capture's context."""
-    import cupy
+    cupy = require_cupy()
 
     from argand.frameworks.captured_calls import captured
 
@@ -152,7 +153,7 @@ def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:
     (device,) = devices
     if device.platform != "gpu":
         return call()
-    import cupy
+    cupy = require_cupy()
 
     address = _stream_of(device)
     with cupy.cuda.Device(device.local_hardware_id):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.device import is_cupy_array
+from argand.device import is_cupy_array, require_cupy
 from argand.frameworks.foreign import is_cuda_tensor
 from argand.frameworks.framework import framework_of
 
@@ -51,6 +51,7 @@ class Repeats:
             return self._cache().repeat if self._on_gpu(x) else nothing
         if not is_cuda_tensor(x):
             return nothing
+        require_cupy()
         from argand.runtime.tensor_calls import TensorCalls
 
         self.known[type(x)] = TensorCalls(self._cache()).repeat

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
-from argand import apply_gate, dft, gemm, softmax
+from argand import DeviceError, apply_gate, dft, gemm, softmax
 
 
 class ByDlpack:
@@ -144,3 +145,15 @@ def delay(cp: Any) -> None:
         "spin",
     )
     spin((1,), (1,), ())
+
+
+def test_an_array_on_a_gpu_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OnGpu(ByDlpack):
+        def __dlpack_device__(self) -> Any:
+            return 2, 0
+
+    monkeypatch.setitem(sys.modules, "cupy", None)  # as if it were not installed
+    x = OnGpu(np.eye(3))
+    for wrong in (x, ByInterface(x, 1)):
+        with pytest.raises(DeviceError, match=r'which is not installed: pip install "argand\[cuda'):
+            gemm(wrong, np.eye(3))
