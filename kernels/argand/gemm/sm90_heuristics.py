@@ -46,15 +46,20 @@ take 0.949 of the time in the geometric mean of 34 products at tf32 that the fit
 from 20261251, old and new in turn on an H200), 0.972 of 6 at 3xtf32 and 1.012 of 4 at 3xfp16."""
 _CONJUGATED_STORE = 1.9
 """Factor of a store from registers that conjugates, for a row operand that is read in place."""
-_OVERLAPPED_STORE = 0.665
-"""Fraction of a store's time that remains with an overlapped epilogue."""
+_OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
+"""Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
+middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
+_NEXT_TILE = {1: 0.2e-6, 2: 0.0}
+"""Seconds from one tile of a block to the next that nothing hides, by warpgroups: without them 53
+plans of one warpgroup and 4 to 8 tiles a block took 1.1 us longer than their estimates, 20 of more
+tiles 3.0 us."""
 _SCATTERED_STORE = 4.5
 """Factor of a store of 16-bit results one by one."""
 _LAUNCH = 4.4e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH, _PLANAR_WAIT = 1.84e-6, 0.4e-6
-"""Seconds of packing's launch, and what an X in planes adds: nothing of it is loaded meanwhile (44
-drawn products at tf32 and 3xfp16 on an H200)."""
+_PACK_LAUNCH, _PLANAR_WAIT = 1.84e-6, {1: 1.0e-6, 2: 0.4e-6}
+"""Seconds of packing's launch, and what an X in planes adds, by terms: nothing of it is loaded
+meanwhile (44 drawn products at tf32 and 3xfp16, of one term 15 at bf16 by both storages, H200)."""
 _ABSMAX_EXCHANGE = 1.8e-6
 """Seconds in which blocks that pack rows exchange their absmax; of two terms none up to `ALONE_K`.
 Of one term they count there, too: else fp16 has plans of its own at a k of 46 to 162, which took
@@ -144,7 +149,7 @@ def estimate(
             scaled |= finds_absmax
     total = _LAUNCH + _FILL + packing + (_PACK_LAUNCH if packing else 0.0)  # one launch for both
     waits = packing and plan.storage == "planar" and not sizes.triangle
-    total += _PLANAR_WAIT if waits else 0.0
+    total += _PLANAR_WAIT[precision.terms] if waits else 0.0
     alone = precision.terms > 1 and k <= ALONE_K
     total += _ABSMAX_EXCHANGE if scaled and not alone else 0.0
     total += _FUSED_PACK_FILL * plan.fused_pack + _ODD_PITCH * plan.odd_pitch
@@ -180,8 +185,10 @@ def estimate(
         )  # fmt: skip
     whole = -(-division.data_parallel_tiles // division.blocks)
     # The last store of a block has no mainloop to hide under.
-    stores = 1 + (whole - 1) * _OVERLAPPED_STORE if overlapped and whole else whole
+    hidden = _OVERLAPPED_STORE if n % 4 == 0 else _HALF_SECTORS_OVERLAPPED
+    stores = 1 + (whole - 1) * hidden if overlapped and whole else whole
     spent = whole * mainloop + stores * store
+    spent += max(0, whole - 1) * _NEXT_TILE[plan.consumer_warpgroups]
     if division.stream_k_tiles:
         share = division.k_tiles_per_block / num_k_tiles
         partial_bytes = 8 * plan.block_m * plan.block_n / share

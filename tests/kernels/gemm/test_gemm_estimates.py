@@ -92,7 +92,9 @@ def test_slower_memory_delays_what_it_bounds() -> None:
     assert relative_memory(0.0) == 1.0
     for k, least, most in ((16, 1.15, 1 / slow), (8192, 1.0, 1.1)):
         sizes = GemmSizes(1, 16384, 2048, k)
-        for choice, _ in wgmma(candidates_of("tf32", A, B, sizes)):
+        for choice, plan in wgmma(candidates_of("tf32", A, B, sizes)):
+            if plan.consumer_warpgroups == 1:
+                continue  # small tiles follow each other more slowly than memory
             times = [
                 estimate(choice, Question(row, sizes, A, B), SM_COUNT, rate) for rate in (1.0, slow)
             ]
