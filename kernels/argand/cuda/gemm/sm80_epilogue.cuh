@@ -14,26 +14,6 @@ __device__ __forceinline__ void combine_pair(const GemmArguments& args, const fl
     if (column + 1 < args.n) x[1] = conjugate_and_combine(args, x[1], c_at + args.c_stride_n);
 }
 
-// Stores them where the first is inside the matrix. `out` is that of the batch.
-__device__ __forceinline__ void store_combined(const GemmArguments& args, float2* out, int64 row,
-                                               int64 column, const float2 (&x)[2]) {
-    const bool second = column + 1 < args.n;
-    float2* out_at = out + row * args.out_stride_m + column * args.out_stride_n;
-    if (second && args.store_pairs_n) {
-        *reinterpret_cast<float4*>(out_at) = {x[0].x, x[0].y, x[1].x, x[1].y};
-    } else {
-        *out_at = x[0];
-        if (second) out_at[args.out_stride_n] = x[1];
-    }
-}
-
-// Does both. `c` and `out` are those of the batch.
-__device__ __forceinline__ void store_pair(const GemmArguments& args, const float2* c, float2* out,
-                                           int64 row, int64 column, float2 (&x)[2]) {
-    combine_pair(args, c, row, column, x);
-    store_combined(args, out, row, column, x);
-}
-
 // Computes alpha x + beta C in the accumulators of a warp. `c` is that of the lane's first element.
 template <MmaPlan plan>
 __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, const float2* c,
@@ -169,8 +149,8 @@ __device__ __forceinline__ void store_hermitian(const GemmArguments& args, float
     store_mirrored(args, out, row, column, x);
 }
 
-// Stores the mirror images of results, and makes those on the diagonal real. `row0` and `column0` are
-// the first of the lane, `out` is that of the batch.
+// Stores the mirror images of results, and makes those on the diagonal real. `row0` and `column0`
+// are the first of the lane, `out` is that of the batch.
 template <MmaPlan plan>
 __device__ __forceinline__ void mirror_accumulators(const GemmArguments& args, float2* out,
                                                     int64 row0, int64 column0,

@@ -2,18 +2,18 @@
 // 3xfp16, fp16 and bf16. It is one launch, except that scaled precisions with a long k need the
 // absmax scan before (absmax_scan.cuh).
 //
-// A block computes one tile, or the blocks of a cluster a slice of its k each. A ring of shared-memory stages receives raw tiles by cp.async, and
-// each warp rounds, splits and scales the fragments that it loads. A complex product is four real
-// ones: re += ar br, re += ai (-bi), im += ar bi, im += ai br, for each pair of terms that the
-// precision keeps.
+// A block computes one tile, or the blocks of a cluster a slice of its k each. A ring of
+// shared-memory stages receives raw tiles by cp.async, and each warp rounds, splits and scales the
+// fragments that it loads. A complex product is four real ones: re += ar br, re += ai (-bi), im +=
+// ar bi, im += ai br, for each pair of terms that the precision keeps.
 #pragma once
 #include "device/conditional.cuh"
 #include "device/quotient.cuh"
 #include "sm80_slices.cuh"
 #include "triangle.cuh"
 
-// Rasterization: tiles run in groups of `kRasterGroupM` tile rows, so that concurrent tiles share columns
-// of B in L2.
+// Rasterization: tiles run in groups of `kRasterGroupM` tile rows, so that concurrent tiles share
+// columns of B in L2.
 constexpr uint32 kRasterGroupM = 8;
 
 // The tile that a block computes, alone or with the other blocks of its cluster.
@@ -132,8 +132,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
 #pragma unroll kUnroll
     for (int stage = 0; stage < plan.stages_at_once(); ++stage) load(stage, stage);
 
-    // The addresses from which this lane multiplies, in the first stage. Opaque: else each pass computes
-    // them anew.
+    // The addresses from which this lane multiplies, in the first stage. Opaque: else each pass
+    // computes them anew.
     const int group_k = k_group * (plan.block_k / plan.warps_k);
     const uint32 lane_a = opaque(
         shared_address(stages) +
@@ -187,15 +187,15 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     constexpr bool kPromotes = plan.promotion_interval > 0;
     Accumulators<plan> mma_accumulators, fp32_accumulators;
     auto& result = kPromotes ? fp32_accumulators : mma_accumulators;
-    // The sum over the k-tiles, of which the first are on their way. `moderate` takes operands to be
-    // less than 2^115.
+    // The sum over the k-tiles, of which the first are on their way. `moderate` takes operands to
+    // be less than 2^115.
     auto multiply_k_tiles = [&]<bool moderate>() {
         mma_accumulators.clear();
         if constexpr (kPromotes) fp32_accumulators.clear();
         int read = 0, filled = plan.stages - 1;
         auto multiply_stage = [&](uint32 stage, Size k_left, auto between) {
-            multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage, group_k,
-                                            k_left, a_scale, b_scale, b_sign, between);
+            multiply_k_tile<plan, moderate>(mma_accumulators, lane_a + stage, lane_b + stage,
+                                            group_k, k_left, a_scale, b_scale, b_sign, between);
         };
         int k_tile = 0;
         if constexpr (plan.copies_between) {

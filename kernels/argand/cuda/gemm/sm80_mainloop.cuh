@@ -115,9 +115,9 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
     }
 }
 
-// Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are the
-// addresses of its first elements, `k_left` is the k from this stage on. After the MMAs of each k
-// `between` is called with their number.
+// Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are
+// the addresses of its first elements, `k_left` is the k from this stage on. After the MMAs of each
+// k `between` is called with their number.
 template <MmaPlan plan, bool moderate, typename Between>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators, uint32 a_lane,
                                                 uint32 b_lane, int k0,

@@ -57,7 +57,9 @@ class TileCopies {
     __device__ __forceinline__ static int contiguous() {
         return static_cast<int>(threadIdx.x % kVectors) * plan.vector;
     }
-    __device__ __forceinline__ static int line() { return static_cast<int>(threadIdx.x / kVectors); }
+    __device__ __forceinline__ static int line() {
+        return static_cast<int>(threadIdx.x / kVectors);
+    }
 
    public:
     // `source` is the first element of the batch, `row` and `k` are where the tile begins, of an
@@ -77,9 +79,9 @@ class TileCopies {
         k_step = static_cast<int64>(stride) * (plan.block_k * static_cast<int>(sizeof(float2)));
     }
 
-    // Fills the next tile, `stage` bytes behind the first one's place, of whose k `k_left` is inside.
-    // Copies of two elements lie inside the matrix or outside. Those outside read nothing, wherever
-    // their address is.
+    // Fills the next tile, `stage` bytes behind the first one's place, of whose k `k_left` is
+    // inside. Copies of two elements lie inside the matrix or outside. Those outside read nothing,
+    // wherever their address is.
     __device__ __forceinline__ void fill(uint32 stage, int k_left) {
         const float2* source = from;
         if constexpr (KMajor) advance(from, k_step);
@@ -163,8 +165,8 @@ __device__ __forceinline__ float2 load_element(uint32 address) {
     return x;
 }
 
-// Loads the numbers of a lane, `row` and `k` behind its first, at k, k + 4, ... and converts them to a fragment. `sign` of
-// -1 conjugates.
+// Loads the numbers of a lane, `row` and `k` behind its first, at k, k + 4, ... and converts them
+// to a fragment. `sign` of -1 conjugates.
 template <MmaPlan plan, bool moderate, bool KMajor, int Pitch>
 __device__ __forceinline__ Fragment<plan> load_fragment(uint32 lane, int row, int k, float scale,
                                                         float sign) {

@@ -43,12 +43,12 @@ struct MmaPlan {
     constexpr int warp_n() const { return block_n / warps_n; }
     // A warp with few accumulators, which waits for one instruction after the other.
     constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
-    // Whether products of one term with the imaginary part of B have accumulators of their own: their
-    // sign, which a conjugated B changes, takes no instruction of the mainloop.
+    // Whether products of one term with the imaginary part of B have accumulators of their own:
+    // their sign, which a conjugated B changes, takes no instruction of the mainloop.
     constexpr bool parts_apart() const { return small_warps() && terms == 1 && warps_k == 1; }
-    // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite computes
-    // them again, rounding by integers, which takes any number. A k that clusters share was not
-    // measured.
+    // Operands are split by `split_moderate_to_tf32`: a block whose sums are not all finite
+    // computes them again, rounding by integers, which takes any number. A k that clusters share
+    // was not measured.
     constexpr bool splits_by_products() const {
         return !grid_split && ::splits_by_products(operand, terms, roundings[0], roundings[1]);
     }
@@ -87,7 +87,8 @@ struct GemmArguments {
     const uint32* a_absmax;  // (batch, m): bits of the absmax of each row, for scaling
     const uint32* b_absmax;  // (batch, n): of each column
     float4* partials;  // (tiles, grid_slices, split_k_slices, vectors of a part): sums of clusters
-    uint32* arrived;   // (tiles, split_k_slices): clusters that stored theirs; zero between launches
+    // (tiles, split_k_slices): clusters that stored theirs; zero between launches.
+    uint32* arrived;
     int64 m, n, k;
     int64 a_stride_m, a_stride_k, a_stride_batch;
     int64 b_stride_n, b_stride_k, b_stride_batch;

@@ -168,23 +168,19 @@ __device__ __forceinline__ void reduce_and_store(const GemmArguments& args,
         if (place.x >= rows || place.y >= columns) return;
         float2 results[2] = {{x.x, x.y}, {x.z, x.w}};
         const int64 row = m0 + place.x, column = n0 + place.y;
-        if (!plan.mirror && !combined) {
-            float2* at = out_tile + int64(place.x) * stride_m + int64(place.y) * stride_n;
-            const bool second = place.y + 1 < columns;
-            if (second && args.store_pairs_n) {
-                store_two(at, results[0], results[1]);
-            } else {
-                *at = results[0];
-                if (second) at[stride_n] = results[1];
-            }
-            return;
-        }
+        if (combined) combine_pair(args, c, row, column, results);
         if constexpr (plan.mirror) {
-            combine_pair(args, c, row, column, results);
             store_hermitian(args, out, row, column, results[0]);
             store_hermitian(args, out, row, column + 1, results[1]);
+            return;
+        }
+        float2* at = out_tile + int64(place.x) * stride_m + int64(place.y) * stride_n;
+        const bool second = place.y + 1 < columns;
+        if (second && args.store_pairs_n) {
+            store_two(at, results[0], results[1]);
         } else {
-            store_pair(args, c, out, row, column, results);
+            *at = results[0];
+            if (second) at[stride_n] = results[1];
         }
     };
     const GridReduction<plan> grid(args, tile);

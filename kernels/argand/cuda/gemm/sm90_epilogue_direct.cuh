@@ -11,13 +11,13 @@ __device__ __forceinline__ float2 select(bool first, const float2& x, const floa
     return {first ? x.x : y.x, first ? x.y : y.y};
 }
 
-// Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only descales.
-// A lane holds columns 2 t and 2 t + 1 of each eight, t = lane % 4, of two rows, and stores them as
-// one vector. With `kShifts` rows may begin anywhere: in those a lane stores the two columns
-// that are as many further as the row's first whole sector of L2 (four columns) begins, and the
-// columns before that are stored alone. Four lanes then write 64 bytes of whole sectors at once; a
-// sector that is written in part costs as much as two. Where tiles share columns, the tile before
-// stores those columns, too.
+// Stores the 16 rows of a warp where the columns of Z are contiguous and the epilogue only
+// descales. A lane holds columns 2 t and 2 t + 1 of each eight, t = lane % 4, of two rows, and
+// stores them as one vector. With `kShifts` rows may begin anywhere: in those a lane stores the two
+// columns that are as many further as the row's first whole sector of L2 (four columns) begins, and
+// the columns before that are stored alone. Four lanes then write 64 bytes of whole sectors at
+// once; a sector that is written in part costs as much as two. Where tiles share columns, the tile
+// before stores those columns, too.
 template <WgmmaPlan plan, bool kShifts>
 __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args,
                                                       const WgmmaTile& tile, int row0, int lane,
@@ -82,9 +82,9 @@ __device__ __forceinline__ void store_contiguous_rows(const WgmmaArguments& args
             Value first = held[h][0], second = held[h][1];
             Value* at = to[h] + 8 * j;
             if constexpr (kShifts) {
-                // Columns further on lie in the next lanes, and in the first ones after these eight.
-                // Rows differ in their shift, so each lane selects: branches would run one after
-                // the other.
+                // Columns further on lie in the next lanes, and in the first ones after these
+                // eight. Rows differ in their shift, so each lane selects: branches would run one
+                // after the other.
                 auto from_next = [&](int lanes, bool seconds) {
                     const Value one = select(t < lanes, next[h][0], held[h][0]);
                     const Value two = select(t < lanes, next[h][1], held[h][1]);
