@@ -156,7 +156,8 @@ def _readable(x: Any, reads_bits: bool) -> Any:
         return x.astype(jnp.float32)
     if jnp.issubdtype(x.dtype, jnp.inexact):
         return x
-    return x.astype(jnp.float64 if jax.config.jax_enable_x64 else jnp.float32)
+    wide = jax.config.jax_enable_x64 and x.dtype != jnp.bool_ and jnp.iinfo(x.dtype).bits > 16
+    return x.astype(jnp.float64 if wide else jnp.float32)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

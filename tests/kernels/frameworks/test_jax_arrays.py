@@ -171,6 +171,8 @@ def test_types_of_the_caller() -> None:
     close(softmax(x.real.astype(jnp.bfloat16), output="fp32"), expected, 1e-6)
     whole = (4 * x.real).astype(jnp.int32)
     close(gemm(whole, whole), (whole @ whole).astype(jnp.complex128))
+    for narrow in (whole.astype(jnp.int16), whole.astype(jnp.int8), whole > 0):
+        assert gemm(narrow, narrow).dtype == gemm(np.asarray(narrow), np.asarray(narrow)).dtype
 
 
 def test_what_jax_cannot_do_is_refused() -> None:
