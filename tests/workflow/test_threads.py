@@ -120,7 +120,7 @@ def test_threads_of_blas_rest_after_a_product(
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
     ended = run_python(RESTING, tmp_path, root)
-    assert ended.stdout.split() == ["4", "True"], ended.stderr
+    assert ended.stdout.split() == ["16", "True"], ended.stderr
     monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "26")  # what a user has set stays
     assert run_python(RESTING, tmp_path, root).stdout.split()[0] == "26"
 
