@@ -211,7 +211,6 @@ _SMALLER_STATE = 1 << 20
 """Bytes of the state a multiprocessor, up to which latency bounds a gate: 4 and 5 qubits are faster
 without tiles and their barriers, 6 by wgmma with a third block. Beyond, memory does, and copies
 longer pieces of fewer tiles at a time faster (H200)."""
-_CUDA_CORE_STAGES, _WIDE_CUDA_CORE_STAGES = (3, 4), (3, 3)
 
 
 def plan_gate(
@@ -233,7 +232,6 @@ def plan_gate(
     inside = inside and precision.output == "complex64"
     if width > MOST_WIDTH:
         return None
-    plans: list[GatePlan]
     if monomial:
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
     elif precision.exact_operands or width <= cuda_core_width(precision):
@@ -245,11 +243,8 @@ def plan_gate(
         if plans[0].item * (columns << width) > _SMALLER_STATE * sm_count:
             often = _terms(precision) in _SPLITS_OFTEN.get(width, ())
             plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
-        elif columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES:
-            plans = [
-                replace(plan, blocks=3) if plan.kind == "wgmma" and width == 6 else plan
-                for plan in plans
-            ]
+        elif width == 6 and columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES:
+            plans = [replace(plan, blocks=3) if plan.kind == "wgmma" else plan for plan in plans]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
 
@@ -291,9 +286,7 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:
-        stages, blocks = (
-            _CUDA_CORE_STAGES if plan.width <= CUDA_CORE_WIDTH else _WIDE_CUDA_CORE_STAGES
-        )
+        stages, blocks = 3, 4 if plan.width <= CUDA_CORE_WIDTH else 3
     room = arch.shared_bytes // blocks - _BLOCK_BYTES
     fixed = replace(plan, stages=0).shared_bytes
     stages = max(2, min(stages, (room - fixed - _static_bytes(plan)) // plan.tile_bytes))
