@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,14 +63,13 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
 
 
 _HALVES = {"float16": FP16.name, "bfloat16": BF16.name}
-RULES: Mapping[str, FrameworkRules] = MappingProxyType(
-    {
-        operation: FrameworkRules(
-            partial(_result, operation),
-            partial(_gradient, operation),
-            _adapted,
-            same_launches=lambda _: True,
-        )
-        for operation in OPERATIONS
-    }
-)
+# A dict, which torch 2.6 can trace.
+RULES: Mapping[str, FrameworkRules] = {
+    operation: FrameworkRules(
+        partial(_result, operation),
+        partial(_gradient, operation),
+        _adapted,
+        same_launches=lambda _: True,
+    )
+    for operation in OPERATIONS
+}
