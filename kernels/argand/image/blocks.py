@@ -12,18 +12,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from argand.device import available_cores
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, ImageProblem
 from argand.precision import Precision
 from argand.rounding import power_of_two, scale_exponents, split
-from argand.runtime.threads import ONE_CORE
+from argand.runtime.quiet import quietly
+from argand.runtime.threads import ONE_CORE, on_all_cores
 
 _BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 """Weights made at a time: on the CPU they and their products stay in the last-level cache."""
+_SHARED_VALUES = 1 << 17
+"""Weights of a channel from which threads pay: some 1 ms on one core."""
+_LEAST_COLUMNS = 16
+"""Columns of a product at least: of fewer it takes twice as long."""
 
 
 def image_in_blocks(
@@ -47,18 +54,28 @@ def image_in_blocks(
     if problem.matrices:
         r = r.reshape(problem.matrices, *r.shape[-3:])
     step = max(1, _BLOCK_VALUES[arrays.__name__] // max(1, problem.antennas))
+    shared = arrays is np and problem.antennas * problem.directions >= _SHARED_VALUES
+    if shared:
+        step = min(step, -(-problem.directions // available_cores()))
     chunks = _chunks(problem, arrays, step)
     place, toward = arrays.asarray(x), arrays.asarray(s.T)
     for channel in range(problem.channels if total.size and problem.antennas else 0):
         forms = [_RealForms(r[chunk, channel], problem.precision, arrays) for chunk in chunks]
         turns = problem.sign * (float(f[channel]) / SPEED_OF_LIGHT)
-        for start in range(0, problem.directions, step):
+
+        def work(start: int, forms: list[_RealForms] = forms, turns: float = turns) -> None:
             some = slice(start, min(start + step, problem.directions))
             parts = _weights(place, toward[:, some], turns, kind, arrays)
             c, s_terms = (_terms(part, problem.precision) for part in parts)
-            with np.errstate(all="ignore"):  # a channel that is not finite
-                for chunk, form in zip(chunks, forms, strict=True):
-                    total[chunk, some] += form.power(c, s_terms)
+            for chunk, form in zip(chunks, forms, strict=True):
+                total[chunk, some] += form.power(c, s_terms)
+
+        starts = range(0, problem.directions, step)
+        if shared:
+            on_all_cores(partial(quietly, work), starts)
+        else:
+            for start in starts:
+                quietly(work, start)  # a channel that is not finite
     found[...] = total.reshape(problem.shape)
     return found
 
@@ -179,10 +196,26 @@ class _RealForms:
     def _product(self, matrix: list[Any], weights: list[Any]) -> Any:
         pairs = iter(self._products)
         i, j = next(pairs)
-        found = matrix[i] @ weights[j]
+        found = _multiplied(matrix[i], weights[j])
         for i, j in pairs:
-            found += matrix[i] @ weights[j]
+            found += _multiplied(matrix[i], weights[j])
         return found.reshape(*self._shape[:2], -1)
+
+
+def _multiplied(matrix: Any, weights: Any) -> Any:
+    """Return a product, by NumPy on several cores in columns that stay on one core of BLAS.
+
+    Its threads would wait for each other at each product.
+    """
+    columns = ONE_CORE // max(1, matrix.size) // 4 * 4
+    whole = not _LEAST_COLUMNS <= columns < weights.shape[1]
+    if whole or not isinstance(matrix, np.ndarray) or available_cores() == 1:
+        return matrix @ weights
+    found = np.empty((len(matrix), weights.shape[1]), matrix.dtype)
+    for first in range(0, weights.shape[1], columns):
+        some = slice(first, first + columns)
+        np.matmul(matrix, weights[:, some], out=found[:, some])
+    return found
 
 
 def _terms(x: Any, precision: Precision) -> list[Any]:

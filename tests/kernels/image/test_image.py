@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argand import PRECISIONS, image
-from argand.image import few_antennas
+from argand.image import blocks, few_antennas
 from argand.image.cosines import cosines_and_sines
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
 
@@ -45,6 +45,20 @@ def test_pieces_of_images_of_few_antennas(
         monkeypatch.setattr(few_antennas, "ONE_CORE", most)
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_blocks_of_directions_are_shared_among_cores(
+    monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    """In columns that BLAS multiplies on one core."""
+    one = SKIES["odd"]
+    values = {"_SHARED_VALUES": 1, "_LEAST_COLUMNS": 4, "ONE_CORE": 37 * 37 * 9}
+    for name, value in values.items():
+        monkeypatch.setattr(blocks, name, value)
+    monkeypatch.setattr(blocks, "available_cores", lambda: 2)
+    found = image(*one.arguments, precision=precision)
+    assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
 
 
 def test_cosines_of_half_angles_are_those_of_the_angle() -> None:
