@@ -108,6 +108,7 @@ def candidates(question: Question, arch: Arch, sm_count: int) -> list[GemmChoice
                         found += [
                             GemmChoice(one, swapped, n)
                             for n in _slice_counts(one, sm_count, sizes, precision.terms)
+                            if one.takes(precision, -(-sizes.k // n))
                         ]
     return [
         x for x in found

@@ -93,10 +93,14 @@ _TILE_EFFICIENCY = {
     (1, 96, 1): 0.683, (1, 64, 1): 0.643, (1, 32, 1): 0.416, (1, 80, 1): 0.61,
     (1, 48, 1): 0.575,
     (2, 128, 2): 0.895, (2, 96, 2): 0.888, (2, 80, 2): 0.84, (2, 64, 2): 0.781,
-    (2, 48, 2): 0.65, (2, 32, 2): 0.475,
-    (1, 64, 2): 0.559, (1, 32, 2): 0.376,
+    (2, 48, 2): 0.65,
 }  # fmt: skip
 """Fraction of the tensor cores' rate that a tile reaches, by warpgroups, columns and terms."""
+_SHARED_K_EFFICIENCY = {48: 0.61, 64: 0.7, 128: 0.77}
+"""The same of 64 rows whose k two warpgroups share, at two terms, by columns (30 products at
+3xfp16 on an H200, seeds 20261251 on)."""
+_EXCHANGE_BYTES = 1.1e11
+"""Bytes a second of accumulators that one of these warpgroups adds to those of the other."""
 _ROUNDED_BESIDE = {(2, 160): 0.89, (1, 96): 0.8}
 """Factor of it where rounding to 16 bits has few registers, by warpgroups and columns (31 products
 at bf16)."""
@@ -128,7 +132,7 @@ def estimate(
     if not sizes.narrow and n % 2 and not plan.shared_columns:
         result *= _UNALIGNED_RESULT
     moved = batch * items * k / memory_bytes + result
-    moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumer_warpgroups == 1 else 1.0
+    moved *= _FEW_IN_FLIGHT[sizes.triangle] if plan.consumers == 1 else 1.0
     packing, scaled = 0.0, False
     if plan.fused_pack:  # packing then shares the memory with the product
         copied = (batch if column_traits.batched else 1) * columns * k
@@ -156,7 +160,8 @@ def estimate(
     turned = replace(sizes, m=rows, n=columns)
     tiles = choice.split_k_slices * turned.tiles(plan.block_m, plan.columns_apart)
     num_k_tiles = -(-k // (plan.depth * choice.split_k_slices))
-    mainloop = num_k_tiles * plan.depth * _seconds_of_k(plan, precision, rows, k)
+    each = -(-num_k_tiles // plan.k_warpgroups)  # of a warpgroup
+    mainloop = each * plan.k_warpgroups * plan.depth * _seconds_of_k(plan, precision, rows, k)
     mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
     store = plan.block_m * plan.block_n * (4 if sizes.narrow else 8) / _STORE_BYTES
     if sizes.narrow and (choice.swapped or n % 2):
@@ -170,6 +175,7 @@ def estimate(
             store *= shifted if n % 2 else _DIRECT_STORE
         if row_traits.conjugated and plan.storage != "planar":
             store *= _CONJUGATED_STORE
+    store += 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
     overlapped = overlaps and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
@@ -205,7 +211,10 @@ def _seconds_of_k(plan: WgmmaPlan, precision: Precision, rows: int, k: int) -> f
 
     Products, loads and rounding hide each other, but where two take equally long.
     """
-    efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
+    if plan.k_warpgroups > 1:
+        efficiency = _SHARED_K_EFFICIENCY[plan.block_n]
+    else:
+        efficiency = _TILE_EFFICIENCY[plan.consumer_warpgroups, plan.block_n, precision.terms]
     if plan.storage == "fp32" and precision.operand.bytes == 2:
         efficiency *= _ROUNDED_BESIDE.get((plan.consumer_warpgroups, plan.block_n), 1.0)
     rate = _CLOCK * efficiency * OPERAND_BYTES / precision.operand.bytes

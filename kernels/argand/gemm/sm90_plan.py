@@ -44,8 +44,9 @@ SPILL_COLUMNS = 16
 class WgmmaPlan:
     """One kernel of the family.
 
-    A block of ``consumer_warpgroups`` and one producer warpgroup computes ``block_m x block_n`` of
-    Z in k-tiles of ``depth``, with ``stages`` of them in shared memory. Split operands promote
+    A block of `consumers` warpgroups and one producer warpgroup computes ``block_m x block_n`` of
+    Z, 64 rows for each of ``consumer_warpgroups``, in k-tiles of ``depth``, with ``stages`` of them
+    in shared memory. ``k_warpgroups`` share the k of the same rows. Split operands promote
     their accumulators after each stage, others never. ``k_major`` says whether k is an interleaved
     row operand's contiguous axis. ``prescaled`` says that a scaled precision's operands came as
     16-bit numbers, which need no scaling. ``tma_epilogue`` stores results by TMA through shared
@@ -81,6 +82,7 @@ class WgmmaPlan:
     odd_batches: bool = False
     mirror: bool = False
     shared_columns: int = 0
+    k_warpgroups: int = 1
 
     @property
     def block_m(self) -> int:
@@ -104,9 +106,14 @@ class WgmmaPlan:
         return shared if pays and not other else self
 
     @property
+    def consumers(self) -> int:
+        """Consumer warpgroups of a block."""
+        return self.consumer_warpgroups * self.k_warpgroups
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
-        return WARPGROUP * (self.consumer_warpgroups + 1)
+        return WARPGROUP * (self.consumers + 1)
 
     @property
     def adjacent_rows(self) -> bool:
@@ -131,8 +138,19 @@ class WgmmaPlan:
         return self.box_depth(precision) * precision.planar_bytes // 2
 
     def spills_accumulators(self, precision: Precision, k: int) -> bool:
-        """Return whether accumulators spill: those of split operands, where k is long."""
-        return precision.terms > 1 and -(-k // self.depth) > SPILL_INTERVAL * 3 // 2
+        """Return whether accumulators spill: those of split operands, where k is long.
+
+        Warpgroups that share k would spill to the same memory, so such a k is not theirs.
+        """
+        return self.k_warpgroups == 1 and self._sums_long(precision, k)
+
+    def takes(self, precision: Precision, k: int) -> bool:
+        """Return whether accumulators of a k stay short enough, or spill."""
+        return self.k_warpgroups == 1 or not self._sums_long(precision, k)
+
+    def _sums_long(self, precision: Precision, k: int) -> bool:
+        each = -(-k // (self.depth * self.k_warpgroups))
+        return precision.terms > 1 and each > SPILL_INTERVAL * 3 // 2
 
     def can_overlap_epilogue(self, precision: Precision) -> bool:
         """Return whether registers suffice to overlap the epilogue with the next mainloop."""
@@ -154,12 +172,15 @@ class WgmmaPlan:
         alignment of all.
         """
         staging = 4 * self.consumer_warpgroups * 2 * _STORE_BYTES if self.tma_epilogue else 0
-        queue = WORK_QUEUE_BYTES + (16 if self.fused_pack else 0)
-        return self.stages * (self.stage_bytes(precision) + 16) + staging + queue + _ALIGNMENT
+        queue = WORK_QUEUE_BYTES + (16 if self.fused_pack or self.k_warpgroups > 1 else 0)
+        exchange = 8 * self.block_m * self.block_n * (self.k_warpgroups - 1)
+        stages = self.stages * (self.stage_bytes(precision) + 16)
+        return stages + staging + exchange + queue + _ALIGNMENT
 
     def name(self) -> str:
         """Return the plan in words, for a record's algorithm column."""
-        return f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
+        tile = f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
+        return tile + f", {self.k_warpgroups} warpgroups along k" * (self.k_warpgroups > 1)
 
 
 def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
@@ -184,6 +205,10 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
          f"depth must be a multiple of {span} where k is contiguous"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (plan.block_n * row_bytes % _ALIGNMENT == 0, "a plane must begin where a swizzle does"),
+        (plan.k_warpgroups == 1 or (plan.k_warpgroups == 2 and plan.consumer_warpgroups == 1
+                                    and plan.stages % 2 == 0 and precision.terms == 2
+                                    and plan.box_depth(precision) == plan.depth),
+         "two warpgroups share the k of 64 rows of split operands, each every other stage"),
         (plan.storage != "half" or (precision.operand.bytes == 2 and precision.terms == 1),
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled

@@ -19,7 +19,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += "b" * plan.tma_epilogue + "r" * plan.out_m_major + "a" * plan.fused_pack
     layout += "t" * plan.triangle + "c" * plan.conjugate_y + "v" * plan.odd_pitch
     layout += "w" * plan.odd_batches + "m" * plan.power + "u" * plan.mirror
-    layout += "e" * (plan.shared_columns > 0)
+    layout += "e" * (plan.shared_columns > 0) + f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
     layout += LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
@@ -79,6 +79,8 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     }
     if plan.shared_columns:
         fields["shared_columns"] = plan.shared_columns
+    if plan.k_warpgroups > 1:
+        fields["k_warpgroups"] = plan.k_warpgroups
     more = ["odd_batch_even", "odd_batch_odd"] if plan.odd_batches else []
     names = ["x_map", "y_map", "out_map", *more]
     parameters = " ".join(f"const __grid_constant__ TensorMap {name}," for name in names)

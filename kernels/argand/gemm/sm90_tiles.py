@@ -23,18 +23,24 @@ _BETWEEN = (
     WgmmaPlan(2, 160, 32, 3), WgmmaPlan(2, 80, 32, 3), WgmmaPlan(2, 48, 32, 4),
     WgmmaPlan(1, 80, 32, 4), WgmmaPlan(1, 48, 32, 5),
 )  # fmt: skip
+# Of two terms a warp's loads, splitting and promotion take longer than its MMAs, so two warpgroups
+# share the k of a tile of 64 rows.
 _SPLIT = (
     WgmmaPlan(2, 128, 16, 3), WgmmaPlan(2, 96, 16, 3), WgmmaPlan(2, 64, 16, 4),
-    WgmmaPlan(1, 64, 16, 5),
+    WgmmaPlan(1, 64, 16, 6, k_warpgroups=2),
 )  # fmt: skip
 # In 16 bits, of a row operand that is scaled in each stage.
 _SPLIT_SCALED = (
     WgmmaPlan(2, 128, 16, 5), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 80, 32, 3),
-    WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 64, 32, 5),
+    WgmmaPlan(2, 64, 32, 4), WgmmaPlan(2, 48, 32, 4), WgmmaPlan(1, 128, 16, 6, k_warpgroups=2),
+    WgmmaPlan(1, 64, 32, 4, k_warpgroups=2), WgmmaPlan(1, 48, 32, 6, k_warpgroups=2),
 )  # fmt: skip
 # With both operands in planes. Accumulators are promoted after each stage and additions take power,
 # so stages of large tiles are as deep as shared memory allows with two of them.
-_SPLIT_IN_PLANES = (WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), *_SPLIT[2:])
+_SPLIT_IN_PLANES = (
+    WgmmaPlan(2, 128, 24, 2), WgmmaPlan(2, 96, 24, 2), WgmmaPlan(2, 64, 16, 4),
+    WgmmaPlan(1, 64, 16, 4, k_warpgroups=2),
+)  # fmt: skip
 
 
 def wgmma_tiles(precision: Precision, storage: Storage) -> list[WgmmaPlan]:
@@ -55,9 +61,10 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
     """Return the same tile with both operands in planes."""
     if plan.storage == "planar":
         return plan
-    tile = (plan.consumer_warpgroups, plan.block_n)
-    found = (
-        x for x in wgmma_tiles(precision, "planar") if (x.consumer_warpgroups, x.block_n) == tile
-    )
+
+    def tile(x: WgmmaPlan) -> tuple[int, int, int]:
+        return x.consumer_warpgroups, x.block_n, x.k_warpgroups
+
+    found = (x for x in wgmma_tiles(precision, "planar") if tile(x) == tile(plan))
     same = next(found, plan)
     return replace(plan, storage="planar", k_major=False, depth=same.depth, stages=same.stages)

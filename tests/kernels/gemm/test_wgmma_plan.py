@@ -199,7 +199,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "out_m_major": (True,), "fused_pack": (True,), "overlapped_stages": (2,),
     "triangle": (True,), "conjugate_y": (True,), "power": (True,),
     "odd_pitch": (True,), "odd_batches": (True,),
-    "mirror": (True,), "shared_columns": (4,),
+    "mirror": (True,), "shared_columns": (4,), "k_warpgroups": (2,),
     "epilogue": EPILOGUES[1:],
 }  # fmt: skip
 """Other values of every field of a plan."""
@@ -229,11 +229,17 @@ def test_kernels_of_other_code_have_other_names() -> None:
 
 @pytest.mark.parametrize("name", [name for name in TENSOR if PRECISIONS[name].terms > 1])
 def test_accumulators_of_a_long_k_spill(name: str) -> None:
-    """Those of every tile of two terms, from 3/2 of the interval on; those of one term never."""
+    """Those of every tile of two terms, from 3/2 of the interval on; those of one term never.
+
+    Warpgroups that share k have no memory of their own, and take no such k.
+    """
     row = PRECISIONS[name]
     for storage in STORAGES:
         for plan in wgmma_tiles(row, storage):
-            assert not plan.spills_accumulators(row, 3 * SPILL_INTERVAL // 2 * plan.depth)
-            assert plan.spills_accumulators(row, 3 * SPILL_INTERVAL // 2 * plan.depth + 1)
+            longest = 3 * SPILL_INTERVAL // 2 * plan.depth * plan.k_warpgroups
+            assert plan.takes(row, longest)
+            assert not plan.spills_accumulators(row, longest)
+            assert plan.takes(row, longest + 1) == plan.spills_accumulators(row, longest + 1)
+            assert plan.takes(row, longest + 1) == (plan.k_warpgroups == 1)
             assert f".spill_interval = {SPILL_INTERVAL}," in wgmma_source(row, plan)
     assert not LARGE.spills_accumulators(PRECISIONS["tf32"], 1 << 20)

@@ -12,6 +12,7 @@
 #include "sm90_producer.cuh"
 #include "sm90_epilogue_direct.cuh"
 #include "sm90_epilogue_tma.cuh"
+#include "sm90_k_warpgroups.cuh"
 #include "sm90_partials.cuh"
 #include "sm90_promoted_mainloop.cuh"
 
@@ -20,10 +21,13 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ void consume(const WgmmaArguments& args, const TensorMap& out_map,
                                         uint32 base) {
     // Derived from threadIdx.x again after the mainloop: no registers are left to keep them in.
-    const int warpgroup = threadIdx.x / kWarpgroupThreads;
+    const int group = threadIdx.x / kWarpgroupThreads;
+    const int warpgroup = plan.k_warpgroups > 1 ? 0 : group;  // of those that share rows
     const int warp = threadIdx.x / kWarp % 4, lane = threadIdx.x % kWarp;
     const XTileReader<plan> reader(warpgroup, warp, lane);
     Ring<plan> ring(base, 0);
+    uint32 k_tiles_before = 0;
+    if constexpr (plan.k_warpgroups > 1) ring.stage = group;
     if constexpr (plan.terms > 1 && plan.consumer_warpgroups == 2) {
         if (warpgroup == 1) ping_pong_arrive(1);
     }
@@ -32,8 +36,13 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     DeferredColumns<plan> deferred;
     deferred.clear_tile(args);
     for (uint32 work_index = 0;; ++work_index) {
-        const int num_k_tiles = wait_for_work(ring.work_slot(work_index), work_index);
-        if (num_k_tiles < 0) break;
+        const int all_k_tiles = wait_for_work(ring.work_slot(work_index), work_index);
+        if (all_k_tiles < 0) break;
+        int num_k_tiles = all_k_tiles;
+        if constexpr (plan.k_warpgroups > 1) {
+            num_k_tiles = own_k_tiles(all_k_tiles, k_tiles_before, group);
+            k_tiles_before += all_k_tiles;
+        }
         if constexpr (plan.overlapped_stages > 0) {
             mainloop.run_overlapped(ring, reader, num_k_tiles, lane,
                                     StoreDeferred<plan>{args, out_map, deferred, base});
@@ -46,6 +55,10 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
         // Each thread arrives for itself: with a warp barrier before a single arrival ptxas would
         // spill registers.
         mbarrier_arrive(ring.work_slot(opaque(work_index)) + kWorkEmpty);
+        if constexpr (plan.k_warpgroups > 1) {
+            add_k_warpgroups<plan>(ring, work_index, thread, mainloop.re, mainloop.im);
+            if (thread >= kWarpgroupThreads) continue;
+        }
         if (work.stores_partial) {
             store_partials<plan>(args, work.tile, thread, mainloop.re, mainloop.im);
             deferred.clear_tile(args);
@@ -92,8 +105,8 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     static_assert(!plan.odd_batches || plan.odd_pitch, "odd batches are of an odd pitch");
     static_assert(plan.block_k % plan.mma_k() == 0, "a k-tile must be whole MMAs");
     static_assert(
-        plan.producer_registers() + plan.consumer_warpgroups * plan.consumer_registers() <=
-            65536 / plan.threads() / 8 * 8 * (plan.consumer_warpgroups + 1),
+        plan.producer_registers() + plan.consumers() * plan.consumer_registers() <=
+            65536 / plan.threads() / 8 * 8 * (plan.consumers() + 1),
         "setmaxnreg must not claim more registers than the block has");
     static_assert(plan.register_terms() == plan.terms || !plan.adjacent_rows(),
                   "all terms need one order of rows");
@@ -115,7 +128,11 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
         for (int i = 0; i < kWorkSlots; ++i) {
             mbarrier_init(ring.work_slot(i) + kWorkFull, 1);
             mbarrier_init(ring.work_slot(i) + kWorkEmpty,
-                          kWarpgroupThreads * plan.consumer_warpgroups);
+                          kWarpgroupThreads * plan.consumers());
+        }
+        if constexpr (plan.k_warpgroups > 1) {
+            mbarrier_init(ring.exchange_full(), kWarpgroupThreads);
+            mbarrier_init(ring.exchange_empty(), kWarpgroupThreads);
         }
         mbarrier_init_fence();
         if constexpr (plan.fused_pack) publish_producer_position(ring.producer_position(), 0);
@@ -125,7 +142,7 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     }
     __syncthreads();
     const int role = warpgroup_role();
-    if (role == plan.consumer_warpgroups) {
+    if (role == plan.consumers()) {
         warpgroup_reg_dealloc<plan.producer_registers()>();
         if (threadIdx.x % kWarpgroupThreads == 0)
             produce<plan>(x_map, y_map, {x_map, out_map, odd_batch_even, odd_batch_odd}, args, base);

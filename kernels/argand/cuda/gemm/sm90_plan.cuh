@@ -83,10 +83,13 @@ struct WgmmaPlan {
     // Columns that a tile has in common with the next, so that each stores whole sectors of L2 only,
     // where rows begin anywhere in one (sm90_epilogue_direct.cuh).
     int shared_columns = 0;
+    // Warpgroups that share the k of the same 64 rows, 1 or 2 (sm90_k_warpgroups.cuh).
+    int k_warpgroups = 1;
 
+    constexpr int consumers() const { return consumer_warpgroups * k_warpgroups; }
     constexpr int block_m() const { return kWgmmaM * consumer_warpgroups; }
     constexpr int columns_apart() const { return block_n - shared_columns; }
-    constexpr int threads() const { return kWarpgroupThreads * (consumer_warpgroups + 1); }
+    constexpr int threads() const { return kWarpgroupThreads * (consumers() + 1); }
     // K-tiles between the spill of one group of columns and that of the next group.
     constexpr int spill_group_interval() const {
         return spill_interval / (block_n / spill_columns);
@@ -140,6 +143,8 @@ struct WgmmaPlan {
     constexpr int epilogue_bytes() const {
         return tma_epilogue ? 4 * consumer_warpgroups * 2 * kStoreBoxBytes : 0;
     }
+    // Where the accumulators of the second warpgroup along k wait for the first.
+    constexpr int exchange_bytes() const { return (k_warpgroups - 1) * 8 * kWgmmaM * block_n; }
     constexpr int stage_bytes() const {
         return x_stage_bytes() + boxes() * planes() * y_plane_bytes();
     }

@@ -50,7 +50,7 @@ struct PromotedMainloop {
                                         [&] { spill.after_k_tile(args, --left, re, im); });
             if (lane == 0) mbarrier_arrive(ring.empty());
             promote(im, mma_accumulator);
-            ring.advance();
+            ring.template advance<plan.k_warpgroups>();
         }
         if constexpr (plan.boxes() > 1) {
             if (full) return;
@@ -63,7 +63,7 @@ struct PromotedMainloop {
                 promote(im, mma_accumulator);
             }
             if (lane == 0) mbarrier_arrive(ring.empty());
-            ring.advance();
+            ring.template advance<plan.k_warpgroups>();
         }
     }
 
@@ -92,12 +92,12 @@ struct PromotedMainloop {
             spill.after_k_tile(args, --left, re, im);
             multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup, [&] {
                 Ring<plan> next = ring;
-                next.advance();
+                next.template advance<plan.k_warpgroups>();
                 if (kAhead && left > 0) load(next);
             });
             if (lane == 0) mbarrier_arrive(ring.empty());
             promote(im, mma_accumulator);
-            ring.advance();
+            ring.template advance<plan.k_warpgroups>();
         }
     }
 

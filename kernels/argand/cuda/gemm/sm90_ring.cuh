@@ -12,24 +12,35 @@ struct Ring {
     uint32 parity;  // of the mbarrier phase to wait for
 
     __device__ __forceinline__ Ring(uint32 base, uint32 parity) : base(base), parity(parity) {}
+    // Accumulators that one warpgroup along k leaves for another.
+    __device__ __forceinline__ uint32 exchange() const {
+        return base + plan.stages * plan.stage_bytes() + plan.epilogue_bytes();
+    }
     __device__ __forceinline__ uint32 full() const {
-        return base + plan.stages * plan.stage_bytes() + plan.epilogue_bytes() + 8 * stage;
+        return exchange() + plan.exchange_bytes() + 8 * stage;
     }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
     // With fused packing: the word where the producer publishes its position.
     __device__ __forceinline__ uint32 producer_position() const {
-        return base + plan.stages * (plan.stage_bytes() + 16) + plan.epilogue_bytes();
+        return exchange() + plan.exchange_bytes() + 16 * plan.stages;
     }
+    // In its place, where warpgroups share k: the mbarriers of `exchange`.
+    __device__ __forceinline__ uint32 exchange_full() const { return producer_position(); }
+    __device__ __forceinline__ uint32 exchange_empty() const { return exchange_full() + 8; }
     // The slot of this block's work item `work_index`.
     __device__ __forceinline__ uint32 work_slot(uint32 work_index) const {
-        return producer_position() + (plan.fused_pack ? 16 : 0) +
+        return producer_position() + (plan.fused_pack || plan.k_warpgroups > 1 ? 16 : 0) +
                work_index % kWorkSlots * kWorkSlotBytes;
     }
     __device__ __forceinline__ uint32 x_tile() const { return base + stage * plan.stage_bytes(); }
     __device__ __forceinline__ uint32 y_tile() const { return x_tile() + plan.x_stage_bytes(); }
+    // Goes on to the next stage, or by as many as there are warpgroups that take stages in turn.
+    template <int stages = 1>
     __device__ __forceinline__ void advance() {
-        if (++stage == plan.stages) {
-            stage = 0;
+        static_assert(plan.stages % stages == 0, "a stage is always the same warpgroup's");
+        stage += stages;
+        if (stage >= plan.stages) {
+            stage -= plan.stages;
             parity ^= 1;
         }
     }
