@@ -64,9 +64,10 @@ _ABSMAX_EXCHANGE = 1.8e-6
 """Seconds in which blocks that pack rows exchange their absmax; of two terms none up to `ALONE_K`.
 Of one term they count there, too: else fp16 has plans of its own at a k of 46 to 162, which took
 1.01 to 1.14 of the time of those in tf32 in six of nine drawn products on an H200."""
-_REDUCE_LAUNCH = 1.75e-6
-"""The fit was 2.65 us; 0.9 less since the reduction begins as the product's blocks end (the mean of
-44 drawn products at tf32 and 3xtf32)."""
+_REDUCE_LAUNCH = {1: 1.75e-6, 2: 2.75e-6}
+"""By terms. The fit was 2.65 us; 0.9 less since the reduction begins as the product's blocks end
+(the mean of 44 drawn products at tf32 and 3xtf32). At two terms that left slices 0.04 to 0.07 too
+short beside tiles that are not sliced (94 products on an H200, seeds 20261251 to 20261321)."""
 _ODD_PITCH = 6.4e-7
 """Seconds that a row operand of odd pitch adds: another map, another box, elements read one by one.
 Fitted to 170 candidates of 44 drawn products that a library won."""
@@ -180,7 +181,7 @@ def estimate(
     overlapped = overlaps and plan.can_overlap_epilogue(precision)
     if choice.split_k_slices > 1:
         partials = 8 * batch * m * n * (choice.split_k_slices + 1)
-        total += _REDUCE_LAUNCH + partials / pack_bytes
+        total += _REDUCE_LAUNCH[precision.terms] + partials / pack_bytes
     division = TileDivision(min(tiles, sm_count), tiles)
     if choice.split_k_slices == 1:
         # Partial tiles of a last wave lie over planes where memory of their own is short.

@@ -1,8 +1,9 @@
 """The choice among candidate plans whose times on an H200 were recorded.
 
 ``recorded_plans.csv`` has the candidates of the wgmma family that ``python -m benchmarks.sweep gemm
---seed 20261124`` timed, of drawn sizes. The model of `argand.gemm.heuristics` is fitted to them and
-others; a change of its constants must not lose what it reaches here.
+--seed 20261124`` timed, of drawn sizes, and some of seeds 20261301 and 20261321, which have tiles
+whose k two warpgroups share. The model of `argand.gemm.heuristics` is fitted to them and others; a
+change of its constants must not lose what it reaches here.
 """
 
 from __future__ import annotations
