@@ -57,14 +57,21 @@ def trial(choice: GemmChoice | None) -> Iterator[Trial]:
 
 
 def lookup(question: Question, device: int) -> GemmChoice | None:
-    """Return the tuned plan of a product, None where none was measured."""
+    """Return the tuned plan of a product, None where none was measured or its k is too long for it.
+
+    An entry serves longer k than it was measured at, but warpgroups that share k spill nothing.
+    """
     if _trials:
         _trials[-1].question = question
         return _trials[-1].choice
     sizes = question.sizes
     if min(sizes.batch, sizes.m, sizes.n, sizes.k) == 0:
         return None  # nothing to measure; it would share the entry of size 1
-    return TABLE.find(key(question), device)
+    found = TABLE.find(key(question), device)
+    if found is None or found.plan is None:
+        return found
+    each, row = -(-sizes.k // found.split_k_slices), found.computed_at(question.precision)
+    return found if found.plan.takes(row, each) else None
 
 
 def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
@@ -90,7 +97,8 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
 def _candidates(
     precision: str, device: Device, stored: int, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
-    # A long k has every tile, and a short one those of the fma family.
+    # A long k has every tile but those that are of a short one alone: of the fma family, and of
+    # warpgroups that share k.
     found: set[GemmChoice] = set()
     for k in (1, 2**30):
         sizes = GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2)

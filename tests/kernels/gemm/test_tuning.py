@@ -14,6 +14,7 @@ from argand.gemm import tuned as tuning
 from argand.gemm.candidates import GemmChoice, candidates, candidates_in_tf32
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.sizes import GemmSizes
+from argand.gemm.sm90_plan import WgmmaPlan
 from argand.runtime import tuned_plans
 
 from tests.covers import covered, fields_of
@@ -111,6 +112,26 @@ def test_neighbours_are_served_and_empty_products_are_not() -> None:
     assert looked_up(GemmSizes(1, 1, 4000, 1)) == GemmChoice()
     assert looked_up(GemmSizes(1, 1, 4096, 0)) is None
     assert looked_up(GemmSizes(1, 0, 4096, 1)) is None
+
+
+@pytest.mark.parametrize("slices", [1, 2])
+@pytest.mark.parametrize(
+    ("precision", "columns", "in_tf32"),
+    [("3xtf32", 64, False), ("3xfp16", 128, False), ("3xfp16", 64, True)],
+)
+def test_a_k_that_is_too_long_for_a_tuned_plan_is_planned_by_estimates(
+    precision: str, columns: int, in_tf32: bool, slices: int
+) -> None:
+    """Warpgroups that share k spill nothing: their accumulators would take too many additions."""
+    longest, sizes = 3072 * slices, GemmSizes(1, 64, 64, 2900 * slices)
+    plan = WgmmaPlan(1, columns, 16, 6, k_major=True, k_warpgroups=2)
+    choice = GemmChoice(plan, split_k_slices=slices, in_tf32=in_tf32)
+    entry = tuning.key(Question(PRECISIONS[precision], sizes, A, B))
+    tuning.TABLE.keep(DEVICE, {entry: choice})
+    for k, found in ((longest, choice), (longest + slices, None)):
+        question = Question(PRECISIONS[precision], replace(sizes, k=k), A, B)
+        assert tuning.key(question) == entry
+        assert tuning.lookup(question, DEVICE) == found
 
 
 def test_what_another_process_kept_meanwhile_is_not_lost(tmp_path: Path) -> None:
