@@ -92,7 +92,7 @@ def gemm(
     # C is read before the product is written, because out may be c.
     addend = None
     if problem.beta != 0 and c is not None:
-        addend = np.multiply(c, np.array(problem.beta, precision.output), dtype=precision.output)
+        addend = _times(problem.beta, c, precision)
     if problem.alpha == 0 or problem.k == 0:
         target[...] = 0
     else:
@@ -102,6 +102,14 @@ def gemm(
     if addend is not None:
         target += addend
     return target
+
+
+def _times(beta: complex, c: Array, precision: Precision) -> Array:
+    """Return beta C in memory of its own; 1 C is C, where a product makes NaN of infinities."""
+    if beta == 1:
+        return np.array(c, precision.output)
+    made: Array = np.multiply(c, np.array(beta, precision.output), dtype=precision.output)
+    return made
 
 
 def _multiply(problem: GemmProblem, a: Array | Terms, b: Array | Terms, out: Array) -> None:

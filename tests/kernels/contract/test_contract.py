@@ -100,3 +100,9 @@ def test_other_arguments_that_do_not_fit() -> None:
         contract("ij,jk->ik", x, x, scale=x, out=np.ones((2, 2), np.int64))
     with pytest.raises(TypeError, match="b must be an array, got Pairs of int8"):
         contract("ij,jk->ik", x, pairs(np.ones((2, 2, 2), np.int8)))
+
+
+def test_an_infinite_bias_makes_no_nan() -> None:
+    x = np.eye(2, dtype=complex)
+    found = contract("ij,jk->ik", x, x, bias=[np.inf, -np.inf])
+    np.testing.assert_array_equal(found, np.broadcast_to([np.inf, -np.inf], (2, 2)))
