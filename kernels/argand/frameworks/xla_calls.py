@@ -80,7 +80,7 @@ def _call_of(body: Body, device: Any) -> Any:
 
 @contextmanager
 def raising_own_errors() -> Iterator[None]:
-    """Within it an error of a call that XLA makes at once is the call's own in place of JAX's."""
+    """Raise errors of calls that XLA makes in this context as the calls' own, not as JAX's."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
@@ -94,7 +94,7 @@ def raising_own_errors() -> Iterator[None]:
 
 
 _raised: deque[Exception] = deque(maxlen=16)
-"""Errors of the latest calls that failed, without what they were raised in."""
+"""Errors of the latest calls that failed; `xla_ffi.handler` takes their tracebacks away."""
 
 
 def _called(number: int, operands: list[Any], result: Any) -> None:
@@ -102,7 +102,7 @@ def _called(number: int, operands: list[Any], result: Any) -> None:
     try:
         _BODIES[number](operands, result)
     except Exception as error:
-        _raised.append(error.with_traceback(None))
+        _raised.append(error)
         raise
 
 

@@ -138,7 +138,9 @@ def handler(
             (result,) = _addresses(1, call.results.buffers)
             function(number, operands, _buffer(result), _stream(call) if on_gpu else None)
         except Exception as error:  # what else would cross into C++ is lost
-            return _made_error(call, f"{type(error).__name__}: {error}")
+            made = _made_error(call, f"{type(error).__name__}: {error}")
+            error.__traceback__ = error.__context__ = None  # they hold the operands
+            return made
         return None
 
     return _HANDLER(handle)

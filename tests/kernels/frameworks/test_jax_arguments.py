@@ -12,6 +12,7 @@ from argand import DftPlan, apply_gate, dft, gemm, herk, softmax
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
+xla_calls = pytest.importorskip("argand.frameworks.xla_calls")
 X = np.random.default_rng(3).standard_normal((4, 4, 2), np.float32).view(np.complex64)[..., 0]
 
 
@@ -73,6 +74,22 @@ def test_errors_are_ours_and_name_the_argument(name: str) -> None:
 def test_an_error_within_a_program_of_jaxs_names_ours() -> None:
     with pytest.raises(jax.errors.JaxRuntimeError, match="ValueError: norm must be one of"):
         jax.block_until_ready(jax.jit(lambda x: dft(x, norm="x"))(jnp.asarray(X)))
+
+
+def test_an_error_within_a_program_keeps_no_operands() -> None:
+    """They lie over buffers that XLA uses again."""
+    with pytest.raises(jax.errors.JaxRuntimeError):
+        jax.block_until_ready(jax.jit(lambda x: dft(x, norm="y"))(jnp.asarray(X)))
+    found = [error for error in xla_calls._raised if "'y'" in str(error)]
+    assert found
+    assert all(error.__traceback__ is None and error.__context__ is None for error in found)
+
+
+def test_masked_arrays_without_a_masked_element_beside_jaxs() -> None:
+    x = jnp.asarray(X)
+    np.testing.assert_array_equal(gemm(x, np.ma.masked_array(X)), gemm(x, x))
+    with pytest.raises(TypeError, match="b has 16 masked elements"):
+        gemm(x, np.ma.masked_array(X, np.ones((4, 4))))
 
 
 @pytest.mark.parametrize("call", ["f", "jax.jit(f)"])
