@@ -66,11 +66,17 @@ def as_flag(value: Any, name: str) -> bool:
 
 def _converted(kind: Callable[[Any], Any], value: Any, name: str, words: str) -> Any:
     try:
-        if not isinstance(value, str) and not (kind is float and np.iscomplexobj(value)):
+        none = isinstance(value, str) or value is np.ma.masked
+        if not none and not (kind is float and _is_complex(value)):
             return kind(value)
     except (TypeError, ValueError):
         pass
     raise TypeError(f"{name} must be {words}, got {value!r}")
+
+
+def _is_complex(value: Any) -> bool:
+    # np.iscomplexobj makes an array of a tensor, which fails where it is on a GPU.
+    return getattr(getattr(value, "dtype", None), "kind", None) == "c"
 
 
 def as_axis(axis: Any, rank: int) -> int:

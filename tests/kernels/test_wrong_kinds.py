@@ -30,6 +30,9 @@ from argand import (
 
 X = np.eye(4, dtype=np.complex64)
 MASKED = np.ma.masked_array(X, np.eye(4) * [1, 0, 0, 0])
+STRUCTURED = np.ma.masked_array(
+    np.zeros((4, 4), [("r", "i1"), ("i", "i1")]), [[(0, 1), *[(0, 0)] * 3], *[[(0, 0)] * 4] * 3]
+)
 TIMES = np.zeros((4, 4), "M8[s]")
 
 
@@ -79,6 +82,8 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: dft(MASKED), "x has 1 masked elements"),
         (lambda: apply_gate(MASKED[0], X, (0,)), "state has 1 masked elements"),
         (lambda: contract("ij,jk->ik", X, X, scale=MASKED), "scale has 1 masked elements"),
+        (lambda: gemm(X, X, alpha=MASKED[0, 0]), "alpha must be a number, got masked"),
+        (lambda: gemm(STRUCTURED, X, precision="7xint8"), "a has 1 masked elements"),
     ],
 )
 def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
@@ -89,6 +94,8 @@ def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
 def test_masked_arrays_without_a_masked_element_are_arrays() -> None:
     plain = np.ma.masked_array(X)
     np.testing.assert_array_equal(gemm(plain, X), X)
+    structured = np.ma.masked_array(STRUCTURED.data)
+    np.testing.assert_array_equal(gemm(structured, X), np.zeros_like(X))
     out = np.ma.masked_array(np.zeros_like(X))
     assert gemm(X, X, out=out) is out
     np.testing.assert_array_equal(out, X)
@@ -103,6 +110,19 @@ def test_numbers_in_the_other_byte_order_are_numbers() -> None:
         power = bool(np.iscomplexobj(x))
         np.testing.assert_array_equal(softmax(swapped, power=power), softmax(x, power=power))
         np.testing.assert_array_equal(gemm(swapped, swapped), gemm(x, x))
+
+
+def test_a_real_number_may_lie_where_numpy_cannot_read_it() -> None:
+    class Tensor:
+        dtype = "torch.float32"
+
+        def __float__(self) -> float:
+            return 2.0
+
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    np.testing.assert_array_equal(softmax(X.real, scale=Tensor()), softmax(X.real, scale=2))
 
 
 def test_integers_of_numpy_are_integers() -> None:

@@ -61,11 +61,17 @@ def call_on_foreign(
             elements.
     """
     found = {framework_of(x) for x in arrays.values()} - {None}
-    if len(found) > 1:
+    if len(found - {"masked"}) > 1:
         raise TypeError(f"arrays must be of one library, got {sorted(map(str, found))}")
     if "masked" in found:
         plain = _unmasked(arrays)
-        made = function(**plain, **options)
+        if len(found) == 1:
+            made = function(**plain, **options)
+        else:
+            made = call_on_foreign(
+                function, plain, rules=rules, adapted=adapted, written=written, pairs=pairs,
+                **options,
+            )  # fmt: skip
         return arrays[written] if made is not None and made is plain.get(written) else made
     if "exchange" in found:
         from argand.frameworks.exchanged import call_on_exchanged
@@ -85,11 +91,18 @@ def call_on_foreign(
 def _unmasked(arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return NumPy's arrays in place of its masked ones, of which no element may be masked."""
     for name, x in arrays.items():
-        if np.ma.is_masked(x):
-            count = int(np.ma.getmaskarray(x).sum())
+        count = _masked_count(x) if framework_of(x) == "masked" else 0
+        if count:
             raise TypeError(
                 f"{name} has {count} masked elements, which would be read as all others are; "
                 f"give {name}.filled(value)"
             )
     masked = (name for name, x in arrays.items() if framework_of(x) == "masked")
     return {**arrays, **{name: np.asarray(arrays[name]) for name in masked}}
+
+
+def _masked_count(x: Any) -> int:
+    """Return how many elements are masked, of a structured array in any of their fields."""
+    mask = np.ma.getmaskarray(x)
+    fields = [mask] if mask.dtype.names is None else [mask[name] for name in mask.dtype.names]
+    return int(np.count_nonzero(np.logical_or.reduce(fields)))
