@@ -40,6 +40,7 @@ def accelerate(
 
     Raises:
         ValueError: a tolerance and a precision, an unknown one, or a tolerance that is not above 0.
+        TypeError: a tolerance or a precision of another kind.
 
     Example:
         >>> with argand.accelerate(tolerance=1e-6, report=False) as done:

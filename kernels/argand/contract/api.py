@@ -67,9 +67,11 @@ def contract(
         product (batch, rows, columns). Complex as of `argand.gemm`; real with ``power``.
 
     Raises:
-        ValueError: text that is no subscripts, subscripts that do not fit the arrays, an ``out`` of
-            another shape.
-        TypeError: operands that are `argand.Pairs`; else as `argand.gemm`.
+        ValueError: text that is no subscripts, subscripts that do not fit the arrays, a scale or
+            bias that does not broadcast to the result, an ``out`` of another shape or kind, a
+            ``dtype`` that is not complex without ``power``.
+        TypeError: operands that are `argand.Pairs`, subscripts that are no text, a truth value that
+            is neither true nor false; else as `argand.gemm`.
 
     Example:
         >>> a, b = np.array([[1, 1j]]), np.array([[[2, 0], [0, 3]]])
