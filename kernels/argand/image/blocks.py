@@ -186,14 +186,13 @@ class _RealForms:
     def power(self, c: list[Any], s: list[Any]) -> Any:
         """Return the power (matrix, direction) of weights c + i s by terms (antenna, direction)."""
         x, y = self._terms
-        with np.errstate(all="ignore"):
-            left, right = self._product(x, c), self._product(x, s)
-            right += self._product(y, c)
-            left *= _sum(c)
-            right *= _sum(s)
-            left += right
-            found = left.sum(axis=1)
-            return found if self._descale is None else found * self._descale
+        left, right = self._product(x, c), self._product(x, s)
+        right += self._product(y, c)
+        left *= _sum(c)
+        right *= _sum(s)
+        left += right
+        found = left.sum(axis=1)
+        return found if self._descale is None else found * self._descale
 
     def _product(self, matrix: list[Any], weights: list[Any]) -> Any:
         pairs = iter(self._products)
