@@ -157,7 +157,7 @@ def plan_circuit(
     if precision is None:
         precision = default_precision("gate", (), on_gpu=device.backend == "cuda")
     row = get_precision(precision)
-    if width is not None and as_integer(width, "width") < 1:
+    if width is not None and (width := as_integer(width, "width")) < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     found = checked_gates(qubits, gates)
     if costs is None:

@@ -45,6 +45,7 @@ def given_options(options: Mapping[str, Any]) -> str:
 def as_json(name: str, value: Any) -> Any:
     """Return an option as JSON has it: a precision by its name, a complex number as two.
 
+    A number in memory, such as a tensor of torch, is read: later changes do not concern a plan.
     Raises ValueError for a precision that has no name.
     """
     if name == "precision" and value is not None:
@@ -52,7 +53,7 @@ def as_json(name: str, value: Any) -> Any:
         if isinstance(found, Precision):
             raise ValueError(f"precision of a plan must be a name or a dtype, got {found}")
         return found
-    if isinstance(value, np.generic):
+    if getattr(value, "ndim", None) == 0:
         value = value.item()
     return [value.real, value.imag] if isinstance(value, complex) else value
 

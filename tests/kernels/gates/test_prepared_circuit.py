@@ -55,7 +55,7 @@ def test_it_is_saved_and_loaded(rng: np.random.Generator, tmp_path: Path) -> Non
     flat = GateCosts(1e9, ((1.0, 1.0),) * 7, 0.0, measured=True)
     shared = replace(flat, sequences=(SequenceCosts(12, (1.0,) * 8),))
     for costs in (flat, shared):
-        plan = plan_circuit(13, gates, costs=costs)
+        plan = plan_circuit(13, gates, costs=costs, width=np.int64(4))
         prepared, expected = PreparedCircuit(plan, state), state.copy()
         prepared(expected)
         prepared.save(tmp_path / "circuit.json")

@@ -135,6 +135,16 @@ def test_a_damaged_file_is_refused(name: str, tmp_path: Path) -> None:
         DftPlan.load(path, *arrays)
 
 
+def test_a_number_in_memory_is_read_when_planning(tmp_path: Path) -> None:
+    a = draw(4, 4)
+    alpha: Any = np.array(2.0)
+    plan = GemmPlan(a, a, alpha=alpha)
+    alpha[...] = 3
+    plan.save(tmp_path / "plan.json")
+    for one in (plan, GemmPlan.load(tmp_path / "plan.json", a, a)):
+        np.testing.assert_array_equal(one(a, a), gemm(a, a, alpha=2.0))
+
+
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     """Another number would be computed with, without a word."""
     a, path = draw(4, 4), tmp_path / "plan.json"
