@@ -238,7 +238,7 @@ def slab_threads(form: SoftmaxForm, columns: int) -> int:
 def _sum_candidate(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> SoftmaxCandidate | None:
-    """Streamed rows of many long ones whose ``logsumexp`` is asked for."""
+    """Return streamed rows for the ``logsumexp`` of many long ones; None for others."""
     each = ELEMENT_BYTES[form.input]
     longest = _SUM_BYTES_OF_16BIT if each == ELEMENT_BYTES["fp16"] else _SUM_BYTES
     if form.operation != "logsumexp" or form.wide or columns * each <= longest:
