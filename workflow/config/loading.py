@@ -158,11 +158,12 @@ def _expanded(
     except StudyError as error:
         mistakes += error.mistakes
         return []
-    precision = parameters.get("precision", "auto")
-    if "tolerance" in parameters and isinstance(precision, str) and precision != "auto":
+    precisions = [one.parameters.get("precision", "auto") for one in expanded]
+    named = [one for one in precisions if isinstance(one, str) and one != "auto"]
+    if "tolerance" in parameters and len(named) == len(precisions):
         mistakes.append(
             f"{at}.tolerance: is for precision: auto, and nothing would be held to it at precision "
-            f"{precision}; remove one of them"
+            f"{', '.join(dict.fromkeys(named))}; remove one of them"
         )
     cases = [
         (one.name, _parsed(model, one.parameters, ("workloads", name), mistakes), one.swept)

@@ -103,6 +103,8 @@ def test_all_mistakes_are_reported_at_once():
 def test_a_tolerance_that_nothing_would_be_held_to():
     said = mistake(x={"precision": "fp32", "tolerance": 1e-12})
     assert said.startswith("workloads.x.tolerance: is for precision: auto, and nothing would be")
+    swept = mistake(x={"precision": ["fp32", "bf16"], "tolerance": 1e-12})
+    assert swept.endswith("held to it at precision fp32, bf16; remove one of them")
     for fine in ({"precision": "auto", "tolerance": 1e-3}, {"tolerance": 1e-3}):
         assert load_study({"workloads": {"x": {"kind": "toy", **fine}}}).case_json("x")
 
