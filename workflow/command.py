@@ -69,11 +69,11 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
         where = f"{answer} says what failed" if _written(answer) != before else "see above"
         print(f"Not all of it: {where}", file=sys.stderr)
         return status
-    if reported:
-        print(f"Done but for the report: open {answer}, which begins with the answer")
-        return reported
-    print(f"Done: open {answer}, which begins with the answer, or {folder}/report.html")
-    return 0
+    pages = [f"{answer}, which begins with the answer"] if _written(answer) else []
+    pages += [] if reported else [f"{folder}/report.html"]
+    done = "Done but for the report" if reported else "Done"
+    print(f"{done}: open {', or '.join(pages)}" if pages else done)
+    return reported
 
 
 def _is_refused(study: Path, folder: Path) -> bool:
@@ -101,19 +101,19 @@ def _report(snakemake: list[str], study: Path, folder: Path) -> int:
     """
     if _is_refused(study, folder):
         return 1
-    with tempfile.TemporaryDirectory() as scratch:
-        made, page = Path(scratch) / "report.html", folder / "report.html"
-        command = [*snakemake, "reported", "--quiet", "all", "--report", str(made)]
-        status = finished(command)
-        if status:
+    page = folder / "report.html"
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            made = Path(scratch) / "report.html"
+            command = [*snakemake, "reported", "--quiet", "all", "--report", str(made)]
+            status = finished(command)
+            if not status:
+                with atomic_path(page) as path:
+                    shutil.copyfile(made, path)
             return status
-        try:
-            with atomic_path(page) as path:
-                shutil.copyfile(made, path)
-        except OSError as error:
-            print(f"{page}: the report was not written: {error}", file=sys.stderr)
-            return 1
-    return 0
+    except OSError as error:
+        print(f"{page}: the report was not written: {error}", file=sys.stderr)
+        return 1
 
 
 def _snakemake(given: argparse.Namespace, folder: Path) -> list[str]:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -50,16 +51,23 @@ def test_a_study_has_a_folder_and_a_report(
     # Snakemake takes all words after --config up to the next option for keys.
     ran = [*snakefile, "--config", "study=v1.2.yaml", f"out={folder}", "--cores", "3"]
     assert called == [[*ran, "--dry-run"], [*ran, "reported", "--quiet", "all", "--report"]]
-    assert f"open {folder}/answer.html" in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith(f"Done: open {folder}/report.html\n")
     assert Path(folder, "report.html").read_text() == "new report"
 
 
+@pytest.mark.parametrize("is_copy", [False, True])
 @pytest.mark.parametrize("name", ["run", "report"])
 def test_a_folder_of_another_study_keeps_its_report(
-    called: list[list[str]], capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+    called: list[list[str]],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    name: str,
+    is_copy: bool,
 ) -> None:
     folder = tmp_path / "results"
     hold_folder(folder).close()
+    if is_copy:  # of what the folder holds, without its lock
+        (folder / ".lock").unlink()
     claim_folder(tmp_path / "other.yaml", folder)
     (folder / "report.html").write_text("old report")
     assert command.main([name, "v1.2.yaml", "--out", "results"]) == 1
@@ -104,12 +112,22 @@ def test_a_report_for_which_the_disk_has_no_room(
 
     Path("results").mkdir()
     Path("results/report.html").write_text("old report")
+    Path("results/answer.html").write_text("answer")
     monkeypatch.setattr(shutil, "copyfile", full)
     assert command.main(["run", "v1.2.yaml", "--out", "results"]) == 1
     said = capsys.readouterr()
     assert "results/report.html: the report was not written: " in said.err
     assert "Done but for the report: open results/answer.html" in said.out
-    assert [x.name for x in Path("results").iterdir()] == ["report.html"]
+    assert sorted(x.name for x in Path("results").iterdir()) == ["answer.html", "report.html"]
+
+
+def test_a_report_without_a_temporary_folder(
+    called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("results").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", "gone")
+    assert command.main(["report", "v1.2.yaml", "--out", "results"]) == 1
+    assert "results/report.html: the report was not written: " in capsys.readouterr().err
 
 
 def test_an_answer_is_named_only_where_the_run_wrote_one(

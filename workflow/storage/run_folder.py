@@ -94,9 +94,10 @@ def check_folder(study: Path, folder: Path) -> None:
     if not above.is_dir():
         raise FolderHeldError(f"{above}: found a file where there must be a folder of results")
     try:
+        owner = read_plain(note).decode("utf-8", "replace").rstrip("\n") if note.exists() else ""
+        _refuse_other_study(owner, study, folder)
         if not lock.exists():
             return
-        owner = read_plain(note).decode("utf-8", "replace").rstrip("\n") if note.exists() else ""
         with os.fdopen(open_plain(lock, os.O_RDONLY), encoding="utf-8", errors="replace") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -104,7 +105,6 @@ def check_folder(study: Path, folder: Path) -> None:
                 raise _held_by(file, folder) from None
     except OSError as error:
         raise FolderHeldError(f"{folder}: cannot be read: {error}") from None
-    _refuse_other_study(owner, study, folder)
 
 
 def _name_of(study: Path, folder: Path) -> str:
@@ -119,8 +119,8 @@ def _refuse_other_study(owner: str, study: Path, folder: Path) -> None:
     if owner and owner != name:
         raise FolderHeldError(
             f"{folder}: has the results of {_printable(owner)}, not of {name}; give this study "
-            f"another folder (make: OUT=PATH, snakemake: --config out=PATH), or remove {note} if "
-            "that file was renamed"
+            "another folder (argand: --out PATH, make: OUT=PATH, snakemake: --config out=PATH), "
+            f"or remove {note} if that file was renamed"
         )
 
 
