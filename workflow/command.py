@@ -44,6 +44,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return MISTAKE
     snakemake = _snakemake(given, folder)
     if name == "report":
+        if _is_refused(given.study, folder):
+            return 1
         if not folder.is_dir():
             print(f"there are no results in {folder}: argand run makes them", file=sys.stderr)
             return 1

@@ -22,6 +22,7 @@ from workflow.data import Staged
 from workflow.steps.pieces import pieces_of, sizes
 from workflow.steps.streaming import HOST_BYTES, exceeds
 from workflow.storage.memory import in_words, machine_memory
+from workflow.storage.run_folder import visible_above
 from workflow.study import Study, outlined
 from workflow.workloads.base import Workload
 
@@ -247,9 +248,7 @@ def _scratch_bytes(study: Study, name: str, one: Sizes) -> int:
 
 def _room(study: Study) -> int:
     """Free bytes of the disk of the results, and those that earlier results of the study take."""
-    folder = study.folder.absolute()
-    while not folder.exists():
-        folder = folder.parent
+    folder = visible_above(study.folder.absolute())
     return shutil.disk_usage(folder).free + sum(map(_stored, _files(study)))
 
 

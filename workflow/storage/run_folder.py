@@ -90,7 +90,7 @@ def check_folder(study: Path, folder: Path) -> None:
     folder's place is refused too.
     """
     note, lock = folder / ".study", _lock_file(folder)
-    above = next(path for path in (folder, *folder.parents) if path.exists())
+    above = visible_above(folder)
     if not above.is_dir():
         raise FolderHeldError(f"{above}: found a file where there must be a folder of results")
     try:
@@ -105,6 +105,15 @@ def check_folder(study: Path, folder: Path) -> None:
                 raise _held_by(file, folder) from None
     except OSError as error:
         raise FolderHeldError(f"{folder}: cannot be read: {error}") from None
+
+
+def visible_above(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that is there and may be seen."""
+    for path in (folder, *folder.parents):
+        with contextlib.suppress(PermissionError):
+            if path.exists():
+                return path
+    return Path()
 
 
 def _name_of(study: Path, folder: Path) -> str:

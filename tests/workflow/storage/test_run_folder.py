@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from argand.runtime.files import LEFTOVERS
@@ -22,12 +23,14 @@ from workflow.storage.run_folder import (
     RUN,
     FolderHeldError,
     ReplacedRunError,
+    check_folder,
     check_run,
     claim_folder,
     hold_folder,
     remove_leftovers,
     result_path,
     use_folder,
+    visible_above,
 )
 
 HOLDER = """
@@ -242,3 +245,18 @@ def test_jobs_of_two_studies_have_two_folders(
     use_folder(Path("results/theirs"))
     with pytest.raises(ReplacedRunError):
         check_run()
+
+
+def test_a_folder_that_may_not_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden, stat = tmp_path / "hidden", Path.stat
+
+    def refused(path: Path, **options: Any) -> os.stat_result:
+        if hidden in path.parents:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **options)
+
+    hidden.mkdir()
+    monkeypatch.setattr(Path, "stat", refused)
+    assert visible_above(hidden / "night") == hidden
+    with pytest.raises(FolderHeldError, match=r"night: cannot be read: .*Permission denied"):
+        check_folder(tmp_path / "night.yaml", hidden / "night")
