@@ -87,14 +87,22 @@ class Router:
             made = self._ours(a, b)
             if made.dtype != a.dtype or made.dtype != b.dtype:
                 return RoutedForm(library, form, False, f"argand's result would be {made.dtype}")
+            del made  # the library's product needs room for its own
             for _ in range(_TURNS):
                 for ours, product in ((False, original), (True, self._ours)):
                     times[ours].append(self._timer(product, a, b))
         except (PlanError, CompileError, DeviceError, ValueError) as error:
             return RoutedForm(library, form, False, f"argand refused it ({error})")
-        except MemoryError:
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
             return RoutedForm(library, form, False, "argand had no memory for it")
         theirs, ours_seconds = median(times[False]), median(times[True])
         faster = ours_seconds < _CLEARLY * theirs
         reason = "which is faster" if faster else "argand is not clearly faster"
         return RoutedForm(library, form, faster, reason, theirs, ours_seconds)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether a library had no memory: torch's OutOfMemoryError is a RuntimeError."""
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,32 @@ def test_contexts_of_threads_leave_a_module_as_it_was() -> None:
     assert Module.matmul is not np.matmul
     second.__exit__(None, None, None)
     assert Module.matmul is np.matmul
+
+
+def test_measurements_hold_no_result_and_leave_a_library_without_memory(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result of argand is gone by then; torch's error is a RuntimeError."""
+
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    a, b = drawn(rng, 4, 5), drawn(rng, 5, 3)
+    made: list[Any] = []
+
+    def ours(self: Router, x: Any, y: Any) -> Any:
+        found = x @ y
+        made.append(weakref.ref(found))
+        return found
+
+    def timer(product: Any, x: Any, y: Any) -> float:
+        assert made[0]() is None
+        raise OutOfMemoryError
+
+    monkeypatch.setattr(Router, "_ours", ours)
+    router = Router(None, None, timer)
+    np.testing.assert_array_equal(router.product("torch", np.matmul, a, b, 1), a @ b)
+    assert "argand had no memory for it" in str(router.report)
 
 
 @pytest.mark.parametrize("call", [0, 1, 4])
