@@ -185,7 +185,7 @@ def _measures(reference: MimoReference, result: Array) -> dict[str, Value]:
     noise = np.broadcast_to(error.mean(axis=(0, 1, 3), keepdims=True), error.shape)
     some = slice(None, None, -(-sent.size // _SOFT))
     information = None
-    if noise.min() > 0 and math.isfinite(off):
+    if noise.min() > 0 and np.isfinite(noise).all():
         numbers, near, power = (x.reshape(-1)[some] for x in (sent, found, noise))
         ratios = qam.soft_bits(near, order, power)
         information = qam.information(numbers, ratios, order)

@@ -40,6 +40,16 @@ def test_symbols_come_back_without_noise(equaliser, order):
     assert found.measures["information_bits"] > qam.bits_of(order) - 1e-3
 
 
+def test_symbols_beyond_all_noise_carry_no_information():
+    one = mimo(**DRAWN, qam=4, snr_db=[90.0])
+    staged, result = computed(one, "fp32")
+    result = result.astype(complex)
+    result[0, 0, 0, 0, 0] = 1e160  # its square overflows
+    found = assessed(one, staged, result)
+    assert found.measures["evm_db"] > 3000
+    assert "information_bits" not in found.measures
+
+
 def test_soft_bits_are_the_product_where_asked_for():
     """Their signs are the nearest symbols, and they carry what the measure of symbols says."""
     one = mimo(**DRAWN, qam=16, snr_db=[8.0, 20.0], soft_bits=True)
