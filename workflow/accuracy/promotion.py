@@ -22,7 +22,8 @@ def promotions(k: int) -> float:
     there is one rounding for each spill, and one where the accumulators return: two for each
     spill are more. A stream-K tile has at most `MAX_PARTIAL_TILES` partial tiles, which are
     reduced, one rounding each; so are split-K slices of 512 or more, of half an interval or more:
-    in place of its spills.
+    in place of its spills. Where two warpgroups share a k each has half of the slices, no more than
+    that, and one rounding adds their sums: it has no spills.
 
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
     begins. Lost for good are the roundings of the two differences, each of at most u |y| but for

@@ -90,6 +90,7 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     one is copied between MMAs, which a warp would wait for: 21 drawn products at tf32 took 0.949 of
     the time on an H200. Older cards have no registers for that.
     """
+    plan = replace(plan, whole_k=False, copies_between=False)  # of another k, in an override
     if precision.terms > 1 or precision.scaled or plan.warps_k > 1:
         return plan
     k_tiles = k_tiles_of(plan, k)

@@ -109,6 +109,12 @@ def test_copies_suit_k() -> None:
     assert [with_copies(cut, row, arch, k) for k in (128, 129)] == [
         cut, replace(cut, copies_between=True)
     ]  # fmt: skip
+    for given in (1, 97):
+        plan = with_copies(tile, row, arch, given)
+        assert all(
+            with_copies(plan, row, arch, k) == with_copies(tile, row, arch, k) for k in (1, 97)
+        )
+        assert with_copies(plan, PRECISIONS["3xtf32"], arch, 97) == tile
     large, shared = MmaPlan(64, 64, 16, 2, 2, 4), MmaPlan(32, 32, 64, 2, 1, 4, warps_k=4)
     assert with_copies(large, row, arch, 48) == large
     assert with_copies(shared, row, arch, 48) == shared
