@@ -49,6 +49,8 @@ def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict
         raise ValueError(f"{path} is not a plan of version {_VERSION}")
     if content.get("operation") != operation:
         raise ValueError(f"{path} is a plan of {content.get('operation')!r}, not of {operation!r}")
+    if _SEAL not in content:
+        raise ValueError(f"{path} has no {_SEAL}, as of an earlier version; save the plan again")
     if sealed(content) != content:
         raise ValueError(f"{path} is damaged: it has not the content that its {_SEAL} is of")
     return content

@@ -152,9 +152,12 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     assert GemmPlan.load(path, a, a).options["alpha"] == 2.0
     text = path.read_text()
     assert text.count("2.0") == 1
-    for changed in (text.replace("2.0", "3.0"), text.replace('"sha256"', '"sha25"')):
+    for changed, said in (
+        (text.replace("2.0", "3.0"), "is damaged: it has not the content"),
+        (text.replace('"sha256"', '"sha25"'), "has no sha256, as of an earlier version; save"),
+    ):
         path.write_text(changed)
-        with pytest.raises(ValueError, match="is damaged: it has not the content"):
+        with pytest.raises(ValueError, match=said):
             GemmPlan.load(path, a, a)
 
 
