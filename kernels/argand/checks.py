@@ -94,3 +94,17 @@ def type_name(x: Any) -> str:
     """Return an array's type for messages, or the ``type_name`` of an object that has one."""
     own = getattr(x, "type_name", None)
     return own if isinstance(own, str) else str(getattr(x, "dtype", type(x).__name__))
+
+
+def refuse_masked(name: str, x: Any) -> None:
+    """Raise TypeError for a masked array of NumPy's of which elements are masked."""
+    if not isinstance(x, np.ma.MaskedArray):
+        return
+    mask: Any = np.ma.getmaskarray(x)
+    fields = [mask] if mask.dtype.names is None else [mask[field] for field in mask.dtype.names]
+    count = np.count_nonzero(np.logical_or.reduce(fields))
+    if count:
+        raise TypeError(
+            f"{name} has {count} masked elements, which would be read as all others are; "
+            f"give {name}.filled(value)"
+        )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from argand import (
     Gate,
+    Pairs,
     accelerate,
     apply_gate,
     channelise,
@@ -83,6 +84,10 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: apply_gate(MASKED[0], X, (0,)), "state has 1 masked elements"),
         (lambda: contract("ij,jk->ik", X, X, scale=MASKED), "scale has 1 masked elements"),
         (lambda: gemm(X, X, alpha=MASKED[0, 0]), "alpha must be a number, got masked"),
+        (lambda: Gate(MASKED, (0, 1)), "matrix has 1 masked elements"),
+        (lambda: spectrum(X, 4, window=MASKED[0].real), "window has 1 masked elements"),
+        (lambda: channelise(X, 4, 1, window=MASKED[0].real), "window has 1 masked elements"),
+        (lambda: Pairs(np.ma.masked_all((4, 4, 2), np.int8), "int8"), "array has 32 masked"),
         (lambda: gemm(STRUCTURED, X, precision="7xint8"), "a has 1 masked elements"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out
+from argand.checks import check_out, refuse_masked
 from argand.device import array_module, is_cuda_array
 from argand.gemm.operands import on_gpu
 from argand.gemm.pairs import Pairs
@@ -83,8 +83,9 @@ def given_coefficients(window: Any, count: int, meaning: str) -> Array:
     """Return a window that is ``count`` numbers, float64 (count,), from any device.
 
     ``meaning`` says in messages where their number comes from. Raises TypeError for numbers that
-    are not real, ValueError for another number of them or one that is not finite.
+    are not real or are masked, ValueError for another number of them or one that is not finite.
     """
+    refuse_masked("window", window)
     found = window.get() if is_cuda_array(window) else np.asarray(window)
     if found.dtype.kind not in "fiu":
         raise TypeError(f"window must hold real numbers, got {found.dtype}")

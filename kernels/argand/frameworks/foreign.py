@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argand.checks import refuse_masked
 from argand.frameworks.framework import KNOWN, framework_of
 
 if TYPE_CHECKING:
@@ -91,18 +92,6 @@ def call_on_foreign(
 def _unmasked(arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return NumPy's arrays in place of its masked ones, of which no element may be masked."""
     for name, x in arrays.items():
-        count = _masked_count(x) if framework_of(x) == "masked" else 0
-        if count:
-            raise TypeError(
-                f"{name} has {count} masked elements, which would be read as all others are; "
-                f"give {name}.filled(value)"
-            )
+        refuse_masked(name, x)
     masked = (name for name, x in arrays.items() if framework_of(x) == "masked")
     return {**arrays, **{name: np.asarray(arrays[name]) for name in masked}}
-
-
-def _masked_count(x: Any) -> int:
-    """Return how many elements are masked, of a structured array in any of their fields."""
-    mask = np.ma.getmaskarray(x)
-    fields = [mask] if mask.dtype.names is None else [mask[name] for name in mask.dtype.names]
-    return int(np.count_nonzero(np.logical_or.reduce(fields)))

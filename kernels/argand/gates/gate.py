@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import refuse_masked
+
 
 @dataclass(frozen=True, eq=False)
 class Gate:
@@ -16,6 +18,10 @@ class Gate:
     matrix: Any
     targets: tuple[int, ...]
     controls: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a matrix with masked elements."""
+        refuse_masked("matrix", self.matrix)
 
     @property
     def qubits(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import refuse_masked
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32
@@ -49,6 +50,7 @@ class Pairs:
     def __post_init__(self) -> None:
         if self.format not in PAIR_FORMATS:
             raise ValueError(f"format must be one of {list(PAIR_FORMATS)}, got {self.format!r}")
+        refuse_masked("array", self.array)
         shape, dtype = tuple(self.array.shape), str(self.array.dtype)
         held = PAIR_FORMATS[self.format]
         if dtype != held:
