@@ -73,6 +73,9 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: plan_circuit(2, [], width=1.5), r"width must be an integer, got 1\.5"),
         (lambda: run_circuit(X[0], [], reference=1), "reference must be an array, got int"),
         (lambda: run_trajectories(1, "x", 2, seed=1), r"gates must be argand\.Gate, got 'x'"),
+        (lambda: run_trajectories("2", [], 2, seed=1), "qubits must be an integer, got '2'"),
+        (lambda: run_trajectories(1, [], 2, seed=1, first=0.5), r"first must be an integer"),
+        (lambda: run_trajectories(1, [], 2, seed="x"), "seed must be an integer, got 'x'"),
         (lambda: herk(X, "c"), "c must be numbers, got <U1"),
         (lambda: gemm(X, X, out=[1]), "out must be an array, got list"),
         (lambda: logsumexp(X.real, 0, out=True), "out must be an array, got bool"),
@@ -133,6 +136,7 @@ def test_a_real_number_may_lie_where_numpy_cannot_read_it() -> None:
 def test_integers_of_numpy_are_integers() -> None:
     gates = [Gate([[0, 1], [1, 0]], (0,))]
     assert len(run_trajectories(np.int64(1), gates, np.int64(3), seed=1)) == 3
+    assert run_trajectories(np.uint8(9), gates, 1, seed=1).shape == (1, 512)
     np.testing.assert_array_equal(solve(X, X, block=np.uint8(1)), X)
     with pytest.raises(ValueError, match="channels must be an integer from 2 on"):
         channelise(X[0], np.array(2.5))

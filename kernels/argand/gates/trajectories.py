@@ -9,7 +9,6 @@ and Mølmer, "Wave-function approach to dissipative processes in quantum optics"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -64,6 +63,7 @@ def run_trajectories(
     Raises:
         ValueError: qubits, trajectories, a seed or a probability out of range, a gate that
             `argand.apply_gate` refuses.
+        TypeError: an argument of another kind.
 
     Example:
         >>> states = argand.run_trajectories(1, [argand.Gate([[0, 1], [1, 0]], (0,))], 3, seed=7)
@@ -73,14 +73,15 @@ def run_trajectories(
                [0., 1.]])
     """
     row, device = get_precision(precision), checked_device(device)
-    trajectories = as_integer(trajectories, "trajectories")
-    if not 1 <= index(qubits) <= _MOST_QUBITS:
+    qubits, trajectories = as_integer(qubits, "qubits"), as_integer(trajectories, "trajectories")
+    first, seed = as_integer(first, "first"), as_integer(seed, "seed")
+    if not 1 <= qubits <= _MOST_QUBITS:
         raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
     if trajectories < 1:
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
-    if index(first) < 0:
+    if first < 0:
         raise ValueError(f"first must not be negative, got {first}")
-    if not 0 <= index(seed) < 2**64:
+    if not 0 <= seed < 2**64:
         raise ValueError(f"seed must be from 0 to 2^64 - 1, got {seed}")
     for name, probability in (("depolarising", depolarising), ("damping", damping)):
         if not 0 <= probability <= 1:
