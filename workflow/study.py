@@ -133,9 +133,16 @@ class Study(Settings):
         return line.translate(_NO_MARKUP)
 
     def as_read(self) -> str:
-        """Return the study in one line of JSON, sweeps expanded, which reads as the same study."""
+        """Return the study in one line of JSON, sweeps expanded, which reads as the same study.
+
+        Of a sweep that has ``auto`` the cases at a precision by name leave out its tolerance.
+        """
         cases = {
-            name: case.model_dump(mode="json", exclude_unset=True)
+            name: case.model_dump(
+                mode="json",
+                exclude_unset=True,
+                exclude=None if case.precision == "auto" else {"tolerance"},
+            )
             for name, case in self.workloads.items()
         }
         settings = self.model_dump(mode="json", exclude={"workloads", "folder", "sweeps"})

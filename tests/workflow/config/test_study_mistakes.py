@@ -1,5 +1,7 @@
 """Each mistake in a study is one clear line with its key, and all are reported at once."""
 
+import json
+
 import pytest
 from toy_kind import Toy, mistake, mistakes
 
@@ -107,6 +109,12 @@ def test_a_tolerance_that_nothing_would_be_held_to():
     assert swept.endswith("held to it at precision fp32, bf16; remove one of them")
     for fine in ({"precision": "auto", "tolerance": 1e-3}, {"tolerance": 1e-3}):
         assert load_study({"workloads": {"x": {"kind": "toy", **fine}}}).case_json("x")
+
+
+def test_a_sweep_of_auto_and_a_precision_is_read_again():
+    toy = {"kind": "toy", "precision": ["fp32", "auto"], "tolerance": 1e-3}
+    study = load_study({"workloads": {"x": toy}})
+    assert load_study(json.loads(study.as_read())).as_read() == study.as_read()
 
 
 def test_kinds_and_names():
