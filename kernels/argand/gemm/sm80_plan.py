@@ -131,6 +131,11 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
         (not plan.triangle or plan.block_m == plan.block_n, "tiles of a triangle must be square"),
         (not plan.mirror or plan.triangle, "mirrored tiles are of a triangle"),
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
+        (not plan.whole_k or plan.slices == 1, "stages hold all of a k that no blocks share"),
+        (not (plan.whole_k or plan.copies_between)
+         or (precision.terms == 1 and not precision.scaled and plan.warps_k == 1),
+         "all of k at once, and copies between MMAs, are for one term without scales and a k that "
+         "no warps share"),
         (plan.split_k_slices in SPLIT_K_SLICES,
          f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
         (1 <= plan.grid_slices <= MAX_GRID_SLICES and not (plan.triangle and plan.grid_slices > 1),

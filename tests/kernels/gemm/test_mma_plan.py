@@ -62,6 +62,8 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"vector": 4}, "vector must be 1 or 2"),
         ({"stages": 1}, "stages must be at least 2"),
         ({"stages": 9}, "bytes of shared memory"),
+        ({"whole_k": True, "grid_slices": 2}, "all of a k that no blocks share"),
+        ({"copies_between": True, "warps_k": 2, "block_k": 32}, "a k that no warps share"),
         ({"split_k_slices": 3}, r"split_k_slices must be one of \[1, 2, 4, 8\]"),
         ({"split_k_slices": 2}, "from compute capability 9.0 on"),
     ],
@@ -72,6 +74,15 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
     plan = replace(mma_tiles(row, arch)[0], **change)
     with pytest.raises(PlanError, match=message):
         check_plan(plan, row, arch)
+
+
+@pytest.mark.parametrize("copies", ["whole_k", "copies_between"])
+@pytest.mark.parametrize("precision", ["3xtf32", "fp16"])
+def test_copies_are_for_one_term_without_scales(copies: str, precision: str) -> None:
+    """Others promote after k-tiles, or need the absmax of all before the first."""
+    row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
+    with pytest.raises(PlanError, match="are for one term without scales"):
+        check_plan(replace(mma_tiles(row, arch)[0], **{copies: True}), row, arch)
 
 
 def test_stages_hold_the_sums_that_slices_reduce() -> None:
