@@ -58,6 +58,7 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: softmax(X, power=2), "power must be true or false, got 2"),
         (lambda: gemm(X, X, precision="7xint8", check="x"), "check must be true or false"),
         (lambda: contract("ij,jk->ik", X, X, conj_b=1), "conj_b must be true or false, got 1"),
+        (lambda: contract("ij,jk->ik", X, X, scale=None), "scale must be a number or an array"),
         (lambda: contract(None, X, X), "subscripts must be text such as 'ij,jk->ik', got None"),
         (lambda: softmax(X.real, scale=np.complex64(2)), "scale must be a real number"),
         (

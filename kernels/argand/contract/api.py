@@ -96,6 +96,8 @@ def contract(
     shape = tuple(sizes[label] for label in found.result)
     if out is not None and shape_of_out(out) != shape:
         raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
+    if scale is None:
+        raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
     a, labels_a = _reduced(a, found.a, found.lone_a)
     b, labels_b = _reduced(b, found.b, found.lone_b)
