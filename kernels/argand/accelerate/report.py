@@ -14,7 +14,8 @@ class RoutedForm:
         library: torch or cupy.
         form: types and shapes, in words.
         calls: how many there were.
-        by_argand: whether argand computes them.
+        argand_calls: how many of them argand computed; fewer where it ran out of memory later.
+        by_argand: whether argand computes the next.
         reason: why, or why not.
         library_seconds, argand_seconds: of a call in a row, measured before the first; None where
             nothing was measured.
@@ -27,6 +28,7 @@ class RoutedForm:
     library_seconds: float | None = None
     argand_seconds: float | None = None
     calls: int = 0
+    argand_calls: int = 0
 
 
 @dataclass
@@ -39,15 +41,15 @@ class Report:
     @property
     def routed_calls(self) -> int:
         """Calls that argand computed."""
-        return sum(row.calls for row in self.forms if row.by_argand)
+        return sum(row.argand_calls for row in self.forms)
 
     @property
     def saved_seconds(self) -> float:
         """Seconds that argand saved in those calls, by the measurement of each form."""
         return sum(
-            row.calls * (row.library_seconds - row.argand_seconds)
+            row.argand_calls * (row.library_seconds - row.argand_seconds)
             for row in self.forms
-            if row.by_argand and row.library_seconds and row.argand_seconds
+            if row.library_seconds and row.argand_seconds
         )
 
     def __str__(self) -> str:

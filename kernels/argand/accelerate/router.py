@@ -11,7 +11,7 @@ from typing import Any
 from argand.accelerate.report import Report, RoutedForm
 from argand.device import DeviceError
 from argand.gemm.api import gemm
-from argand.precision import Precision
+from argand.precision import Precision, get_precision
 from argand.runtime.nvrtc import CompileError
 from argand.runtime.plan import PlanError
 
@@ -53,7 +53,9 @@ class Router:
         timer: Timer = measured,
     ) -> None:
         self._tolerance, self._precision = tolerance, precision
-        accuracy = "at the accuracy of their data" if precision is None else f"at {precision}"
+        accuracy = "at the accuracy of their data"
+        if precision is not None:
+            accuracy = f"at {get_precision(precision, exact=True).name}"
         if tolerance is not None:
             accuracy = f"within {tolerance:g}"
         self.report = Report(accuracy)
@@ -69,11 +71,15 @@ class Router:
                 row = self._forms[library, form] = self._decided(library, original, a, b)
                 self.report.forms.append(row)
             row.calls += 1
-        if row.by_argand:
+            call, ours = row.calls, row.by_argand
+            row.argand_calls += ours
+        if ours:
             try:
                 return self._ours(a, b)
             except MemoryError:
-                row.by_argand, row.reason = False, f"argand had no memory for call {row.calls}"
+                with self._lock:
+                    row.argand_calls -= 1
+                    row.by_argand, row.reason = False, f"argand had no memory for call {call}"
         return original(a, b)
 
     def _ours(self, a: Any, b: Any) -> Any:
