@@ -104,19 +104,24 @@ def segments(
     k = np.arange(problem.bins)
     if not problem.real:
         k = (k + problem.length // 2) % problem.length - problem.length // 2
-    values = k / (problem.length * apart)
+    found = staged.coordinates.get(axes[-1])
+    values = _frequencies(found, k, problem.length * apart)
     name = _renamed(axes[-1], False)
     if name in axes:
         name = f"{axes[-1]}_{name}"
-    found = staged.coordinates.get(axes[-1])
     first = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
     times = _times(found, apart, first, problem.hop * problem.average, problem.groups)
     return name, {
         name: Coordinate(
-            np.fft.fftshift(values) if shift else values, RECIPROCAL.get(units, f"1/{units}"), name
+            shifted(values) if shift else values, RECIPROCAL.get(units, f"1/{units}"), name
         ),
         axes[-1]: Coordinate(times, units, "middle of the segments' samples"),
     }
+
+
+def _frequencies(found: Coordinate | None, k: Array, length: float) -> Array:
+    """Return k / ``length`` of samples with the times ``found``; of an outline's `blank`."""
+    return blank(k.shape, np.float64) if _is_blank(found) else np.asarray(k / length)
 
 
 def _times(found: Coordinate | None, step: float, first: float, hop: int, count: int) -> Array:
@@ -124,10 +129,14 @@ def _times(found: Coordinate | None, step: float, first: float, hop: int, count:
 
     ``found`` are those of all samples, ``step`` is theirs; an outline's have no values.
     """
-    if found is not None and found.values.size and not any(found.values.strides):
+    if _is_blank(found):
         return blank((count,), np.float64)
     start = found.values[0] if found is not None and found.values.size else 0.0
     return np.asarray(start + step * (first + hop * np.arange(count)))
+
+
+def _is_blank(found: Coordinate | None) -> bool:
+    return found is not None and found.values.size > 0 and not any(found.values.strides)
 
 
 def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:

@@ -37,3 +37,11 @@ def test_the_outline_of_a_product_takes_no_memory(name: str) -> None:
         tracemalloc.stop()
     assert product.data.size >= 1 << 22
     assert peak < 1 << 22
+
+
+def test_an_outline_says_no_other_frequencies_than_the_product() -> None:
+    """Its samples have no times, so the step between bins is not known."""
+    drawn = {"power": True, "length": 64, "segments": 4, "sample_rate_hz": 1e3}
+    one = workload_of({"kind": "dft", **drawn}, "fp32")
+    found = one.product_outline(one.outline()).coordinates["frequency"]
+    assert (found.values.shape, found.values.strides, found.units) == ((64,), (0,), "Hz")
