@@ -53,14 +53,22 @@ from benchmarks.sweep.measuring import (
 from benchmarks.sweep.summary import summary
 from workflow.accuracy import Accuracy
 
+_PLANS = 10
 _CHECKED_AT_ONCE = 8
 """Cases whose results are being checked while the next are measured."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw, measure and sum up; the exit status is 1 where a result of ours did not verify."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
     device = chosen_device(arguments.device)
+    if arguments.plans is None:
+        arguments.plans = _PLANS if device.backend == "cuda" else 0
+    elif arguments.plans and device.backend == "cpu":
+        parser.error("--plans: candidate plans are those of a GPU, and this is a CPU")
+    if arguments.only_plans and not arguments.plans:
+        parser.error("--only-plans: no case has all plans")
     started = time.perf_counter()
     if device.backend == "cuda":
         given = arguments.what, arguments.cases, arguments.seed, arguments.part
@@ -85,7 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument("--cases", type=int, default=50, help="sizes to draw")
     found.add_argument("--seed", type=int, required=True, help="such as the day's date")
     found.add_argument(
-        "--plans", type=int, default=10, help="every case of this number has all plans; 0: none"
+        "--plans",
+        type=int,
+        help=f"every case of this number has all plans; 0: none; {_PLANS} on a GPU if left out",
     )
     found.add_argument(
         "--only-plans",
@@ -130,7 +140,7 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
     copies, seed = Copies(device), arguments.seed
     cases = drawn(arguments.what, arguments.cases, seed)
     started, on_gpu = time.perf_counter(), device.backend == "cuda"
-    checked: deque[Callable[[], list[Row]]] = deque()
+    checked: deque[tuple[Future[Sequence[Accuracy]] | None, Callable[[], list[Row]]]] = deque()
     for number, case in list(enumerate(cases))[slice(*arguments.part)]:
         ours, peers = case.ours(device), case.peers(device)
         taken = with_plans(number, len(ours), arguments.plans) if on_gpu else None
@@ -148,13 +158,17 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
         ])  # fmt: skip
         plans = None if taken is None else plan_times(case, ours[taken], operands, device)
         later = assess.submit() if isinstance(assess, DeferredCheck) else None
-        checked.append(partial(_rows, number, case, measured, later, taken, plans))
+        checked.append((later, partial(_rows, number, case, measured, later, taken, plans)))
         del operands, assess
         release(device)
-        if len(checked) > _CHECKED_AT_ONCE:
-            yield checked.popleft()()
-    for rows in checked:
+        while checked and (len(checked) > _CHECKED_AT_ONCE or _ready(checked[0][0])):
+            yield checked.popleft()[1]()
+    for _, rows in checked:
         yield rows()
+
+
+def _ready(later: Future[Sequence[Accuracy]] | None) -> bool:
+    return later is None or later.done()
 
 
 def _rows(

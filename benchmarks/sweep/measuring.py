@@ -198,6 +198,8 @@ def plan_times(
     if not plans:
         return None
     found = [(plan, time) for plan in plans if (time := _unless_refused(microseconds, plan))]
+    if not found:
+        return None
     found.sort(key=lambda pair: pair[1])
     again = [None, *(plan for plan, _ in found[:_RIVALS])]
     repeats = [[microseconds(plan) for plan in again] for _ in range(_REPEATS)]

@@ -1,0 +1,73 @@
+"""The command of a sweep: rows of a run that ends early, and plans where there is no GPU."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argand import PRECISIONS, Device
+from argand.runtime.plan import PlanError
+
+from benchmarks.peers import Candidate
+from benchmarks.sweep import __main__ as command
+from benchmarks.sweep.case import Case
+from benchmarks.sweep.draws import drawn
+from benchmarks.sweep.measuring import plan_times
+
+
+def test_a_run_that_ends_early_keeps_the_rows_of_cases_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, cases = tmp_path / "rows.csv", drawn("small", 3, 8)
+
+    def ended(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cases[2], "operands", ended)
+    monkeypatch.setattr(command, "drawn", lambda *_: cases)
+    with pytest.raises(KeyboardInterrupt):
+        command.main(["small", "--seed", "8", "--device", "cpu", "--csv", str(path)])
+    with path.open() as file:
+        assert {row["shape"] for row in csv.DictReader(file)} == {case.shape for case in cases[:2]}
+
+
+@pytest.mark.parametrize("given", [["--plans", "1"], ["--only-plans"]])
+def test_a_cpu_has_no_candidate_plans(given: list[str], capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["small", "--seed", "8", "--device", "cpu", *given])
+    assert given[0] in capsys.readouterr().err.splitlines()[-1]
+
+
+class _Refused(Case):
+    """A case none of whose plans can run."""
+
+    bytes_moved = float(1 << 30)
+
+    def plans(self, *_: Any) -> list[str]:
+        return ["a", "b"]
+
+    def with_plan(self, plan: Any) -> AbstractContextManager[object]:
+        raise PlanError(plan)
+
+    def operands(self, device: Device, seed: int) -> tuple[Any, ...]:
+        return ()
+
+    def ours(self, device: Device) -> list[Candidate]:
+        return []
+
+    def peers(self, device: Device) -> list[Candidate]:
+        return []
+
+    def assessment(self, operands: Any, device: Device) -> Any:
+        return None
+
+    def peer_class(self, precision: Any) -> str:
+        return ""
+
+
+def test_a_case_whose_plans_are_all_refused_has_no_regret() -> None:
+    ours = Candidate("argand", PRECISIONS["tf32"], "", lambda: (), lambda: None)
+    assert plan_times(_Refused(), ours, (), Device("cpu", "")) is None
