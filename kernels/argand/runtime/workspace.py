@@ -118,7 +118,7 @@ class PlanMemory:
     """The memory of one plan's calls, by stream: calls of one stream run one after another."""
 
     def __init__(self) -> None:
-        self._blocks: dict[int, list[Any]] = {}
+        self._blocks: dict[tuple[int, int], list[Any]] = {}  # by `stream_key`
 
     @property
     def nbytes(self) -> int:
@@ -129,7 +129,7 @@ class PlanMemory:
     def use(self, stream: int) -> Iterator[None]:
         """Let calls of this thread on this stream take their memory from here, in this context."""
         before = _current.taking
-        _current.taking = _Taking(self._blocks.setdefault(stream, []))
+        _current.taking = _Taking(self._blocks.setdefault(stream_key(stream), []))
         try:
             yield
         finally:
