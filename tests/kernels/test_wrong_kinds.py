@@ -12,9 +12,11 @@ from argand import (
     Pairs,
     accelerate,
     apply_gate,
+    beam_power,
     channelise,
     contract,
     dft,
+    expectation,
     gemm,
     herk,
     logsumexp,
@@ -23,6 +25,7 @@ from argand import (
     probabilities,
     run_circuit,
     run_trajectories,
+    sample,
     softmax,
     solve,
     solve_hermitian,
@@ -59,6 +62,10 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: gemm(X, X, precision="7xint8", check="x"), "check must be true or false"),
         (lambda: contract("ij,jk->ik", X, X, conj_b=1), "conj_b must be true or false, got 1"),
         (lambda: contract("ij,jk->ik", X, X, scale=None), "scale must be a number or an array"),
+        (lambda: sample(X[0], 2.5, seed=1), r"shots must be an integer, got 2\.5"),
+        (lambda: sample(X[0], 2, seed="a"), "seed must be an integer, got 'a'"),
+        (lambda: probabilities(X[0], [1.5]), r"a qubit must be an integer, got 1\.5"),
+        (lambda: expectation(X[0], [("XX", "a")]), "coefficient must be a real number, got 'a'"),
         (lambda: contract(None, X, X), "subscripts must be text such as 'ij,jk->ik', got None"),
         (lambda: softmax(X.real, scale=np.complex64(2)), "scale must be a real number"),
         (
@@ -135,6 +142,8 @@ def test_a_real_number_may_lie_where_numpy_cannot_read_it() -> None:
 
 
 def test_integers_of_numpy_are_integers() -> None:
+    assert beam_power(X, X, integrate=np.array(2)).shape == (4, 2)
+    assert channelise(X, 2, 1, conjugate=np.True_).shape == (4, 2, 2)
     gates = [Gate([[0, 1], [1, 0]], (0,))]
     assert len(run_trajectories(np.int64(1), gates, np.int64(3), seed=1)) == 3
     assert run_trajectories(np.uint8(9), gates, 1, seed=1).shape == (1, 512)

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-import numpy as np
-
+from argand.checks import is_integer
 from argand.gemm.problem import gemm_problem
 from argand.precision import PRECISIONS, Precision
 
@@ -110,7 +109,7 @@ def beam_power_problem(
     """
     if detect not in DETECTIONS:
         raise ValueError(f"detect must be one of {list(DETECTIONS)}, got {detect!r}")
-    if isinstance(integrate, bool) or not isinstance(integrate, int | np.integer) or integrate < 1:
+    if not is_integer(integrate) or integrate < 1:
         raise ValueError(f"integrate must be an integer of 1 or more, got {integrate!r}")
     for name, shape, axes in (
         ("weights", weights, "(..., beam, antenna)"), ("samples", samples, "(..., antenna, time)")

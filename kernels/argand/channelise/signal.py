@@ -29,9 +29,9 @@ def are_conjugate(conjugate: Any, *, real: bool) -> bool:
 
     Real ones are their own. Raises ValueError for a ``conjugate`` that is neither true nor false.
     """
-    if not isinstance(conjugate, bool):
+    if not isinstance(conjugate, bool | np.bool_):
         raise ValueError(f"conjugate must be true or false, got {conjugate!r}")
-    return conjugate and not real
+    return bool(conjugate) and not real
 
 
 def check_signal(x: Any, out: Any) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from operator import index
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from argand.checks import as_integer
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.readout import cpu
@@ -72,7 +72,7 @@ def basis_states(state: Any, shots: int, *, seed: int) -> Any:
     Arguments and errors are those of `sample`.
     """
     state_qubits(state)
-    number = index(shots)
+    number = as_integer(shots, "shots")
     if not 1 <= number <= MOST_SHOTS:
         raise ValueError(f"shots must be from 1 to 2^31 - 1, got {number}")
     return _on(state).sample(state, number, checked_seed(seed))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from argand.checks import as_integer, as_real
 from argand.device import is_cuda_array
 
 STATE_TYPES = ("complex64", "complex128")
@@ -56,7 +56,7 @@ def chosen_qubits(chosen: Sequence[int], qubits: int) -> tuple[int, ...]:
     """
     if not isinstance(chosen, Iterable):
         raise TypeError(f"qubits must be a sequence of them, got {chosen!r}")
-    found = tuple(index(qubit) for qubit in chosen)
+    found = tuple(as_integer(qubit, "a qubit") for qubit in chosen)
     if len(set(found)) != len(found) or not all(0 <= qubit < qubits for qubit in found):
         raise ValueError(f"qubits must be different ones from 0 to {qubits - 1}, got {list(found)}")
     return found
@@ -92,7 +92,7 @@ def _parts(observable: Any) -> tuple[Any, float]:
             raise ValueError(
                 f"an observable has the keys pauli and coefficient, got {sorted(observable)}"
             )
-        return observable["pauli"], float(observable.get("coefficient", 1.0))
+        return observable["pauli"], as_real(observable.get("coefficient", 1.0), "coefficient")
     try:
         letters, coefficient = observable
     except (TypeError, ValueError):
@@ -100,7 +100,7 @@ def _parts(observable: Any) -> tuple[Any, float]:
             "an observable must be a Pauli string or a pair of one and its coefficient, "
             f"got {observable!r}"
         ) from None
-    return letters, float(coefficient)
+    return letters, as_real(coefficient, "coefficient")
 
 
 def _mask(letters: str, among: str) -> int:

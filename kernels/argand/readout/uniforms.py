@@ -6,10 +6,11 @@ gives each number, so a GPU draws a shot's number without those before it.
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
+
+from argand.checks import as_integer
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -17,7 +18,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 def checked_seed(seed: int) -> int:
     """Return a seed as an integer. Raises ValueError where it does not fit 64 bits."""
-    found = index(seed)
+    found = as_integer(seed, "seed")
     if not 0 <= found < 2**64:
         raise ValueError(f"seed must be from 0 to 2^64 - 1, got {found}")
     return found
