@@ -63,10 +63,10 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
     answer = folder / "answer.html"
     before = _written(answer)
     status = finished([*snakemake, *options])
-    if status == INTERRUPTED:
+    reported = status if status == INTERRUPTED else _report(snakemake, study, folder)
+    if reported == INTERRUPTED:
         print("Interrupted: the same command goes on from here", file=sys.stderr)
-        return status
-    reported = _report(snakemake, study, folder)
+        return INTERRUPTED
     if status:
         where = f"{answer} says what failed" if _written(answer) != before else "see above"
         print(f"Not all of it: {where}", file=sys.stderr)

@@ -156,13 +156,20 @@ def test_a_study_that_is_not_there(
     assert called == []
 
 
+@pytest.mark.parametrize("statuses", [[INTERRUPTED], [0, INTERRUPTED]])
 def test_a_run_that_is_interrupted_says_how_it_goes_on(
-    called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    called: list[list[str]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    statuses: list[int],
 ) -> None:
-    statuses = iter([INTERRUPTED])  # no report is begun
-    monkeypatch.setattr(command, "finished", lambda words: next(statuses))
+    """While jobs run, after which no report is begun, or while the report is made."""
+    ended = iter(statuses)
+    monkeypatch.setattr(command, "finished", lambda words: next(ended))
     assert command.main(["run", "v1.2.yaml"]) == INTERRUPTED
-    assert capsys.readouterr().err == "Interrupted: the same command goes on from here\n"
+    said = capsys.readouterr()
+    assert said.err == "Interrupted: the same command goes on from here\n"
+    assert "Done" not in said.out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
