@@ -14,16 +14,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.pieces import workspace_limit
 
 from benchmarks.exact import call_seconds
-from benchmarks.exact_parts import Product
 from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.tables import Table, parser
 from workflow.versions import timestamp, versions
+
+if TYPE_CHECKING:
+    from benchmarks.exact_parts import Product
 
 CASES = (
     ("4096x4096x4096", "7xint8"), ("4096x4096x4096", "8xint8"), ("4096x4096x4096", "15xint8"),
@@ -77,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = found.parse_args(argv)
     import cupy
 
+    from benchmarks.exact_parts import Product
+
     table = Table(arguments.csv)
     for shape, precision in arguments.case or CASES:
         product = Product(cupy, Shape.parse(shape), precision)
@@ -89,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def measured(product: Product, calls: int, seconds: float) -> Iterator[WorkspaceRow]:
     """Yield the rows of one shape: in twice the workspace of a call, and in its own."""
+    from argand.gemm.modular.launch import ModularLaunch
+
     problem = product.problem
     once = workspace_limit(problem)
     limits = {"twice": max(once, min(2 * problem.nbytes, _MOST_BYTES)), "once": once}
