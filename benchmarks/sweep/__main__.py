@@ -143,7 +143,7 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
     checked: deque[tuple[Future[Sequence[Accuracy]] | None, Callable[[], list[Row]]]] = deque()
     for number, case in list(enumerate(cases))[slice(*arguments.part)]:
         ours, peers = case.ours(device), case.peers(device)
-        taken = with_plans(number, len(ours), arguments.plans) if on_gpu else None
+        taken = with_plans(number, ours, arguments.plans) if on_gpu else None
         if arguments.only_plans:
             if taken is None:
                 continue

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain
 from multiprocessing import get_context
 
+from argand import PRECISIONS
 from argand.device import available_cores
 from argand.runtime.compiler import compile_all
 from argand.runtime.loading import Compilation, NotLaunchedError, compiling_only
 from argand.runtime.plan import PlanError
 
 from benchmarks.harness.measuring import chosen_device, release
+from benchmarks.peers import Candidate
 from benchmarks.sweep.draws import drawn
 
 Part = tuple[int, int | None, int]
@@ -23,12 +26,16 @@ _COMPILERS = 12
 """Processes that compile: each has a context and one case in the device's memory."""
 
 
-def with_plans(number: int, precisions: int, every: int) -> int | None:
-    """Return the place of the precision whose plans are all timed, None where none is.
+def with_plans(number: int, ours: Sequence[Candidate], every: int) -> int | None:
+    """Return the place among ``ours`` of the one whose plans are all timed, None where none is.
 
-    Each ``every``-th case has one, another at each such case; 0 is never.
+    Each ``every``-th case has one, of another precision at each such case; 0 is never. Products by
+    exact integers have no candidate plans, so their turn would be lost.
     """
-    return None if not every or number % every else number // every % precisions
+    if not every or number % every:
+        return None
+    places = [place for place, one in enumerate(ours) if one.precision.name in PRECISIONS]
+    return places[number // every % len(places)]
 
 
 def compile_calls(what: str, cases: int, seed: int, part: Part = WHOLE) -> None:
@@ -64,7 +71,7 @@ def compile_plans(
     with compiling_only() as found:
         for number, case in list(enumerate(drawn(what, cases, seed)))[slice(*part)]:
             ours = case.ours(device)
-            taken = with_plans(number, len(ours), every)
+            taken = with_plans(number, ours, every)
             if taken is None:
                 continue
             inputs = ours[taken].prepare(*case.operands(device, 0))

@@ -14,6 +14,7 @@ from argand.runtime.plan import PlanError
 from benchmarks.peers import Candidate
 from benchmarks.sweep import __main__ as command
 from benchmarks.sweep.case import Case
+from benchmarks.sweep.compiling import with_plans
 from benchmarks.sweep.draws import drawn
 from benchmarks.sweep.measuring import plan_times
 
@@ -71,3 +72,15 @@ class _Refused(Case):
 def test_a_case_whose_plans_are_all_refused_has_no_regret() -> None:
     ours = Candidate("argand", PRECISIONS["tf32"], "", lambda: (), lambda: None)
     assert plan_times(_Refused(), ours, (), Device("cpu", "")) is None
+
+
+def test_no_case_spends_its_turn_on_exact_products() -> None:
+    ours = [case.ours(Device("cpu", "")) for case in drawn("gemm", 40, 1)]
+    places = [with_plans(number, some, 1) for number, some in enumerate(ours)]
+    names = [
+        some[at].precision.name for some, at in zip(ours, places, strict=True) if at is not None
+    ]
+    assert len(names) == 40
+    assert set(names) == {"tf32", "3xtf32", "3xfp16", "fp16", "bf16"}
+    assert with_plans(1, ours[0], 2) is None
+    assert with_plans(0, ours[0], 0) is None
