@@ -45,6 +45,8 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     negative = "" if shift else " (the upper half are the negative ones)"
+    if _is_blank(found):
+        return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
     values /= length * step  # in place: outlines of studies that are refused are as long
     return name, Coordinate(values, reciprocal, f"{name}{negative}")
@@ -73,12 +75,12 @@ def channels(
     k = np.arange(problem.bins)
     if not problem.real:
         k = (k + number // 2) % number - number // 2
-    values = centre_hz + k / (number * step)
+    found = staged.coordinates.get(time)
+    values = _frequencies(found, k, number * step, centre_hz)
     if shift:
-        values = np.fft.fftshift(values)
+        values = shifted(values)
     name = FINE_CHANNELS if CHANNELS in axes else CHANNELS
     coordinates = {name: Coordinate(values, reciprocal, "centre of the channel")}
-    found = staged.coordinates.get(time)
     if found is not None:
         first = (number * problem.taps - 1) / 2
         coordinates[time] = Coordinate(
@@ -119,9 +121,9 @@ def segments(
     }
 
 
-def _frequencies(found: Coordinate | None, k: Array, length: float) -> Array:
-    """Return k / ``length`` of samples with the times ``found``; of an outline's `blank`."""
-    return blank(k.shape, np.float64) if _is_blank(found) else np.asarray(k / length)
+def _frequencies(found: Coordinate | None, k: Array, length: float, centre: float = 0.0) -> Array:
+    """Return centre + k / ``length`` of samples with times ``found``; of an outline's `blank`."""
+    return blank(k.shape, np.float64) if _is_blank(found) else np.asarray(centre + k / length)
 
 
 def _times(found: Coordinate | None, step: float, first: float, hop: int, count: int) -> Array:

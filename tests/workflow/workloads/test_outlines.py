@@ -39,9 +39,16 @@ def test_the_outline_of_a_product_takes_no_memory(name: str) -> None:
     assert peak < 1 << 22
 
 
-def test_an_outline_says_no_other_frequencies_than_the_product() -> None:
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"kind": "dft", "power": True, "length": 64, "segments": 4, "sample_rate_hz": 1e3},
+        {"kind": "channelise", "channels": 64, "taps": 4, "samples": 4096, "sample_rate_hz": 1e3},
+    ],
+    ids=lambda section: section["kind"],
+)
+def test_an_outline_says_no_other_frequencies_than_the_product(section: dict[str, Any]) -> None:
     """Its samples have no times, so the step between bins is not known."""
-    drawn = {"power": True, "length": 64, "segments": 4, "sample_rate_hz": 1e3}
-    one = workload_of({"kind": "dft", **drawn}, "fp32")
+    one = workload_of(section, "fp32")
     found = one.product_outline(one.outline()).coordinates["frequency"]
     assert (found.values.shape, found.values.strides, found.units) == ((64,), (0,), "Hz")
