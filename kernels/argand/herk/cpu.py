@@ -30,8 +30,6 @@ Run = Callable[[Any, Array | None, Array | None], Array]
 """Computes a product of a, c or None, and the memory of the result or None."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
-_SHARES = 1
-"""Parts of a core, where all share a problem."""
 _PART_VALUES = 1 << 18
 """Values of operands and products that stay in the last-level cache until they are finished."""
 
@@ -113,7 +111,7 @@ def _together(problem: HerkProblem) -> int:
     Those that BLAS computes on one core each are shared out to all.
     """
     most = max(1, _PART_VALUES // (problem.n * (problem.n + problem.k)))
-    shares = _SHARES * available_cores() if is_shared(problem) else 1
+    shares = available_cores() if is_shared(problem) else 1
     parts = max(-(-problem.batch // most), shares)
     return -(-problem.batch // parts)
 
