@@ -243,13 +243,20 @@ def _power(x: Any) -> Any:
 
 def _stored(made: Any, dtype: Any, out: Any) -> Any:
     if dtype is not None:
-        if getattr(made.dtype, "kind", None) == "c" and np.dtype(dtype).kind != "c":
-            raise ValueError(f"dtype must be complex but with power, got {np.dtype(dtype)}")
+        asked = dtype if hasattr(dtype, "is_complex") else np.dtype(dtype)
+        if _kind(made.dtype) == "c" and _kind(asked) != "c":
+            raise ValueError(f"dtype must be complex but with power, got {asked}")
         made = made.astype(dtype) if hasattr(made, "astype") else made.to(dtype)
     if out is None:
         return made
-    kinds = [getattr(x.dtype, "kind", None) for x in (out, made)]
-    if kinds[0] != kinds[1]:
+    if _kind(out.dtype) != _kind(made.dtype):
         raise ValueError(f"out must have type {type_name(made)}, got {type_name(out)}")
     out[...] = made
     return out
+
+
+def _kind(dtype: Any) -> str:
+    """Return NumPy's letter of a type's kind of numbers; a torch type has none of its own."""
+    if hasattr(dtype, "is_complex"):
+        return "c" if dtype.is_complex else "f" if dtype.is_floating_point else "i"
+    return str(dtype.kind)

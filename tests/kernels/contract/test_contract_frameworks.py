@@ -34,6 +34,17 @@ def test_types_of_torch(rng: np.random.Generator) -> None:
     assert powers.dtype == torch.float16
 
 
+def test_a_real_type_of_torch_is_refused(rng: np.random.Generator) -> None:
+    """It would drop imaginary parts."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    a, b = (torch.tensor(x, dtype=torch.complex64) for x in operands(rng, SUBSCRIPTS[0]))
+    with pytest.raises(ValueError, match="dtype must be complex but with power"):
+        contract(SUBSCRIPTS[0], a, b, dtype=torch.float32)
+    real = torch.empty(contract(SUBSCRIPTS[0], a, b).shape)
+    with pytest.raises(ValueError, match=r"complex64, got .*float32"):
+        contract(SUBSCRIPTS[0], a, b, out=real)
+
+
 @pytest.mark.parametrize("subscripts", SUBSCRIPTS[:2])
 def test_of_jax(rng: np.random.Generator, subscripts: str) -> None:
     jax = pytest.importorskip("jax", reason="JAX is not installed")
