@@ -60,7 +60,7 @@ def _plain(precision: Precision, device: Device) -> Candidate:
 
 
 def _packed(precision: Precision, device: Device) -> Candidate:
-    """Return our product by a B packed before the clock: what a constant operand costs."""
+    """Return our product by a B that is packed before it is timed, as a constant operand is."""
     arrays = array_module(device)
     plain = _plain(precision, device)
 
@@ -72,7 +72,7 @@ def _packed(precision: Precision, device: Device) -> Candidate:
 
 
 def _half(precision: Precision, device: Device, output: str) -> Candidate:
-    """Return candidates of pairs of the operand type, rounded unscaled before the clock."""
+    """Return our product of `Pairs`, which are rounded without scales before it is timed."""
     arrays = array_module(device)
 
     def prepare(a: Any, b: Any) -> tuple[Any, ...]:

@@ -59,7 +59,7 @@ def test_a_seed_draws_the_same_cases(what: str) -> None:
 
 
 def test_products_of_complex64_are_multiplied_by_exact_integers_too() -> None:
-    """But small ones, and those with 16-bit results."""
+    """Small products and those with 16-bit results are not."""
     device = Device("cpu", "")
     for what, some in (("gemm", {True, False}), ("small", {False})):
         products = [case for case in drawn(what, 40, 1) if case.operation == "gemm"]

@@ -174,7 +174,7 @@ def test_a_run_that_is_interrupted_says_how_it_goes_on(
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
 def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
-    """As Ctrl-C of a terminal, to a group of processes."""
+    """A terminal sends Ctrl-C to a group of processes."""
     child = (
         "import signal, time\n"
         "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.6), print('ended'), exit(3)))\n"

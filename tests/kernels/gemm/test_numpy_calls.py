@@ -83,7 +83,7 @@ def test_pairs_in_a_structured_array_come_again():
 
 
 def test_a_number_in_memory_that_changes_is_read_anew():
-    """As a tensor of torch: its hash stays."""
+    """A tensor of torch is such a number, and keeps its hash."""
 
     class Number:
         __dlpack__ = None

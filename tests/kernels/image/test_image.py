@@ -51,7 +51,7 @@ def test_pieces_of_images_of_few_antennas(
 def test_blocks_of_directions_are_shared_among_cores(
     monkeypatch: pytest.MonkeyPatch, precision: str
 ) -> None:
-    """In columns that BLAS multiplies on one core."""
+    """Each block has no more columns than BLAS multiplies on one core."""
     one = SKIES["odd"]
     values = {"_SHARED_VALUES": 1, "_LEAST_COLUMNS": 4, "ONE_CORE": 37 * 37 * 9}
     for name, value in values.items():
