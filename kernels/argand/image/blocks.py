@@ -54,8 +54,7 @@ def image_in_blocks(
     if problem.matrices:
         r = r.reshape(problem.matrices, *r.shape[-3:])
     step = max(1, _BLOCK_VALUES[arrays.__name__] // max(1, problem.antennas))
-    shared = arrays is np and problem.antennas * problem.directions >= _SHARED_VALUES
-    if shared:
+    if arrays is np and problem.antennas * problem.directions >= _SHARED_VALUES:
         step = min(step, -(-problem.directions // available_cores()))
     chunks = _chunks(problem, arrays, step)
     place, toward = arrays.asarray(x), arrays.asarray(s.T)
@@ -71,13 +70,11 @@ def image_in_blocks(
                 total[chunk, some] += form.power(c, s_terms)
 
         starts = range(0, problem.directions, step)
-        # A channel may not be finite; CuPy warns of nothing.
-        run = partial(quietly, work) if arrays is np else work
-        if shared:
-            on_all_cores(run, starts)
+        if arrays is np:  # NumPy would warn of a channel that is not finite
+            on_all_cores(partial(quietly, work), starts)
         else:
             for start in starts:
-                run(start)
+                work(start)
     found[...] = total.reshape(problem.shape)
     return found
 

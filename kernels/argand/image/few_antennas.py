@@ -88,7 +88,7 @@ def _power(r: Any, z: Any) -> Any:
         formed = formed.reshape(channels, matrices, 2 * n, directions)
     else:
         formed = np.empty((channels, matrices, 2 * n, directions), z.dtype)
-        # So many that BLAS takes one core: several would wait for each other at each product.
+        # BLAS multiplies so few columns on one core; several would wait at each product.
         columns = max(1, ONE_CORE // (4 * n * n)) if available_cores() > 1 else directions
         for first in range(0, directions, columns):
             some = slice(first, first + columns)
