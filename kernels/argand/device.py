@@ -204,6 +204,10 @@ def _memory_rate(index: int) -> float:
     return float(2e3 * clock * width / 8)
 
 
+HOW_TO_INSTALL = 'pip install "argand[cuda13]", or argand[cuda12] where the driver speaks CUDA 12'
+"""The command that installs CuPy, for messages."""
+
+
 def require_cupy() -> Any:
     """Return CuPy's module. Raises DeviceError, which says what to install, without it."""
     try:
@@ -215,9 +219,6 @@ def require_cupy() -> Any:
             f"arrays on a GPU are computed by CuPy, which is not installed: {HOW_TO_INSTALL}"
         ) from None
     return cupy
-
-
-HOW_TO_INSTALL = 'pip install "argand[cuda13]", or argand[cuda12] where the driver speaks CUDA 12'
 
 
 def devices() -> list[Device]:
@@ -251,10 +252,6 @@ def resolve(name: str = "auto") -> Device:
     return cpu()
 
 
-_OF_CUPY: dict[type, bool] = {}
-"""Types that were seen, and whether they are CuPy's."""
-
-
 def checked_device(device: Device | None) -> Device:
     """Return a device that is an argument, the CPU where it is None.
 
@@ -263,6 +260,10 @@ def checked_device(device: Device | None) -> Device:
     if device is not None and not isinstance(device, Device):
         raise TypeError(f"device must be one of argand.devices() or None, got {device!r}")
     return cpu() if device is None else device
+
+
+_OF_CUPY: dict[type, bool] = {}
+"""Types that were seen, and whether they are CuPy's."""
 
 
 def is_cupy_array(x: object) -> bool:
