@@ -12,7 +12,7 @@ import numpy as np
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
     """Raise ValueError where ``out`` is given and is not of this shape and type.
 
-    TypeError where it is no array.
+    Raises TypeError where it is no array.
     """
     if out is not None and (shape_of_out(out) != shape or type_name(out) != dtype):
         raise ValueError(

@@ -27,7 +27,8 @@ def intercepted(router: Router) -> AbstractContextManager[Any]:
 def _patched(cupy: Any, router: Router) -> Iterator[None]:
     """Put a function in the place of ``cupy.matmul``, one for the contexts of all threads.
 
-    The last router that came asks; the library's function is back when the last one went.
+    It asks the router of the context that was entered last. The library's function returns when
+    the last context ends.
     """
     with _lock:
         if not isinstance(cupy.matmul, _Matmul):
@@ -47,7 +48,7 @@ _lock = Lock()
 
 
 class _Matmul:
-    """A function in the place of ``cupy.matmul``, with the routers of contexts that last."""
+    """A function in the place of ``cupy.matmul``, with the routers of contexts not yet ended."""
 
     def __init__(self, cupy: Any) -> None:
         self.original, self.routers = cupy.matmul, list[Router]()

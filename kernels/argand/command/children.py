@@ -12,8 +12,8 @@ INTERRUPTED = 130
 def finished(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run a program to its end and return its exit status, `INTERRUPTED` after Ctrl-C.
 
-    Of one that a signal ended that is 128 and the signal, as of shells.
-    Ctrl-C reaches the program too, which ends by itself: `subprocess.run` would kill it.
+    The status of a program that a signal ended is 128 plus the signal's number, as in shells.
+    Ctrl-C reaches the program too, which ends by itself; `subprocess.run` would kill it.
     """
     interrupted = False
     with subprocess.Popen(command, env=environment) as process:

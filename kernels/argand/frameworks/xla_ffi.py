@@ -139,7 +139,7 @@ def handler(
             function(number, operands, _buffer(result), _stream(call) if on_gpu else None)
         except Exception as error:  # what else would cross into C++ is lost
             made = _made_error(call, f"{type(error).__name__}: {error}")
-            error.__traceback__ = error.__context__ = error.__cause__ = None  # with the operands
+            error.__traceback__ = error.__context__ = error.__cause__ = None  # they hold operands
             return made
         return None
 
