@@ -68,16 +68,10 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: expectation(X[0], [("XX", "a")]), "coefficient must be a real number, got 'a'"),
         (lambda: contract(None, X, X), "subscripts must be text such as 'ij,jk->ik', got None"),
         (lambda: softmax(X.real, scale=np.complex64(2)), "scale must be a real number"),
-        (
-            lambda: softmax(X.real, axis=np.array(1.5)),
-            r"axis must be an integer, got array",
-        ),
+        (lambda: softmax(X.real, axis=np.array(1.5)), "axis must be an integer, got array"),
         (lambda: solve(X, X, block=1.5), r"block must be an integer, got 1\.5"),
         (lambda: solve_hermitian(X, X, info=0), "info must be an array of int32, got int"),
-        (
-            lambda: plan_circuit(2, [], device="cpu"),
-            r"device must be one of argand\.devices",
-        ),
+        (lambda: plan_circuit(2, [], device="cpu"), r"device must be one of argand\.devices"),
         (lambda: plan_circuit(2, [], width=1.5), r"width must be an integer, got 1\.5"),
         (lambda: run_circuit(X[0], [], reference=1), "reference must be an array, got int"),
         (lambda: run_trajectories(1, "x", 2, seed=1), r"gates must be argand\.Gate, got 'x'"),
