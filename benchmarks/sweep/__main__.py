@@ -13,11 +13,11 @@ products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28 qubits.
 Ours, through the public functions, and every installed library run in one process on the same
 operands, calls in a row behind a held stream, short ones in turn, the host's time beside. Results
 are checked against SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the
-candidate plans of one precision are timed too: of products but those whose estimate is 1.5 times
-the least one or more, of softmax all, of transforms cuFFT and the best of each kind, of gates the
-kernels of their width. The regret is the time of the chosen plan over the fastest one's. Kernels
-are compiled before anything is timed, by several processes. ``--part I/N`` measures each N-th case,
-so that N cards share a sweep: the rows of all parts are those of the whole.
+candidate plans of one precision are timed too. Products have those whose estimate is below 1.5
+times the least one, softmax has all, transforms have cuFFT and the best of each kind, and gates
+have the kernels of their width. The regret is the time of the chosen plan over the fastest one's.
+Kernels are compiled before anything is timed, by several processes. ``--part I/N`` measures each
+N-th case, so that N cards share a sweep: the rows of all parts are those of the whole.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ from benchmarks.sweep.summary import summary
 from workflow.accuracy import Accuracy
 
 _PLANS = 10
+"""``--plans`` on a GPU where the command does not say."""
 _CHECKED_AT_ONCE = 8
 """Cases whose results are being checked while the next are measured."""
 
@@ -95,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--plans",
         type=int,
-        help=f"every case of this number has all plans; 0: none; {_PLANS} on a GPU if left out",
+        help=f"all plans of every case of this number are timed, 0: of none; on a GPU {_PLANS}",
     )
     found.add_argument(
         "--only-plans",
@@ -139,11 +140,11 @@ def _measured(arguments: argparse.Namespace, device: Device) -> Iterator[list[Ro
     """Yield the rows of each case."""
     copies, seed = Copies(device), arguments.seed
     cases = drawn(arguments.what, arguments.cases, seed)
-    started, on_gpu = time.perf_counter(), device.backend == "cuda"
+    started = time.perf_counter()
     checked: deque[tuple[Future[Sequence[Accuracy]] | None, Callable[[], list[Row]]]] = deque()
     for number, case in list(enumerate(cases))[slice(*arguments.part)]:
         ours, peers = case.ours(device), case.peers(device)
-        taken = with_plans(number, ours, arguments.plans) if on_gpu else None
+        taken = with_plans(number, ours, arguments.plans)
         if arguments.only_plans:
             if taken is None:
                 continue
