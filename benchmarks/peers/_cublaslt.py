@@ -194,7 +194,7 @@ class Lt:
     ) -> None:  # fmt: skip
         """Set D = op(A) op(B) at the addresses of the real planes.
 
-        Workspace as (address, bytes).
+        The workspace is (address, bytes).
         """
         a, b, d = addresses
         of_a, of_b, of_d = layouts

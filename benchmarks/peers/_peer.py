@@ -212,7 +212,7 @@ def unscaled(precision: Precision) -> Precision:
 
 
 def seconds_to_choose_by(call: Callable[[], Any]) -> float:
-    """Return the shortest of three on a GPU after a warm-up: enough to choose a way by."""
+    """Return the shortest of three times on a GPU after a warm-up, to choose an algorithm by."""
     import cupy
 
     call()

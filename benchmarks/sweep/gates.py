@@ -67,7 +67,7 @@ class GateCase(Case):
         return [(gate_source(plan), device.require_arch().target) for plan in plans if plan]
 
     def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> list[GatePlan]:
-        """Return the kernels that have the gate's width and tiles; none where it is one."""
+        """Return the kernels of the gate's width whose tiles fit; none where there is but one."""
         row, targets = candidate.precision, sorted(self.gate.targets)
         device = gpu(inputs[0].device.id)
         width, inside = len(targets), targets[0] == 0

@@ -27,7 +27,7 @@ PEERS = ("cublas", "torch", "numpy")
 and kernels that are tuned for each size, are measured by `benchmarks.gemm`."""
 _PRECISIONS = ("tf32", "3xtf32", "3xfp16", "fp16", "bf16")
 _EXACT = "7xint8"
-"""Exact integers of fp32's errors: of no use to small products, whose kernels are launches."""
+"""Exact integers of fp32's errors. Small products leave them out: each takes several launches."""
 _MOST_BYTES = 2 << 30
 _CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8
 """Elements of operands and results that are checked, and rows and columns at least."""

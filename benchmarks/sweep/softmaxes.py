@@ -111,7 +111,7 @@ class SoftmaxCase(Case):
         return "softmax"
 
     def plans(self, candidate: Candidate, inputs: tuple[Any, ...]) -> list[tuple[RowPlan, int]]:
-        """Return every candidate plan of rows of this length, with the values of an access."""
+        """Return candidate plans of rows of this length, each with the values of an access."""
         from argand.softmax.gpu import form_of
 
         x, out = inputs

@@ -14,6 +14,7 @@ from workflow.tables.readable import Column, markdown_table, number
 CALLS = ("cpu-calls", "cpu-calls-two-cores")
 """Records of drawn calls: on one core, and on two."""
 _SHORT_US = 50
+"""Microseconds of NumPy on one core, below which a call is short."""
 _TIMES = ("default study, seconds", "the same without computing")
 """Rows that are times of ours, with nothing measured beside them."""
 
@@ -32,7 +33,7 @@ def ratios_table(data: Path) -> str:
 def calls_table(data: Path) -> str:
     """Return NumPy's time over ours of drawn calls on one core and on two, by operation.
 
-    Cases stand apart by NumPy's time on one core, too.
+    Each operation has a line for all cases, one for the short ones and one for the others.
     """
     one, two = (plain_rows(data / f"{name}.csv") for name in CALLS)
     took = {_case(row): float(row["numpy_us"]) for row in one}

@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def host_times_table(data: Path) -> str:
-    """Return the microseconds of two hosts for each call of a public function, in rows."""
+    """Return the microseconds of two hosts for a call of each public function in a row of calls."""
     slower = {
         (row["operation"], row["implementation"]): row["host_us"]
         for row in plain_rows(data / "h200-host-times-slower-host.csv")
