@@ -11,7 +11,7 @@ from typing import Any
 from argand.runtime.own_files import read_own, write_own
 
 _VERSION = 1
-_SEAL = "sha256"
+_DIGEST = "sha256"
 _MOST_BYTES = 1 << 20
 """Largest file of a plan: a real one has some kilobytes."""
 
@@ -21,15 +21,15 @@ def write_plan(path: Path, operation: str, content: Mapping[str, Any]) -> None:
 
     Raises OSError where it cannot be written, NotOwnError for a folder that others may write to.
     """
-    found = sealed({"argand plan": _VERSION, "operation": operation, **content})
+    found = with_digest({"argand plan": _VERSION, "operation": operation, **content})
     write_own(path.absolute(), json.dumps(found, indent=1).encode())
 
 
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+def with_digest(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of a plan with the SHA-256 of all else in it, as JSON with sorted keys."""
-    rest = {name: value for name, value in content.items() if name != _SEAL}
+    rest = {name: value for name, value in content.items() if name != _DIGEST}
     text = json.dumps(rest, sort_keys=True)
-    return rest | {_SEAL: hashlib.sha256(text.encode()).hexdigest()}
+    return rest | {_DIGEST: hashlib.sha256(text.encode()).hexdigest()}
 
 
 def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict
         raise ValueError(f"{path} is not a plan of version {_VERSION}")
     if content.get("operation") != operation:
         raise ValueError(f"{path} is a plan of {content.get('operation')!r}, not of {operation!r}")
-    if _SEAL not in content:
-        raise ValueError(f"{path} has no {_SEAL}, as of an earlier version; save the plan again")
-    if sealed(content) != content:
-        raise ValueError(f"{path} is damaged: it has not the content that its {_SEAL} is of")
+    if _DIGEST not in content:
+        raise ValueError(f"{path} has no {_DIGEST}, as of an earlier version; save the plan again")
+    if with_digest(content) != content:
+        raise ValueError(f"{path} is damaged: it has not the content that its {_DIGEST} is of")
     return content

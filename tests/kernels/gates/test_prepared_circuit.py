@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from argand import Gate, PreparedCircuit, plan_circuit, run_circuit
 from argand.gates.costs import GateCosts, SequenceCosts
-from argand.runtime.plan_files import sealed
+from argand.runtime.plan_files import with_digest
 
 from tests.kernels.gates.gate_cases import random_state, random_unitary
 
@@ -82,7 +82,7 @@ def test_a_damaged_file_is_refused(name: str, rng: np.random.Generator, tmp_path
     PreparedCircuit(plan_circuit(QUBITS, circuit(rng)), state).save(path)
     found = json.loads(path.read_text())
     DAMAGES[name](found)
-    path.write_text(json.dumps(sealed(found)))
+    path.write_text(json.dumps(with_digest(found)))
     with pytest.raises(ValueError, match=r"is damaged|is a plan of 'dft'"):
         PreparedCircuit.load(path, state)
 

@@ -13,7 +13,7 @@ from argand import DftPlan, GemmPlan, SoftmaxPlan, dft, gemm, log_softmax, pack
 from argand.runtime.call_plan import CallPlan
 from argand.runtime.own_files import NotOwnError
 from argand.runtime.plain_files import NotPlainError
-from argand.runtime.plan_files import sealed
+from argand.runtime.plan_files import with_digest
 from argand.runtime.tuned_plans import TunedPlans
 
 from tests.kernels.gemm.tuning_cases import card
@@ -130,7 +130,7 @@ def test_a_damaged_file_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     plan.save(path)
     found = damage(json.loads(path.read_text()))
-    path.write_text(json.dumps(sealed(found) if isinstance(found, dict) else found))
+    path.write_text(json.dumps(with_digest(found) if isinstance(found, dict) else found))
     with pytest.raises(ValueError, match=message):
         DftPlan.load(path, *arrays)
 
