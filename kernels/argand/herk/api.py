@@ -80,7 +80,8 @@ def herk(
     options: Key = (alpha, beta, op, precision, rounding, form, kernels)
     key: Key | None
     if c is None and out is None and type(a) is np.ndarray:
-        key = (options, a.dtype, a.shape, None, None)  # as below, where it takes a call longer
+        # What `NumpyCalls.key` returns, without its loop.
+        key = (options, a.dtype, a.shape, None, None)
     else:
         key = _ON_HOST.key((a, c, out), options)
     repeated = _ON_HOST.known(key)

@@ -18,8 +18,15 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
-from argand.herk.lower import Steps, is_multiplied, is_shared, lower_of
-from argand.herk.mirror import alone, is_few, is_plain, mirror, mirrored
+from argand.herk.lower import (
+    Steps,
+    blas_herk,
+    is_multiplied,
+    is_shared,
+    lower_of,
+    trans_of,
+)
+from argand.herk.mirror import is_few, mirror, mirrored, upper_mask
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
@@ -53,15 +60,48 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     It returns the result, in out where it is given, which may be c. Shapes are checked, op is N or
     C, c is None or not read where it is not added.
     """
-    if not is_plain(problem, a, c):
+    if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
     if problem.batch == 1 and is_few(problem.n) and not is_multiplied(problem):
-        return alone(problem)
+        return _alone(problem)
     return _several(problem)
 
 
+def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
+    """Return whether BLAS makes the products of a problem, which are only to be mirrored then."""
+    if isinstance(a, Pairs) or c is not None or a.dtype != problem.dtype or not a.size:
+        return False
+    exact = problem.precision is not None and problem.precision.exact_operands
+    return exact and problem.alpha == 1 and problem.form == "full"
+
+
+def _alone(problem: HerkProblem) -> Run:
+    """Return what computes the only product of a problem that `_is_plain`, by BLAS's herk.
+
+    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
+    lower one of C. NumPy's matmul of a small matrix takes longer. Names of arguments take a call
+    longer: beta, C and ``trans`` follow alpha and A.
+    """
+    copyto, conjugate, upper = np.copyto, np.conjugate, upper_mask(problem.n)
+    routine, trans, shape = blas_herk(problem.dtype), trans_of(problem.op), problem.shape
+    flat = len(shape) == 2
+
+    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+        transposed = routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, None, trans)
+        found: Array = transposed.T
+        copyto(found, conjugate(transposed), where=upper)
+        if not flat:
+            found = found.reshape(shape)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
 def _several(problem: HerkProblem) -> Run:
-    """Return what computes products that are only to be mirrored (`is_plain`)."""
+    """Return what computes products that are only to be mirrored (`_is_plain`)."""
     lower, finish = lower_of(problem), mirrored(problem)
     empty, shape, dtype = np.empty, problem.shape, np.dtype(problem.dtype)
     together = problem.batch <= _together(problem)

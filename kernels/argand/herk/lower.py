@@ -67,7 +67,7 @@ def is_multiplied(problem: HerkProblem) -> bool:
     nbytes = problem.n * problem.k * np.dtype(problem.dtype).itemsize
     little = problem.n < _HERK_ROWS and nbytes <= _HERK_BYTES
     several = problem.batch > 1 and (little or is_shared(problem))
-    return (several and not is_dotted(problem)) or is_threaded(problem)
+    return (several and not is_dotted(problem)) or _is_threaded(problem)
 
 
 def is_dotted(problem: HerkProblem) -> bool:
@@ -76,7 +76,7 @@ def is_dotted(problem: HerkProblem) -> bool:
     return problem.op == "N" and problem.n <= _FEW_ROWS and problem.batch > 1 and long
 
 
-def is_threaded(problem: HerkProblem) -> bool:
+def _is_threaded(problem: HerkProblem) -> bool:
     """Return whether BLAS's herk would take threads of SciPy's beside those of NumPy's products."""
     return available_cores() > 1 and problem.n * (problem.n + 1) * problem.k > _ALONE_PRODUCTS
 

@@ -1,4 +1,4 @@
-"""Hermitian matrices from their lower triangles on the CPU, and a small product by BLAS's herk."""
+"""Hermitian matrices from their lower triangles on the CPU."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.gemm.pairs import Pairs
-from argand.herk.lower import blas_herk, trans_of
 from argand.herk.problem import HerkProblem
 from argand.runtime.scratch import with_conjugates
 
@@ -31,13 +29,13 @@ def is_few(n: int) -> bool:
 def mirror(square: Array) -> None:
     """Make matrices Hermitian by their lower triangles."""
     n = square.shape[-1]
-    real_diagonals(square)
+    _real_diagonals(square)
     side = n if is_few(n) else _MIRRORED
     for start in range(0, n, side):
         rows = slice(start, min(start + side, n))
         diagonal = square[..., rows, rows]
         np.copyto(
-            diagonal, np.conjugate(diagonal.swapaxes(-1, -2)), where=above(diagonal.shape[-1])
+            diagonal, np.conjugate(diagonal.swapaxes(-1, -2)), where=upper_mask(diagonal.shape[-1])
         )
         if start:
             beside = square[..., rows, :start].conj()
@@ -63,7 +61,7 @@ def _fill(conjugates: Array, square: Array, where: Array) -> None:
         np.copyto(square[..., rows, rows], across[..., rows, rows], where=where[rows, rows])
 
 
-def real_diagonals(square: Array) -> None:
+def _real_diagonals(square: Array) -> None:
     """Make the diagonals of matrices real."""
     if square.flags.c_contiguous:
         n = square.shape[-1]
@@ -77,7 +75,7 @@ def mirrored(problem: HerkProblem) -> Callable[[Array], None]:
     n = problem.n
     if not is_few(n):
         return mirror
-    view, upper = np.ndarray, above(n)
+    view, upper = np.ndarray, upper_mask(n)
     real = np.zeros((), problem.dtype).real.dtype
     part, values = real.itemsize, n * n
     strides = (2 * part * values, 2 * part * (n + 1))
@@ -90,42 +88,7 @@ def mirrored(problem: HerkProblem) -> Callable[[Array], None]:
     return run
 
 
-def is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
-    """Return whether BLAS makes the products of a problem, which are only to be mirrored then."""
-    if isinstance(a, Pairs) or c is not None or a.dtype != problem.dtype or not a.size:
-        return False
-    exact = problem.precision is not None and problem.precision.exact_operands
-    return exact and problem.alpha == 1 and problem.form == "full"
-
-
-def alone(problem: HerkProblem) -> Callable[[Array, Array | None, Array | None], Array]:
-    """Return what computes the only product of a problem that `is_plain`, by BLAS's herk.
-
-    It takes A, a C that is not read, and where the result goes, or None.
-
-    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
-    lower one of C. NumPy's matmul of a small matrix takes longer. Names of arguments take a call
-    longer: beta, C and ``trans`` follow alpha and A.
-    """
-    copyto, conjugate, upper = np.copyto, np.conjugate, above(problem.n)
-    routine, trans, shape = blas_herk(problem.dtype), trans_of(problem.op), problem.shape
-    flat = len(shape) == 2
-
-    def run(a: Array, c: Array | None, out: Array | None) -> Array:
-        transposed = routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, None, trans)
-        found: Array = transposed.T
-        copyto(found, conjugate(transposed), where=upper)
-        if not flat:
-            found = found.reshape(shape)
-        if out is None:
-            return found
-        out[...] = found
-        return out
-
-    return run
-
-
 @lru_cache(maxsize=128)
-def above(n: int) -> npt.NDArray[np.bool_]:
+def upper_mask(n: int) -> npt.NDArray[np.bool_]:
     """Return where an n by n matrix is above its diagonal."""
     return np.ascontiguousarray(np.tri(n, k=-1, dtype=bool).T)
