@@ -14,18 +14,18 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
 
     Raises TypeError where it is no array.
     """
-    if out is not None and (shape_of_out(out) != shape or type_name(out) != dtype):
+    if out is not None and (shape_of(out, "out") != shape or type_name(out) != dtype):
         raise ValueError(
             f"out must have shape {shape} and type {dtype}, "
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
 
 
-def shape_of_out(out: Any) -> tuple[int, ...]:
-    """Return the shape of a result that is given. Raises TypeError where it is no array."""
-    if not hasattr(out, "shape"):
-        raise TypeError(f"out must be an array, got {type(out).__name__}")
-    return tuple(out.shape)
+def shape_of(x: Any, name: str) -> tuple[int, ...]:
+    """Return the shape of an array argument. Raises TypeError where it is no array."""
+    if not hasattr(x, "shape"):
+        raise TypeError(f"{name} must be an array, got {type(x).__name__}")
+    return tuple(x.shape)
 
 
 def as_number(value: Any, name: str) -> complex:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.checks import as_flag, shape_of_out, type_name
+from argand.checks import as_flag, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import array_module, is_cupy_array
@@ -94,7 +94,7 @@ def contract(
     sizes_of(found.a, tuple(a.shape), "a", sizes)
     sizes_of(found.b, tuple(b.shape), "b", sizes)
     shape = tuple(sizes[label] for label in found.result)
-    if out is not None and shape_of_out(out) != shape:
+    if out is not None and shape_of(out, "out") != shape:
         raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from argand.checks import as_integer
+from argand.checks import as_integer, shape_of
 from argand.defaults import default_precision
 from argand.device import Device, checked_device, cpu, gpu, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -270,9 +270,7 @@ def run_circuit(
         plan = plan_circuit(qubits, gates, precision=row, device=device)
     if plan.qubits != qubits:
         raise ValueError(f"the plan is for {plan.qubits} qubits, the state has {qubits}")
-    if reference is not None and not hasattr(reference, "shape"):
-        raise TypeError(f"reference must be an array, got {type(reference).__name__}")
-    if reference is not None and reference.shape != state.shape:
+    if reference is not None and shape_of(reference, "reference") != state.shape:
         raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
     before = norm_of(state)
     seconds = _timed(state, plan)
