@@ -286,7 +286,7 @@ def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     elif plan.kind == "wgmma":
         stages, blocks = _WGMMA_STAGES[plan.width]
     else:
-        stages, blocks = 3, 4 if plan.width <= CUDA_CORE_WIDTH else 3
+        stages, blocks = 3, (4 if plan.width <= CUDA_CORE_WIDTH else 3)
     room = arch.shared_bytes // blocks - _BLOCK_BYTES
     fixed = replace(plan, stages=0).shared_bytes
     stages = max(2, min(stages, (room - fixed - _static_bytes(plan)) // plan.tile_bytes))

@@ -142,13 +142,14 @@ class WgmmaPlan:
 
         Warpgroups that share k would spill to the same memory, so such a k is not theirs.
         """
-        return self.k_warpgroups == 1 and self._sums_long(precision, k)
+        return self.k_warpgroups == 1 and self._exceeds_spill_interval(precision, k)
 
     def takes(self, precision: Precision, k: int) -> bool:
         """Return whether accumulators of a k stay short enough, or spill."""
-        return self.k_warpgroups == 1 or not self._sums_long(precision, k)
+        return self.k_warpgroups == 1 or not self._exceeds_spill_interval(precision, k)
 
-    def _sums_long(self, precision: Precision, k: int) -> bool:
+    def _exceeds_spill_interval(self, precision: Precision, k: int) -> bool:
+        """Return whether accumulators of split operands are too long without a spill."""
         each = -(-k // (self.depth * self.k_warpgroups))
         return precision.terms > 1 and each > SPILL_INTERVAL * 3 // 2
 
