@@ -141,7 +141,7 @@ def _two_factors(z: list[Array], first: int) -> list[Array]:
 
 
 def _coprime_factors(z: list[Array], first: int) -> list[Array]:
-    """Return one of coprime A and B, by n = B a + A b and k of its remainders, without twiddles."""
+    """Return a transform of coprime A and B, by n = B a + A b and the remainders of k."""
     size, second = len(z), len(z) // first
     of_first = second * pow(second, -1, first)
     of_second = first * pow(first, -1, second)

@@ -196,7 +196,7 @@ def wide_fits(kind: str, length: int, stride: int) -> bool:
 
 
 def other_registers(precision: Precision, plan: Plan) -> int:
-    """Return a thread's registers beside its data: none spills by them, as tests compile all."""
+    """Return a thread's registers beside its data. Tests compile all kernels: none spills."""
     if isinstance(plan, HankelPlan):
         return plan.other_registers(precision)
     if isinstance(plan, ButterflyPlan | ClusterPlan | SingleCtaPlan | ThreeKernelPlan):
@@ -217,7 +217,7 @@ def other_registers(precision: Precision, plan: Plan) -> int:
 
 
 def _newer_registers(plan: Plan) -> int:
-    """Return the registers that a thread takes besides on targets newer than Hopper."""
+    """Return the further registers that a thread takes on targets newer than Hopper."""
     if isinstance(plan, ClusterPlan | SingleCtaPlan):
         return 0
     if isinstance(plan, DensePlan) and not plan.table_in_shared:

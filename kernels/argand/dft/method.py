@@ -141,7 +141,7 @@ def method_for(length: int) -> Method:
 
 
 def two_factors(length: int) -> tuple[int, int] | None:
-    """Return the most equal N1 >= N2 up to `LARGEST_FACTOR` of product ``length``; None without."""
+    """Return the most equal N1 >= N2 up to `LARGEST_FACTOR` with N1 N2 = ``length``, or None."""
     for second in range(isqrt(length), 1, -1):
         if length % second == 0:
             first = length // second

@@ -137,7 +137,7 @@ _CALL_SECONDS = 5e-6
 
 
 def gate_costs(precision: Precision, device: Device, qubits: int) -> GateCosts:
-    """Return costs for states of ``qubits`` qubits: those of the nearest measured size, or ours."""
+    """Return costs for states of ``qubits`` qubits: of the nearest measured size or the table."""
     found = kept_costs(precision, device)
     if found:
         return found[min(found, key=lambda size: (abs(size - qubits), size))]

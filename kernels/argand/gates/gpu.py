@@ -210,7 +210,7 @@ def _permutation(form: GateForm, precision: Precision) -> Array:
 
 
 def matrix_exponent(form: GateForm, precision: Precision) -> int:
-    """Return exponent of the power of two that scales the matrix into the range of the operand."""
+    """Return the exponent of the power of two that scales the matrix into the operand's range."""
     if not precision.scaled:
         return 0
     found = scale_exponents(form.matrix.reshape(1, -1).astype(np.complex64), -1, precision.operand)

@@ -71,7 +71,7 @@ class Tile:
         return self.item < CHUNK and self.rows[0] == 0
 
     def offset(self, place: int) -> int:
-        """Return bytes of the state from an amplitude to the one whose bit at a place is set."""
+        """Return the bytes from an amplitude of a state to the one whose bit at a place is set."""
         return self.item << self.qubits[place]
 
 

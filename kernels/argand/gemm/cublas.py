@@ -135,7 +135,7 @@ class _Operand:
 def _operand(x: Any, op: str, batch_shape: tuple[int, ...]) -> _Operand:
     """Return an operand as the library reads it; copied where it cannot read it."""
     found = batched(x, batch_shape)
-    if found.batch_stride < 0:  # which some of its kernels refuse
+    if found.batch_stride < 0:  # some of cuBLAS's kernels refuse it
         return _operand(cupy.ascontiguousarray(x), op, batch_shape)
     seen = found if op == "N" else found.transposed
     if _leading(seen.row_stride, seen.column_stride, seen.rows, seen.columns):

@@ -149,7 +149,7 @@ def are_long(layouts: Sequence[Layout]) -> bool:
 
 
 def _contiguous(x: Layout) -> bool:
-    """Return whether neighbours along the axis that counts as contiguous are neighbours."""
+    """Return whether the axis that a kernel reads as contiguous has a stride of 1."""
     return (x.column_stride if is_k_major(x) else x.row_stride) == 1
 
 

@@ -97,8 +97,8 @@ def is_shared(problem: HerkProblem) -> bool:
 def _panel_rows(problem: HerkProblem) -> int:
     """Return how many rows of a triangle matmul computes at a time.
 
-    All n where more calls cost more than they leave out. Where threads of BLAS share each product
-    they are few: beside other work each waits for the slowest of them.
+    These are all n where more calls cost more time than they save. Where threads of BLAS share each
+    product, the panels are few: beside other work each waits for the slowest thread.
     """
     n, k = problem.n, problem.k
     rows = max(_PANEL_ROWS, min(-(-n // _FEW_PANELS), _LARGE_PANEL), -(-n // _MOST_PANELS))

@@ -189,10 +189,10 @@ def _has_finite_pivots(r: Any) -> bool:
 
 
 def _is_finite(x: Any) -> bool:
-    """Return whether all numbers are finite; of few, perhaps not where their squares are not.
+    """Return whether all numbers are finite; few numbers are not where their squares overflow.
 
-    BLAS needs no buffer and warns of nothing. Of many NumPy's takes threads, which then spin for
-    milliseconds on the cores that SciPy's LAPACK, with threads of its own, needs next.
+    BLAS needs no buffer and warns of nothing. For many numbers NumPy's BLAS takes threads, which
+    then spin for milliseconds on the cores that SciPy's LAPACK, with its own threads, needs next.
     """
     if x.size <= ONE_CORE_DOT:
         return cmath.isfinite(np.vdot(x, x))

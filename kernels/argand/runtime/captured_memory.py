@@ -101,7 +101,7 @@ class Capture:
         return self._objects[owner]
 
     def keep(self, owner: Any) -> None:
-        """Keep an object, which is hashable, as long as the graph lives; nothing of None."""
+        """Keep an object, which is hashable, as long as the graph lives. None keeps nothing."""
         if owner is not None:
             self.kept(owner, lambda: owner)
 

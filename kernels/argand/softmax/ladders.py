@@ -1,4 +1,4 @@
-"""How many threads share rows that registers hold: tables that were measured on an H200."""
+"""Tables of the threads that share rows which registers hold, as measured on an H200."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NARROW_FP32: dict[bool, tuple[tuple[int, int], ...]] = {
 }
 """By whether exponentials are approximate, entries of more than 16 fp32 elements: (largest columns,
 threads), 0 threads where slabs are no slower. Approximate exponentials take few instructions, so
-lanes that read 16 to 64 neighbouring bytes matter more than full registers; exact ones many for a
-row whatever its length, so few lanes share one. Measured on an H200 at 34 widths of 16 to 250 and
-16 of 216 to 515. `LADDERS` lost to torch at 89 to 113 columns there and had 0.76 to 0.94 of a
+lanes that read 16 to 64 neighbouring bytes matter more than full registers; exact ones take
+many for a row of any length, so few lanes share one. Measured on an H200 at 34 widths of 16 to 250
+and 16 of 216 to 515. `LADDERS` lost to torch at 89 to 113 columns there and had 0.76 to 0.94 of a
 copy's rate from 257 on; on an H100 from 52 on."""

@@ -186,7 +186,7 @@ def _has_one_term(form: SoftmaxForm) -> bool:
 
 
 def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
-    """Return a thread's registers beside its values: none spills by them, as tests compile all."""
+    """Return a thread's registers beside its values. Tests compile all kernels: none spills."""
     if plan.ring:
         if form.packed:
             return 44 if form.output in HALF_KINDS else 58

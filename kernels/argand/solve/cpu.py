@@ -44,10 +44,10 @@ class CpuLibrary:
         b[...] = trsm(1, t.T, b, trans_a=1, lower=not unit_lower, diag=unit_lower)
 
     def residual(self, a: Any, x: Any, b: Any) -> Any:
-        """See `Library`. By SciPy's BLAS (gemm, gemv of one column).
+        """See `Library`. SciPy's BLAS computes it, by gemm, or by gemv for one column.
 
-        NumPy has another BLAS with threads of its own. Those of one spin for milliseconds after a
-        call, on the cores that the other needs for the next.
+        NumPy has another BLAS with threads of its own. The threads of either spin for milliseconds
+        after a call, on the cores that the other needs for its next one.
         """
         from scipy.linalg import blas
 

@@ -12,13 +12,7 @@ from argand.rounding import round_operand
 from argand.softmax.formats import REAL_KINDS
 from scipy import special
 
-from tests.kernels.softmax.softmax_cases import (
-    HALF_ULP,
-    SMALLEST,
-    numbers,
-    stored,
-    ulps,
-)
+from tests.kernels.softmax.softmax_cases import HALF_ULP, SMALLEST, numbers, stored, ulps
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]

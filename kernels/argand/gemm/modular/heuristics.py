@@ -41,8 +41,8 @@ _PIECE, _AGAIN_BYTE = 2e5, 0.0025
 """Time in which the kernels of one more piece begin and end, and of a byte of planes that products
 read again under their mainloops (docs/data/h200-exact-workspace.csv)."""
 _COLUMN_PANELS = 2
-"""Times as long for planes of A that panels of columns read again: panels of B are encoded less
-fast than its whole (docs/experiments/2026-11-27-panels-of-exact-products.md)."""
+"""Factor of the time for planes of A that panels of columns read again: panels of B are encoded
+less fast than its whole (docs/experiments/2026-11-27-panels-of-exact-products.md)."""
 _KEPT_BYTES = 1 << 24
 """Bytes of a panel of B in one plane that stay in L2 while all rows are multiplied."""
 
