@@ -122,7 +122,7 @@ def segments(
 
 
 def _frequencies(found: Coordinate | None, k: Array, length: float, centre: float = 0.0) -> Array:
-    """Return centre + k / ``length`` of samples with times ``found``; of an outline's `blank`."""
+    """Return centre + k / ``length``, or `blank` where the samples' times ``found`` are one."""
     return blank(k.shape, np.float64) if _is_blank(found) else np.asarray(centre + k / length)
 
 
@@ -176,8 +176,8 @@ def _renamed(axis: str, inverse: bool) -> str:
 
 
 def shifted(data: Array) -> Array:
-    """Return entry 0 of the last axis in its middle.
+    """Return data with entry 0 of the last axis in its middle.
 
-    What has one value everywhere (`blank`) stays.
+    An outline (`blank`) has one value everywhere and stays.
     """
     return np.fft.fftshift(data, axes=-1) if any(data.strides) else data

@@ -43,7 +43,7 @@ class Spread:
 def narrow(median: float, low: float | None, high: float | None) -> bool:
     """Return whether an interval is at most `WIDEST` of its median wide.
 
-    Not where there is none.
+    It is not where there is none.
     """
     return low is not None and high is not None and high - low <= WIDEST * median
 

@@ -152,7 +152,7 @@ def _current(device: Device) -> Iterator[None]:
 def with_allocations(call: Callable[[], Any], device: Device) -> tuple[Any, int | None]:
     """Return a call's result, and the most bytes that it and its temporaries took.
 
-    None on a GPU.
+    The bytes are None on a GPU.
     """
     if device.backend == "cuda":
         return call(), None

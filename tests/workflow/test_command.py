@@ -163,7 +163,7 @@ def test_a_run_that_is_interrupted_says_how_it_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     statuses: list[int],
 ) -> None:
-    """While jobs run, after which no report is begun, or while the report is made."""
+    """It is interrupted while jobs run, so no report is begun, or while the report is made."""
     ended = iter(statuses)
     monkeypatch.setattr(command, "finished", lambda words: next(ended))
     assert command.main(["run", "v1.2.yaml"]) == INTERRUPTED
@@ -174,7 +174,7 @@ def test_a_run_that_is_interrupted_says_how_it_goes_on(
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
 def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
-    """A terminal sends Ctrl-C to a group of processes."""
+    """The signal goes to the group of processes, as Ctrl-C of a terminal does."""
     child = (
         "import signal, time\n"
         "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.6), print('ended'), exit(3)))\n"

@@ -209,7 +209,7 @@ def _decibels(
 ) -> tuple[float | None, float | None]:
     """Return the least output SINR, and the most that is lost of it.
 
-    None where no beam has power.
+    Both are None where no beam has power.
     """
     n = reference.r.shape[-1]
     # Scaled so that squares are in range; only the scale of c is part of the ratio.

@@ -55,7 +55,7 @@ def sampled(a: Array, b: Array, rng: np.random.Generator) -> float:
 
 
 def _normal(lines: Array) -> Array:
-    """Return x in fp32's precision, its largest component 1, so that no sum is out of range."""
+    """Return lines in fp32's precision, largest component 1, so that no sum is out of range."""
     known = np.where(np.isfinite(lines), lines, 0).astype(complex)
     largest = max(np.abs(known.real).max(initial=0), np.abs(known.imag).max(initial=0))
     if largest:

@@ -174,9 +174,9 @@ def _worst_errors(
 
 
 def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Array:
-    """Return inputs of different character.
+    """Return an operand of a kind of numbers.
 
-    The last has an imaginary part 2^-13 of the real one.
+    That of the last kind has an imaginary part 2^-13 of the real one.
     """
     if kind == "normal":
         re, im = rng.standard_normal((2, *shape))

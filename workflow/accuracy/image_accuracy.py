@@ -160,7 +160,7 @@ def _lost(reference: ImageReference, precision: Precision, backend: str) -> floa
 def _dynamic_range(truth: Array, error: Array, known: npt.NDArray[np.bool_]) -> float | None:
     """Return 10 log10 of peak over rms error, the least of all images.
 
-    None where nothing is off.
+    It is None where nothing is off.
     """
     found = []
     for image, off, there in zip(truth, error, known, strict=True):

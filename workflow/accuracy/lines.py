@@ -77,7 +77,7 @@ def norm_of(x: Array) -> float:
 def unit_of(x: Array, axis: int | tuple[int, ...]) -> Array:
     """Return the largest magnitude along axes, kept as length 1.
 
-    1 where that is 0 or not finite.
+    It is 1 where that is 0 or not finite.
     """
     largest = np.abs(x).max(axis=axis, keepdims=True, initial=0)
     return np.where((largest > 0) & np.isfinite(largest), largest, 1)

@@ -103,7 +103,7 @@ def assess_means(
 
 
 def _require_counts(checks: Checks, counts: Array, shots: int) -> None:
-    """Raise where shares are not counts, or rounding has moved them by about a quarter."""
+    """Require whole counts, which rounding moves by less than a quarter, and their sum."""
     whole = np.rint(counts)
     checks.require(bool((np.abs(counts - whole) < 0.25).all()), "a count is not whole")
     checks.require(bool(whole.sum() == shots), "counts do not add up to the shots")

@@ -112,7 +112,7 @@ class ProductReference:
     def items(self, operand: Array, start: int, stop: int) -> Array:
         """Return the matrices of several products, (stop - start, rows, columns).
 
-        A view if possible.
+        They are a view where that is possible.
         """
         if operand.shape[:-2] == self.batch_shape:
             return np.asarray(operand.reshape(self.batch, *operand.shape[-2:])[start:stop])

@@ -79,10 +79,10 @@ class _Sweep:
 def evolve_in_fp64(
     state: Array, matrices: Array, widths: Sequence[int] | Array, targets: Sequence[int] | Array
 ) -> Array:
-    """Yield the state after all gates, in complex128: no plan of ours, no fusion, no `argand.gemm`.
+    """Return the state after all gates in complex128, without a plan, fusion or gemm of ours.
 
-    By as many processes as there are threads here (`workflow.threads`). Beside the state each takes
-    three blocks of `BLOCK_QUBITS` qubits, or of a gate's if more.
+    As many processes work as there are threads here (`workflow.threads`). Beside the state each
+    takes three blocks of `BLOCK_QUBITS` qubits, or of a gate's if more.
 
     Args:
         state: (2^qubits,), not changed.

@@ -26,7 +26,7 @@ def expectation(
 
 
 def _string(state: Any, letters: str, arrays: Any) -> float:
-    """Return a Pauli string from its letters, qubit by qubit."""
+    """Return a Pauli string's expectation value, from its letters qubit by qubit."""
     total = 0.0
     flips = sum(1 << q for q, letter in enumerate(reversed(letters)) if letter in "XY")
     for numbers, block in _blocks(state, arrays):

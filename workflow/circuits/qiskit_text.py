@@ -86,7 +86,7 @@ def _read(
 ) -> subprocess.CompletedProcess[bytes] | None:
     """Return the process that read the content and wrote to ``said``.
 
-    None where it took too long.
+    It is None where the process took too long.
     """
     command = [sys.executable, "-P", str(Path(qiskit_reader.__file__)), form, str(most_bytes)]
     # Threads of BLAS, of which nothing here needs one, would count against its memory.

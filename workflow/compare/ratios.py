@@ -68,7 +68,7 @@ def time_ratio(before: Times, after: Times, key: Key) -> Ratio:
 def _medians(times: Times, rng: np.random.Generator) -> Draws | None:
     """Return logarithms of medians that a repeated run may have.
 
-    None where no spread is recorded.
+    They are None where no spread is recorded.
     """
     centre = math.log(times.p50)
     if times.low is not None and times.high is not None:

@@ -128,7 +128,7 @@ def _unverified(key: Key, before: Row, after: Row) -> Compared:
 def _speed(key: Key, before: Row, after: Row, margins: Margins) -> tuple[str, Ratio | None]:
     """Return the verdict on the times.
 
-    Empty where neither has one, and of models of a GPU's precision.
+    It is empty where neither has one, and for models of a GPU's precision.
     """
     if (before.model and after.model) or (before.times is None and after.times is None):
         return "", None

@@ -42,7 +42,7 @@ def _printable(text: str) -> str:
 def nearest(found: str, known: Iterable[str]) -> str:
     """Return a hint at the known word nearest to the one that was found.
 
-    Empty where none is near.
+    It is empty where none is near.
     """
     near = difflib.get_close_matches(found, list(known), 1)
     return f"; did you mean {near[0]!r}?" if near else ""

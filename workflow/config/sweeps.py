@@ -120,7 +120,7 @@ def _sequence(member: Any) -> bool:
 def sweep_of(name: str, annotation: Any) -> str:
     """Return the key of a sweep over a parameter, ``values`` or ``lists``.
 
-    None where it has none.
+    It is empty where the parameter has none.
     """
     if name == "kind" or is_list(annotation):
         return ""
@@ -130,7 +130,7 @@ def sweep_of(name: str, annotation: Any) -> str:
 
 
 def _is_sweep(name: str, annotation: Any, value: list[Any]) -> bool:
-    """Return a list where one value is expected, or a list of lists where a list of numbers is."""
+    """Return whether a list stands for one value, or a list of lists for a list of numbers."""
     lists = bool(value) and all(isinstance(item, list) for item in value)
     return sweep_of(name, annotation) == ("lists" if lists else "values")
 

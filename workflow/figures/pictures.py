@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 def decibels(powers: Array) -> Array:
     """Return 10 log10 of powers over the largest.
 
-    NaN, which is not drawn, where 0 or not finite.
+    Powers that are 0 or not finite become NaN, which is not drawn.
     """
     largest = np.max(powers, initial=0, where=np.isfinite(powers))
     shown = np.isfinite(powers) & (powers > 0)

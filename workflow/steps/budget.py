@@ -247,7 +247,7 @@ def _scratch_bytes(study: Study, name: str, one: Sizes) -> int:
 
 
 def _room(study: Study) -> int:
-    """Free bytes of the disk of the results, and those that earlier results of the study take."""
+    """Return the results' disk's free bytes and those that earlier results of the study take."""
     folder = visible_above(study.folder.absolute())
     return shutil.disk_usage(folder).free + sum(map(_stored, _files(study)))
 

@@ -132,7 +132,7 @@ class Progress(logging.Handler):
 
 
 class Bar:
-    """A line of the terminal that says how far a job is, overwritten; nothing elsewhere.
+    """A line of the terminal that says how far a job is, overwritten; it writes nothing elsewhere.
 
     Args:
         title: what is under way.

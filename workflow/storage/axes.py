@@ -56,7 +56,7 @@ class AxisMap:
     def place(self, axis: str) -> int | None:
         """Return which of the kept axes of the file is one of the operand's.
 
-        None where it is missing.
+        It is None where the axis is missing.
         """
         there = [name for name in self.axes if name not in self.missing]
         return dict(zip(there, self.order[-len(there) :], strict=True)).get(axis)

@@ -155,7 +155,7 @@ def _zstd(data: bytes, _: Sequence[int], most: int) -> int:
 
 
 def _bitshuffle(data: bytes, values: Sequence[int], most: int) -> int:
-    """Return as `_lz4`, where blocks are whole eighths of elements and the last elements are bare.
+    """Return what `_lz4` does; blocks are whole eighths of elements, and the last ones are bare.
 
     The decoder holds each block to the length before it and to what it must decode to.
     """

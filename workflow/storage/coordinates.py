@@ -80,7 +80,7 @@ def coordinates_of(
 def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:
     """Return the axis that a sample rate is of.
 
-    None where only an operand that is wrong would tell.
+    It is None where only an operand that is wrong would tell.
     """
     maps = [one.mapped() for one in found]
     along = [m.axes[-1] for one, m in zip(found, maps, strict=True) if one.operand.named]

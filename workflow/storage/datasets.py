@@ -225,7 +225,7 @@ class RunFile:
     def outline(self, result: Result) -> Array | None:
         """Return the shape and type of a result's data (`without_values`).
 
-        None where it has none.
+        It is None where the result has none.
         """
         data = self._data(result)
         return None if data is None else without_values(data)

@@ -1,4 +1,4 @@
-"""Files that are given in place of HDF5, or as what they are not: what they are, and what helps."""
+"""Advice for files that are not HDF5, or are read as another format or layout than theirs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BEGINNINGS = {
 _TEXT = "it is text; where it is a table of numbers, " + _COPY.format(
     "numpy.loadtxt(name, delimiter=',')"
 )
-_LOOKED_AT = 512
+_BEGINNING_BYTES = 512
 
 
 def found_instead(path: Path) -> str:
     """Return what a file is that is not HDF5, and how it becomes that; "" where unknown."""
     try:
         with path.open("rb") as file:
-            begin = file.read(_LOOKED_AT)
+            begin = file.read(_BEGINNING_BYTES)
     except OSError:
         return ""
     if not begin:
@@ -47,7 +47,7 @@ def found_instead(path: Path) -> str:
 def better_format(file: h5py.File, given: str) -> str:
     """Return which format reads a file that was given as HDF5; "" where it is that.
 
-    No link is followed.
+    It looks at names alone and follows no link.
     """
     if given != "hdf5" or not all(name in file.keys() for name in ("Header", "Data")):  # noqa: SIM118
         return ""
@@ -60,7 +60,7 @@ def by_matlab(datasets: Iterable[h5py.Dataset]) -> bool:
 
 
 def axes_by_matlab(name: str, operand: Operand, rank: int) -> str:
-    """Return what to say of a dataset of so many axes that MATLAB wrote, and none is named."""
+    """Return the message for a dataset of MATLAB with ``rank`` axes, none of which is named."""
     here = list(operand.axes[-rank:][::-1])
     return (
         f"{name} was written by MATLAB, so its axes lie in the file in reverse; say which they "

@@ -208,7 +208,7 @@ def _index(value: int, number: int, length: int) -> int:
 
 
 def _range(text: str, number: int, length: int) -> slice:
-    """Return ``a:b:c`` as in Python, but bounds beyond the axis are errors."""
+    """Return the slice ``a:b:c`` as in Python, but bounds beyond the axis are errors."""
     numbers = [int(part) if part.strip() else None for part in text.split(":")]
     start, stop, step = (*numbers, None)[:3]
     for bound in (start, stop):

@@ -220,7 +220,7 @@ def _class(column: Column) -> str:
 def _attribute(value: Any) -> str:
     """Return the full value to sort by, quoted.
 
-    Empty where there is none or it has no place (NaN).
+    It is empty where there is none or it has no place (NaN).
     """
     absent = value is None or value != value
     text = "" if absent else value if isinstance(value, str) else json.dumps(value)

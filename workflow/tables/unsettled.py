@@ -12,7 +12,7 @@ from workflow.surroundings import BUSY
 def unsettled_banner(records: Sequence[Record]) -> str:
     """Return a sentence or two on the rows whose times are unsettled.
 
-    Empty where there are none.
+    It is empty where there are none.
     """
     timed = [r for r in records if r.time_us_p50 is not None and r.settled is not None]
     unsettled = [record for record in timed if record.settled is False]

@@ -36,7 +36,7 @@ _PLAN = "plan"
 def plan_words_of(staged: Staged) -> str:
     """Return the plan that computed a result, from `Workload.as_computed`.
 
-    Empty where none is named.
+    It is empty where none is named.
     """
     return str(staged.attributes.get(_PLAN, ""))
 
@@ -101,7 +101,7 @@ class Workload(ABC):
 
     @classmethod
     def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
-        """Return as `drawn`, of one of the ``variants``; raises ValueError for another name."""
+        """Return keys as `drawn` of one of the ``variants``; raises ValueError for another name."""
         raise ValueError(f"variant must be one of {list(cls.variants)}, got {variant!r}")
 
     @abstractmethod
@@ -216,7 +216,7 @@ KINDS: dict[str, type[Workload]] = {}
 
 
 def register(workload: type[Workload]) -> type[Workload]:
-    """Return a class decorator that makes a kind known under its name."""
+    """Make a kind known under its name and return it: a class decorator."""
     KINDS[workload.kind] = workload
     return workload
 

@@ -141,7 +141,7 @@ def test_a_coordinate_in_another_file_is_not_opened(file: Path, tmp_path: Path) 
 
 
 def test_axes_that_matlab_wrote_must_be_named(tmp_path: Path, rng: np.random.Generator) -> None:
-    """Its arrays lie in the file in reverse."""
+    """The axes of its arrays lie in the file in reverse."""
     channel = complex_normal(rng, 4, 8, 3, 2)  # time, frequency, receiver, transmitter
     path = tmp_path / "csi.mat"
     with h5py.File(path, "w", userblock_size=512) as held:

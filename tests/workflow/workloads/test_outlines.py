@@ -48,7 +48,7 @@ def test_the_outline_of_a_product_takes_no_memory(name: str) -> None:
     ids=lambda section: section["kind"],
 )
 def test_an_outline_says_no_other_frequencies_than_the_product(section: dict[str, Any]) -> None:
-    """Its samples have no times, so the step between bins is not known."""
+    """The outline's samples have no times, so the step between bins is not known."""
     one = workload_of(section, "fp32")
     found = one.product_outline(one.outline()).coordinates["frequency"]
     assert (found.values.shape, found.values.strides, found.units) == ((64,), (0,), "Hz")
