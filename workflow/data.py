@@ -116,10 +116,15 @@ def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array
     return np.broadcast_to(np.asarray(value, dtype), shape)
 
 
+def is_blank(values: Array) -> bool:
+    """Return whether an array has one value everywhere and no memory for others (`blank`)."""
+    return not any(values.strides)
+
+
 def middles(values: Array, each: int) -> Array:
-    """Return the means of ``each`` values in a row; of an outline (`blank`) without a sum."""
+    """Return the means of ``each`` neighbours; those of an outline (`blank`) are not summed."""
     rows = values.reshape(-1, each)
-    return np.asarray(rows.mean(axis=1)) if any(values.strides) else rows[:, 0]
+    return rows[:, 0] if is_blank(values) else np.asarray(rows.mean(axis=1))
 
 
 MOST_DRAWN_BYTES = 1 << 30

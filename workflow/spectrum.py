@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
-from workflow.data import Array, Coordinate, Staged, blank
+from workflow.data import Array, Coordinate, Staged, blank, is_blank
 from workflow.storage.coordinates import step_of
 from workflow.storage.inputs import InputError
 
@@ -45,7 +45,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     step, units = sample_step(staged)
     reciprocal = RECIPROCAL.get(units, f"1/{units}")
     negative = "" if shift else " (the upper half are the negative ones)"
-    if _is_blank(found):
+    if _is_unknown(found):
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
     values /= length * step  # in place: outlines of studies that are refused are as long
@@ -123,7 +123,7 @@ def segments(
 
 def _frequencies(found: Coordinate | None, k: Array, length: float, centre: float = 0.0) -> Array:
     """Return centre + k / ``length``, or `blank` where the samples' times ``found`` are one."""
-    return blank(k.shape, np.float64) if _is_blank(found) else np.asarray(centre + k / length)
+    return blank(k.shape, np.float64) if _is_unknown(found) else np.asarray(centre + k / length)
 
 
 def _times(found: Coordinate | None, step: float, first: float, hop: int, count: int) -> Array:
@@ -131,14 +131,14 @@ def _times(found: Coordinate | None, step: float, first: float, hop: int, count:
 
     ``found`` are those of all samples, ``step`` is theirs; an outline's have no values.
     """
-    if _is_blank(found):
+    if _is_unknown(found):
         return blank((count,), np.float64)
     start = found.values[0] if found is not None and found.values.size else 0.0
     return np.asarray(start + step * (first + hop * np.arange(count)))
 
 
-def _is_blank(found: Coordinate | None) -> bool:
-    return found is not None and found.values.size > 0 and not any(found.values.strides)
+def _is_unknown(found: Coordinate | None) -> bool:
+    return found is not None and found.values.size > 0 and is_blank(found.values)
 
 
 def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
@@ -180,4 +180,4 @@ def shifted(data: Array) -> Array:
 
     An outline (`blank`) has one value everywhere and stays.
     """
-    return np.fft.fftshift(data, axes=-1) if any(data.strides) else data
+    return data if is_blank(data) else np.fft.fftshift(data, axes=-1)

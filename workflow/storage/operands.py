@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
-from workflow.data import Coordinate, Product, Staged, blank
+from workflow.data import Coordinate, Product, Staged, blank, is_blank
 from workflow.readers import FileArray, reader_of
 from workflow.storage.axes import Operand as Operand
 from workflow.storage.drawn import Stretched
@@ -202,7 +202,7 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
 
 def _differ(one: Coordinate, other: Coordinate) -> bool:
     """Return whether two coordinates contradict each other, as far as their values are known."""
-    known = all(any(each.values.strides) for each in (one, other))
+    known = not any(is_blank(each.values) for each in (one, other))
     if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own
         return False
     return one.units != other.units or not np.array_equal(one.values, other.values)

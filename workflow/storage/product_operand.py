@@ -13,7 +13,7 @@ import numpy as np
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate
 from workflow.config.file_input import FileInput
-from workflow.data import Array, Coordinate, Product, blank
+from workflow.data import Array, Coordinate, Product, blank, is_blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.storage.coordinates import WITH_UNITS, given_values
 from workflow.storage.drawn import Stretched
@@ -129,7 +129,7 @@ class ProductOperand:
             values = one.values
             for number, axis in enumerate(axes):
                 indices = self.picked.axes[self.product.axes.index(axis)].indices
-                if values.size and not any(values.strides):
+                if values.size and is_blank(values):
                     shape = list(values.shape)
                     shape[number] = len(indices)
                     values = blank(tuple(shape), values.dtype)

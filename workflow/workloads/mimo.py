@@ -18,7 +18,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.mimo_accuracy import MimoReference, assess_mimo, mimo_reference
 from workflow.config.case import Case
 from workflow.config.mimo_case import MimoCase
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
 from workflow.error_counts import RATE, rates_of
 from workflow.figures.symbol_pictures import draw_symbols
 from workflow.storage import operands
@@ -260,7 +260,7 @@ class Mimo(Workload):
 
     def _soft_bits(self, staged: Staged, result: Array) -> Array:
         order = self.case.qam
-        if not any(result.strides):  # an outline
+        if is_blank(result):
             return blank((*result.shape, qam.bits_of(order)), np.float32)
         found = result.astype(complex)
         noise = qam.error_power(np.asarray(staged.coordinates["sent"].values), found, order)

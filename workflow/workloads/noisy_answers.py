@@ -14,7 +14,7 @@ from workflow.accuracy.noise_accuracy import NoiseReference, assess_means
 from workflow.circuits import density_matrix, fused_gates
 from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.workloads.base import NOTHING
@@ -145,7 +145,7 @@ class NoisyAnswers(StateAnswers):
             found, spread, what = super().product(staged, result[0, :-1]), result[1, :-1], "mean"
             title = f"{found.title}, means of {self.trajectories} trajectories"
         errors = Coordinate(spread, "", f"standard error of the {what}", found.axes)
-        if any(result.strides):
+        if not is_blank(result):
             title += f", fidelity {result[0, -1]:.4g} +- {result[1, -1]:.1g} to the pure state"
         return replace(
             found, title=title, coordinates={**found.coordinates, "standard_error": errors}
@@ -153,7 +153,7 @@ class NoisyAnswers(StateAnswers):
 
     def _counts(self, result: Array, shots: int) -> tuple[Product, Array, str]:
         """Return the counts of the basis states that were found, and their standard errors."""
-        if not any(result.strides):
+        if is_blank(result):
             most = (min(shots, result.shape[1] - 1),)
             return (
                 self.counted(blank(most, np.int64), blank(most, np.int64)),

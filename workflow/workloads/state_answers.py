@@ -16,7 +16,7 @@ from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
 from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
 from workflow.config.answer_case import ANSWERS
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
@@ -177,7 +177,7 @@ class StateAnswers(Statevector):
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return counts by state, expectation values by string, or probabilities by outcome."""
-        held = any(result.strides)
+        held = not is_blank(result)
         if self.case.observables is not None:
             strings, coefficients = zip(*self.case.paulis(), strict=True)
             what = "Pauli string, the highest qubit first"
