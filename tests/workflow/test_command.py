@@ -5,14 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from argand.command.children import INTERRUPTED, finished
+from argand.command.children import INTERRUPTED
 
 from workflow import command
 from workflow.storage.run_folder import claim_folder, hold_folder
@@ -170,32 +167,6 @@ def test_a_run_that_is_interrupted_says_how_it_goes_on(
     said = capsys.readouterr()
     assert said.err == "Interrupted: the same command goes on from here\n"
     assert "Done" not in said.out
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
-def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
-    """The signal goes to the group of processes, as Ctrl-C of a terminal does."""
-    child = (
-        "import signal, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.6), print('ended'), exit(3)))\n"
-        "print('begun', flush=True); time.sleep(30)"
-    )
-    parent = (
-        "import sys; from argand.command.children import finished\n"
-        f"print(finished([sys.executable, '-c', {child!r}]))"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.communicate(timeout=20)[0].split() == ["ended", str(INTERRUPTED)]
-
-
-def test_a_program_that_a_signal_ended_has_the_status_of_shells() -> None:
-    child = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    assert finished([sys.executable, "-c", child]) == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize("cores", ["0", "x", "-1", "1.5", ""])
