@@ -267,7 +267,7 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
             "GemmArguments",
             "gemm_mma<kPlan>(args);",
             plan.threads,
-            1,  # else ptxas keeps registers for more blocks, and takes up to 8% longer
+            1,  # else ptxas keeps registers for more blocks: 1.03 to 1.06 of the time
             cluster=plan.split_k_slices,
         )
     )

@@ -87,8 +87,9 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
 
     A k that fits the stages is copied at once: without copies in its loop over k a thread of a
     small tile has 79 registers in place of 92, so that a multiprocessor holds more blocks. A longer
-    one is copied between MMAs, which a warp would wait for: 21 drawn products at tf32 took 0.949 of
-    the time on an H200. Older cards have no registers for that.
+    one is copied between MMAs, which a warp would wait for: 24 plans of such k at tf32 took 0.967
+    of the time on an H200 (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards
+    have no registers for that.
     """
     plan = replace(plan, whole_k=False, copies_between=False)  # of another k, in an override
     if precision.terms > 1 or precision.scaled or plan.warps_k > 1:

@@ -94,7 +94,7 @@ def test_slower_memory_delays_what_it_bounds() -> None:
         sizes = GemmSizes(1, 16384, 2048, k)
         for choice, plan in wgmma(candidates_of("tf32", A, B, sizes)):
             if plan.consumer_warpgroups == 1:
-                continue  # small tiles follow each other more slowly than memory
+                continue  # `_NEXT_TILE` adds to small tiles a time that memory does not bound
             times = [
                 estimate(choice, Question(row, sizes, A, B), SM_COUNT, rate) for rate in (1.0, slow)
             ]
