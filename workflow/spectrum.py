@@ -72,9 +72,7 @@ def channels(
             f"input.coordinates.{time}), got {units!r}"
         )
     number = problem.channels
-    k = np.arange(problem.bins)
-    if not problem.real:
-        k = (k + number // 2) % number - number // 2
+    k = _signed(problem.bins, number, problem.real)
     found = staged.coordinates.get(time)
     values = _frequencies(found, k, number * step, centre_hz)
     if shift:
@@ -103,9 +101,7 @@ def segments(
     """
     axes = staged.axes["samples"]
     apart, units = sample_step(staged)
-    k = np.arange(problem.bins)
-    if not problem.real:
-        k = (k + problem.length // 2) % problem.length - problem.length // 2
+    k = _signed(problem.bins, problem.length, problem.real)
     found = staged.coordinates.get(axes[-1])
     values = _frequencies(found, k, problem.length * apart)
     name = _renamed(axes[-1], False)
@@ -119,6 +115,12 @@ def segments(
         ),
         axes[-1]: Coordinate(times, units, "middle of the segments' samples"),
     }
+
+
+def _signed(bins: int, length: int, real: bool) -> Array:
+    """Return the numbers of bins; of complex samples the upper half counts from -length // 2."""
+    k = np.arange(bins)
+    return k if real else (k + length // 2) % length - length // 2
 
 
 def _frequencies(found: Coordinate | None, k: Array, length: float, centre: float = 0.0) -> Array:
