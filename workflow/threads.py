@@ -102,10 +102,10 @@ def rest_blas() -> None:
     """Have the threads of BLAS sleep soon after a product, in this process and those it starts.
 
     OpenBLAS's go on looking for work for 2^26 cycles, some 30 ms: they take cores from whatever is
-    timed next, and from other programs. A product of 300^2 every 20 ms kept 1.0 cores busy on two,
-    and 0.2 so, itself as fast. Between the products of one call they stay awake: 8 systems of 64
-    rows with 81 sides take 0.5 ms, and 1.5 where threads sleep at once. What the user has set
-    stays. To be called before NumPy is imported.
+    timed next, and from other programs. docs/pipeline.md has what products 20 ms apart then
+    take. Between the products of one call they stay awake: 8 systems of 64 rows with 81 sides take
+    0.5 ms, and 1.5 where threads sleep at once. What the user has set stays. Call this before NumPy
+    is imported.
     """
     for name, value in _WAITING.items():
         os.environ.setdefault(name, value)
