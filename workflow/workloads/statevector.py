@@ -28,17 +28,7 @@ from workflow.circuits.initial_states import random_state, zero_state
 from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
-from workflow.data import (
-    Array,
-    Coordinate,
-    Implementation,
-    Product,
-    Shape,
-    Staged,
-    blank,
-    is_blank,
-    power,
-)
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
@@ -290,7 +280,7 @@ class Statevector(Workload):
         """Return the amplitudes of the basis states."""
         qubits = qubits_of(staged)
         shape = (2**qubits,)
-        numbers = blank(shape, np.int64) if is_blank(result) else np.arange(*shape)
+        numbers = np.arange(*shape) if any(result.strides) else blank(shape, np.int64)
         states = Coordinate(
             numbers, "", f"basis state of {qubits} qubits, qubit 0 least significant"
         )
