@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.arrays.steering import lacking_places
+from workflow.config.formats import FORMATS
 from workflow.data import PLACES, Staged
 from workflow.storage.inputs import InputError
 
@@ -60,7 +61,8 @@ def check_covariances(outline: Staged, form: str) -> None:
     shape, there = outline.operands["covariances"].shape, outline.coordinates
     check_inputs(outline)
     if shape[3] != shape[4]:
-        hint = "; a UVH5 file's are `covariances: covariance`" if form == "uvh5" else ""
+        array = FORMATS[form].covariance
+        hint = f"; those of format {form} are `covariances: {array}`" if array else ""
         raise InputError(
             f"input.covariances must be square, got {shape[3]} antennas and {shape[4]} columns"
             f"{hint}"

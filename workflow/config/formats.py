@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 HDF5 = "hdf5"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format, and what advice about its files needs.
+
+    ``objects`` are the names of which each HDF5 file of the format has all, and ``covariance`` is
+    its array of covariances of antennas; there may be neither.
+    """
+
+    contents: str
+    objects: tuple[str, ...] = ()
+    covariance: str | None = None
+
+
 FORMATS = {
-    HDF5: "datasets by their paths",
-    "uvh5": "visibilities of an interferometer",
-    "guppi": "voltages of a GUPPI file, by the package baseband",
-    "dada": "voltages of a DADA file, by the package baseband",
-    "vdif": "voltages of a VDIF file, by the package baseband",
-    "touchstone": "scattering parameters of a network, by the package scikit-rf",
-    "csi": "Wi-Fi channel state of an Intel 5300, as the Linux 802.11n CSI Tool logs it",
+    HDF5: Format("datasets by their paths"),
+    "uvh5": Format("visibilities of an interferometer", ("Header", "Data"), "covariance"),
+    "guppi": Format("voltages of a GUPPI file, by the package baseband"),
+    "dada": Format("voltages of a DADA file, by the package baseband"),
+    "vdif": Format("voltages of a VDIF file, by the package baseband"),
+    "touchstone": Format("scattering parameters of a network, by the package scikit-rf"),
+    "csi": Format("Wi-Fi channel state of an Intel 5300, as the Linux 802.11n CSI Tool logs it"),
 }
-"""Contents of each format; all but HDF5 have a reader in `workflow.readers`."""
+"""All but HDF5 have a reader in `workflow.readers`."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import h5py
 
+from workflow.config.formats import FORMATS, HDF5
 from workflow.storage.axes import Operand
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -49,9 +50,13 @@ def better_format(file: h5py.File, given: str) -> str:
 
     It looks at names alone and follows no link.
     """
-    if given != "hdf5" or not all(name in file.keys() for name in ("Header", "Data")):  # noqa: SIM118
+    if given != HDF5:
         return ""
-    return "; it looks like a UVH5 file: `format: uvh5` reads its visibilities and covariance"
+    names = file.keys()
+    for name, found in FORMATS.items():
+        if found.objects and all(one in names for one in found.objects):
+            return f"; it looks like {name}: `format: {name}` reads {found.contents}"
+    return ""
 
 
 def by_matlab(datasets: Iterable[h5py.Dataset]) -> bool:

@@ -38,10 +38,11 @@ def test_what_is_near_a_covariance_is_led_to_it(tmp_path: Path) -> None:
     write(path)
     image: dict[str, Any] = {"kind": "image", "directions": {"n": 8, "field_of_view_deg": 10.0}}
     source = {"file": str(path), "covariances": "visibilities"}
-    assert error_of(image | {"input": source}).endswith("`format: uvh5` reads its visibilities and "
-                                                    "covariance")  # fmt: skip
+    message = error_of(image | {"input": source})
+    assert message.endswith("it looks like uvh5: `format: uvh5` reads visibilities of an "
+                            "interferometer")  # fmt: skip
     message = error_of(image | {"input": source | {"format": "uvh5"}})
-    assert message.endswith("a UVH5 file's are `covariances: covariance`")
+    assert message.endswith("those of format uvh5 are `covariances: covariance`")
 
 
 def place_antennas(path: Path, **changed: Any) -> None:
