@@ -14,7 +14,7 @@ from argand.gates.canonical import gate_form
 from argand.gates.costs import table_costs
 from argand.gates.direct import near_targets
 from argand.gates.layout import tile_columns
-from argand.gates.plan import GatePlan, cuda_core_plans, cuda_core_width, mma_plans
+from argand.gates.plan import GatePlan, candidate_plans
 from argand.gates.source import gate_source
 
 from benchmarks.gates import check as gates_check
@@ -70,13 +70,10 @@ class GateCase(Case):
         """Return the kernels of the gate's width whose tiles fit; none where there is but one."""
         row, targets = candidate.precision, sorted(self.gate.targets)
         device = gpu(inputs[0].device.id)
-        width, inside = len(targets), targets[0] == 0
-        arch = device.require_arch()
-        if row.exact_operands or width <= cuda_core_width(row):
-            near = len(near_targets(targets))
-            found = cuda_core_plans(row, arch, width=width, inside=inside, near=near)
-        else:
-            found = mma_plans(row, arch, width=width, inside=inside)
+        found = candidate_plans(
+            row, device.require_arch(), width=len(targets), inside=targets[0] == 0,
+            near=len(near_targets(targets)),
+        )  # fmt: skip
         columns = 1 << len(tile_columns(self.qubits, targets, self.gate.controls, found[0].item))
         found = [plan for plan in found if plan.columns <= columns]
         return found if len(found) > 1 else []

@@ -23,15 +23,13 @@ the standard deviation, so what is left out is faster once in thousands."""
 
 
 def near_plans(call: Callable[[], object]) -> list[GemmChoice]:
-    """Return the candidates of a product that ``call`` computes, the least estimate first.
-
-    Products by exact integers have none.
-    """
+    """Return the candidates of a product that ``call`` computes, the least estimate first."""
     import cupy
 
     with trial(None) as asked, suppress(NotLaunchedError):
         call()
-    return near(asked.question, cupy.cuda.Device().id) if asked.question else []
+    assert asked.question is not None
+    return near(asked.question, cupy.cuda.Device().id)
 
 
 def near(question: Question, device: int) -> list[GemmChoice]:

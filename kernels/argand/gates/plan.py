@@ -229,17 +229,15 @@ def plan_gate(
         near: how many targets lie near each other in memory (`gates.direct.near_targets`).
         sm_count: multiprocessors of the GPU.
     """
-    inside = inside and precision.output == "complex64"
     if width > MOST_WIDTH:
         return None
     if monomial:
+        inside = inside and precision.output == "complex64"
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
-    elif precision.exact_operands or width <= cuda_core_width(precision):
-        plans = cuda_core_plans(precision, arch, width=width, inside=inside, near=near)
-    elif width > widest_mma(precision):
-        return None
     else:
-        plans = mma_plans(precision, arch, width=width, inside=inside)
+        plans = candidate_plans(precision, arch, width=width, inside=inside, near=near)
+        if not plans:
+            return None
         if plans[0].item * (columns << width) > _SMALLER_STATE * sm_count:
             often = _terms(precision) in _SPLITS_OFTEN.get(width, ())
             plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
@@ -249,7 +247,22 @@ def plan_gate(
     return next((plan for plan in plans if plan.columns <= columns), small)
 
 
-def cuda_core_plans(
+def candidate_plans(
+    precision: Precision, arch: Arch, *, width: int, inside: bool, near: int
+) -> list[GatePlan]:
+    """Return the plans whose kernels compute a gate of any matrix, none where `gemm` does.
+
+    Arguments are those of `plan_gate`.
+    """
+    inside = inside and precision.output == "complex64"
+    if precision.exact_operands or width <= cuda_core_width(precision):
+        return _cuda_core_plans(precision, arch, width=width, inside=inside, near=near)
+    if width > widest_mma(precision):
+        return []
+    return mma_plans(precision, arch, width=width, inside=inside)
+
+
+def _cuda_core_plans(
     precision: Precision, arch: Arch, *, width: int, inside: bool, near: int
 ) -> list[GatePlan]:
     """Return the plans on CUDA cores for a gate, the fastest first."""
