@@ -69,7 +69,8 @@ def channelise(
     Raises:
         ValueError: no axes, sizes or an oversampling that do not fit, an unknown window or
             precision, coefficients of another number or not finite, a wrong out.
-        TypeError: x that holds no numbers; x and out on different devices.
+        TypeError: x that holds no numbers, a conjugate that is neither true nor false; x and out on
+            different devices.
 
     Example:
         >>> voltages = np.ones(64, np.complex64)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out, refuse_masked
+from argand.checks import as_flag, check_out, refuse_masked
 from argand.device import array_module, is_cuda_array
 from argand.gemm.operands import on_gpu
 from argand.gemm.pairs import Pairs
@@ -27,11 +27,9 @@ def is_real(x: Any) -> bool:
 def are_conjugate(conjugate: Any, *, real: bool) -> bool:
     """Return whether a call computes with other numbers than its samples: their conjugates.
 
-    Real ones are their own. Raises ValueError for a ``conjugate`` that is neither true nor false.
+    Real ones are their own. Raises TypeError for a ``conjugate`` that is neither true nor false.
     """
-    if not isinstance(conjugate, bool | np.bool_):
-        raise ValueError(f"conjugate must be true or false, got {conjugate!r}")
-    return bool(conjugate) and not real
+    return as_flag(conjugate, "conjugate") and not real
 
 
 def check_signal(x: Any, out: Any) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
+from argand.checks import as_integer
 from argand.defaults import default_precision
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, namespace, stored
 from argand.precision import get_precision
@@ -21,9 +22,7 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
     shape = list(x.shape)
     n = options.get("n")
     if n is not None:
-        if not isinstance(n, SupportsIndex):
-            raise TypeError(f"n must be an integer, got {n!r}")
-        shape[options.get("axis", -1)] = n
+        shape[options.get("axis", -1)] = as_integer(n, "n")
     precision = options.get("precision")
     if precision is None:
         precision = default_precision("transform", (x,), on_gpu=on_gpu)

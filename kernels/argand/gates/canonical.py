@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from argand.checks import is_integer
+
 Array = npt.NDArray[Any]
 
 _KEPT = 1024
@@ -85,14 +87,14 @@ def check_qubits(qubits: int, targets: Sequence[int], controls: Sequence[int]) -
     """Raise ValueError where targets and controls are not different qubits of a state."""
     if not targets:
         raise ValueError("targets must name at least one qubit, got none")
-    every = [*targets, *controls]
     for name, given in (("targets", targets), ("controls", controls)):
         for qubit in given:
-            if isinstance(qubit, bool) or not isinstance(qubit, (int, np.integer)):
+            if not is_integer(qubit):
                 raise ValueError(f"{name} must be integers, got {qubit!r}")
             if not 0 <= qubit < qubits:
                 raise ValueError(f"{name} must be qubits from 0 to {qubits - 1}, got {qubit}")
-    if len(set(every)) != len(every):
+    every = {*map(int, targets), *map(int, controls)}
+    if len(every) != len(targets) + len(controls):
         raise ValueError(
             "targets and controls must be different qubits, "
             f"got {list(targets)} and {list(controls)}"

@@ -76,7 +76,8 @@ def spectrum(
     Raises:
         ValueError: no axes, sizes that do not fit, an unknown window, detrend, scaling or
             precision, coefficients of another number or not finite, a wrong out.
-        TypeError: x that holds no numbers; x and out on different devices.
+        TypeError: x that holds no numbers, a flag that is neither true nor false; x and out on
+            different devices.
 
     Example:
         >>> tone = np.exp(2j * np.pi * 3 / 16 * np.arange(64))

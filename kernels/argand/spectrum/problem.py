@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from argand.channelise.problem import spectra_of
-from argand.checks import is_integer
+from argand.checks import as_flag, is_integer
 from argand.dft.method import LARGEST_LENGTH
 from argand.precision import Precision
 
@@ -119,10 +119,7 @@ def spectrum_problem(
         average = max(1, spectra_of(shape[-1], length, length - overlap))
     else:
         average = _integer("average", average, 1, None, f", or {WHOLE!r}")
-    if onesided is None:
-        onesided = real
-    if not isinstance(onesided, bool):
-        raise ValueError(f"onesided must be true, false or None, got {onesided!r}")
+    onesided = real if onesided is None else as_flag(onesided, "onesided")
     if onesided and not real:
         raise ValueError(
             "onesided must be false or None for complex samples: their negative frequencies hold "

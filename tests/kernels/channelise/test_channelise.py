@@ -174,7 +174,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "few coefficients": ({"window": np.ones(511)}, ValueError, "512 coefficients, taps times"),
     "infinite": ({"window": np.full(512, np.inf)}, ValueError, "window must be finite"),
     "complex": ({"window": np.full(512, 1j)}, TypeError, "window must hold real numbers"),
-    "conjugate": ({"conjugate": 1}, ValueError, "conjugate must be true or false, got 1"),
+    "conjugate": ({"conjugate": 1}, TypeError, "conjugate must be true or false, got 1"),
     "precision": ({"precision": "7xint8"}, ValueError, "precision must be one of"),
     "out": ({"out": np.zeros((2, 3, 39, 64), "c8")}, ValueError, "out must have shape"),
 }

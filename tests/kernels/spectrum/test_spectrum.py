@@ -172,8 +172,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "rate": ({"sample_rate": 0}, ValueError, "sample_rate must be a positive number, got 0"),
     "NaN": ({"sample_rate": np.nan}, ValueError, "sample_rate must be a positive number"),
     "sides": ({"onesided": True}, ValueError, "onesided must be false or None for complex"),
-    "conjugate": ({"conjugate": 1}, ValueError, "conjugate must be true or false, got 1"),
-    "no side": ({"onesided": 1}, ValueError, "onesided must be true, false or None"),
+    "conjugate": ({"conjugate": 1}, TypeError, "conjugate must be true or false, got 1"),
+    "no side": ({"onesided": 1}, TypeError, "onesided must be true or false, got 1"),
     "precision": ({"precision": "7xint8"}, ValueError, "precision must be one of"),
     "out": ({"out": np.zeros((2, 5, 64), "c8")}, ValueError, "out must have shape"),
 }  # fmt: skip
