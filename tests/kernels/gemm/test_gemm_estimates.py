@@ -93,12 +93,12 @@ def test_slower_memory_delays_what_it_bounds() -> None:
     for k, least, most in ((16, 1.15, 1 / slow), (8192, 1.0, 1.1)):
         sizes = GemmSizes(1, 16384, 2048, k)
         for choice, plan in wgmma(candidates_of("tf32", A, B, sizes)):
-            if plan.consumer_warpgroups == 1:
-                continue  # `_NEXT_TILE` adds to small tiles a time that memory does not bound
+            # `_NEXT_TILE` of the smallest tiles takes longer than their traffic.
+            smallest = (plan.block_m, plan.block_n) == (64, 32)
             times = [
                 estimate(choice, Question(row, sizes, A, B), SM_COUNT, rate) for rate in (1.0, slow)
             ]
-            assert least < times[1] / times[0] < most
+            assert (1.0 if smallest else least) < times[1] / times[0] < most
 
 
 @pytest.mark.parametrize("precision", TENSOR)
