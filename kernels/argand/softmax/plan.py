@@ -80,7 +80,7 @@ class SoftmaxForm:
 
 @dataclass(frozen=True)
 class RowPlan:
-    """A kernel's plan: threads that share a row, and values that they hold (`SoftmaxPlan` in CUDA).
+    """A kernel's plan: threads that share a row, and values that they hold.
 
     Attributes:
         row_threads: threads of one block that share a row: 1 to 32 lanes of a warp, or, above that,

@@ -67,7 +67,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
     return (
         '#include "softmax/kernel.cuh"\n'
         f"{size_check('SoftmaxArguments', ARGUMENTS)}"
-        f"constexpr SoftmaxPlan kPlan{{{members}}};\n"
+        f"constexpr RowPlan kPlan{{{members}}};\n"
         + kernel_entry(
             kernel_name(form, plan),
             "SoftmaxArguments",

@@ -37,7 +37,7 @@ __device__ __forceinline__ void store_vector(P* to, const P& vector) {
 }
 
 // Writes one vector of results; `result_of(i)` is that of value i of the fragment.
-template <SoftmaxPlan plan, typename Result>
+template <RowPlan plan, typename Result>
 __device__ __forceinline__ void write_vector(const RowView<Element<plan.output>>& row, int index,
                                              Result result_of) {
     using Out = Element<plan.output>;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void write_vector(const RowView<Element<plan.output>>
     }
 }
 
-template <SoftmaxPlan plan, typename Result>
+template <RowPlan plan, typename Result>
 __device__ __forceinline__ void write_row(const RowView<Element<plan.output>>& row,
                                           Result result_of) {
 #pragma unroll
@@ -123,7 +123,7 @@ struct Normalizer<Accuracy::fp32_ulp> {
 
 // Results of a row with this maximum and sum. Where the fragment holds exponentials relative to a
 // local maximum, `rescale` turns them into those relative to the row's maximum.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct Epilogue {
     using R = ComputeType<plan>;
     ExponentialsOf<plan> exponentials;

@@ -41,7 +41,7 @@ __device__ __forceinline__ RowPartial load_partial(const RowPartial* from) {
 }
 
 // Maximum and sum of a row, of partials that the lanes of a warp hold, `count` each.
-template <SoftmaxPlan plan, int count>
+template <RowPlan plan, int count>
 __device__ __forceinline__ RowPartial combine_partials(const RowPartial (&partials)[count],
                                                        const SoftmaxArguments& args) {
     float maximum = partials[0].maximum;
@@ -61,7 +61,7 @@ __device__ __forceinline__ RowPartial empty_partial() { return {-infinity(), 0, 
 
 // The slots of one group of blocks that share rows. The workspace is zero before and after the
 // kernel.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 class Exchange {
     struct Storage {
         RowPartial slots[kExchangeSlots][plan.blocks_per_row];

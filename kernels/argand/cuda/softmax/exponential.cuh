@@ -28,7 +28,7 @@ __device__ __forceinline__ bool is_finite(double x) { return x - x == 0; }
 // Accuracy of exponentials: fp64; fp32 within an ulp; fp32 by ex2.approx, of values of 11
 // significant bits or of any others.
 enum class Accuracy { fp64, fp32_ulp, approximate_11_bit, approximate };
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 constexpr Accuracy kAccuracy = plan.compute_fp64     ? Accuracy::fp64
                                : plan.ulp_accurate()      ? Accuracy::fp32_ulp
                                : plan.has_11_bit_values() ? Accuracy::approximate_11_bit
@@ -280,5 +280,5 @@ struct Exponentials<Accuracy::fp32_ulp, unit_scale> {
     }
 };
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 using ExponentialsOf = Exponentials<kAccuracy<plan>, plan.unit_scale>;

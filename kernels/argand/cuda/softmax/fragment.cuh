@@ -11,7 +11,7 @@ struct alignas(sizeof(T) * Count > 16 ? 16 : sizeof(T) * Count) AlignedVector {
 // x rounded to the sum of two terms of tf32: x but for its last bit. Which way a tie of the first
 // term goes does not change the sum. From 2^115 on, where the products of the first are infinite, x
 // stays, as infinities and NaN do.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ float round_to_two_terms_of_tf32(float x) {
     const float big = round_moderate_to_tf32(x), rest = x - big;
     float small;
@@ -25,7 +25,7 @@ __device__ __forceinline__ float round_to_two_terms_of_tf32(float x) {
 }
 
 // A value rounded to the precision's format, or the sum of its terms in that format.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ float round_input(float x) {
     constexpr Operand kOperand = plan.input_rounding;
     static_assert(!is_scaled(kOperand), "softmax rounds scaled formats as tf32");
@@ -45,7 +45,7 @@ __device__ __forceinline__ float round_input(float x) {
     }
 }
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ double round_input(double x) {
     static_assert(plan.input_rounding == InputRounding::exact, "fp64 is not rounded");
     return x;
@@ -53,7 +53,7 @@ __device__ __forceinline__ double round_input(double x) {
 
 // `round_input` of a number; of NaN any number, which takes fewer instructions. A row with NaN in
 // it is NaN by its maximum.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ float round_number(float x) {
     if constexpr (plan.input_rounding == InputRounding::tf32 && plan.terms == 1) {
         uint32 bits = __float_as_uint(x);
@@ -87,7 +87,7 @@ __device__ __forceinline__ T to_compute_type(Element<dtype> x) {
 
 // The value of what lies outside a row. It is set in the compute type, because no complex element
 // has it as its squared magnitude.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ ComputeType<plan> minus_infinity() {
     return -static_cast<ComputeType<plan>>(infinity());
 }
@@ -137,7 +137,7 @@ struct RegisterWord<true, T> {
 };
 
 // values_per_thread values of a thread, two per word where they are packed.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct Fragment {
     static constexpr uint32 kMinusInfinity = plan.input == DataType::bf16 ? 0xff80u : 0xfc00u;
     typename RegisterWord<plan.packed(), ComputeType<plan>>::type

@@ -14,7 +14,7 @@
 
 // A row that its threads hold in registers. Calls `next` when the fragment has been loaded, so that
 // the next row can be prefetched.
-template <SoftmaxPlan plan, typename Next>
+template <RowPlan plan, typename Next>
 __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragment<plan>& fragment,
                                                      ReduceStorage<plan>& storage, int buffer,
                                                      const SoftmaxArguments& args, Next next) {
@@ -30,7 +30,7 @@ __device__ __forceinline__ void softmax_resident_row(const Row<plan>& row, Fragm
                      args);
 }
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
                                                      ReduceStorage<plan>& storage,
                                                      const SoftmaxArguments& args) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ void softmax_streamed_row(const Row<plan>& row,
 }
 
 // A persistent loop over rows: the next row is copied into shared memory while one is computed.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void softmax_staged_rows(int64 first, int thread_rank,
                                                     ReduceStorage<plan>& storage,
                                                     const SoftmaxArguments& args) {
@@ -97,7 +97,7 @@ __device__ __forceinline__ void softmax_staged_rows(int64 first, int thread_rank
     }
 }
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void softmax_rows(const SoftmaxArguments& args) {
     if constexpr (plan.ring) {
         softmax_ring_rows<plan>(args);

@@ -14,13 +14,13 @@ struct RowView {
     int begin, end;
 };
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 constexpr int vector_offset(int index) {
     return index * plan.threads_per_row() * plan.vector_width;
 }
 
 // Whether all of a vector belongs to the row.
-template <SoftmaxPlan plan, typename T>
+template <RowPlan plan, typename T>
 __device__ __forceinline__ bool inside_row(const RowView<T>& row, int index) {
     if (!plan.needs_predicate(index)) return true;
     const int offset = vector_offset<plan>(index);
@@ -29,7 +29,7 @@ __device__ __forceinline__ bool inside_row(const RowView<T>& row, int index) {
 }
 
 // Whether any of a vector belongs to the row.
-template <SoftmaxPlan plan, typename T>
+template <RowPlan plan, typename T>
 __device__ __forceinline__ bool overlaps_row(const RowView<T>& row, int index) {
     if (!plan.needs_predicate(index)) return true;
     const int offset = vector_offset<plan>(index);
@@ -38,7 +38,7 @@ __device__ __forceinline__ bool overlaps_row(const RowView<T>& row, int index) {
 
 // Whether one access may load a vector: all of it lies in the array of x. What belongs to a
 // neighbouring row is dropped by `mask_outside_row`.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ bool can_load_vector(const RowView<const Element<plan.input>>& row,
                                                 int index, const SoftmaxArguments& args) {
     if (inside_row<plan>(row, index)) return true;
@@ -49,7 +49,7 @@ __device__ __forceinline__ bool can_load_vector(const RowView<const Element<plan
 }
 
 // Sets to -inf what does not belong to the row.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void mask_outside_row(const RowView<const Element<plan.input>>& row,
                                                  Fragment<plan>& fragment) {
     if constexpr (plan.partial_vectors()) {
@@ -68,7 +68,7 @@ __device__ __forceinline__ void mask_outside_row(const RowView<const Element<pla
 }
 
 // The elements of a vector that no access may load whole, and -inf beside them.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void load_elements(const RowView<const Element<plan.input>>& row,
                                               int index, Fragment<plan>& fragment) {
 #pragma unroll
@@ -85,7 +85,7 @@ __device__ __forceinline__ void load_elements(const RowView<const Element<plan.i
 // Loads elements that are larger than their values: `kVectorsInFlight` vectors at a time, of which
 // all are requested before the first becomes values. A branch parts the groups, because ptxas would
 // otherwise have more vectors in flight than there are registers.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void load_wide_row(const RowView<const Element<plan.input>>& row,
                                               Fragment<plan>& fragment,
                                               const SoftmaxArguments& args) {
@@ -123,7 +123,7 @@ __device__ __forceinline__ void load_wide_row(const RowView<const Element<plan.i
     }
 }
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void load_row(const RowView<const Element<plan.input>>& row,
                                          Fragment<plan>& fragment, const SoftmaxArguments& args) {
     if constexpr (plan.has_wide_elements()) {
@@ -143,14 +143,14 @@ __device__ __forceinline__ void load_row(const RowView<const Element<plan.input>
 
 // Where a thread copies a vector in shared memory. Threads read what they copied themselves, so
 // that no barrier is needed.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ Element<plan.input>* staging_slot(char* shared, int index) {
     return reinterpret_cast<Element<plan.input>*>(shared) +
            (index * plan.block_threads + static_cast<int>(threadIdx.x)) * plan.vector_width;
 }
 
 // Issues the asynchronous copies of a row; `load_staged_row` waits for them.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void stage_row(const RowView<const Element<plan.input>>& row,
                                           char* shared, const SoftmaxArguments& args) {
     constexpr int kBytes = sizeof(Element<plan.input>) * plan.vector_width;
@@ -171,7 +171,7 @@ __device__ __forceinline__ void stage_row(const RowView<const Element<plan.input
     cp_async_commit();
 }
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void load_staged_row(const RowView<const Element<plan.input>>& row,
                                                 char* shared, Fragment<plan>& fragment) {
     cp_async_wait<0>();

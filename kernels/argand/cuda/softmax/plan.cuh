@@ -11,7 +11,7 @@ enum class DataType { fp64, fp32, fp16, bf16, complex64, complex128 };
 // The format to which values are rounded right after they are loaded.
 using InputRounding = Operand;
 
-struct SoftmaxPlan {
+struct RowPlan {
     Operation operation;
     DataType input;
     DataType output;
@@ -166,9 +166,9 @@ template <>
 struct SelectReal<true> {
     using type = double;
 };
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 using ComputeType = typename SelectReal<plan.compute_fp64>::type;
 
 // Exponentials within an ulp of fp32 need a sum in fp64.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 using AccumulatorType = typename SelectReal<plan.compute_fp64 || plan.ulp_accurate()>::type;

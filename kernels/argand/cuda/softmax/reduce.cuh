@@ -65,7 +65,7 @@ __device__ __forceinline__ float warp_reduce(float x, MaxOp op) {
 
 // Reduces over the threads of a row in a block. Each quantity has shared memory of its own: the
 // barrier of one reduction shows that the memory of the one before has been read.
-template <SoftmaxPlan plan, typename Op, typename T>
+template <RowPlan plan, typename Op, typename T>
 __device__ __forceinline__ T block_reduce(T x, Op op, T (&warp_values)[kWarp]) {
     constexpr int kLanes = plan.row_threads < kWarp ? plan.row_threads : kWarp;
     x = warp_reduce<kLanes>(x, op);
@@ -80,14 +80,14 @@ __device__ __forceinline__ T block_reduce(T x, Op op, T (&warp_values)[kWarp]) {
 }
 
 // Writes a value to shared memory of every block of the cluster, at this block's rank.
-template <SoftmaxPlan plan, typename T>
+template <RowPlan plan, typename T>
 __device__ __forceinline__ void publish_to_cluster(T x, T (&block_values)[kWarp]) {
     static_assert(plan.row_threads > kWarp, "blocks share a row whose threads are a block");
     if (threadIdx.x < plan.blocks_per_row)
         store_remote(&block_values[cluster_rank()], threadIdx.x, x);
 }
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct ReduceStorage {
     ComputeType<plan> warp_maxima[kWarp];
     AccumulatorType<plan> warp_sums[kWarp];
@@ -112,7 +112,7 @@ __device__ __forceinline__ auto rescale_factor(const Exponentials& all, T maximu
 }
 
 // Maximum and sum of a row, from those of each block.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct RowStatistics {
     ComputeType<plan> maximum;
     AccumulatorType<plan> sum;

@@ -21,7 +21,7 @@
 
 constexpr int kCopyBytes = 2048;  // of one bulk copy
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 class RingKernel {
     using In = Element<plan.input>;
     using E = ExponentialsOf<plan>;
@@ -268,7 +268,7 @@ class RingKernel {
     }
 };
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void softmax_ring_rows(const SoftmaxArguments& args) {
     extern __shared__ __align__(128) char shared[];
     __shared__ RingStorage<plan> storage;

@@ -6,7 +6,7 @@
 
 constexpr int kMaxLoadStages = 8;
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct RingStorage {
     static constexpr int kReduceWarps = plan.row_threads / kWarp;
     alignas(8) unsigned long long full[kMaxLoadStages];

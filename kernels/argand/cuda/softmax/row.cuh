@@ -5,7 +5,7 @@
 #include "epilogue.cuh"
 
 // A row in global memory, and the rank of the thread among those that share it.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct Row {
     using In = Element<plan.input>;
     using Out = Element<plan.output>;
@@ -47,7 +47,7 @@ struct Row {
 };
 
 // Rounds a fragment whose maximum has been taken: NaN may become any number (`round_number`).
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void round_fragment(Fragment<plan>& fragment) {
     if constexpr (plan.input_rounding != InputRounding::exact) {
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ __forceinline__ void round_fragment(Fragment<plan>& fragment) {
     }
 }
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& fragment) {
     if constexpr (plan.packed()) {
         uint32 pair = fragment.words[0];
@@ -75,7 +75,7 @@ __device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& 
 
 // Rounds a fragment and returns the maximum of its rounded values, NaN where one of them is NaN.
 // Rounding keeps order, so the maximum is rounded alone.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ ComputeType<plan> round_and_max(Fragment<plan>& fragment) {
     const ComputeType<plan> maximum = fragment_max<plan>(fragment);
     if constexpr (plan.input_rounding == InputRounding::exact) return maximum;
@@ -86,7 +86,7 @@ __device__ __forceinline__ ComputeType<plan> round_and_max(Fragment<plan>& fragm
 // Adds e^(s x) of a fragment, of which `end` elements belong to the row, to a sum. Where the plan
 // keeps exponentials, they overwrite the values. A branch skips what lies beyond the row; it also
 // keeps ptxas from computing more exponentials at a time than there are registers.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment, int end,
                                                         AccumulatorType<plan>& sum,
                                                         const ExponentialsOf<plan>& exponentials,
@@ -119,7 +119,7 @@ __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment
 }
 
 // A thread's sum with its largest term exact in place of rounded.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ AccumulatorType<plan> with_rounding_correction(
     AccumulatorType<plan> sum, ComputeType<plan> maximum, const ExponentialsOf<plan>& exponentials,
     const SoftmaxArguments& args) {
@@ -128,7 +128,7 @@ __device__ __forceinline__ AccumulatorType<plan> with_rounding_correction(
 }
 
 // Writes the results of a tile.
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void write_tile(const Row<plan>& row, int tile,
                                            const Fragment<plan>& fragment,
                                            const RowStatistics<plan>& statistics,

@@ -3,7 +3,7 @@
 #pragma once
 #include "row.cuh"
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct RowSlice {
     using In = Element<plan.input>;
 

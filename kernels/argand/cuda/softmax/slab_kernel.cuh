@@ -13,10 +13,10 @@
 
 constexpr int kChunk = 16;  // bytes of an access, and alignment of bulk copies
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 constexpr int kTeamThreads = plan.row_threads > kWarp ? plan.row_threads : kWarp;
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 struct SlabStorage {
     alignas(8) unsigned long long full[plan.bulk ? plan.block_threads / kTeamThreads<plan> : 1]
                                       [plan.bulk ? plan.slab_stages : 1];
@@ -24,7 +24,7 @@ struct SlabStorage {
     AccumulatorType<plan> warp_sums[kWarp];
 };
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 class SlabKernel {
     using In = Element<plan.input>;
     using Out = Element<plan.output>;
@@ -259,7 +259,7 @@ class SlabKernel {
     }
 };
 
-template <SoftmaxPlan plan>
+template <RowPlan plan>
 __device__ __forceinline__ void softmax_slab_rows(const SoftmaxArguments& args) {
     extern __shared__ __align__(128) char shared[];
     __shared__ SlabStorage<plan> storage;
