@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,11 +22,6 @@ from workflow.storage.input_operand import InputError
 
 AXES = {"nchan": "frequency", "channel": "frequency", "npol": "polarization", "nthread": "thread"}
 """baseband's names of the axes of a sample; others keep theirs."""
-_DAMAGE = (
-    OSError, ValueError, LookupError, AssertionError, EOFError, TypeError, AttributeError,
-    ArithmeticError, RuntimeError,
-)  # fmt: skip
-"""Errors of the package for a file that is none or damaged, depending on where it stumbles."""
 
 
 class Voltages(Reader):
@@ -54,6 +50,13 @@ class Voltages(Reader):
             rate = float(stream.sample_rate.to_value("Hz"))
             fields = getattr(stream.sample_shape, "_fields", ())
             kind = np.complex64 if stream.complex_data else np.float32
+            bits = int(stream.bps) * (2 if stream.complex_data else 1)
+        held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
+        if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
+            raise InputError(
+                f"input.file: {self.path} is damaged or lacks frames: it tells of samples of shape "
+                f"{shape} in {bits} bits each, and has {size} bytes"
+            )
         named = [AXES.get(field, field) for field in fields]
         if len(named) != len(shape) - 1:
             named = [f"axis_{number}" for number in range(1, len(shape))]
@@ -74,7 +77,7 @@ class Voltages(Reader):
         try:
             with self._package.open(str(self.path), "rs", squeeze=False) as stream:
                 yield stream
-        except _DAMAGE as error:
+        except Exception as error:  # baseband and astropy raise of many kinds for a damaged file
             raise InputError(
                 f"input.file: {self.path} cannot be read as {self.module} ({error})"
             ) from error

@@ -25,6 +25,7 @@ class Stream:
 
     shape = (6, 2, 3)
     complex_data = True
+    bps = 8
     sample_shape = namedtuple("sample_shape", "npol nchan")(2, 3)
     data = np.arange(36).reshape(shape) * (1 + 1j)
 
@@ -54,7 +55,7 @@ def test_voltages_by_a_stand_in_of_baseband(
 ) -> None:
     """baseband is under the GPL and no dependency: the stand-in has what is called of it."""
     path = tmp_path / "v.raw"
-    path.write_bytes(b"x")
+    path.write_bytes(bytes(2 * 36))
     given = case(path, format=name, samples="voltages") | {"axis": "time"}
     monkeypatch.setitem(sys.modules, f"baseband.{name}", None)
     assert error_of(given).startswith(f"input.format: {name} needs the package baseband")
@@ -87,8 +88,15 @@ def test_voltages_by_a_stand_in_of_baseband(
         assert error_of(given).startswith(message)
     del given["input"]["coordinates"]
 
+    for shape in ((37, 2, 3), (10**12, 2, 3), (-5, 2, 3), (6, -2, 3)):
+        monkeypatch.setattr(Stream, "shape", shape)
+        assert f"lacks frames: it tells of samples of shape {shape}" in error_of(given)
+
+    class VerifyError(Exception):
+        """Astropy's, of no other kind."""
+
     def damaged(*_: Any, **__: Any) -> Any:
-        raise ValueError("no header")
+        raise VerifyError("no header")
 
     module.open = damaged  # type: ignore[attr-defined]
     assert "cannot be read as" in error_of(given)
