@@ -8,7 +8,7 @@ template <int Outputs, int Beams, int RowSums, int GroupSamples, int Threads, ty
 __device__ __forceinline__ void store_bins(const BeamPowerArguments& args, const float* sums,
                                            const TimeTile& tile, int result, int first_beam,
                                            int thread, const Descale& descale) {
-    if (args.slices <= 1 && args.integrate == GroupSamples) {  // a sum is a bin: nothing to divide by
+    if (args.slices <= 1 && args.integrate == GroupSamples) {  // a sum is a bin: no division
         constexpr int kSums = Outputs * Beams * RowSums;
 #pragma unroll 2
         for (int i = thread; i < kSums; i += Threads) {

@@ -138,10 +138,12 @@ struct SampleFragments {
             uint32 terms[Terms];
             split<operand, Terms, first, second>(re, terms);
 #pragma unroll
-            for (int term = 0; term < Terms; ++term) parts[0][2 * two + which][term][slot] = terms[term];
+            for (int term = 0; term < Terms; ++term)
+                parts[0][2 * two + which][term][slot] = terms[term];
             split<operand, Terms, first, second>(im, terms);
 #pragma unroll
-            for (int term = 0; term < Terms; ++term) parts[1][2 * two + which][term][slot] = terms[term];
+            for (int term = 0; term < Terms; ++term)
+                parts[1][2 * two + which][term][slot] = terms[term];
         }
     }
 

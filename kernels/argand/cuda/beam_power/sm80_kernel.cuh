@@ -104,17 +104,18 @@ struct BeamPowerKernel {
 
     // Stores one output of a tile's rows to shared memory, summed over groups of samples.
     template <int output>
-    __device__ __forceinline__ static void detect(const Accumulators (&beams)[Polarizations],
-                                                  const float (&descales)[Polarizations][RowTiles][2],
-                                                  float* sums, int warp_row, int warp_column,
-                                                  int lane) {
+    __device__ __forceinline__ static void detect(
+        const Accumulators (&beams)[Polarizations],
+        const float (&descales)[Polarizations][RowTiles][2], float* sums, int warp_row,
+        int warp_column, int lane) {
         constexpr int kNear = kTimes<samples>;
 #pragma unroll
         for (int i = 0; i < RowTiles; ++i) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int row = (warp_row * RowTiles + i) * kRowTile + lane / 4 + half * 8;
-                float* to = sums + (output * kBeams + row) * kRowSums + warp_column * 32 / Sums::kGroup;
+                float* to =
+                    sums + (output * kBeams + row) * kRowSums + warp_column * 32 / Sums::kGroup;
 #pragma unroll
                 for (int set = 0; set < Sums::kSets; ++set) {
                     float powers[Sums::kOwn];

@@ -9,7 +9,8 @@
 #pragma once
 #include "sm90_kernel.cuh"
 
-constexpr int kInt8Mma = 32, kInt8RowAntennas = kWeightRowBytes;  // antennas of an MMA, of a row of k
+// Antennas of an MMA, and of a row of k.
+constexpr int kInt8Mma = 32, kInt8RowAntennas = kWeightRowBytes;
 
 // The antenna, within those of an MMA, at its k: a lane reads antennas that are four apart.
 __device__ __forceinline__ int int8_antenna_at(int k) {

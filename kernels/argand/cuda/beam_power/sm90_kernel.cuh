@@ -215,10 +215,11 @@ struct WgmmaBeamPowerKernel {
     __device__ __forceinline__ static void run(const BeamPowerArguments& args) {
         const int rows_of_k = (args.chunks * kMmas + kRowMmas - 1) / kRowMmas;
         const int weight_bytes = rows_of_k * kRowBytes;
-        run_tiles(args, weight_bytes,
-                  [&](Reader& reader, uint32 weights, bool waits, bool signals, Accumulators& beams) {
-                      multiply_tile(args, reader, weights, weight_bytes, waits, signals, beams);
-                  });
+        run_tiles(
+            args, weight_bytes,
+            [&](Reader& reader, uint32 weights, bool waits, bool signals, Accumulators& beams) {
+                multiply_tile(args, reader, weights, weight_bytes, waits, signals, beams);
+            });
     }
 
     // Copies the weights of the block, of so many bytes a polarization, and computes its tiles with

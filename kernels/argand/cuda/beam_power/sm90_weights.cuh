@@ -32,10 +32,9 @@ __device__ __forceinline__ void pack_columns(const WeightArguments& args) {
         scale_rows<operand, kThreadsPerRow>(args, from, matrix, tile, exponents);
     }
     constexpr int kBlocks = Beams / kRowTile;  // of 16 beams, in a block of beams
-    unsigned char* to =
-        reinterpret_cast<unsigned char*>(args.fragments) +
-        (matrix * (args.row_tiles / kBlocks) + tile / kBlocks) * args.fragments_k * (2 * Terms) * Beams *
-            kWeightRowBytes;
+    unsigned char* to = reinterpret_cast<unsigned char*>(args.fragments) +
+                        (matrix * (args.row_tiles / kBlocks) + tile / kBlocks) * args.fragments_k *
+                            (2 * Terms) * Beams * kWeightRowBytes;
     for (int i = threadIdx.x; i < args.fragments_k * 2 * kRowTile * 8; i += kThreads) {
         const int at = i % 8, row = i / 8 % kRowTile, part = i / (8 * kRowTile) % 2,
                   row_of_k = i / (16 * kRowTile);

@@ -1,5 +1,5 @@
-// Programmatic dependent launch (sm_90): a kernel of a graph takes its multiprocessors while the one
-// before it ends (argand/runtime/dependent_launch.py). Where the driver keeps the order, both
+// Programmatic dependent launch (sm_90): a kernel of a graph takes its multiprocessors while the
+// one before it ends (argand/runtime/dependent_launch.py). Where the driver keeps the order, both
 // instructions do nothing.
 #pragma once
 

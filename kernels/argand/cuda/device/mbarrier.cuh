@@ -1,6 +1,6 @@
-// mbarriers in shared memory (sm_90, where no other is said): each phase counts arrivals and the bytes of TMA copies.
-// Producer and consumer warpgroups hand the stages of a ring to each other by a pair of them, full
-// and empty.
+// mbarriers in shared memory (sm_90, where no other is said): each phase counts arrivals and the
+// bytes of TMA copies. Producer and consumer warpgroups hand the stages of a ring to each other by
+// a pair of them, full and empty.
 #pragma once
 #include "cp_async.cuh"
 

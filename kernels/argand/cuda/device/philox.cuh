@@ -1,5 +1,5 @@
-// Uniform 64-bit integers of a seed by counters (Salmon and others, "Parallel random numbers: as easy
-// as 1, 2, 3", SC 2011).
+// Uniform 64-bit integers of a seed by counters (Salmon and others, "Parallel random numbers: as
+// easy as 1, 2, 3", SC 2011).
 #pragma once
 #include "types.cuh"
 

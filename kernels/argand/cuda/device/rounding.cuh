@@ -1,5 +1,5 @@
-// The rounding and splitting of fp32 values into the operand formats of tensor cores, in one term or
-// two. The bits are those of argand/rounding.py. Packing and the kernels that read complex64
+// The rounding and splitting of fp32 values into the operand formats of tensor cores, in one term
+// or two. The bits are those of argand/rounding.py. Packing and the kernels that read complex64
 // operands use it.
 #pragma once
 #include "operand_format.cuh"
@@ -27,8 +27,8 @@ __device__ __forceinline__ uint32 add_tf32_increment_to_number(float x) {
 // x plus the increment of a rounding to tf32, with the low bits still in place: tensor cores ignore
 // them. A carry moves the exponent, so the largest values become infinite. A NaN is replaced by the
 // canonical one, because the addition could carry it into an infinity or a zero. cvt.rna gives the
-// same bits, but products took a quarter longer with it on an H200. `Finite` says that x is, and not so
-// large that it becomes infinite.
+// same bits, but products took a quarter longer with it on an H200. `Finite` says that x is, and
+// not so large that it becomes infinite.
 template <Rounding rounding, bool Finite = false>
 __device__ __forceinline__ float add_tf32_rounding_increment(float x) {
     if constexpr (rounding == Rounding::to_bf16) return OperandFormat<Operand::bf16>::round(x);
@@ -49,7 +49,8 @@ __device__ __forceinline__ void add_tf32_rounding_increments(const float (&re)[2
         if constexpr (rounding == Rounding::to_bf16) {
             const float parts[2] = {re[i], im[i]};
             float rounded[2];
-            OperandFormat<Operand::bf16>::unpack(OperandFormat<Operand::bf16>::pack(parts), rounded);
+            OperandFormat<Operand::bf16>::unpack(OperandFormat<Operand::bf16>::pack(parts),
+                                                 rounded);
             re_bits[i] = __float_as_uint(rounded[0]);
             im_bits[i] = __float_as_uint(rounded[1]);
             continue;
@@ -74,10 +75,10 @@ __device__ __forceinline__ float round_to_tf32(float x) {
 }
 
 // x rounded to tf32, ties to even, by two operations of the fp32 units, which do twice as many a
-// clock as the integer units. 8191 x = 8192 x - x in 24 bits is a multiple of 2^13 ulp(x), as 8192 x
-// is, so their difference is x rounded to such a multiple. Of an infinity, and from 2^115 on, where
-// 8191 x is infinite, it is not finite: sums of its products tell. NaN stays NaN. Below the normal
-// numbers it keeps more bits than tf32.
+// clock as the integer units. 8191 x = 8192 x - x in 24 bits is a multiple of 2^13 ulp(x), as 8192
+// x is, so their difference is x rounded to such a multiple. Of an infinity, and from 2^115 on,
+// where 8191 x is infinite, it is not finite: sums of its products tell. NaN stays NaN. Below the
+// normal numbers it keeps more bits than tf32.
 __device__ __forceinline__ float round_moderate_to_tf32(float x) {
     return __fmaf_rn(8192.0f, x, -__fmul_rn(8191.0f, x));
 }
@@ -126,9 +127,9 @@ __device__ __forceinline__ void split_finite_to_tf32(float x, uint32 (&terms)[2]
     terms[1] = __float_as_uint(add_tf32_rounding_increment<second, true>(rest));
 }
 
-// The terms of the numbers of one register, in any format, `stride` registers apart. `Finite` leaves
-// out the check of packed formats for terms that are not finite, where the result is not finite
-// either way.
+// The terms of the numbers of one register, in any format, `stride` registers apart. `Finite`
+// leaves out the check of packed formats for terms that are not finite, where the result is not
+// finite either way.
 template <Operand operand, int Terms, Rounding first, Rounding second, bool Finite = false>
 __device__ __forceinline__ void split(const float* x, uint32* terms, int stride = 1) {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");

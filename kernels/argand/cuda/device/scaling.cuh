@@ -1,11 +1,12 @@
-// Powers of two that scale a row or column into the range of its format, and the descale of results.
-// Powers of two are exact, so scaling adds no rounding error. Packing scales; epilogues descale.
+// Powers of two that scale a row or column into the range of its format, and the descale of
+// results. Powers of two are exact, so scaling adds no rounding error. Packing scales; epilogues
+// descale.
 #pragma once
 #include "rounding.cuh"
 
 // The exponent s of the scale of a row or column whose absmax has these fp32 bits: 2^s absmax lies
-// in [2^e, 2^(e + 1)) with e of `scaled_exponent_of`. It is 0 for zeros, and within +-126, so that 2^s is
-// a normal number.
+// in [2^e, 2^(e + 1)) with e of `scaled_exponent_of`. It is 0 for zeros, and within +-126, so that
+// 2^s is a normal number.
 template <Operand operand>
 __device__ __forceinline__ int scale_exponent(uint32 absmax_bits) {
     if (absmax_bits == 0) return 0;

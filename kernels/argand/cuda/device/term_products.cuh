@@ -2,8 +2,8 @@
 #pragma once
 
 // Terms of the left and the right operand in each product. Those of a low-order term come first: a
-// tensor core truncates what it adds in proportion to the accumulator, which is small then. low x low
-// is dropped, because it lies below the operands' roundoff.
+// tensor core truncates what it adds in proportion to the accumulator, which is small then. low x
+// low is dropped, because it lies below the operands' roundoff.
 template <int Terms>
 struct TermProducts {
     static_assert(Terms == 1 || Terms == 2, "a number is one term or two");

@@ -5,8 +5,8 @@
 #include "cp_async.cuh"
 #include "mbarrier.cuh"
 
-// The first address behind the start of dynamic shared memory, which is aligned to 16 bytes, at which
-// a swizzle begins: they repeat every 1024 bytes.
+// The first address behind the start of dynamic shared memory, which is aligned to 16 bytes, at
+// which a swizzle begins: they repeat every 1024 bytes.
 __device__ __forceinline__ uint32 swizzle_start(const void* memory) {
     return (shared_address(memory) + 1023u) & ~1023u;
 }

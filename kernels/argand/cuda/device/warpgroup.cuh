@@ -1,5 +1,5 @@
-// Warpgroups of Hopper (sm_90a): synchronization of wgmma, ping-pong, matrix descriptors, setmaxnreg.
-// The wgmma instruction itself is generated for a plan's format and width by
+// Warpgroups of Hopper (sm_90a): synchronization of wgmma, ping-pong, matrix descriptors,
+// setmaxnreg. The wgmma instruction itself is generated for a plan's format and width by
 // argand/runtime/wgmma.py.
 #pragma once
 #include "types.cuh"
@@ -43,8 +43,8 @@ __device__ __forceinline__ void ping_pong_arrive(int warpgroup) {
     asm volatile("bar.arrive %0, 256;" ::"r"(2 - warpgroup) : "memory");
 }
 
-// The number of the thread's warpgroup. The shuffle makes it warp-uniform for the compiler: setmaxnreg
-// needs whole warpgroups on one branch.
+// The number of the thread's warpgroup. The shuffle makes it warp-uniform for the compiler:
+// setmaxnreg needs whole warpgroups on one branch.
 __device__ __forceinline__ int warpgroup_role() {
     return __shfl_sync(0xffffffffu, int(threadIdx.x / kWarpgroupThreads), 0);
 }

@@ -80,8 +80,8 @@ __device__ __forceinline__ void dft_hankel(const DftArguments& args) {
         float scale = 1.0f, descale = 1.0f;
         if constexpr (plan.precision.scaled) {
             float* const group_scratch = scratch + group.index * plan.warps() * 8;
-            const int exponent =
-                transform_exponent<plan.precision.operand>(transform_absmax<plan>(line, group_scratch, group));
+            const int exponent = transform_exponent<plan.precision.operand>(
+                transform_absmax<plan>(line, group_scratch, group));
             scale = power_of_two(exponent);
             descale = power_of_two(-exponent);
         }

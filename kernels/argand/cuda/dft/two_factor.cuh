@@ -61,8 +61,8 @@ __device__ __forceinline__ void dft_two_factor(const DftArguments& args) {
         if constexpr (plan.precision.scaled) {
             const auto group = TileGroup<plan.warps>::current();
             float* const group_scratch = scratch + group.index * plan.warps;
-            const int exponent =
-                transform_exponent<plan.precision.operand>(tile_absmax<plan.warps, input>(tile, group_scratch, group));
+            const int exponent = transform_exponent<plan.precision.operand>(
+                tile_absmax<plan.warps, input>(tile, group_scratch, group));
             scale = power_of_two(exponent);
             descale = power_of_two(-exponent);
         }

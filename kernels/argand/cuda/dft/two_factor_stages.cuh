@@ -29,7 +29,9 @@ struct TwoFactorStages {
         while (precision.scaled && (1 << exponent) < size) ++exponent;
         return exponent;
     }
-    constexpr int table_exponent() const { return precision.scaled ? scaled_exponent_of(precision.operand) : 0; }
+    constexpr int table_exponent() const {
+        return precision.scaled ? scaled_exponent_of(precision.operand) : 0;
+    }
 };
 
 __device__ constexpr float negative_power_of_two(int exponent) {

@@ -66,8 +66,8 @@ struct GateSequence {
                                           char* to) const {
         Place own;
         load_shared(place(index), own);
-        Step::template apply<inside, Steps>(args, args.masks[index], matrix(index), stage, own, scale,
-                                             descale, to);
+        Step::template apply<inside, Steps>(args, args.masks[index], matrix(index), stage, own,
+                                            scale, descale, to);
     }
 
     __device__ __forceinline__ void synchronize() const {
@@ -80,7 +80,8 @@ struct GateSequence {
         const uint32 absmax = pipeline.absmax(stage);
         if (thread % kWarp == 0) warp_maxima[thread / kWarp] = absmax;
         synchronize();
-        return max(-126, scale_exponent<Step::operand>(block_absmax(warp_maxima)) - (TileBits + 1) / 2);
+        return max(-126,
+                   scale_exponent<Step::operand>(block_absmax(warp_maxima)) - (TileBits + 1) / 2);
     }
 
     // Applies all gates to the tile of a stage and stores it. By wgmma the results of the last gate
@@ -107,8 +108,8 @@ struct GateSequence {
                 to = args.state + (tile_offset(args, tile) | offset);
             }
             if (kind == 2) {
-                make_phases<kThreads>(args.phases[index], tile, thread, scratch.linear, scratch.factors,
-                                      [this] { synchronize(); });
+                make_phases<kThreads>(args.phases[index], tile, thread, scratch.linear,
+                                      scratch.factors, [this] { synchronize(); });
                 apply_phases(pipeline, args.gates[number], stage, thread, scratch.factors);
             } else if (kind) {
                 apply<true>(index, stage, scale, descale, to);

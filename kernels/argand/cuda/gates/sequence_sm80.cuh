@@ -15,7 +15,7 @@ struct MmaStep {
     static constexpr uint32 kMatrixBytes = kRegisters * 4 * kWarp;
     static constexpr uint32 kSigns = bytes_of(operand) == 4 ? 0x80000000u : 0x80008000u;
     static constexpr bool kStoresToState = false;
-    using Place = uint32;                           // where a thread reads, and writes results << 16
+    using Place = uint32;  // where a thread reads, and writes results << 16
     using Negative = uint32[kNumKTiles][Terms][4];  // of the imaginary parts
     using Amplitudes = float2[kNumKTiles][2][kNumbersPerLane];  // of 16 columns, in a lane
     // A lane's part of 16 columns: [k-tile][real, imaginary][column][term][register].

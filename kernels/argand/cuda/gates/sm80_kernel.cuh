@@ -65,7 +65,8 @@ struct MmaGate {
             for (int column = 0; column < 2; ++column) {
 #pragma unroll
                 for (int slot = 0; slot < kNumbersPerLane / 2; ++slot) {
-                    uint32 mask = k_tile_mask ^ (column ? args.pair_mask : 0) ^ (slot & 1 ? high : 0);
+                    uint32 mask =
+                        k_tile_mask ^ (column ? args.pair_mask : 0) ^ (slot & 1 ? high : 0);
                     if constexpr (kNumbersPerLane == 8) mask ^= slot & 2 ? args.row_mask[4] : 0;
                     const float4 rows = load_shared_16(stage + (at ^ mask));
                     x[column][2 * slot] = {rows.x, rows.y};
@@ -114,9 +115,9 @@ struct MmaGate {
                 const uint32 upper[2] = {rows[0], rows[2]}, lower[2] = {rows[1], rows[3]};
 #pragma unroll
                 for (int column = 0; column < 2; ++column) {
-                    mma<operand>(
-                        accumulators[kSeparateSmallProducts && x.is_low_order][x.accumulator][column],
-                        upper, lower, columns[x.state_part][column][x.state_term]);
+                    mma<operand>(accumulators[kSeparateSmallProducts && x.is_low_order]
+                                             [x.accumulator][column],
+                                 upper, lower, columns[x.state_part][column][x.state_term]);
                 }
             });
         }

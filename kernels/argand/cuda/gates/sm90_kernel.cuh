@@ -55,18 +55,20 @@ struct WgmmaGate {
         mbarrier_arrive_expect_tx(mbarrier, kMatrixBytes);
 #pragma unroll
         for (uint32 piece = 0; piece < kMatrixBytes; piece += kPieceBytes)
-            bulk_load(at + piece, static_cast<const char*>(args.matrix) + piece, kPieceBytes, mbarrier);
+            bulk_load(at + piece, static_cast<const char*>(args.matrix) + piece, kPieceBytes,
+                      mbarrier);
     }
 
     // A lane's A fragments of 16 rows, as load_matrix_fragments has them, of the operand in shared
     // memory. argand/gates/operands.py puts the columns of a core matrix beside each other, and
     // exchanges such groups in every other row, so that two rows of an access meet all banks.
-    __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 at, uint32 lane,
-                                                   uint32 row_tile) {
+    __device__ __forceinline__ void load_fragments(const GateArguments& args, uint32 at,
+                                                   uint32 lane, uint32 row_tile) {
         constexpr int kHalfRows = TargetsQubit0 ? 1 : 8, kSplits = 2 / kNumbers;
         const float scale = kScaled ? power_of_two(matrix_exponent_of(args)) : 1.0f;
         const uint32 odd = lane >> 2 & 1;
-        uint32 line = at + matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder * 8 + lane % 4 * 16;
+        uint32 line =
+            at + matrix_row<TargetsQubit0>(lane, 0, row_tile) * kOrder * 8 + lane % 4 * 16;
 #pragma unroll
         for (int group = 0; group < kOrder / 8; ++group) {
 #pragma unroll
@@ -97,7 +99,9 @@ struct WgmmaGate {
     // Flips the signs of a register's numbers. Volatile, so that the compiler does not keep both
     // signs in registers.
     __device__ __forceinline__ static void negate(uint32& word) {
-        asm volatile("xor.b32 %0, %0, %1;" : "+r"(word) : "n"(kNumbers == 2 ? 0x80008000 : 1 << 31));
+        asm volatile("xor.b32 %0, %0, %1;"
+                     : "+r"(word)
+                     : "n"(kNumbers == 2 ? 0x80008000 : 1 << 31));
     }
 
     // Splits eight rows of a column, real or imaginary parts, and stores them as one line of each

@@ -50,7 +50,8 @@ struct WarpSpecializedGate
                 if (threadIdx.x % kWarp == 0)
                     storage.warp_maxima[absmax_buffer][threadIdx.x / kWarp] = absmax;
                 asm volatile("bar.sync 3, %0;" ::"n"(kRoleThreads) : "memory");
-                exponent = scale_exponent<operand>(block_absmax(storage.warp_maxima[absmax_buffer]));
+                exponent =
+                    scale_exponent<operand>(block_absmax(storage.warp_maxima[absmax_buffer]));
                 absmax_buffer ^= 1;
             }
             mbarrier_wait(shared_address(&storage.matrix_empty), 0);  // planes lie over the matrix

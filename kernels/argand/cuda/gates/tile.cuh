@@ -70,7 +70,9 @@ struct TileWalk {
         : line(static_cast<uint32>((tile_offset(args, blockIdx.x) - args.control_offset) >>
                                    kLineBits)) {}
 
-    __device__ __forceinline__ int64 offset() const { return static_cast<int64>(line) << kLineBits; }
+    __device__ __forceinline__ int64 offset() const {
+        return static_cast<int64>(line) << kLineBits;
+    }
 
     // Goes on to the next tile, and returns whether there is one. A sum over the bits of a tile's
     // number alone: all others are set, so that they carry, out of the highest one behind the last.

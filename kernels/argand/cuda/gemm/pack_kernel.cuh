@@ -137,8 +137,8 @@ __device__ __forceinline__ void write_terms(const float (&x)[PlaneVector<plan>::
     }
 #pragma unroll
     for (int t = 0; t < plan.terms; ++t) {
-        char* to =
-            static_cast<char*>(planes) + (at + t * PlaneVector<plan>::kGroupK) * bytes_of(plan.operand);
+        char* to = static_cast<char*>(planes) +
+                   (at + t * PlaneVector<plan>::kGroupK) * bytes_of(plan.operand);
         const uint4 words_of_term = make_uint4(words[0][t], words[1][t], words[2][t], words[3][t]);
         if constexpr (keep_in_l2) {
             __stcg(reinterpret_cast<uint4*>(to), words_of_term);

@@ -1,8 +1,8 @@
 // The part of the epilogue that both stores of the wgmma family share: an element of Z is descaled,
 // becomes alpha x + beta C, and is converted to the output format. An elementwise epilogue is added
 // beside alpha and beta in device/complex.cuh, and `epilogue_of` of argand/gemm/sm90_form.py must
-// then take `combine`. sm90_epilogue_direct.cuh stores from registers, sm90_epilogue_tma.cuh through
-// shared memory.
+// then take `combine`. sm90_epilogue_direct.cuh stores from registers, sm90_epilogue_tma.cuh
+// through shared memory.
 #pragma once
 #include "device/complex.cuh"
 #include "device/conditional.cuh"
@@ -96,8 +96,8 @@ __device__ __forceinline__ void store_mirrored(const WgmmaArguments& args, const
     }
 }
 
-// The columns of a tile that are stored of a row: all of those that lie inside, or of a result that is
-// mirrored those up to the diagonal.
+// The columns of a tile that are stored of a row: all of those that lie inside, or of a result that
+// is mirrored those up to the diagonal.
 template <WgmmaPlan plan>
 __device__ __forceinline__ int stored_columns(const WgmmaTile& tile, int row, int columns) {
     return plan.mirror ? min(columns, row - tile.n0 + 1) : columns;

@@ -5,8 +5,8 @@
 #pragma once
 #include "sm90_epilogue.cuh"
 
-// Stores a result where columns of a box are lines: eight lanes with neighbouring rows write half of
-// a line of 128 bytes.
+// Stores a result where columns of a box are lines: eight lanes with neighbouring rows write half
+// of a line of 128 bytes.
 __device__ __forceinline__ void store_transposed(uint32 box, int row, int column, float2 x) {
     const int chunk = row / 2 ^ (column & 7);
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(box + column * kSwizzleBytes +
@@ -15,8 +15,8 @@ __device__ __forceinline__ void store_transposed(uint32 box, int row, int column
                  : "memory");
 }
 
-// Makes a box on the diagonal Hermitian: what is above it comes from the mirror image of the box, and
-// the diagonal is real. Both are swizzled alike.
+// Makes a box on the diagonal Hermitian: what is above it comes from the mirror image of the box,
+// and the diagonal is real. Both are swizzled alike.
 __device__ __forceinline__ void mirror_within(uint32 box, uint32 image, int lane) {
     constexpr int kElements = kStoreBoxSide * kStoreBoxSide;
     __syncwarp();

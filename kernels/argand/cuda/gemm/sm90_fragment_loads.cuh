@@ -1,5 +1,6 @@
 // Shared-memory loads of X fragments. Unlike those of device/shared.cuh all but the last do not
-// clobber memory, so the compiler may move other accesses across them; mbarrier waits keep their order.
+// clobber memory, so the compiler may move other accesses across them; mbarrier waits keep their
+// order.
 #pragma once
 #include "sm90_plan.cuh"
 

@@ -22,8 +22,8 @@ struct XFragment {
     uint32 im[plan.register_terms()][4];
 };
 
-// The line of a tile, of the 16 of a warp, that holds half 0 or 1 of a lane's fragment: its first or
-// second row.
+// The line of a tile, of the 16 of a warp, that holds half 0 or 1 of a lane's fragment: its first
+// or second row.
 template <WgmmaPlan plan>
 __device__ __forceinline__ int fragment_line(int lane, int half) {
     const int group = lane / 4;
@@ -142,8 +142,8 @@ struct XElements {
     }
 };
 
-// Rounds and splits elements. Register h + 2 j of a fragment is half h, its j-th k. `moderate` takes
-// them for less than 2^115.
+// Rounds and splits elements. Register h + 2 j of a fragment is half h, its j-th k. `moderate`
+// takes them for less than 2^115.
 template <WgmmaPlan plan, bool moderate = false>
 __device__ __forceinline__ void convert_fragment(const XElements<plan>& raw,
                                                  XFragment<plan>& fragment) {
@@ -194,8 +194,8 @@ __device__ __forceinline__ XElements<plan> load_elements(const XTileReader<plan>
     return raw;
 }
 
-// Loads the fragment of the MMA that begins at k, within the stage. `moderate` takes its numbers for
-// less than 2^115.
+// Loads the fragment of the MMA that begins at k, within the stage. `moderate` takes its numbers
+// for less than 2^115.
 template <WgmmaPlan plan, bool moderate = false>
 __device__ __forceinline__ void load_fragment(const XTileReader<plan>& reader, uint32 tile, int k,
                                               XFragment<plan>& fragment) {

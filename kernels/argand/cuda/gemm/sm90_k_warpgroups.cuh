@@ -1,7 +1,7 @@
-// Two consumer warpgroups that share the k of the same 64 rows. Each takes every second stage of the
-// ring: what a warp waits for between its MMAs, to load, split and promote, is hidden by the warp of
-// the other one. At the end of a work item the first adds the accumulators of the second to its own
-// and goes on to the epilogue, while the second begins the next item.
+// Two consumer warpgroups that share the k of the same 64 rows. Each takes every second stage of
+// the ring: what a warp waits for between its MMAs, to load, split and promote, is hidden by the
+// warp of the other one. At the end of a work item the first adds the accumulators of the second to
+// its own and goes on to the epilogue, while the second begins the next item.
 #pragma once
 #include "sm90_ring.cuh"
 
@@ -12,8 +12,8 @@ __device__ __forceinline__ int own_k_tiles(int num_k_tiles, uint32 before, int g
     return (num_k_tiles + 1 - first) / 2;
 }
 
-// Leaves the accumulators of the second warpgroup in shared memory, where the first adds them to its
-// own. Both call it for each work item.
+// Leaves the accumulators of the second warpgroup in shared memory, where the first adds them to
+// its own. Both call it for each work item.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void add_k_warpgroups(const Ring<plan>& ring, uint32 work_index,
                                                  int thread, float (&re)[plan.block_n / 2],

@@ -4,10 +4,11 @@
 //
 // A block is one producer warpgroup and one or two consumer warpgroups. The first thread of the
 // producer runs the tile scheduler and fills the ring of stages by TMA (sm90_producer.cuh); its
-// other warps may pack Y (sm90_fused_pack.cuh). Each consumer warpgroup computes 64 rows of a tile, or
-// half of the k of the same 64 rows (sm90_k_warpgroups.cuh): the mainloop with its promotion and
-// accumulator spill, the reduction of stream-K partial tiles, the epilogue. A complex product is four
-// real ones, re = xr yr - xi yi and im = xr yi + xi yr; the minus is a flag of the wgmma instruction.
+// other warps may pack Y (sm90_fused_pack.cuh). Each consumer warpgroup computes 64 rows of a tile,
+// or half of the k of the same 64 rows (sm90_k_warpgroups.cuh): the mainloop with its promotion and
+// accumulator spill, the reduction of stream-K partial tiles, the epilogue. A complex product is
+// four real ones, re = xr yr - xi yi and im = xr yi + xi yr; the minus is a flag of the wgmma
+// instruction.
 #pragma once
 #include "sm90_producer.cuh"
 #include "sm90_epilogue_direct.cuh"
@@ -145,7 +146,8 @@ __device__ __forceinline__ void gemm_wgmma(const TensorMap& x_map, const TensorM
     if (role == plan.consumers()) {
         warpgroup_reg_dealloc<plan.producer_registers()>();
         if (threadIdx.x % kWarpgroupThreads == 0)
-            produce<plan>(x_map, y_map, {x_map, out_map, odd_batch_even, odd_batch_odd}, args, base);
+            produce<plan>(x_map, y_map, {x_map, out_map, odd_batch_even, odd_batch_odd}, args,
+                          base);
         if constexpr (plan.fused_pack) {
             if (threadIdx.x % kWarpgroupThreads < kWarp) {
                 reset_pack_counts<plan>(args);

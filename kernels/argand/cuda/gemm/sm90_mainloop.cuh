@@ -120,8 +120,8 @@ struct JointMainloop {
         }
     }
 
-    // Runs `num_k_tiles` k-tiles for the first (0), the second (1) or all columns, and releases their
-    // stages.
+    // Runs `num_k_tiles` k-tiles for the first (0), the second (1) or all columns, and releases
+    // their stages.
     template <int columns>
     __device__ __forceinline__ void accumulate(Ring<plan>& ring, const XTileReader<plan>& reader,
                                                int num_k_tiles, int lane) {

@@ -69,19 +69,19 @@ struct WgmmaPlan {
     bool triangle = false;     // tiles of the lower triangle alone, in the order of triangle.cuh
     bool conjugate_y = false;  // Z = X Y^H: the planes of Y are those of X
     bool power = false;        // Z is stored as squared magnitudes, fp32
-    // Interleaved fp32 pairs whose lines are an odd number of elements apart. TMA needs addresses and
-    // strides of 16 bytes, so it reads the even lines by one map and the odd ones by another, which
-    // begins one element early. In the tile odd lines come first, one element further along.
+    // Interleaved fp32 pairs whose lines are an odd number of elements apart. TMA needs addresses
+    // and strides of 16 bytes, so it reads the even lines by one map and the odd ones by another,
+    // which begins one element early. In the tile odd lines come first, one element further along.
     bool odd_pitch = false;
     // Then: products are an odd number of elements apart too, so in every second one it is the even
     // lines that begin within 16 bytes. Odd and even change places there, in the tile's lines, and
     // with them rows (k-major) or k (else; packing exchanges the k of Y alike).
     bool odd_batches = false;
-    // For a triangle: what is below the diagonal is stored conjugated above it, too, and the diagonal
-    // is real.
+    // For a triangle: what is below the diagonal is stored conjugated above it, too, and the
+    // diagonal is real.
     bool mirror = false;
-    // Columns that a tile has in common with the next, so that each stores whole sectors of L2 only,
-    // where rows begin anywhere in one (sm90_epilogue_direct.cuh).
+    // Columns that a tile has in common with the next, so that each stores whole sectors of L2
+    // only, where rows begin anywhere in one (sm90_epilogue_direct.cuh).
     int shared_columns = 0;
     // Warpgroups that share the k of the same 64 rows, 1 or 2 (sm90_k_warpgroups.cuh).
     int k_warpgroups = 1;

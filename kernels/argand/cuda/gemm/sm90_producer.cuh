@@ -54,8 +54,8 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
     // Only data-parallel tiles are throttled.
     const uint32 throttled = args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;
     bool waits = true;
-    // Where the kernel begins early, the one before packs planes, and uses counters where it packs both
-    // operands. An X in place is the caller's, so its first tile is loaded meanwhile.
+    // Where the kernel begins early, the one before packs planes, and uses counters where it packs
+    // both operands. An X in place is the caller's, so its first tile is loaded meanwhile.
     bool packing = true;
     for (uint32 work_index = 0;; ++work_index) {
         const bool more = schedule_work<plan>(args, work_index, work);

@@ -71,7 +71,8 @@ struct WeightPanel {
                 const int antenna = mma_index * kMmaK<operand> + lane % 4 + 4 * n;
                 const uint32 phase = fixed_phase(places[antenna], direction);
                 if constexpr (Terms == 1) {
-                    const float half_turns = static_cast<float>(static_cast<int>(phase << 2)) * 0x1p-31f;
+                    const float half_turns =
+                        static_cast<float>(static_cast<int>(phase << 2)) * 0x1p-31f;
                     const float angle = half_turns * 3.14159265358979f;
                     parts[0][n] = __cosf(angle);
                     parts[1][n] = __sinf(angle);

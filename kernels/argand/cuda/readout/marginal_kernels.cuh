@@ -33,7 +33,8 @@ __device__ __forceinline__ void sum_marginals(const MarginalArguments& args) {
     constexpr int kTile = kMarginalThreads * kMarginalChunks * kAmplitudes;
     __shared__ double places[kTile];
     const int64 tile_chunks = kTile / kAmplitudes, held = args.amplitudes / kAmplitudes;
-    for (int64 item = blockIdx.x; item < int64(args.high_settings) * args.shares; item += gridDim.x) {
+    for (int64 item = blockIdx.x; item < int64(args.high_settings) * args.shares;
+         item += gridDim.x) {
         const int64 setting = item / args.shares, share = item % args.shares;
         const int64 fixed =
             deposited(setting, args.high_mask, args.high_shift, args.high_segments);
@@ -65,7 +66,8 @@ __device__ __forceinline__ void sum_marginals(const MarginalArguments& args) {
             if (!(args.place_mask & bit)) continue;
             __syncthreads();
             for (int place = threadIdx.x; place < kTile; place += kMarginalThreads)
-                if (!(place & args.place_mask & (2 * kTile - bit))) places[place] += places[place + bit];
+                if (!(place & args.place_mask & (2 * kTile - bit)))
+                    places[place] += places[place + bit];
         }
         __syncthreads();
         for (int low = threadIdx.x; low < 1 << args.low_count; low += kMarginalThreads) {

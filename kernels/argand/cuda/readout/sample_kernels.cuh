@@ -132,7 +132,8 @@ __device__ __forceinline__ void find_shots(const SampleArguments& args) {
     if (shot < args.shots && total > 0) {
         at = __umul64hi(philox_number(args.seed, 0, shot), total);
         const int64 block = find_end(args.block_ends, args.blocks, at);
-        cell = block * kBlockCells + find_end(args.cell_ends + block * kBlockCells, kBlockCells, at);
+        cell =
+            block * kBlockCells + find_end(args.cell_ends + block * kBlockCells, kBlockCells, at);
     }
     const int64 chunks = args.amplitudes / kAmplitudes;
     for (int turn = 0; turn < kWarp && first + turn < args.shots; turn += kTogether) {

@@ -70,7 +70,8 @@ class SlabKernel {
     template <typename Byte, typename Array>
     __device__ __forceinline__ Place<Byte> place_of(Array* array, int64 slab) const {
         auto* first = reinterpret_cast<Byte*>(array + slab * kRows * columns);
-        const int begin = static_cast<int>(reinterpret_cast<unsigned long long>(first)) & (kChunk - 1);
+        const int begin =
+            static_cast<int>(reinterpret_cast<unsigned long long>(first)) & (kChunk - 1);
         return {first - begin, begin,
                 begin + rows_of(slab) * columns * static_cast<int>(sizeof(Array))};
     }
@@ -187,8 +188,9 @@ class SlabKernel {
         const ExponentialsOf<plan> exponentials(finite_maximum(maximum), args);
         AccumulatorType<plan> sum{};
         accumulate_exponentials<plan>(fragment, columns, sum, exponentials, args);
-        sum = block_reduce<plan>(with_rounding_correction<plan>(sum, thread_max, exponentials, args),
-                                 SumOp{}, storage.warp_sums);
+        sum =
+            block_reduce<plan>(with_rounding_correction<plan>(sum, thread_max, exponentials, args),
+                               SumOp{}, storage.warp_sums);
         const Epilogue<plan> epilogue(maximum, sum, args);
         if constexpr (plan.operation == Operation::logsumexp) {
             if (first == 0 && row < rows_of(slab)) {

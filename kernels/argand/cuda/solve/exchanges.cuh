@@ -67,7 +67,8 @@ __device__ __forceinline__ void move_rows(const MoveArguments& args) {
     const int values = args.count << args.width_bits, column = threadIdx.x & (block_width - 1);
     // Loads that are in flight at a time; stores to shared memory would hold back later ones.
     constexpr int kTogether = 8;
-    for (int first = threadIdx.x; first < values && column < width; first += kTogether * blockDim.x) {
+    for (int first = threadIdx.x; first < values && column < width;
+         first += kTogether * blockDim.x) {
         Element found[kTogether];
 #pragma unroll
         for (int j = 0; j < kTogether; ++j) {

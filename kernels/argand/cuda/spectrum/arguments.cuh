@@ -32,10 +32,10 @@ struct SpectrumArguments {
     const float2* twiddles;
     const Trend* trends;  // of the segments of all rows, where trends are subtracted
     int64 row_stride;  // from row to row of x, in samples
-    int64 hop;        // from segment to segment
+    int64 hop;         // from segment to segment
     int64 groups;      // of a row
     int64 average;     // segments of a group
-    int64 items;       // what groups of threads work on: chunks of a row's segments, or of a group's
+    int64 items;       // of groups of threads: chunks of a row's segments, or of a group's
     int64 chunks;      // of each of these
     int64 batches;     // of a chunk
     Bins bins;

@@ -215,7 +215,8 @@ __device__ __forceinline__ void encode_across_lines(const EncodeArguments& args)
         if (line >= args.stored_lines) break;
         const int exponent = i == 0 ? exponents[0] : exponents[kLines / kWarps - 1];
         const int row = permuted ? stored_row<Source>(line) : line;
-        encode_shared_block<T, Source, proved && !permuted>(args, tile[inside], exponent, batch, row, block);
+        encode_shared_block<T, Source, proved && !permuted>(args, tile[inside], exponent, batch,
+                                                            row, block);
     }
     if constexpr (proved && permuted) {
         const int first_k = block * kLineBlock;

@@ -52,7 +52,8 @@ __device__ __forceinline__ void encode_clustered_lines(const EncodeArguments& ar
     __syncthreads();
 #pragma unroll 1
     for (int i = warp; i < kLines * blocks; i += kWarps) {
-        const Complex<Source>* numbers = tile + i / blocks * kPitch + i % blocks * kLineBlock + lane;
+        const Complex<Source>* numbers =
+            tile + i / blocks * kPitch + i % blocks * kLineBlock + lane;
         Complex<Source> x[kLineNumbers];
 #pragma unroll
         for (int j = 0; j < kLineNumbers; ++j) x[j] = numbers[j * kWarp];

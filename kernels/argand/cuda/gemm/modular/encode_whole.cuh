@@ -72,8 +72,8 @@ __device__ __forceinline__ void encode_whole_lines(const EncodeArguments& args) 
         }
         const int row = permuted ? stored_row<Source>(line) : line;
         for (int block = warp; block < args.k_blocks; block += warps) {
-            encode_shared_block<T, Source, proved && !permuted>(args, numbers + block * kLineBlock, exponent,
-                                                        batch, row, block);
+            encode_shared_block<T, Source, proved && !permuted>(args, numbers + block * kLineBlock,
+                                                                exponent, batch, row, block);
         }
         __syncthreads();  // the next line may be copied over this one
     }

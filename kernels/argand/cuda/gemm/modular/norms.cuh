@@ -152,7 +152,8 @@ constexpr int kNormLines = 256 / sizeof(Complex<T>);
 template <typename T>
 __device__ __forceinline__ void norms_across_lines(const NormArguments& args) {
     using Bits = decltype(magnitude_bits(T()));
-    constexpr int kLines = kNormLines<T>, kGroups = kNormThreads / kLines, kNumbers = kLineBlock / kGroups;
+    constexpr int kLines = kNormLines<T>, kGroups = kNormThreads / kLines,
+                  kNumbers = kLineBlock / kGroups;
     // Padded by one, so that warps read columns without bank conflicts.
     __shared__ Bits largest_of[kGroups][kLines + 1], largest_of_line[kLines];
     __shared__ uint64 sum_of[kGroups][kLines + 1];

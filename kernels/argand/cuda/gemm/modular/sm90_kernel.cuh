@@ -130,8 +130,8 @@ __device__ __forceinline__ void add_products(Slabs<plan>& accumulators, StageRin
 #pragma unroll 1
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         mbarrier_wait(ring.full(), ring.parity);
-        const uint32 a = uint32(
-            make_matrix_descriptor<kTileK>(ring.a_tile() + consumer * plan.warpgroup_rows * kTileK));
+        const uint32 a = uint32(make_matrix_descriptor<kTileK>(
+            ring.a_tile() + consumer * plan.warpgroup_rows * kTileK));
         const uint32 b = uint32(make_matrix_descriptor<kTileK>(ring.b_tile()));
         multiply_k_tile<plan>(accumulators, a, b);
         wgmma_wait<1>();

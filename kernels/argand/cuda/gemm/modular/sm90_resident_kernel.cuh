@@ -40,7 +40,9 @@ struct ResidentRing {
     __device__ __forceinline__ uint32 b_tile(int k_tile) const {
         return base + plan.stages * plan.a_bytes() + k_tile * plan.b_bytes();
     }
-    __device__ __forceinline__ uint32 full() const { return b_tile(plan.resident_tiles) + 8 * stage; }
+    __device__ __forceinline__ uint32 full() const {
+        return b_tile(plan.resident_tiles) + 8 * stage;
+    }
     __device__ __forceinline__ uint32 empty() const { return full() + 8 * plan.stages; }
     __device__ __forceinline__ uint32 b_full(int k_tile) const {
         return b_tile(plan.resident_tiles) + 16 * plan.stages + 8 * k_tile;
@@ -152,8 +154,8 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
             ResidueTile tile = stack.first;
             tile.m0 += row * plan.block_m;
             accumulators.each([&](auto& slab, int number) {
-                store_residues<plan.adds>(args, modulus, slab, tile, tile.m0 + warp * 16 + 64 * number,
-                               tile.n0);
+                store_residues<plan.adds>(args, modulus, slab, tile,
+                                          tile.m0 + warp * 16 + 64 * number, tile.n0);
             });
         }
         b_parity ^= 1;
