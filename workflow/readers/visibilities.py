@@ -142,11 +142,10 @@ class Uvh5(Reader):
                 return {}
             found = {name: self._header(file, name, _MOST_ANTENNAS * 3) for name in needed}
         numbers, flat, latitude, longitude = (found[name] for name in needed)
-        place = {int(number): index for index, number in enumerate(numbers)}
         fits = flat.size == 3 * numbers.size and latitude.size == longitude.size == 1
-        if not fits or not all(int(one) in place for one in antennas) or not np.isfinite(
-            np.concatenate([flat, latitude, longitude])
-        ).all():  # fmt: skip
+        fits = fits and all(np.isfinite(values).all() for values in found.values())
+        place = {int(number): index for index, number in enumerate(numbers)} if fits else {}
+        if not all(int(one) in place for one in antennas):
             raise InputError(
                 f"input.file: {self.path}: Header/antenna_positions must have three finite values "
                 "for each of Header/antenna_numbers, among them all antennas of the data"

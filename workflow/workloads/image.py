@@ -177,7 +177,7 @@ class Image(Workload):
         )
         where = np.stack([east, north, up], axis=-1).astype(float)
         if len(where):
-            where = where - (where.min(axis=0) + where.max(axis=0)) / 2
+            where = where - (where.min(axis=0) / 2 + where.max(axis=0) / 2)  # a sum may overflow
         return where, np.asarray(there["frequency"].values, float)
 
     def reference(self, staged: Staged) -> ImageReference:

@@ -68,8 +68,8 @@ def test_where_antennas_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"antenna_numbers": [7, 2]}, {"antenna_positions": [1.0, 2.0]},
-        {"latitude": [1.0, 2.0]}, {"longitude": np.nan},
+        {"antenna_numbers": [7, 2]}, {"antenna_numbers": [7, np.inf]},
+        {"antenna_positions": [1.0, 2.0]}, {"latitude": [1.0, 2.0]}, {"longitude": np.nan},
     ],
 )  # fmt: skip
 def test_antennas_that_stand_nowhere(tmp_path: Path, changed: dict[str, Any]) -> None:
