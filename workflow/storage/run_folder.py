@@ -13,6 +13,7 @@ import os
 import pwd
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,8 @@ RUN = "ARGAND_RUN"
 
 _LONGEST_NOTE = 200
 _LONGEST_PATH = 4096
+_TRIES, _PAUSE_S = 10, 0.01
+"""How often a lock is tried, and the seconds between: `check_folder` has it for microseconds."""
 _held: list[TextIO] = []
 """Files that are open as long as the process lives: a file that nothing refers to is closed, and
 the lock is gone with it."""
@@ -149,7 +152,7 @@ def hold_folder(folder: Path | None = None) -> TextIO:
         raise FolderHeldError(f"{folder}: cannot be held: {error}") from None
     lock = os.fdopen(file, "a+")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(lock)
     except BlockingIOError:
         with lock:
             raise _held_by(lock, folder) from None
@@ -165,6 +168,16 @@ def hold_folder(folder: Path | None = None) -> TextIO:
     os.fsync(lock.fileno())
     _held.append(lock)
     return lock
+
+
+def _take(lock: TextIO) -> None:
+    """Lock the file for this process alone. Raises BlockingIOError where another keeps it."""
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_PAUSE_S)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _held_by(lock: TextIO, folder: Path) -> FolderHeldError:

@@ -72,6 +72,17 @@ def test_the_lock_says_at_once_who_has_it(tmp_path: Path) -> None:
         assert run_folder._lock_file(tmp_path).read_text().startswith(f"{os.getpid()} of ")
 
 
+def test_a_check_at_the_same_time_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_folder(tmp_path).close()
+    checked = (tmp_path / ".lock").open()
+    fcntl.flock(checked, fcntl.LOCK_SH)
+    monkeypatch.setattr(run_folder.time, "sleep", lambda _: checked.close())
+    with hold_folder(tmp_path):
+        assert checked.closed
+
+
 def test_a_file_system_without_locks_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
