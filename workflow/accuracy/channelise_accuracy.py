@@ -14,7 +14,7 @@ from argand.channelise.problem import spectra_of
 
 from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
 from workflow.accuracy.channelise_bounds import channelise_bound
-from workflow.accuracy.lines import norm_along, norm_of
+from workflow.accuracy.lines import SMALLEST_UNIT, norm_along, norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.threads import each, stretches
 
@@ -195,6 +195,7 @@ def decibels(
     unit = float(np.abs(truth).max())
     if not 0 < unit < math.inf or not np.isfinite(result).all():
         return None, None
+    unit = max(unit, SMALLEST_UNIT)
     truth, result = truth / unit, result / unit  # so that squares are in range
     power = np.square(np.abs(truth)).mean(axis=axes)
     strongest = float(power.max())

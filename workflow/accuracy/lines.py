@@ -15,6 +15,8 @@ Array = npt.NDArray[Any]
 
 _BLOCK_VALUES = 1 << 16
 """Values processed at a time: what is made of them stays in a core's cache."""
+SMALLEST_UNIT = float(np.finfo(float).tiny)
+"""NumPy divides complex numbers by a reciprocal, which is infinite for smaller units."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,12 @@ def norm_of(x: Array) -> float:
 
 
 def unit_of(x: Array, axis: int | tuple[int, ...]) -> Array:
-    """Return the largest magnitude along axes, kept as length 1.
+    """Return the largest magnitude along axes, at least `SMALLEST_UNIT`, kept as length 1.
 
-    It is 1 where that is 0 or not finite.
+    It is 1 where the largest is 0 or not finite.
     """
     largest = np.abs(x).max(axis=axis, keepdims=True, initial=0)
-    return np.where((largest > 0) & np.isfinite(largest), largest, 1)
+    return np.where((largest > 0) & np.isfinite(largest), np.maximum(largest, SMALLEST_UNIT), 1)
 
 
 def spectral_bound(values: Array) -> Array:

@@ -19,6 +19,7 @@ from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve.refine import TARGET
 
 from workflow.accuracy.assessment import Accuracy, Array, Checks, finite, ratio, same_shape
+from workflow.accuracy.lines import SMALLEST_UNIT
 from workflow.accuracy.measures import Measure, measured
 
 MEASURES = (
@@ -221,6 +222,7 @@ def _relative(error: Array, size: Array) -> float:
     unit = float(np.abs(size).max(initial=0))
     if not (0 < unit < math.inf):
         return 0.0 if not np.abs(error).any() else math.inf
+    unit = max(unit, SMALLEST_UNIT)
     norms = (float(np.linalg.norm((y / unit).reshape(-1))) for y in (error, size))
     found = ratio(*norms)
     return math.inf if math.isnan(found) else found

@@ -58,3 +58,34 @@ def test_an_error_is_seen_at_any_scale(case: str, sign: int) -> None:
     assert found.error_limit < 1e-12
     result.reshape(-1)[np.abs(result).argmax()] *= 1.001
     assert not assessed().verified
+
+
+@pytest.mark.parametrize(
+    ("given", "scaled"),
+    [
+        (
+            {"kind": "channelise", "channels": 16, "taps": 4, "samples": 128, "real": True},
+            "samples",
+        ),
+        ({"kind": "channelise", "channels": 16, "taps": 4, "samples": 128}, "samples"),
+        ({"kind": "solve", "n": 8, "rhs": 2}, "b"),
+    ],
+)
+def test_results_below_the_smallest_normal_number_are_assessed(
+    given: dict[str, Any], scaled: str
+) -> None:
+    """The reciprocal of such a number is infinite."""
+    one = workload_of(given, "fp64")
+    staged = one.stage()
+    operands = dict(staged.operands)
+    operands[scaled] = operands[scaled] * np.float64(2.0**-1068)
+    staged = replace(staged, operands=operands)
+    ours = one.argand(staged, PRECISIONS["fp64"], cpu())
+    result = np.array(ours.compute(ours.prepare(staged.operands)))
+    assert 0 < np.abs(result).max() < 2.0**-1024
+    found = one.assess(
+        one.as_computed(staged, ours.plan_words), one.reference(staged), result,
+        PRECISIONS["fp64"], "cpu",
+    )  # fmt: skip
+    assert found.verified or "not provable" in found.reason
+    assert all(value is None or np.isfinite(value) for value in found.measures.values())
