@@ -126,7 +126,9 @@ def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
         if row.exact_operands:
             raise PlanError(f"{row.name} has no tensor-core products of gates")
         least = min(_WGMMA_STAGES) if plan.kind == "wgmma" else cuda_core_width(row) + 1
-        most = _widest_direct_mma(row) if plan.kind == "direct_mma" else widest_mma(row)
+        most = widest_mma(row)
+        if plan.kind == "direct_mma":  # columns, in terms, fit in a warp's registers
+            most = max(width for width, held in _DIRECT_MMA_BLOCKS.items() if _terms(row) in held)
         if not least <= plan.width <= most:
             raise PlanError(
                 f"width must be {least} to {most} for {plan.kind} at {row.name}, got {plan.width}"
@@ -162,11 +164,6 @@ def cuda_core_width(precision: Precision) -> int:
 def widest_mma(precision: Precision) -> int:
     """Return the largest width of a gate whose matrix, in terms, fits in a warp's registers."""
     return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
-
-
-def _widest_direct_mma(precision: Precision) -> int:
-    """Return the largest width of a gate whose columns, in terms, fit in a warp's registers."""
-    return max(width for width, held in _DIRECT_MMA_BLOCKS.items() if _terms(precision) in held)
 
 
 def _terms(precision: Precision) -> tuple[int, int]:
@@ -234,15 +231,13 @@ def plan_gate(
     if monomial:
         inside = inside and precision.output == "complex64"
         plans = [_with_stages(GatePlan("permute", width, precision, inside, 2, 1), arch)]
-    else:
-        plans = candidate_plans(precision, arch, width=width, inside=inside, near=near)
-        if not plans:
-            return None
-        if plans[0].item * (columns << width) > _SMALLER_STATE * sm_count:
-            often = _terms(precision) in _SPLITS_OFTEN.get(width, ())
-            plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
-        elif width == 6 and columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES:
-            plans = [replace(plan, blocks=3) if plan.kind == "wgmma" else plan for plan in plans]
+    elif not (plans := candidate_plans(precision, arch, width=width, inside=inside, near=near)):
+        return None
+    elif plans[0].item * (columns << width) > _SMALLER_STATE * sm_count:
+        often = _terms(precision) in _SPLITS_OFTEN.get(width, ())
+        plans = [plan for plan in plans if often or plan.kind != "direct_mma"]
+    elif width == 6 and columns // PLANE_COLUMNS >= 3 * sm_count * _THIRD_BLOCK_TILES:
+        plans = [replace(plan, blocks=3) if plan.kind == "wgmma" else plan for plan in plans]
     small = GatePlan("small", width, precision, False, 1, 1)
     return next((plan for plan in plans if plan.columns <= columns), small)
 
@@ -250,27 +245,19 @@ def plan_gate(
 def candidate_plans(
     precision: Precision, arch: Arch, *, width: int, inside: bool, near: int
 ) -> list[GatePlan]:
-    """Return the plans whose kernels compute a gate of any matrix, none where `gemm` does.
+    """Return the plans whose kernels compute a gate, the fastest first; none where `gemm` does.
 
     Arguments are those of `plan_gate`.
     """
     inside = inside and precision.output == "complex64"
-    if precision.exact_operands or width <= cuda_core_width(precision):
-        return _cuda_core_plans(precision, arch, width=width, inside=inside, near=near)
-    if width > widest_mma(precision):
-        return []
-    return mma_plans(precision, arch, width=width, inside=inside)
-
-
-def _cuda_core_plans(
-    precision: Precision, arch: Arch, *, width: int, inside: bool, near: int
-) -> list[GatePlan]:
-    """Return the plans on CUDA cores for a gate, the fastest first."""
-    plans = [_with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)]
+    if not precision.exact_operands and width > cuda_core_width(precision):
+        within = width <= widest_mma(precision)
+        return mma_plans(precision, arch, width=width, inside=inside) if within else []
+    fma = _with_stages(GatePlan("fma", width, precision, inside, 2, 1), arch)
     if width in _DIRECT_BLOCKS and precision.output == "complex64" and near + inside <= 1:
         blocks = _DIRECT_BLOCKS[width]
-        plans.insert(0, GatePlan("direct", width, precision, inside, 0, blocks, near=near))
-    return plans
+        return [GatePlan("direct", width, precision, inside, 0, blocks, near=near), fma]
+    return [fma]
 
 
 def mma_plans(precision: Precision, arch: Arch, *, width: int, inside: bool) -> list[GatePlan]:
