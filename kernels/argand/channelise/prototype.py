@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.channelise.signal import given_coefficients, is_named
+from argand.channelise.signal import designed_coefficients, given_coefficients, is_named
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -35,13 +35,8 @@ def prototype(window: Any, channels: int, taps: int) -> Array:
 def _designed(window: Any, channels: int, taps: int) -> Array:
     from scipy.signal import firwin
 
-    try:
-        found = np.asarray(firwin(channels * taps, 1 / channels, window=window), np.float64)
-    except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
-        raise ValueError(
-            f"window must be a window of scipy.signal, got {window!r}: {error}"
-        ) from None
-    if not np.isfinite(found).all():
-        raise ValueError(f"window {window!r} makes no filter of {channels} channels, {taps} taps")
-    found.flags.writeable = False
-    return found
+    return designed_coefficients(
+        window,
+        lambda: firwin(channels * taps, 1 / channels, window=window),
+        f"makes no filter of {channels} channels, {taps} taps",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -95,3 +96,21 @@ def given_coefficients(window: Any, count: int, meaning: str) -> Array:
     if not np.isfinite(found).all():
         raise ValueError("window must be finite")
     return np.asarray(found)
+
+
+def designed_coefficients(window: Any, design: Callable[[], Any], otherwise: str) -> Array:
+    """Return what ``design`` makes of a window of SciPy's, read-only, float64.
+
+    Raises ValueError for a window that SciPy has not, and where coefficients are not finite with
+    what ``otherwise`` says of the window then.
+    """
+    try:
+        found = np.asarray(design(), np.float64)
+    except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
+        raise ValueError(
+            f"window must be a window of scipy.signal, got {window!r}: {error}"
+        ) from None
+    if not np.isfinite(found).all():
+        raise ValueError(f"window {window!r} {otherwise}")
+    found.flags.writeable = False
+    return found

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argand.channelise.signal import given_coefficients, is_named
+from argand.channelise.signal import designed_coefficients, given_coefficients, is_named
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Scaling = Literal["density", "spectrum"]
@@ -60,16 +60,9 @@ def window_of(window: Any, length: int) -> Array:
 def _designed(window: Any, length: int) -> Array:
     from scipy.signal import get_window
 
-    try:
-        found = np.asarray(get_window(window, length), np.float64)
-    except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
-        raise ValueError(
-            f"window must be a window of scipy.signal, got {window!r}: {error}"
-        ) from None
-    if not np.isfinite(found).all():
-        raise ValueError(f"window {window!r} is not finite at a length of {length}")
-    found.flags.writeable = False
-    return found
+    return designed_coefficients(
+        window, lambda: get_window(window, length), f"is not finite at a length of {length}"
+    )
 
 
 def _positive(sample_rate: Any) -> float:
