@@ -7,11 +7,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from workflow.figures.marks import ratio_ticks
 from workflow.figures.style import colour_of, colours_of, new_axes, save
 from workflow.tables.answer import Answer
-from workflow.tables.readable import number
 
 
 def draw_answer(path: Path, answers: Sequence[Answer]) -> None:
@@ -34,11 +33,7 @@ def answer_figure(answers: Sequence[Answer]) -> Figure:
     axes.set_yticks(range(len(shown)), [answer.workload for answer, _ in shown])
     axes.set_ylim(max(1, len(shown)) - 0.5, -0.5)
     axes.set_xlabel("times as fast as the best peer of the same class")
-    low, high = axes.get_xlim()
-    ticks = [x for x in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low <= x <= high] or [1]
-    axes.set_xticks(ticks)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(float(value))))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    ratio_ticks(axes)
     axes.grid(axis="x")
     used = dict.fromkeys(answer.precision for answer, _ in shown)
     keys = [

@@ -40,6 +40,8 @@ def draw_beams(means: Array, there: Mapping[str, Coordinate], axes: Axes) -> Non
         return
     where = np.arange(len(means)) if direction is None else direction.values
     axes.plot(where, pictures.decibels(means), marker="." if len(means) < 65 else "")
+    if direction is None:
+        pictures.label_whole(axes.xaxis)
     axes.set_xlabel("beam number" if direction is None else "direction cosine l (east)")
     axes.set_ylabel("mean power, dB relative to the strongest")
     axes.grid(alpha=0.3)

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from workflow.compare.verdicts import OURS, Compared, Margins
+from workflow.figures.marks import ratio_ticks
 from workflow.figures.style import colour_of, colours_of, save
 
 _MOST = 60
@@ -39,7 +39,7 @@ def comparison_figure(rows: Sequence[Compared], margins: Margins) -> Figure:
         axes.axvspan(1 / (1 + margin), 1 + margin, color="#eeeeee", zorder=0)
         axes.axvline(1, color="#555555", linewidth=1)
         axes.grid(axis="x")
-        _plain_ticks(axes)
+        ratio_ticks(axes)
     times.set_yticks(range(len(shown)), [_label(row) for row in shown], fontsize=8)
     times.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     hidden = len(rows) - len(shown)
@@ -75,16 +75,6 @@ def _ring_key() -> Line2D:
     return Line2D(
         [], [], marker="o", linestyle="none", color=_RING, fillstyle="none", markersize=12
     )
-
-
-def _plain_ticks(axes: Axes) -> None:
-    """Label ratios as plain numbers: few on narrow axes, 1, 2 and 5 of a decade on wide ones."""
-    low, high = axes.get_xlim()
-    axes.xaxis.set_major_locator(
-        MaxNLocator(5) if high < 10 * low else LogLocator(subs=(1.0, 2.0, 5.0))
-    )
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter("{x:g}")
 
 
 def _label(row: Compared) -> str:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from benchmarks.peers import study_names
 from workflow.figures.style import colours_of
@@ -58,6 +58,15 @@ def legends(
 def label_of(quantity: str, hidden: int) -> str:
     """Return the label of the x axis, and under it how many results are not drawn."""
     return f"{quantity}\n({hidden} not drawn: not verified or not timed)" if hidden else quantity
+
+
+def ratio_ticks(axes: Axes) -> None:
+    """Label ratios as plain numbers: few on narrow axes, 1, 2 and 5 of a decade on wide ones."""
+    axis, (low, high) = axes.xaxis, axes.get_xlim()
+    few = MaxNLocator(5, steps=[1, 2, 5, 10])
+    axis.set_major_locator(few if high < 10 * low else LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter("{x:g}")
 
 
 def plain_ticks(axis: Axis, values: Sequence[float]) -> None:

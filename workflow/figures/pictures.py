@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 Array = npt.NDArray[Any]
 
@@ -22,6 +23,14 @@ def decibels(powers: Array) -> Array:
     shown = np.isfinite(powers) & (powers > 0)
     ratio = np.divide(powers, largest, out=np.full(powers.shape, np.nan), where=shown)
     return np.asarray(10 * np.log10(ratio))
+
+
+def label_whole(*counting: Axis) -> None:
+    """Label whole numbers alone, along axes that count."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in counting:
+        axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 _PREFIXES = {1e9: "G", 1e6: "M", 1e3: "k", 1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}

@@ -28,7 +28,7 @@ from workflow.arrays.steering import places, steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
-from workflow.figures import beam_pictures
+from workflow.figures import beam_pictures, pictures
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
 from workflow.storage.operands import Operand
@@ -232,6 +232,7 @@ class Adaptive(Workload):
         if not {"antenna_position", "frequency", "l", "m"} <= set(there):
             axes.plot(np.abs(weights), marker=".")
             axes.set_xlabel("antenna number")
+            pictures.label_whole(axes.xaxis)
             axes.set_ylabel(f"modulus of the weights of beam {beam}")
             return
         frequency, where = there["frequency"].values[:1], there["antenna_position"].values

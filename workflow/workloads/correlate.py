@@ -282,8 +282,8 @@ class Correlate(Workload):
         over = axes.imshow(
             phase, cmap="twilight", interpolation="nearest", extent=extent, vmin=-180, vmax=180
         )
-        axes.set_xlabel("input, conjugated")
-        axes.set_ylabel("input")
+        axes.set(xlabel="input, conjugated", ylabel="input")
+        pictures.label_whole(axes.xaxis, axes.yaxis)
         axes.figure.colorbar(below, ax=axes, label="amplitude, dB relative to the largest")
         axes.figure.colorbar(over, ax=axes, label="phase, degrees")
 

@@ -230,5 +230,6 @@ class Gemm(MatrixProduct):
         )  # fmt: skip
         axes.set_xlabel("column n")
         axes.set_ylabel("row m")
+        pictures.label_whole(axes.xaxis, axes.yaxis)
         label = "|C|" if blocks.shape == magnitude.shape else "mean |C| of a block"
         axes.figure.colorbar(image, ax=axes, label=label)

@@ -233,6 +233,7 @@ class Softmax(Workload):
         )  # fmt: skip
         axes.set_xlabel(label)
         axes.set_ylabel("beam number")
+        pictures.label_whole(axes.yaxis)
         mean = "probability" if blocks.shape == first.shape else "mean probability"
         axes.figure.colorbar(image, ax=axes, label=f"{mean} (first channel)")
 

@@ -30,6 +30,7 @@ from workflow.data import (
     Staged,
     blank,
 )
+from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Box, Drawn
 from workflow.storage.inputs import InputError
@@ -232,6 +233,8 @@ class Solve(Workload):
         else:
             axes.set_xlabel("number of the unknown" if angle is None else "unknown")
             axes.set_ylabel("|x|")
+            if angle is None:
+                pictures.label_whole(axes.xaxis)
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, fontsize="small")
         axes.grid(alpha=0.3)
 

@@ -14,6 +14,8 @@ from benchmarks.peers import study_names
 from workflow.accuracy.grading import GrowthRow
 from workflow.data import Product
 from workflow.figures import pictures
+from workflow.figures.answer import answer_figure
+from workflow.figures.beam_pictures import draw_beams
 from workflow.figures.marks import MARKERS
 from workflow.figures.study import (
     COLOURS,
@@ -26,7 +28,9 @@ from workflow.figures.study import (
     pareto_figure,
     product_figure,
 )
+from workflow.figures.style import new_axes
 from workflow.records import Record
+from workflow.tables.answer import Answer
 
 
 def record(workload, implementation, precision, time, error, **changes):
@@ -253,3 +257,24 @@ def test_axes_have_a_unit_that_people_read(largest, units, shown, label):
     values, found = pictures.labelled("x", np.array([0.0, largest, np.nan]), units)
     assert found == label
     np.testing.assert_allclose(values[:2], [0, shown])
+
+
+@pytest.mark.parametrize("beams", [2, 5, 40])
+def test_beams_are_counted_in_whole_numbers(beams):
+    figure, axes = new_axes(7.6, 4)
+    draw_beams(np.arange(1.0, beams + 1), {}, axes)
+    figure.canvas.draw()
+    assert all(tick == round(tick) for tick in axes.get_xticks())
+
+
+@pytest.mark.parametrize("speedups", [(0.95,), (0.96, 1.04), (0.3, 2.0), (0.2, 60.0)])
+def test_speedups_have_at_least_two_labels(speedups):
+    figure = answer_figure([Answer(f"w{x}", "gemm", "fp32", 1.0, x, x, x) for x in speedups])
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    low, high = axes.get_xlim()
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    shown = [text for at, text in zip(axes.get_xticks(), labels, strict=True) if low <= at <= high]
+    assert len(shown) >= 2
+    assert len(set(shown)) == len(shown)
+    assert all(shown)
