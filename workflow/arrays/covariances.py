@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.arrays.steering import lacking_places
-from workflow.config.formats import FORMATS
 from workflow.data import PLACES, Staged
 from workflow.storage.inputs import InputError
 
@@ -53,16 +52,15 @@ def check_inputs(outline: Staged) -> None:
             )
 
 
-def check_covariances(outline: Staged, form: str) -> None:
+def check_covariances(outline: Staged, array: str) -> None:
     """Raise InputError where the operand is not a covariance of antennas whose places are known.
 
-    ``form`` is that of the input's file (`workflow.config.formats`), for advice.
+    ``array`` is what files of the input's format call it, for advice; empty where they do not.
     """
     shape, there = outline.operands["covariances"].shape, outline.coordinates
     check_inputs(outline)
     if shape[3] != shape[4]:
-        array = FORMATS[form].covariance
-        hint = f"; those of format {form} are `covariances: {array}`" if array else ""
+        hint = f"; those of the file's format are `covariances: {array}`" if array else ""
         raise InputError(
             f"input.covariances must be square, got {shape[3]} antennas and {shape[4]} columns"
             f"{hint}"

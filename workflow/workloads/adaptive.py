@@ -27,6 +27,7 @@ from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import places, steered
 from workflow.config.adaptive_case import AdaptiveCase
 from workflow.config.case import Case
+from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import beam_pictures, pictures
 from workflow.storage import operands
@@ -85,7 +86,7 @@ class Adaptive(Workload):
         found = placed(operands.outline(self.case.input, OPERANDS, upstream))
         shape = found.operands["covariances"].shape
         if self._steered:
-            check_covariances(found, self.case.input.format)
+            check_covariances(found, FORMATS[self.case.input.format].covariance)
         else:
             check_inputs(found)
         if shape[3] != shape[4] or not 1 <= shape[3] <= LARGEST_N:

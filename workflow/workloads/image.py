@@ -18,6 +18,7 @@ from workflow.arrays.covariances import check_covariances, placed
 from workflow.arrays.plane_waves import Wave
 from workflow.arrays.steering import places
 from workflow.config.case import Case
+from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
 from workflow.data import PLACES, Array, Coordinate, Implementation, Product, Shape, Staged, blank
 from workflow.figures import pictures
@@ -78,7 +79,7 @@ class Image(Workload):
         """Raise InputError where the covariances are none, or nothing says where antennas are."""
         if self.case.input is not None:
             found = placed(operands.outline(self.case.input, (COVARIANCES,), upstream))
-            check_covariances(found, self.case.input.format)
+            check_covariances(found, FORMATS[self.case.input.format].covariance)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operand covariances; complex64 where it is simulated."""

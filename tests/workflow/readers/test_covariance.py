@@ -42,7 +42,7 @@ def test_what_is_near_a_covariance_is_led_to_it(tmp_path: Path) -> None:
     assert message.endswith("it looks like uvh5: `format: uvh5` reads visibilities of an "
                             "interferometer")  # fmt: skip
     message = error_of(image | {"input": source | {"format": "uvh5"}})
-    assert message.endswith("those of format uvh5 are `covariances: covariance`")
+    assert message.endswith("those of the file's format are `covariances: covariance`")
 
 
 def place_antennas(path: Path, **changed: Any) -> None:
