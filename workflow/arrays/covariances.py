@@ -52,10 +52,10 @@ def check_inputs(outline: Staged) -> None:
             )
 
 
-def check_covariances(outline: Staged, array: str) -> None:
+def check_covariances(outline: Staged, array: str | None) -> None:
     """Raise InputError where the operand is not a covariance of antennas whose places are known.
 
-    ``array`` is what files of the input's format call it, for advice; empty where they do not.
+    ``array`` is what files of the input's format call it, for advice; None where they do not.
     """
     shape, there = outline.operands["covariances"].shape, outline.coordinates
     check_inputs(outline)
