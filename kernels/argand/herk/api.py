@@ -79,14 +79,20 @@ def herk(
     """
     options: Key = (alpha, beta, op, precision, rounding, form, kernels)
     key: Key | None
-    if c is None and out is None and type(a) is np.ndarray:
-        # What `NumpyCalls.key` returns, without its loop.
-        key = (options, a.dtype, a.shape, None, None)
+    if type(a) is np.ndarray and c is None and out is None:
+        # Most calls of few numbers, for which `NumpyCalls.key` takes long.
+        key = (a.dtype, a.shape, *options)
+        try:
+            computed = _ON_HOST.found[key]
+        except (KeyError, TypeError):  # a new form, or an option that is given as a list
+            pass
+        else:
+            return computed(a, None, None)
     else:
         key = _ON_HOST.key((a, c, out), options)
-    repeated = _ON_HOST.known(key)
-    if repeated is not None:
-        return repeated(a, c, out)
+        repeated = _ON_HOST.known(key)
+        if repeated is not None:
+            return repeated(a, c, out)
     kept, arguments = None, (a, c)
     if is_cupy_array(a.array if isinstance(a, Pairs) else a):
         from argand.herk.gpu import CALLS

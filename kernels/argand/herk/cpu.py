@@ -18,6 +18,7 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
+from argand.herk.gathered import gathered, gathered_alone, is_gathered
 from argand.herk.lower import (
     Steps,
     blas_herk,
@@ -62,9 +63,10 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
-    if problem.batch == 1 and is_few(problem.n) and not is_multiplied(problem):
-        return _alone(problem)
-    return _several(problem)
+    alone = problem.batch == 1 and not is_multiplied(problem)
+    if is_gathered(problem):
+        return gathered_alone(problem) if alone else gathered(problem, lower_of(problem))
+    return _alone(problem) if alone and is_few(problem.n) else _several(problem)
 
 
 def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:

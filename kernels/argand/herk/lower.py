@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
@@ -14,40 +15,36 @@ from argand.gemm.operands import Op
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
 from argand.runtime.quiet import quietly
-from argand.runtime.scratch import with_conjugates
+from argand.runtime.scratch import LEAST_KEPT_BYTES, with_conjugates
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Steps = Callable[[Array, Array], Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; what is above the diagonals is left to chance."""
-_FEW_ROWS, _LONG_ROW, _LONG_ROWS = 32, 10, 2048
+_FEW_ROWS, _FEW_THREADED_ROWS, _LONG_ROW, _LONG_ROWS = 32, 16, 10, 2048
 """Rows up to which dot products of rows take less time than matmul, which fills few of its lanes
-and copies all conjugates, and than herk; the least k over n of them; the least numbers of a row of
-all matrices, which take longer than the calls of their columns."""
-_PANEL_ROWS, _FEW_PANELS = 12, 5
-"""Rows of a panel of the lower triangle at least, and panels up to which more of them take less
-time: those of 48 rows leave out three of eight products."""
-_LANES = 4
+and copies all conjugates, and than herk, and where threads of BLAS share a matmul; the least k over
+n of them; the least numbers of a row of all matrices, which take longer than the calls of their
+columns."""
+_BLAS_CALL, _STEP = 3_300, 15_700
+"""Products of numbers of complex64 that take as long as a call of BLAS for a small product on one
+core, 0.25 us, and as a step of NumPy that makes such calls for all matrices."""
+_THREADED_CALL = 70_000
+"""The same of a call that two threads of BLAS share, 3.5 us."""
+_PANEL_ROWS, _MOST_PANELS, _MOST_THREADED_PANELS, _LARGE_PANEL = 8, 6, 4, 64
+"""Rows of a panel at least, and most panels, of fewer rows than the last number."""
+_LANES, _THREADED_LANES = 4, 16
 """Panels have a multiple of so many rows: BLAS takes longer for what is left of others."""
-_LARGE_PANEL, _MOST_PANELS = 64, 16
-"""Rows of a panel where there are more than five of them, and most panels."""
-_LEAST_ROWS = 20
-"""Rows from which two panels take less time than the product of all."""
-_THREADED_PANELS, _THREADED_PRODUCTS, _LARGE_PRODUCT = 3, 1 << 18, 1 << 24
-"""Panels that threads of BLAS share each, and products of numbers of one at least, some 30 us on
-one core; those of a matrix that is worth more panels."""
-_PANEL_PRODUCTS = 1 << 16
-"""Products of numbers of all matrices that are worth the call of a panel more."""
 _HERK_ROWS, _HERK_BYTES = 56, 24 << 10
 """Rows, or bytes of a matrix of the operand, from which a call of herk takes less time than panels,
 which read it again for each."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core. NumPy and SciPy have a BLAS each, whose
 threads spin for some 30 ms after a product: on few cores those of one wait for the other's."""
-_SHARED_PRODUCTS = 1 << 22
-"""Products of numbers from which threads of our own pay: some 400 us on one core. They wait for the
-spinning threads of BLAS."""
+_SHARED_PRODUCTS = 1 << 21
+"""Products of numbers from which threads of our own pay: some 100 us on one core. They start within
+40 us, and wait for the spinning threads of BLAS."""
 _FINISHING = 16
 """Products of numbers that take as long as to make an element of the result Hermitian."""
 
@@ -59,21 +56,33 @@ def lower_of(problem: HerkProblem) -> Steps:
     if not is_multiplied(problem):
         return partial(_by_herk, trans_of(problem.op))
     op, rows = problem.op, _panel_rows(problem)
+    if rows >= problem.n and problem.batch * _nbytes(problem) < LEAST_KEPT_BYTES:
+        return partial(quietly, _whole if op == "N" else _whole_of_columns)
     return lambda a, out: quietly(with_conjugates, _by_matmul, a, op, rows, out)
 
 
 def is_multiplied(problem: HerkProblem) -> bool:
     """Return whether matmul computes a problem, and not dot products or BLAS's herk."""
-    nbytes = problem.n * problem.k * np.dtype(problem.dtype).itemsize
-    little = problem.n < _HERK_ROWS and nbytes <= _HERK_BYTES
+    little = problem.n < _HERK_ROWS and _nbytes(problem) <= _HERK_BYTES
     several = problem.batch > 1 and (little or is_shared(problem))
     return (several and not is_dotted(problem)) or _is_threaded(problem)
+
+
+def _nbytes(problem: HerkProblem) -> int:
+    """Return the bytes of a matrix of the operand."""
+    return problem.n * problem.k * np.dtype(problem.dtype).itemsize
 
 
 def is_dotted(problem: HerkProblem) -> bool:
     """Return whether dot products of rows take less time than products of matrices."""
     long = problem.k >= _LONG_ROW * problem.n and problem.batch * problem.k >= _LONG_ROWS
-    return problem.op == "N" and problem.n <= _FEW_ROWS and problem.batch > 1 and long
+    few = _FEW_THREADED_ROWS if _takes_threads(problem) else _FEW_ROWS
+    return problem.op == "N" and problem.n <= few and problem.batch > 1 and long
+
+
+def _takes_threads(problem: HerkProblem) -> bool:
+    """Return whether threads of BLAS share a product of all rows of a matrix."""
+    return available_cores() > 1 and problem.n * problem.n * problem.k > ONE_CORE_COMPLEX
 
 
 def _is_threaded(problem: HerkProblem) -> bool:
@@ -90,26 +99,32 @@ def is_shared(problem: HerkProblem) -> bool:
     if problem.batch == 1 or available_cores() == 1 or is_dotted(problem):
         return False
     made = problem.batch * problem.n * problem.n * (problem.k + _FINISHING)
-    one_core = _panel_rows(problem) * problem.n * problem.k <= ONE_CORE_COMPLEX
+    one_core = _one_core_rows(problem) * problem.n * problem.k <= ONE_CORE_COMPLEX
     return made >= _SHARED_PRODUCTS and one_core
 
 
 def _panel_rows(problem: HerkProblem) -> int:
-    """Return how many rows of a triangle matmul computes at a time.
+    """Return how many rows of a triangle matmul computes at a time."""
+    if not _takes_threads(problem) or is_shared(problem):
+        return _one_core_rows(problem)
+    return _rows(problem, _THREADED_CALL, _MOST_THREADED_PANELS, _THREADED_LANES)
 
-    These are all n where more calls cost more time than they save. Where threads of BLAS share each
-    product, the panels are few: beside other work each waits for the slowest thread.
+
+def _one_core_rows(problem: HerkProblem) -> int:
+    return _rows(problem, _BLAS_CALL + _STEP / max(1, problem.batch), _MOST_PANELS, _LANES)
+
+
+def _rows(problem: HerkProblem, call: float, most: int, lanes: int) -> int:
+    """Return the rows of panels that take the least time, where each adds the time of a call.
+
+    p panels take (1 + 1 / p) / 2 of the product and p calls.
     """
-    n, k = problem.n, problem.k
-    rows = max(_PANEL_ROWS, min(-(-n // _FEW_PANELS), _LARGE_PANEL), -(-n // _MOST_PANELS))
-    made, more = problem.batch * n * n * k, -(-n // rows) - 1
-    if n < _LEAST_ROWS or made < more * _PANEL_PRODUCTS:
-        return n
-    if available_cores() > 1 and rows * n * k > ONE_CORE_COMPLEX:
-        rows = max(rows, -(-_THREADED_PRODUCTS // (n * k)))
-        if n * n * k < _LARGE_PRODUCT:
-            rows = max(rows, -(-n // _THREADED_PANELS))
-    return min(n, rows + -rows % _LANES)
+    n, products = problem.n, problem.n * problem.n * problem.k
+    if problem.dtype == "complex128":
+        products *= 2
+    panels = min(round(math.sqrt(products / (2 * call))), max(most, n // _LARGE_PANEL))
+    rows = max(_PANEL_ROWS, -(-n // max(1, panels)))
+    return min(n, rows + -rows % lanes)
 
 
 def _by_dot_products(a: Array, out: Array) -> None:
@@ -125,9 +140,18 @@ def _by_matmul(conjugates: Array, a: Array, op: Op, rows: int, out: Array) -> No
     if rows >= out.shape[-1]:
         np.matmul(left, right, out=out)
         return
+    matmul = np.matmul
     for start in range(0, out.shape[-1], rows):
         end = start + rows
-        np.matmul(left[..., start:end, :], right[..., :end], out=out[..., start:end, :end])
+        matmul(left[..., start:end, :], right[..., :end], out[..., start:end, :end])
+
+
+def _whole(a: Array, out: Array) -> None:
+    np.matmul(a, np.conjugate(a).swapaxes(-1, -2), out)
+
+
+def _whole_of_columns(a: Array, out: Array) -> None:
+    np.matmul(np.conjugate(a).swapaxes(-1, -2), a, out)
 
 
 def _by_herk(trans: int, a: Array, out: Array) -> None:

@@ -32,7 +32,7 @@ class NumpyCalls(Generic[_Found]):
     """The checked problems of one operation's calls, or what computes them."""
 
     def __init__(self) -> None:
-        self._found: dict[Key, _Found] = {}
+        self.found: dict[Key, _Found] = {}
 
     def key(self, arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Key | None:
         """Return what identifies calls of one form; None for calls that are never kept.
@@ -53,17 +53,17 @@ class NumpyCalls(Generic[_Found]):
     def known(self, key: Key | None) -> _Found | None:
         """Return what was kept of an earlier call of this form."""
         try:
-            return None if key is None else self._found.get(key)
+            return None if key is None else self.found.get(key)
         except TypeError:  # an option that is given as a list
             return None
 
     def keep(self, key: Key | None, found: _Found) -> None:
         """Keep what was found of a call that took its operands as they were given."""
-        if key is None or may_change(key[0]):
+        if key is None or may_change(key):
             return
-        if len(self._found) >= MOST_CALLS:
-            self._found.clear()
+        if len(self.found) >= MOST_CALLS:
+            self.found.clear()
         try:
-            self._found[key] = found
+            self.found[key] = found
         except TypeError:  # an option that is given as a list
             return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
-from argand.herk import api, cpu, lower, mirror
+from argand.herk import api, cpu, gathered, lower, mirror
 from argand.runtime import scratch
 from argand.runtime.numpy_calls import NumpyCalls
 from hypothesis import example, given, settings
@@ -30,21 +31,24 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
         cpu: {"_PANEL": 9, "_PART_VALUES": 150},
-        scratch: {"_LEAST_BYTES": 0},
+        scratch: {"LEAST_KEPT_BYTES": 0},
+        gathered: {"_MOST_NUMBERS": 60, "_MOST_FORMS": 2},
         mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         lower: {
+            "LEAST_KEPT_BYTES": 700,
             "ONE_CORE_COMPLEX": 300,
             "_SHARED_PRODUCTS": 5000,
             "_ALONE_PRODUCTS": 500,
             "_FEW_ROWS": 6,
+            "_FEW_THREADED_ROWS": 4,
             "_LONG_ROW": 2,
             "_LONG_ROWS": 20,
             "_PANEL_ROWS": 3,
             "_LANES": 2,
-            "_THREADED_PRODUCTS": 150,
-            "_LARGE_PRODUCT": 1500,
-            "_LEAST_ROWS": 5,
-            "_PANEL_PRODUCTS": 200,
+            "_THREADED_LANES": 3,
+            "_BLAS_CALL": 20,
+            "_STEP": 60,
+            "_THREADED_CALL": 100,
             "_HERK_ROWS": 11,
             "_HERK_BYTES": 800,
         },
@@ -167,6 +171,26 @@ def test_products_by_blas_are_what_each_is_alone(
     for found in (herk(a, op=op), herk(a, op=op, out=out)):
         for index in np.ndindex(batch):
             np.testing.assert_array_equal(found[index], herk(a[index], op=op))
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (2, 3, 7)])
+def test_a_repeated_call_leaves_earlier_results_as_they_are(shape: tuple[int, ...]) -> None:
+    operands = [normal(np.random.default_rng(seed), *shape) for seed in range(8)]
+    expected = [herk(a) for a in operands]
+    copies = [x.copy() for x in expected]
+    herk(np.full(shape, np.nan, np.complex64))  # is not read later
+    with ThreadPoolExecutor(4) as pool:
+        for found, x in zip(pool.map(herk, operands * 50), copies * 50, strict=True):
+            np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(expected, copies)
+
+
+def test_memory_is_kept_of_few_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathered, "_FORMS", [])
+    for n in range(2, 7):
+        a = normal(np.random.default_rng(n), n, 3)
+        np.testing.assert_array_equal(herk(a), herk(a))
+        assert len(gathered._FORMS) <= 2
 
 
 def test_out_may_be_c_and_overlap_a() -> None:

@@ -1,0 +1,129 @@
+"""Hermitian products of few numbers on the CPU, finished by a gather in memory that is kept.
+
+Lower triangles and the conjugates of all numbers lie one behind the other, so that one gather makes
+a new result of both. NumPy's steps that mirror triangles in place take a call of few numbers twice
+as long, as they make views of it and skip by a mask.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.herk.lower import Steps, blas_herk, trans_of
+from argand.herk.problem import HerkProblem
+
+Array = npt.NDArray[Any]
+Run = Callable[[Array, Array | None, Array | None], Array]
+_MOST_NUMBERS = 1 << 12
+"""Numbers of results up to which a gather takes less time than to mirror them."""
+_MOST_FORMS = 64
+"""Forms of calls whose memory is kept, at most 160 KiB a thread that calls it."""
+
+
+class _Memory(NamedTuple):
+    """Memory of a call: views of the same numbers, and where those of the result are found."""
+
+    products: Array
+    column_major: Array  # the first product transposed
+    clear_diagonals: Callable[[int], None]  # of the imaginary parts
+    flat: Array
+    conjugates: Array
+    take: Callable[[Array], Array]
+    sources: Array
+
+
+class _Free(list[_Memory]):
+    """Memory of a form that no call uses.
+
+    A call takes it out, so that one of another thread, or of a signal's handler, has its own.
+    """
+
+    def __init__(self, problem: HerkProblem) -> None:
+        self.shape, self.dtype = problem.shape, problem.dtype
+
+    def new(self) -> _Memory:
+        """Return new memory; where many forms have some, theirs is dropped."""
+        if len(_FORMS) >= _MOST_FORMS:
+            for form in _FORMS:
+                form.clear()
+            _FORMS.clear()
+        _FORMS.append(self)
+        return _memory(self.shape, self.dtype)
+
+
+_FORMS: list[_Free] = []
+
+
+def is_gathered(problem: HerkProblem) -> bool:
+    """Return whether a gather finishes the results of a problem."""
+    return problem.batch * problem.n * problem.n <= _MOST_NUMBERS
+
+
+def gathered(problem: HerkProblem, lower: Steps) -> Run:
+    """Return what computes products that are only to be mirrored, by their lower triangles."""
+    free, conjugate = _Free(problem), np.conjugate
+
+    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+        try:
+            memory = free.pop()
+        except IndexError:
+            memory = free.new()
+        products, _, clear_diagonals, flat, conjugates, take, sources = memory
+        lower(a, products)
+        clear_diagonals(0)
+        conjugate(flat, conjugates)
+        found = take(sources)
+        free.append(memory)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
+def gathered_alone(problem: HerkProblem) -> Run:
+    """Return what computes the only product of a problem, by BLAS's herk.
+
+    herk reads a column-major matrix. It is given A^T and computes C^T, whose upper triangle is the
+    lower one of C, with a real diagonal. NumPy's matmul of a small matrix takes longer. As beta is
+    0, what C's memory holds is not read. Names of arguments take a call longer: beta, C, ``trans``,
+    ``lower`` and ``overwrite_c`` follow alpha and A.
+    """
+    free, conjugate, is_flat = _Free(problem), np.conjugate, len(problem.shape) == 2
+    routine, trans = blas_herk(problem.dtype), trans_of(problem.op)
+
+    def run(a: Array, c: Array | None, out: Array | None) -> Array:
+        try:
+            memory = free.pop()
+        except IndexError:
+            memory = free.new()
+        _, column_major, _, flat, conjugates, take, sources = memory
+        routine(1.0, a.T if is_flat else a.reshape(a.shape[-2:]).T, 0.0, column_major, trans, 0, 1)
+        conjugate(flat, conjugates)
+        found = take(sources)
+        free.append(memory)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
+def _memory(shape: tuple[int, ...], dtype: str) -> _Memory:
+    n, size = shape[-1], math.prod(shape)
+    both = np.zeros(2 * size, dtype)
+    flat, conjugates = both[:size], both[size:]
+    products, places = flat.reshape(shape), np.arange(size).reshape(shape)
+    sources = np.where(np.tri(n, dtype=bool), places, size + places.swapaxes(-1, -2))
+    diagonals = flat.reshape(-1, n * n)[:, :: n + 1].imag
+    return _Memory(
+        products, products.reshape(-1, n)[:n].T, diagonals.fill, flat, conjugates, both.take,
+        sources,
+    )  # fmt: skip
