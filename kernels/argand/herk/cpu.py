@@ -22,6 +22,7 @@ from argand.herk.gathered import gathered, gathered_alone, is_gathered
 from argand.herk.lower import (
     Steps,
     blas_herk,
+    herk_parts,
     is_multiplied,
     is_shared,
     lower_of,
@@ -63,7 +64,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
-    alone = problem.batch == 1 and not is_multiplied(problem)
+    alone = problem.batch == 1 and not is_multiplied(problem) and herk_parts(problem) == 1
     if is_gathered(problem):
         return gathered_alone(problem) if alone else gathered(problem, lower_of(problem))
     return _alone(problem) if alone and is_few(problem.n) else _several(problem)

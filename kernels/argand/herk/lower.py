@@ -42,8 +42,11 @@ which read it again for each."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core. NumPy and SciPy have a BLAS each, whose
 threads spin for some 30 ms after a product: on few cores those of one wait for the other's."""
-_SHARED_PRODUCTS = 1 << 21
-"""Products of numbers from which threads of our own pay: some 100 us on one core. They start within
+_MOST_PARTS = 4
+"""Parts of k of the only product, which take herk one core each, up to which no threads are taken:
+they compute it no sooner, and beside other work wait for milliseconds."""
+_SHARED_PRODUCTS = 1 << 22
+"""Products of numbers from which threads of our own pay: some 200 us on one core. They start within
 40 us, and wait for the spinning threads of BLAS."""
 _FINISHING = 16
 """Products of numbers that take as long as to make an element of the result Hermitian."""
@@ -54,6 +57,8 @@ def lower_of(problem: HerkProblem) -> Steps:
     if is_dotted(problem):
         return partial(quietly, _by_dot_products)
     if not is_multiplied(problem):
+        if problem.batch == 1 and herk_parts(problem) > 1:
+            return partial(_by_herk_in_parts, trans_of(problem.op), _one_core_length(problem))
         return partial(_by_herk, trans_of(problem.op))
     op, rows = problem.op, _panel_rows(problem)
     if rows >= problem.n and problem.batch * _nbytes(problem) < LEAST_KEPT_BYTES:
@@ -87,7 +92,20 @@ def _takes_threads(problem: HerkProblem) -> bool:
 
 def _is_threaded(problem: HerkProblem) -> bool:
     """Return whether BLAS's herk would take threads of SciPy's beside those of NumPy's products."""
-    return available_cores() > 1 and problem.n * (problem.n + 1) * problem.k > _ALONE_PRODUCTS
+    return herk_parts(problem) > (_MOST_PARTS if problem.batch == 1 else 1)
+
+
+def herk_parts(problem: HerkProblem) -> int:
+    """Return in how many parts of k BLAS's herk takes one core each, too many if it never does."""
+    if available_cores() == 1:
+        return 1
+    length = _one_core_length(problem)
+    return -(-problem.k // length) if length else _MOST_PARTS + 1
+
+
+def _one_core_length(problem: HerkProblem) -> int:
+    """Return the k up to which BLAS's herk takes one core; 0 where it never does."""
+    return _ALONE_PRODUCTS // max(1, problem.n * (problem.n + 1))
 
 
 def is_shared(problem: HerkProblem) -> bool:
@@ -162,6 +180,16 @@ def _by_herk(trans: int, a: Array, out: Array) -> None:
     routine, matrices = blas_herk(a.dtype), a.reshape(-1, *a.shape[-2:]).swapaxes(1, 2)
     for matrix, product in zip(matrices, out.reshape(-1, *out.shape[-2:]), strict=True):
         routine(1.0, matrix, 0.0, product.T, trans, 0, 1)  # lower: 0, overwrite_c: 1
+
+
+def _by_herk_in_parts(trans: int, step: int, a: Array, out: Array) -> None:
+    """Compute the only product by calls of herk for ``step`` of k each, which are added."""
+    routine, n = blas_herk(a.dtype), out.shape[-1]
+    matrix, product = a.reshape(a.shape[-2:]).T, out.reshape(n, n).T
+    rows = matrix if trans else matrix.T  # of k
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        routine(1.0, some if trans else some.T, float(start > 0), product, trans, 0, 1)
 
 
 @lru_cache(maxsize=4)

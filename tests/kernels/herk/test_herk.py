@@ -39,6 +39,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
             "ONE_CORE_COMPLEX": 300,
             "_SHARED_PRODUCTS": 5000,
             "_ALONE_PRODUCTS": 500,
+            "_MOST_PARTS": 3,
             "_FEW_ROWS": 6,
             "_FEW_THREADED_ROWS": 4,
             "_LONG_ROW": 2,
