@@ -71,7 +71,7 @@ class AdaptiveCase(Case):
         if given and ({"beams", "extent"} & self.model_fields_set):
             raise ValueError("beams and extent must not be given beside input.weights")
         if not given and self.beams is None:
-            raise ValueError("beams must be given where there are no input.weights: so many")
+            raise ValueError("beams must be given where input.weights is not: their number")
         if self.rounding:
             raise ValueError("rounding must not be given: each precision rounds in its own way")
         if self.allow_nonfinite:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from workflow.config.annotations import limits, models_within
+from workflow.config.annotations import limits, models_in, models_within
 from workflow.config.text_forms import EXAMPLES
 
 Key = tuple[str | int, ...]
@@ -60,14 +60,15 @@ def attach(at: Key, text: str, known: Iterable[str]) -> str:
     Text that itself starts with one of the known keys, or with the last one of ``at``, goes on from
     there: it was written where only the end of the path is known.
     """
-    first = re.match(r"\w+", text)
     if not at:
         return text
-    if first and first[0] == at[-1]:
-        at, text = at[:-1], text
-    elif not first or first[0] not in set(known):
-        return f"{'.'.join(map(str, at))}: {text}"
-    return ".".join((*map(str, at), text))
+    found = re.match(r"\w+", text)
+    first = found[0] if found else None
+    if first in set(known):
+        return ".".join((*map(str, at), text))
+    if first == at[-1]:
+        return ".".join((*map(str, at[:-1]), text))
+    return f"{'.'.join(map(str, at))}: {text}"
 
 
 def messages(
@@ -203,7 +204,13 @@ def _sentence(found: list[_Mistake], field: FieldInfo | None, raw: Any) -> str:
 
 def _purpose(field: FieldInfo | None) -> str:
     text = field.description if field is not None else None
-    return f"; it is needed: {text[0].lower()}{text[1:].rstrip('.')}" if text else ""
+    return f"; it is needed: {text[0].lower()}{text[1:].rstrip('.')}{_keys(field)}" if text else ""
+
+
+def _keys(field: FieldInfo | None) -> str:
+    """Return the keys of a field that is a mapping, in brackets; empty where it is none."""
+    names = _fields(models_in(field.annotation)) if field is not None else {}
+    return f" ({', '.join(names)})" if names else ""
 
 
 _KINDS_OF_VALUE = {
@@ -242,7 +249,10 @@ def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
             return f"text of {words} {context[name]} characters"
     if mistake.type == "string_pattern_mismatch":
         return f"text such as {EXAMPLES.get(context['pattern'], context['pattern'])}"
-    kind = _KINDS_OF_VALUE.get(mistake.type.split("_")[0])
+    name = mistake.type.split("_")[0]
+    if name == "model":
+        return _KINDS_OF_VALUE[name] + _keys(field)
+    kind = _KINDS_OF_VALUE.get(name)
     return kind or f"right ({mistake.detail['msg']})"
 
 
@@ -253,6 +263,8 @@ def _number_hint(found: list[_Mistake], raw: Any) -> str:
         except ValueError:
             return ""
         return " (this is text; write a number without quotes, in full such as 1.0e-5)"
+    if isinstance(raw, float) and raw.is_integer() and any(m.type == "int_type" for m in found):
+        return f" (write {raw:.0f})"
     return ""
 
 

@@ -21,6 +21,7 @@ ONE_MISTAKE = [
     ({"zzzzzz": 1}, "x.zzzzzz: unknown key (known: "),
     ({"m": "64"}, "x.m: must be a whole number, got '64' (this is text; write a number"),
     ({"m": 6.5}, "x.m: must be a whole number, got 6.5"),
+    ({"m": 64.0}, "x.m: must be a whole number, got 64.0 (write 64)"),
     ({"m": True}, "x.m: must be a whole number, got true"),
     ({"m": None}, "x.m: must be a whole number, got nothing"),
     ({"m": {"a": 1}}, "x.m: must be a whole number, got a mapping with a"),
@@ -55,7 +56,7 @@ ONE_MISTAKE = [
     ({"circuit": {"name": "qft", "qubits": 31}}, "x.circuit.qubits: must be at least 1 and at "),
     ({"circuit": {"name": "qft", "qbits": 3}}, "x.circuit.qbits: unknown key; did you mean 'qubi"),
     ({"circuit": {"flie": "a"}}, "x.circuit.flie: unknown key; did you mean 'file'?"),
-    ({"circuit": "qft"}, "x.circuit: must be a mapping of keys to values, got 'qft'"),
+    ({"circuit": "qft"}, "x.circuit: must be a mapping of keys to values (name, qubits, "),
     ({"input": {"file": "a.h5"}}, "x.input.a: missing; it is needed: path of a dataset"),
     ({"input": {"file": "a.h5", "a": 3}}, "x.input.a: must be text or a mapping"),
     ({"input": {"file": "a.h5", "a": {"imag": "/i"}}}, "x.input.a.real: missing; it is needed"),
@@ -76,6 +77,11 @@ def test_a_mistake_in_a_workload_is_one_line(parameters, message):
     lines = mistakes(x=parameters)
     assert lines[0].startswith(f"workloads.{message}")
     assert len(lines) == 1
+
+
+def test_a_workload_may_have_the_name_of_a_parameter():
+    text = "m must be at most 100 where the window is none, got 101"
+    assert mistakes(m={"window": "none", "m": 101}) == [f"workloads.m.{text}"]
 
 
 @pytest.mark.parametrize(
