@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -242,10 +243,10 @@ def precision_name(precision: Any) -> Any:
     """
     if isinstance(precision, str | Precision):
         return precision
-    try:
-        name = np.dtype(precision).name
-    except TypeError:
-        name = str(precision).removeprefix("torch.")
+    name = str(precision).removeprefix("torch.")
+    if name not in _OF_DTYPES:
+        with suppress(TypeError):
+            name = np.dtype(precision).name
     if name not in _OF_DTYPES:
         raise TypeError(
             f"precision must be one of {list(PRECISIONS)}, a row of them, or one of the types "

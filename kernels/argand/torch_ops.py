@@ -189,6 +189,11 @@ class _Operator:
         given, options = dict(given), {name: x for name, x in options.items() if x is not None}
         if given.pop("out", None) is not None:
             raise TypeError(f"a call of {self._call.__name__} that torch traces takes no out")
+        device = next(x.device for x in given.values() if isinstance(x, torch.Tensor))
+        given = {
+            name: torch.as_tensor(x, device=device) if isinstance(x, np.ndarray) else x
+            for name, x in given.items()
+        }
         if isinstance(options.get("precision"), Precision):
             options["precision"] = precision_name(options["precision"])
         if isinstance(options.get("rounding"), str):

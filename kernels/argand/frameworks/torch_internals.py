@@ -27,6 +27,8 @@ class TorchInternals(NamedTuple):
         any_requires_grad: whether some of these arguments require a gradient.
         below_autograd: makes a context in which operators are called as without gradients; None
             where there is no such function.
+        note_written: tells autograd that kernels wrote to these tensors, so that a gradient which
+            needs what they held before is refused, as after torch's own writes.
     """
 
     raw_stream: Callable[[int], int]
@@ -36,6 +38,7 @@ class TorchInternals(NamedTuple):
     are_followed: Callable[[Iterable[Any]], bool]
     any_requires_grad: Callable[..., bool]
     below_autograd: Callable[[], AbstractContextManager[Any]] | None
+    note_written: Callable[[tuple[Any, ...]], None]
 
 
 def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> TorchInternals:
@@ -69,6 +72,7 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
         else (lambda given: transformed(given) or tangents(given)),
         chosen("_any_requires_grad", _any_requires_grad),
         None if below is _never else below,
+        chosen("_increment_version", torch.autograd.graph.increment_version),
     )
     if missing:
         warnings.warn(

@@ -8,23 +8,23 @@ Only calls that have a tensor import this module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from argand.device import require_cupy
 from argand.frameworks.framework import framework_of, name_of
 from argand.frameworks.results import converted
 from argand.frameworks.rules import Adapted, FrameworkRules
-from argand.frameworks.streams import cupy_stream, let_wait
 from argand.frameworks.torch_internals import INTERNALS
+from argand.frameworks.torch_streams import let_cupy_wait, on_stream_of
 
 OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Operators, of arrays and options, by the call that they make; `argand.torch_ops` has them."""
+_is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
+"""Whether gradients of a batch are computed at once: ``torch.autograd.grad(is_grads_batched=)``."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 """Types of tensors that have memory, as have those derived of them that dispatch as they do."""
 
@@ -57,7 +57,7 @@ def call_on_tensors(
         ValueError: an ``out`` that is a conjugate or negative view.
     """
     compiling = torch.compiler.is_compiling()
-    if compiling and OPERATORS and function not in OPERATORS:
+    if compiling and OPERATORS and not _is_operation(function, arrays):
         return _between_graphs(
             function, arrays, rules=rules, adapted=adapted, written=written, pairs=pairs, **options
         )
@@ -83,6 +83,14 @@ def call_on_tensors(
     return call.in_place(arrays, written) if arrays.get(written) is not None else call.of(arrays)
 
 
+def _is_operation(function: Callable[..., Any], arrays: Mapping[str, Any]) -> bool:
+    """Return whether an operator makes this call: operators take no `Pairs` and no `Packed`."""
+    return function in OPERATORS and all(
+        x is None or isinstance(x, np.ndarray) or framework_of(x) == "torch"
+        for x in arrays.values()
+    )
+
+
 @torch.compiler.disable  # type: ignore[untyped-decorator]
 def _between_graphs(*values: Any, **named: Any) -> Any:
     """Make a call that is no operator between two graphs that torch compiles."""
@@ -106,7 +114,9 @@ def _are_traced(arrays: Iterable[Any]) -> bool:
     arrays = tuple(arrays)
     if INTERNALS.are_transformed(arrays):
         return True
-    return any(framework_of(x) == "torch" and not _has_memory(type(x)) for x in arrays)
+    return any(
+        framework_of(x) == "torch" and (not _has_memory(type(x)) or _is_batched(x)) for x in arrays
+    )
 
 
 def _has_memory(kind: Any) -> bool:
@@ -122,7 +132,8 @@ def _traced(
         raise TypeError("torch traces this call: import argand.torch_ops before it")
     if function not in OPERATORS:
         allowed = sorted(call.__name__ for call in OPERATORS)
-        raise TypeError(f"torch can trace {allowed}, got {name_of(function)}")
+        kinds = sorted({type(x).__name__ for x in arrays.values() if framework_of(x) == "torch"})
+        raise TypeError(f"torch can trace {allowed}, got {name_of(function)} of {', '.join(kinds)}")
     return OPERATORS[function](arrays, options)
 
 
@@ -141,8 +152,8 @@ def _computed(
     out = given.get(written)
     finish = None if adapted is None else adapted(given, options)
     goal = given.get(written)
-    if goal is not None and written in names and (goal.is_conj() or goal.is_neg()):
-        raise ValueError(f"{written} must not be a conjugate or negative view: resolve it first")
+    if goal is not None and written in names:
+        _check_written(written, goal)
     with on_stream_of(device):
         for name in names:
             x = given[name]
@@ -161,9 +172,22 @@ def _computed(
             result = converted(found, lambda _: out)
         if finish is not None:
             finish(result)
+    if goal is not None and written in names:
+        INTERNALS.note_written((goal,))
     if device.type == "cuda" and not isinstance(result, (torch.Tensor, tuple)):
-        _let_cupy_wait(device)
+        let_cupy_wait(device)
     return result
+
+
+def _check_written(name: str, x: Any) -> None:
+    """Raise ValueError for a tensor that a call cannot write to."""
+    if x.is_conj() or x.is_neg():
+        raise ValueError(f"{name} must not be a conjugate or negative view: resolve it first")
+    if any(step == 0 and length > 1 for step, length in zip(x.stride(), x.shape, strict=True)):
+        raise ValueError(
+            f"{name} must have memory for each of its numbers, got shape {tuple(x.shape)} and "
+            f"strides {x.stride()}: clone it first"
+        )
 
 
 def _device_of(tensors: Mapping[str, Any]) -> Any:
@@ -178,64 +202,6 @@ def _device_of(tensors: Mapping[str, Any]) -> Any:
     if x.device.type not in ("cpu", "cuda"):
         raise TypeError(f"{first} must be on a CPU or a CUDA GPU, got {x.device}")
     return x.device
-
-
-_NOTHING = nullcontext()
-
-
-def on_stream_of(device: Any) -> AbstractContextManager[Any]:
-    """Return a context in which CuPy works as torch does: on its stream, device and memory.
-
-    Where CuPy's current stream and device are torch's, it is empty, and CuPy's own pool serves as
-    workspace, which belongs to the stream. In a capture memory is torch's, so that the graph owns
-    it.
-    """
-    if device.type == "cpu":
-        return _NOTHING
-    cupy = require_cupy()
-
-    address = INTERNALS.raw_stream(device.index)
-    capturing = torch.cuda.is_current_stream_capturing()
-    current = cupy.cuda.get_current_stream().ptr == address
-    if current and not capturing and cupy.cuda.runtime.getDevice() == device.index:
-        return _NOTHING
-    stack = ExitStack()
-    stack.enter_context(cupy.cuda.Device(device.index))
-    stack.enter_context(cupy_stream(address))
-    if capturing:
-        from argand.frameworks.graph_memory import memory_of_graph
-
-        stack.enter_context(memory_of_graph(_torch_memory()))
-    return stack
-
-
-@cache
-def _torch_memory() -> Any:
-    """Return an allocator of CuPy's that takes memory from torch's."""
-    import cupy
-
-    def allocate(size: int, device: int) -> int:
-        stream = cupy.cuda.get_current_stream().ptr
-        return int(torch.cuda.caching_allocator_alloc(size, device, stream)) if size else 0
-
-    def free(address: int, _device: int) -> None:
-        if address:
-            torch.cuda.caching_allocator_delete(address)
-
-    return cupy.cuda.PythonFunctionAllocator(allocate, free).malloc
-
-
-def _let_cupy_wait(device: Any) -> None:
-    """Let CuPy's own stream, on which calls on pairs and packed operands run, wait for torch's.
-
-    In a capture it does nothing: no stream outside may wait for one.
-    """
-    import cupy
-
-    if torch.cuda.is_current_stream_capturing():
-        return
-    with cupy.cuda.Device(device.index):
-        let_wait(cupy.cuda.get_current_stream(), INTERNALS.raw_stream(device.index))
 
 
 def _view(name: str, x: Any, pairs: type | None) -> Any:

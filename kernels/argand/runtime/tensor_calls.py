@@ -13,7 +13,8 @@ import torch
 
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
-from argand.frameworks.torch_tensors import TYPES, on_stream_of
+from argand.frameworks.torch_streams import on_stream_of
+from argand.frameworks.torch_tensors import TYPES
 from argand.runtime.call_cache import (
     ALIGNMENT,
     MOST_CALLS,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
-from argand import GemmPlan, apply_gate, dft, gemm, herk, softmax
+from argand import GemmPlan, apply_gate, dft, gemm, herk, pack, softmax
 
 from tests.kernels.frameworks.tensors import drawn_double as drawn
 
@@ -45,7 +46,8 @@ def test_operators_pass_torchs_check(name: str, device: str) -> None:
 def test_compiled_code_may_make_the_calls(device: str) -> None:
     def made(a: Any, b: Any, state: Any) -> Any:
         apply_gate(state, a[:2, :2], [1])
-        return softmax(dft(gemm(a, b), 0).abs(), 0) + state.abs()
+        apply_gate(state, np.array([[0, 1j], [1, 0]]), [0])
+        return softmax(dft(gemm(a, b, precision=torch.complex128), 0).abs(), 0) + state.abs()
 
     given = drawn(8, 8, device=device), drawn(8, 8, device=device), drawn(8, device=device)
     compiled = torch.compile(made, fullgraph=True, backend="aot_eager")
@@ -89,6 +91,17 @@ def test_vmap(name: str) -> None:
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_of_a_batch_at_once(device: str) -> None:
+    x = drawn(3, 4, device=device).requires_grad_()
+    for call in (lambda x: gemm(x, x.detach().T), lambda x: dft(x, n=5), torch.ops.argand.dft):
+        result = call(x)
+        many = drawn(2, *result.shape, device=device)
+        found = torch.autograd.grad(result, x, many, is_grads_batched=True, retain_graph=True)[0]
+        each = [torch.autograd.grad(result, x, one, retain_graph=True)[0] for one in many]
+        torch.testing.assert_close(found, torch.stack(each))
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_calls_without_an_operator_stand_between_graphs() -> None:
     x = drawn(3, 4)
@@ -96,9 +109,12 @@ def test_calls_without_an_operator_stand_between_graphs() -> None:
     for call in (herk, lambda x: plan(x, x.T)):
         compiled = torch.compile(lambda x, call=call: 2 * call(x + 1), backend="aot_eager")
         torch.testing.assert_close(compiled(x), 2 * call(x + 1))
+    packed = pack(x, "tf32")
+    call = torch.compile(lambda y: 2 * gemm(packed, y, precision="tf32"), backend="aot_eager")
+    torch.testing.assert_close(call(x.T), 2 * gemm(packed, x.T, precision="tf32"))
     with pytest.raises(Exception, match="_between_graphs"):
         torch.compile(lambda x: herk(x), fullgraph=True, backend="aot_eager")(x)
-    with pytest.raises(TypeError, match=r"torch can trace .*'gemm'.*, got herk"):
+    with pytest.raises(TypeError, match=r"torch can trace .*'gemm'.*, got herk of Tensor"):
         torch.func.vmap(herk)(x[None])
 
 
