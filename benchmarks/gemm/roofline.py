@@ -23,13 +23,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from benchmarks.harness.recorded import read_rows
+from benchmarks.harness.recorded import read_rows, shape_words
+from workflow.figures.marks import MARKERS
 from workflow.figures.style import COLOURS, marker_key, new_axes, save
 
 Row = Mapping[str, Any]
 
 _OURS = "argand"
-_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 _HALF = "complex-half in"
 _FOOT = 0.35
 """Room for the names of shapes under the lowest point, in decades over those of the points."""
@@ -85,7 +85,7 @@ def roofline_figure(rows: Sequence[Row], ceilings: Ceilings) -> Figure:
         raise ValueError("no row of the CSV is verified and has a rate")
     figure, axes = new_axes(11.0, 7.4)
     peers = sorted({row["implementation"] for row in shown} - {_OURS})
-    markers = {_OURS: "o"} | dict(zip(peers, _MARKERS, strict=False))
+    markers = {_OURS: "o"} | dict(zip(peers, MARKERS, strict=False))
     x = [intensity(row) for row in shown]
     axes.set(xscale="log", yscale="log", title=f"Complex products on {ceilings.device}")
     axes.set_xlim(min(x) / 2.2, max(x) * 4.5)
@@ -148,7 +148,7 @@ def _name_shapes(axes: Axes, shown: Sequence[Row]) -> None:
     for row in shown:
         if row["input"] == "complex64":
             column = found.setdefault(f"{intensity(row):.3g}", [])
-            name = _shape(row)
+            name = shape_words(row)
             if name not in column:
                 column.append(name)
     columns = sorted(found, key=float)
@@ -161,11 +161,6 @@ def _name_shapes(axes: Axes, shown: Sequence[Row]) -> None:
             xycoords=axes.get_xaxis_transform(), textcoords="axes fraction", rotation=90,
             ha="center", va="bottom", fontsize=8, color="#555555", linespacing=1.0,
         )  # fmt: skip
-
-
-def _shape(row: Row) -> str:
-    sizes = "x".join(f"{row[name]:.0f}" for name in ("m", "n", "k"))
-    return sizes if row["batch"] == 1 else f"{row['batch']:.0f} x ({sizes})"
 
 
 def _name_points(axes: Axes, shown: Sequence[Row]) -> None:

@@ -98,3 +98,9 @@ def slowest_placement(rows: Sequence[Row]) -> dict[int, Row]:
         if qubits not in worst or row["time_us_p50"] > worst[qubits]["time_us_p50"]:
             worst[qubits] = row
     return worst
+
+
+def shape_words(row: Row) -> str:
+    """Return a product's sizes, m by n by k, with its batch where it has one."""
+    sizes = "x".join(f"{row[name]:.0f}" for name in ("m", "n", "k"))
+    return sizes if row["batch"] == 1 else f"{row['batch']:.0f} x ({sizes})"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
-from argand import PRECISIONS, Device, Precision, log_softmax, logsumexp, softmax
+from argand import PRECISIONS, Device, Precision
 from argand.device import gpu
+from argand.softmax.api import FUNCTIONS
 from argand.softmax.candidates import candidate_plans
 from argand.softmax.formats import COMPLEX_KINDS, REAL_KINDS, Operation, bf16_values
 from argand.softmax.plan import RowPlan
@@ -27,11 +28,6 @@ from workflow.accuracy import Accuracy
 
 PEERS = ("torch", "scipy")
 """Libraries that need no kernel tuned for each width, as Triton's is in `benchmarks.softmax`."""
-_FUNCTIONS: dict[Operation, Callable[..., Any]] = {
-    "softmax": softmax,
-    "log_softmax": log_softmax,
-    "logsumexp": logsumexp,
-}
 _OPERATIONS: tuple[Operation, ...] = ("softmax",) * 6 + ("log_softmax",) * 3 + ("logsumexp",)
 _KINDS = ("fp32",) * 4 + ("fp16",) * 3 + ("bf16",) * 3 + ("complex64",)
 """Operations and kinds are drawn from these, each as often as it is listed."""
@@ -73,7 +69,7 @@ class SoftmaxCase(Case):
             return x, out
 
         call = partial(
-            _FUNCTIONS[self._function], precision=precision, power=case.kind in COMPLEX_KINDS,
+            FUNCTIONS[self._function], precision=precision, power=case.kind in COMPLEX_KINDS,
             output=case.output, format="bf16" if case.kind == "bf16" else None,
         )  # fmt: skip
         return Candidate(

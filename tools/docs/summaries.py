@@ -14,6 +14,7 @@ from benchmarks.harness.recorded import (
     beside,
     fastest,
     read_rows,
+    shape_words,
     slowest_placement,
     timed_rows,
 )
@@ -57,7 +58,7 @@ def products_summary(*suites: str) -> Callable[[Path], str]:
             own = (row["precision"], row["input"], row["output"])
             if own not in _PRODUCTS:
                 continue
-            (heading, theirs), shape = _PRODUCTS[own], _shape(row)
+            (heading, theirs), shape = _PRODUCTS[own], shape_words(row)
             line = lines.setdefault(shape, {_SIZES: shape} | _NO_PRODUCTS)
             line[heading] = _cell(row["tflops"], _times(row, peers, theirs))
             split = _times(row, peers, _PLANAR)
@@ -83,11 +84,6 @@ def _times(row: Row, peers: Sequence[Row], operands: str) -> float | None:
 
 def _peer_class(row: Row) -> str:
     return PRECISIONS[row["precision"]].peer_class
-
-
-def _shape(row: Row) -> str:
-    sizes = "x".join(f"{row[name]:.0f}" for name in ("m", "n", "k"))
-    return sizes if row["batch"] == 1 else f"{row['batch']:.0f} x ({sizes})"
 
 
 _SOFTMAX = ("fp32", "fp16", "bf16", "complex64")

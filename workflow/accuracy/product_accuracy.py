@@ -18,7 +18,7 @@ from workflow.accuracy.lines import norm_along
 from workflow.accuracy.product_bounds import Bounds, relative_bounds
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.underflow import underflow
-from workflow.accuracy.whole_error import whole_error
+from workflow.accuracy.whole_error import squared_norm, whole_error
 from workflow.threads import each, stretches
 
 _BLOCK_VALUES = 1 << 16
@@ -241,13 +241,9 @@ def _compare(
         for _, _, (product, row, column) in parts
     ]
     return _Worst(
-        _squared(error), _squared(exact), (re, im), (re_excess, im_excess), (places[0], places[1])
-    )
-
-
-def _squared(x: Array) -> float:
-    """Return the sum of the squared moduli."""
-    return float(np.vdot(x, x).real)
+        squared_norm(error), squared_norm(exact), (re, im), (re_excess, im_excess),
+        (places[0], places[1]),
+    )  # fmt: skip
 
 
 def _worst_part(

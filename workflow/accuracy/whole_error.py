@@ -179,15 +179,15 @@ def _of_rows(
         weight = abs(reference.alpha) * reference.unit
         product, rounded, sums = inner.times(np.where(good, left, 0), weight)
         exact = reference.alpha * product
-        found.rounding = _square(rounded * weight)
+        found.rounding = squared_norm(rounded * weight)
         found.partial_sums = sums
     if addend is not None:
         own = reference.beta * (np.where(good & used, addend, 0).astype(complex) @ x)
         exact = exact + own
-        found.addend = _square(own * reference.unit)
-    found.error = _square(np.where(good, values @ x - exact, 0) * reference.unit)
-    found.size = _square(np.where(good, exact, 0) * reference.unit)
-    return found, _square(values * reference.unit)
+        found.addend = squared_norm(own * reference.unit)
+    found.error = squared_norm(np.where(good, values @ x - exact, 0) * reference.unit)
+    found.size = squared_norm(np.where(good, exact, 0) * reference.unit)
+    return found, squared_norm(values * reference.unit)
 
 
 class _Inner:
@@ -237,7 +237,7 @@ class _Inner:
         sums = before = 0.0
         for start, stop in zip(self.edges[:-1], self.edges[1:], strict=True):
             product = product + wide[:, :, start:stop] @ self.exact[:, start:stop]
-            after = _square(product * weight)
+            after = squared_norm(product * weight)
             # Over the prefixes start + 1 to stop.
             sums += ((stop - start) * (before + after) + after - before) / (2 * self.edges[-1])
             before = after
@@ -251,5 +251,6 @@ class _Inner:
         return product, rounded, sums
 
 
-def _square(x: Array) -> float:
+def squared_norm(x: Array) -> float:
+    """Return the sum of the squared moduli."""
     return float(np.vdot(x, x).real)

@@ -12,6 +12,7 @@ from pathlib import Path
 from argand.precision import any_precision
 
 from workflow.storage.checked_json import read_object
+from workflow.storage.failures import printable
 from workflow.storage.files import is_file, sha256_of
 
 LARGEST_BYTES = 64 << 20
@@ -77,11 +78,6 @@ class Row:
     def key(self) -> Key:
         """The columns that rows are matched by."""
         return self.workload, self.implementation, self.precision, self.shard
-
-
-def printable(text: str) -> str:
-    """Return text without line breaks and a terminal's control sequences: they are escaped."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def read_rows(path: Path) -> dict[Key, Row]:

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from workflow.config.annotations import limits, models_in, models_within
 from workflow.config.text_forms import EXAMPLES
+from workflow.storage.failures import printable
 
 Key = tuple[str | int, ...]
 
@@ -31,12 +32,8 @@ class StudyError(ValueError):
     ) -> None:
         """Take mistakes, and as ``rest`` the study without ``wrong`` workloads, if there is one."""
         self.rest, self.wrong = rest, wrong
-        self.mistakes = list(dict.fromkeys(map(_printable, mistakes)))
+        self.mistakes = list(dict.fromkeys(map(printable, mistakes)))
         super().__init__("\n".join(self.mistakes))
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def nearest(found: str, known: Iterable[str]) -> str:

@@ -38,6 +38,11 @@ _ADVICE = {
 }
 
 
+def printable(text: str) -> str:
+    """Return text without line breaks and a terminal's control sequences: they are escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class DataError(RuntimeError):
     """A file that the pipeline wrote is missing a part, damaged, or of another kind."""
 
