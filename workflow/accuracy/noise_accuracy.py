@@ -22,7 +22,14 @@ import numpy as np
 from argand import Precision
 from argand.readout.bounds import UNIT_ROUNDOFF, sum_bound
 
-from workflow.accuracy.assessment import FAILURE, Accuracy, Array, Checks, same_shape
+from workflow.accuracy.assessment import (
+    FAILURE,
+    PROVABLE,
+    Accuracy,
+    Array,
+    Checks,
+    same_shape,
+)
 from workflow.accuracy.measures import measured
 from workflow.accuracy.vector_accuracy import StateBounds
 
@@ -80,13 +87,12 @@ def assess_means(
     checks.at_most("a standard error over its largest", float(spread.max()), 1 + 2.0**-30)
     if strings:
         error, worst = float(np.abs(apart).max()), 2.0
-        statistical = _of_means(2.0, len(apart), count)
     else:
         checks.require(bool((got >= 0).all()), "a probability is negative")
         if reference.answer == "shots":
             _require_counts(checks, count * got[:-1], count)
         error, worst = float(np.abs(apart).sum() / 2), 1.0
-        statistical = math.sqrt(len(apart) / count) / 2 + _of_means(1.0, 0.5, count)
+    statistical = _sampling_error(reference.answer, len(apart), count)
     rounding = _rounding(reference, precision, state.probable)
     off = abs(got[-1] - reference.fidelity)
     allowed = _of_means(1.0, 1, count) + rounding
@@ -100,6 +106,18 @@ def assess_means(
         reference_rows=len(apart),
         **checks.conclude(error, worst + rounding, statistical + rounding, precision),
     )
+
+
+def least_trajectories(answer: str, answers: int) -> int:
+    """Return the fewest trajectories whose means of so many answers can be proved."""
+    return math.ceil((_sampling_error(answer, answers, 1) / PROVABLE) ** 2)
+
+
+def _sampling_error(answer: str, answers: int, count: int) -> float:
+    """Return how far means of answers over trajectories are off but with `FAILURE`."""
+    if answer == "observables":
+        return _of_means(2.0, answers, count)
+    return math.sqrt(answers / count) / 2 + _of_means(1.0, 0.5, count)
 
 
 def _require_counts(checks: Checks, counts: Array, shots: int) -> None:

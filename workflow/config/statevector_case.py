@@ -14,6 +14,10 @@ from workflow.config.model import Model
 MOST_TRAJECTORIES = 10_000_000
 
 
+_SAMPLED_TOLERANCE = 0.1
+"""Tolerance of means over trajectories: what is proved of them, a digit."""
+
+
 class StatevectorInput(FileInput):
     """The state to begin with, in an HDF5 file."""
 
@@ -64,7 +68,8 @@ class StatevectorCase(AnswerCase):
     noise: Noise | None = Field(
         None,
         description="Averages observables or probabilities over a noisy circuit, or draws each "
-        "shot from a run of it. It begins with |0...0>, gate by gate.",
+        "shot from a run of it. It begins with |0...0>, gate by gate. `tolerance` is 0.1 beside it "
+        "where not given, since a sample errs more than arithmetic.",
     )
 
     @model_validator(mode="after")
@@ -77,6 +82,8 @@ class StatevectorCase(AnswerCase):
     def _noise_is_answered(self) -> StatevectorCase:
         if self.noise is None:
             return self
+        if "tolerance" not in self.model_fields_set:
+            object.__setattr__(self, "tolerance", _SAMPLED_TOLERANCE)  # a case is frozen once made
         if self.answer is None:
             raise ValueError(f"noise must have one of {', '.join(ANSWERS)} to answer, got none")
         if self.shots is None and self.noise.trajectories is None:

@@ -10,7 +10,7 @@ import numpy as np
 from argand import Device, Gate, Precision, run_trajectories
 
 from workflow.accuracy import Accuracy
-from workflow.accuracy.noise_accuracy import NoiseReference, assess_means
+from workflow.accuracy.noise_accuracy import NoiseReference, assess_means, least_trajectories
 from workflow.circuits import density_matrix, fused_gates
 from workflow.circuits import trajectory_answers as means
 from workflow.circuits.fused_gates import TargetedGate
@@ -33,7 +33,10 @@ class NoisyAnswers(StateAnswers):
     """
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
-        """Raise InputError also for more qubits than the density matrix may have."""
+        """Raise InputError also for more qubits than the density matrix may have, or too few runs.
+
+        Too few are trajectories that prove nothing, unless ``allow_unproven`` takes their means.
+        """
         super().check(upstream)
         qubits = self._size().qubits
         if qubits > density_matrix.MOST_QUBITS:
@@ -41,6 +44,18 @@ class NoisyAnswers(StateAnswers):
                 f"noise: the circuit must have at most {density_matrix.MOST_QUBITS} qubits, because"
                 f" means are verified against its density matrix, got {qubits}; "
                 "argand.run_trajectories takes more"
+            )
+        if self.case.observables is not None:
+            answers = len(self.case.observables)
+        else:
+            answers = 2 ** len(self.case.probabilities or range(qubits))
+        least = least_trajectories(self.case.answer or "", answers)
+        if self.trajectories < least and not self.case.allow_unproven:
+            key = "noise.trajectories" if self.case.shots is None else "shots"
+            raise InputError(
+                f"{key} must be at least {least} to prove a digit of {answers} means, got "
+                f"{self.trajectories}; to have what is unproven, name a precision and set "
+                "allow_unproven: true"
             )
 
     @property

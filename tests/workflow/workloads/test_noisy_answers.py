@@ -95,6 +95,29 @@ def test_few_trajectories_prove_nothing() -> None:
     assert found.verdict == "unproven"
 
 
+@pytest.mark.parametrize("answer", KEYS)
+def test_trajectories_that_prove_nothing_are_refused_before_they_are_run(answer: str) -> None:
+    def runs(count: int, **keys: Any) -> NoisyAnswers:
+        given = {"noise": {**NOISE, "trajectories": count}}
+        if answer == "shots":
+            given = {"shots": count}  # type: ignore[dict-item]
+        return workload(**KEYS[answer] | given | keys)
+
+    message = r"must be at least \d{4} to prove a digit of \d+ means"
+    with pytest.raises(InputError, match=message) as refused:
+        runs(99).check()
+    least = int(str(refused.value).split("at least ")[1].split()[0])
+    runs(least).check()
+    with pytest.raises(InputError, match=message):
+        runs(least - 1).check()
+    runs(99, precision="fp64", allow_unproven=True).check()
+
+
+def test_a_sample_has_a_tolerance_of_its_own() -> None:
+    assert workload(**KEYS["observables"]).case.tolerance == 0.1
+    assert workload(**KEYS["observables"], tolerance=0.01).case.tolerance == 0.01
+
+
 def test_the_product_has_standard_errors() -> None:
     one = workload(**KEYS["observables"])
     staged = one.stage()
