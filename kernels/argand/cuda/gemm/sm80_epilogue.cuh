@@ -71,17 +71,12 @@ __device__ __forceinline__ void store_strided(float2* out, Stride<plan> stride_m
                                               Stride<plan> stride_n, int rows_left,
                                               int columns_left,
                                               const Accumulators<plan>& accumulators) {
-#pragma unroll
-    for (int i = 0; i < plan.warp_m() / 8; ++i)
-#pragma unroll
-        for (int j = 0; j < plan.warp_n() / 8; ++j)
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                const int at = 2 * (i % 2) + e;
-                if (8 * i < rows_left && 8 * j + e < columns_left)
-                    out[int64(8 * i) * stride_m + int64(8 * j + e) * stride_n] = {
-                        accumulators.re[i / 2][j][at], accumulators.im[i / 2][j][at]};
-            }
+    each_result<plan>([=, &accumulators](int i, int j, int e) {
+        const int at = 2 * (i % 2) + e;
+        if (8 * i < rows_left && 8 * j + e < columns_left)
+            out[int64(8 * i) * stride_m + int64(8 * j + e) * stride_n] = {
+                accumulators.re[i / 2][j][at], accumulators.im[i / 2][j][at]};
+    });
 }
 
 // Stores results of contiguous columns, in whole 16 bytes. A row that begins in the middle of such
@@ -155,18 +150,13 @@ template <MmaPlan plan>
 __device__ __forceinline__ void mirror_accumulators(const GemmArguments& args, float2* out,
                                                     int64 row0, int64 column0,
                                                     Accumulators<plan>& accumulators) {
-#pragma unroll
-    for (int i = 0; i < plan.warp_m() / 8; ++i)
-#pragma unroll
-        for (int j = 0; j < plan.warp_n() / 8; ++j)
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                const int64 row = row0 + 8 * i, column = column0 + 8 * j + e;
-                const int at = 2 * (i % 2) + e;
-                float& im = accumulators.im[i / 2][j][at];
-                if (row == column) im = 0.0f;
-                store_mirrored(args, out, row, column, {accumulators.re[i / 2][j][at], im});
-            }
+    each_result<plan>([=, &args, &accumulators](int i, int j, int e) {
+        const int64 row = row0 + 8 * i, column = column0 + 8 * j + e;
+        const int at = 2 * (i % 2) + e;
+        float& im = accumulators.im[i / 2][j][at];
+        if (row == column) im = 0.0f;
+        store_mirrored(args, out, row, column, {accumulators.re[i / 2][j][at], im});
+    });
 }
 
 // `row0` and `column0` are the first of the lane; `b_absmax` begins with that column.

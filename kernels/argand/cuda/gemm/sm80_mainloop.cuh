@@ -3,6 +3,18 @@
 #pragma once
 #include "sm80_operands.cuh"
 
+// Calls `function(i, j, e)` for each result of a lane: in 8 rows, 8 columns, and which of two
+// neighbouring columns.
+template <MmaPlan plan, typename Function>
+__device__ __forceinline__ void each_result(Function function) {
+#pragma unroll
+    for (int i = 0; i < plan.warp_m() / 8; ++i)
+#pragma unroll
+        for (int j = 0; j < plan.warp_n() / 8; ++j)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) function(i, j, e);
+}
+
 // Accumulators of a warp: by 16 rows, 8 columns, and the four registers of an MMA. Where parts are
 // apart, `re` and `im` hold xr yr and xi yr up to `join`, `re_of_im` xi yi, `im_of_im` xr yi.
 template <MmaPlan plan>
@@ -35,17 +47,12 @@ struct Accumulators {
     // are of zeros, but where groups of warps share k.
     __device__ __forceinline__ bool finite(int rows_left, int columns_left) const {
         float zeros[2] = {};
-#pragma unroll
-        for (int i = 0; i < plan.warp_m() / 8; ++i)
-#pragma unroll
-            for (int j = 0; j < plan.warp_n() / 8; ++j)
-#pragma unroll
-                for (int e = 0; e < 2; ++e) {
-                    const bool outside = 8 * i >= rows_left || 8 * j + e >= columns_left;
-                    if (plan.warps_k > 1 && outside) continue;
-                    zeros[0] = __fmaf_rn(re[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[0]);
-                    zeros[1] = __fmaf_rn(im[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[1]);
-                }
+        each_result<plan>([&](int i, int j, int e) {
+            const bool outside = 8 * i >= rows_left || 8 * j + e >= columns_left;
+            if (plan.warps_k > 1 && outside) return;
+            zeros[0] = __fmaf_rn(re[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[0]);
+            zeros[1] = __fmaf_rn(im[i / 2][j][2 * (i % 2) + e], 0.0f, zeros[1]);
+        });
         return zeros[0] + zeros[1] == 0.0f;
     }
 
