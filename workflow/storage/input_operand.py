@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from workflow.config.axis_names import PAIR
+from workflow.config.axis_names import PAIR, SYNONYMS
 from workflow.config.file_input import DatasetSource, FileInput, PackedSource, WorkloadInput
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.storage.chunk_filters import ChunkError
@@ -154,11 +154,13 @@ class InputOperand:
             raise InputError(str(error)) from None
 
     def dataset_axis(self, axis: str) -> int | None:
-        """Return which axis of the dataset is one of the operand's; None where it has none."""
-        place = self.mapped().place(axis)
-        if place is None:
-            return None
-        return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
+        """Return which axis of the dataset is one of the operand's, or was but for a number."""
+        mapped = self.mapped()
+        place = mapped.place(axis)
+        if place is not None:
+            return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
+        names = [SYNONYMS.get(name, name) for name in self.names or ()]
+        return names.index(axis) if axis in mapped.missing and axis in names else None
 
     def _component(self, dataset: h5py.Dataset) -> tuple[str, str]:
         """Return how a dataset is stored, and the type of its numbers."""

@@ -115,6 +115,11 @@ class ProductOperand:
             if (place := self.map.place(axis)) is not None
             for number in [numbers[place]]
         }
+        # An axis that a number drops and the operand has all the same, of the one entry.
+        for number, name in enumerate(names):
+            own = SYNONYMS.get(name, name)
+            if not self.picked.axes[number].kept and own in self.map.missing:
+                self.renamed[product.axes[number]] = own
 
     def coordinates(self) -> dict[str, Coordinate]:
         """Return the coordinates of the kept axes, cut as the data, with the operand's names.
