@@ -26,15 +26,15 @@ from workflow.error_counts import counts_text, summed_counts
 
 MEASURES = (
     Measure(
-        column="evm_db", caption="EVM", unit="dB",
+        column="evm_db", caption="EVM at the highest SNR", unit="dB",
         what="Power of the error of symbols at the highest SNR, over that of what was sent.",
     ),
     Measure(
-        column="bit_error_rate", caption="bit error rate", scientific=True,
+        column="bit_error_rate", caption="bit error rate there", scientific=True,
         what="Bits that are wrong at the highest SNR, over all.",
     ),
     Measure(
-        column="information_bits", caption="information", unit="bits a symbol", together=min,
+        column="information_bits", caption="information there", unit="bits a symbol", together=min,
         what="That soft bits carry at the highest SNR, with the power of each transmitter's error "
         "as noise.",
     ),
