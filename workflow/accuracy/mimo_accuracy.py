@@ -30,11 +30,12 @@ MEASURES = (
         what="Power of the error of symbols at the highest SNR, over that of what was sent.",
     ),
     Measure(
-        column="bit_error_rate", caption="bit error rate there", scientific=True,
+        column="bit_error_rate", caption="bit error rate at the highest SNR", scientific=True,
         what="Bits that are wrong at the highest SNR, over all.",
     ),
     Measure(
-        column="information_bits", caption="information there", unit="bits a symbol", together=min,
+        column="information_bits", caption="information at the highest SNR",
+        unit="bits a symbol", together=min,
         what="That soft bits carry at the highest SNR, with the power of each transmitter's error "
         "as noise.",
     ),
