@@ -25,6 +25,7 @@ from argand.softmax.plan import (
     stage_bytes,
     vector_for,
 )
+from argand.softmax.resident import resident_candidate
 
 _SHORT_COLUMNS, _SHORT_COLUMNS_OF_4 = 256, 512
 """Up to here small whole accesses are faster than large ones of which some cross a row's edge; the
@@ -41,6 +42,9 @@ def choose_vector(most: int, even: int, columns: int) -> int:
 
 _NARROW_COLUMNS, _SLAB_COLUMNS = 16, 28
 """The longest rows that are no such entry, and those that are none where no access is cut."""
+_LANE_ACCESSES = 5
+"""Most accesses of each of four lanes of fp32 with exact exponentials and without edges. Eight
+lanes had 0.86 to 0.98 of a copy's rate on an H200 at 60 to 80 columns, four 0.95 to 1.0."""
 _STAGED_EDGES = 512
 """From this many threads on a cluster's rows with edges are staged: a block waits for their cut
 accesses."""
@@ -48,16 +52,6 @@ _FULL_THREADS = 2048
 """Threads of a multiprocessor."""
 _FULL = 0.8
 """From here on a row fills its registers well enough."""
-_FEW_VALUES, _FULL_OF_FEW = 16, 0.9
-"""Values of a thread, and the fraction for blocks whose threads hold no more, where rows of fp32
-have edges and instructions bound them: edges and reductions take as many of a thread whatever it
-holds. On an H200 softmax of 18 widths of 631 to 5449 had 0.87 to 0.98 of a copy's rate without it
-and 0.93 to 0.99 with it; ``log_softmax`` was no faster."""
-_LOGSUMEXP_THREADS = 128
-"""Most threads of a block, as far as their registers hold the row, of ``logsumexp`` of fp32 where
-rows fill the card. It writes no rows, so blocks have to read alone: more of them, with more values
-a thread. On an H200 256 to 384 threads had 0.81 to 1.0 of a copy's rate at 4018 to 4357 columns and
-128 had 1.07; at 2400 to 6800 others they had the same."""
 _STREAMED_THREADS = 256
 _SUM_BYTES, _SUM_BYTES_OF_16BIT = 96 << 10, 64 << 10
 """The longest rows that ``logsumexp`` holds where there are many. It writes none, so longer ones
@@ -69,6 +63,11 @@ _SUM_WORDS, _SUM_THREADS, _PACKED_SUM_THREADS = 16, 256, 128
 """Registers of such a row that a thread holds at a time, and threads: of values of 4 bytes and of
 packed ones. On an H200 plans that hold a row took 1.13 of the time, from 0.95 to 1.47, at 76
 lengths of 12722 to 131072 of all precisions, and 256 threads with 32 registers took 1.02."""
+_SUM_CLUSTER, _SUM_EVEN = 2, 0.8
+"""Blocks of a row where there are fewer of more than `_CLUSTER_COLUMNS`, and how evenly these have
+to load multiprocessors. On an H200 rings and clusters took 1.13 of their time, from 0.88 to 1.66,
+at 18 widths of 211231 to 800003, and 0.90 of it at 1000001, where a third of the card would
+idle."""
 _RING_COLUMNS, _RING_COLUMNS_EDGES = {4: 32768, 2: 81920}, 65536
 """By bytes of an element of x, the longest rows that are not rings: registers of a block or of a
 cluster of two hold them; the second of those of 16 bits with edges, which a cluster would stage. On
@@ -121,6 +120,7 @@ def plan_softmax(
         _slab_candidate(form, arch, rows, columns, sm_count),
         _sum_candidate(form, rows, columns, sm_count),
         *_ring_candidates(form, arch, rows, columns, sm_count),
+        resident_candidate(form, arch, rows, columns, sm_count),
         *_ladder(form, arch, rows, columns, sm_count),
     ):
         plan = candidate.plan(form, arch, columns) if candidate else None
@@ -145,10 +145,7 @@ def _ladder(
             and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= _LEAST_PART)
         ):
             cluster *= 2
-        fills = rows * threads * cluster >= sm_count * _FULL_THREADS
-        if fills and form.operation == "logsumexp" and form.input == "fp32" and not form.wide:
-            threads = min(threads, _LOGSUMEXP_THREADS)
-        threads = _least_waste(form, threads, cluster, columns, fills=fills)
+        threads = _least_waste(form, threads, cluster, columns)
         while (
             threads < WARP
             and threads * form.vector < columns
@@ -173,34 +170,27 @@ def _narrow_candidates(
         return
     for limit, threads in NARROW_FP32[form.approximate]:
         if columns <= limit:
+            if not (cut or form.approximate) and columns <= 4 * _LANE_ACCESSES * form.vector:
+                threads = 4
             if threads and rows * threads >= sm_count * _FULL_THREADS:
                 yield SoftmaxCandidate(threads, 1)
             return
 
 
-def _least_waste(
-    form: SoftmaxForm, threads: int, cluster: int, columns: int, *, fills: bool
-) -> int:
+def _least_waste(form: SoftmaxForm, threads: int, cluster: int, columns: int) -> int:
     """Return the ladder's threads, or fewer where those would leave many of their registers empty.
 
     Rows in registers are bytes in flight. On an H200 plans whose registers were 0.59 to 0.8 full
-    had 0.59 to 0.78 of the copy rate. ``fills`` says that rows fill the card.
+    had 0.59 to 0.78 of the copy rate.
     """
-    # Exact exponentials take many instructions a value, and a sum alone many a byte.
-    busy = not form.approximate or form.operation == "logsumexp"
-    bound = fills and busy and form.edges and form.input == "fp32" and not form.wide
 
     def full(count: int) -> float:
         return columns / (count * cluster * values_of(form, count, cluster, columns))
 
-    def is_full(count: int) -> bool:
-        few = count > WARP and values_of(form, count, cluster, columns) <= _FEW_VALUES
-        return full(count) >= (_FULL_OF_FEW if bound and few else _FULL)
-
     legal = (*range(512, WARP, -WARP), 32, 16, 8, 4, 2)
     narrowest = 2 if columns * form.element_bytes <= _PAIR_BYTES else 4
     least = threads = max(threads, narrowest)
-    while not is_full(threads) and least > narrowest:
+    while full(threads) < _FULL and least > narrowest:
         least //= 2
         threads = max((count for count in legal if least <= count <= threads), key=full)
     return threads
@@ -214,12 +204,19 @@ def _slab_candidate(
     threads = slab_threads(form, columns)
     if (
         not cut
-        or (form.input == "fp32" and columns > _SLAB_FP32_COLUMNS)
+        or columns > _longest_slab(form, columns)
         or slab_bytes(form, columns) * _SLAB_STAGES * _SLAB_BLOCKS > arch.shared_bytes
         or rows * threads < sm_count * _SLAB_WARPS * WARP
     ):
         return None
     return SoftmaxCandidate(threads, 1, slab_stages=_SLAB_STAGES, bulk=arch.sm >= CLUSTER_SM)
+
+
+def _longest_slab(form: SoftmaxForm, columns: int) -> int:
+    """Return the longest rows that are slabs, ``columns`` where memory alone bounds them."""
+    if form.input == "fp32":
+        return _SLAB_FP32_COLUMNS
+    return _SHORT_COLUMNS if form.element_bytes == ELEMENT_BYTES["fp16"] else columns
 
 
 def slab_threads(form: SoftmaxForm, columns: int) -> int:
@@ -243,10 +240,14 @@ def _sum_candidate(
     longest = _SUM_BYTES_OF_16BIT if each == ELEMENT_BYTES["fp16"] else _SUM_BYTES
     if form.operation != "logsumexp" or form.wide or columns * each <= longest:
         return None
-    if rows < sm_count * _SUM_ROWS:
+    if rows >= sm_count * _SUM_ROWS:
+        threads = _PACKED_SUM_THREADS if form.packed else _SUM_THREADS
+        return SoftmaxCandidate(threads, 1, words=_SUM_WORDS)
+    blocks = rows * _SUM_CLUSTER
+    most = -(-blocks // sm_count)
+    if columns <= _CLUSTER_COLUMNS or most <= _SUM_CLUSTER or blocks < most * sm_count * _SUM_EVEN:
         return None
-    threads = _PACKED_SUM_THREADS if form.packed else _SUM_THREADS
-    return SoftmaxCandidate(threads, 1, words=_SUM_WORDS)
+    return SoftmaxCandidate(_SUM_THREADS, _SUM_CLUSTER, words=_SUM_WORDS)
 
 
 def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:

@@ -7,12 +7,15 @@ from dataclasses import replace
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES
+from argand.softmax.candidates import fitted
 from argand.softmax.heuristics import plan_softmax
-from argand.softmax.plan import WARP, RowPlan, SoftmaxForm, vector_for
+from argand.softmax.plan import CLUSTER_SM, RowPlan, SoftmaxForm, vector_for
+from argand.softmax.resident import estimated_time, resident_candidate
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
 EXACT = SoftmaxForm("softmax", "fp32", "fp32", PRECISIONS["fp32"], 4, edges=True, gapless=True)
 """Exact exponentials of rows that begin anywhere."""
+HALVES = SoftmaxForm("softmax", "fp16", "fp16", PRECISIONS["fp32"], 8, edges=True, gapless=True)
 MANY, FEW = 1 << 18, 16
 
 
@@ -25,25 +28,37 @@ def full(plan: RowPlan, columns: int) -> float:
     return columns / (plan.row_threads * plan.cluster * plan.values)
 
 
-@pytest.mark.parametrize("form", [EXACT, replace(EXACT, operation="logsumexp")])
-@pytest.mark.parametrize("columns", range(513, 13_312, 206))
-def test_threads_of_few_values_leave_no_tenth_of_them_empty(
-    form: SoftmaxForm, columns: int
-) -> None:
+@pytest.mark.parametrize("form", [EXACT, replace(EXACT, operation="logsumexp"), HALVES])
+@pytest.mark.parametrize("columns", range(513, 32_768, 506))
+def test_threads_leave_no_fourth_of_their_registers_empty(form: SoftmaxForm, columns: int) -> None:
     plan = plan_of(form, columns)
-    assert full(plan, columns) >= 0.8
-    assert plan.row_threads <= WARP or plan.values > 16 or full(plan, columns) >= 0.9
+    assert plan.kind in ("resident", "streamed")
+    assert plan.kind == "streamed" or full(plan, columns) > 0.75
 
 
-def test_other_rows_keep_more_threads() -> None:
-    """Whole accesses, cheap exponentials and rows that leave multiprocessors idle."""
-    assert plan_of(EXACT, 631).row_threads == 32
-    others = (
-        replace(EXACT, edges=False), replace(EXACT, operation="log_softmax"),
-        replace(EXACT, precision=PRECISIONS["tf32"]),
-    )  # fmt: skip
-    assert [plan_of(form, 631).row_threads for form in others] == [64, 64, 64]
-    assert plan_of(EXACT, 631, rows=FEW).row_threads == 64
+def test_estimates_follow_the_hardware() -> None:
+    """Empty registers, one block a multiprocessor, and clusters of as many warps cost time."""
+
+    def time(threads: int, cluster: int, columns: int) -> float:
+        return estimated_time(HALVES, fitted(HALVES, threads, cluster, columns), columns)
+
+    assert time(256, 1, 2049) > 1.5 * time(96, 1, 2049)
+    assert time(512, 1, 50257) > 1.02 * time(256, 2, 50257)
+    assert time(256, 2, 33295) > 1.03 * time(512, 1, 33295)
+
+
+@pytest.mark.parametrize("form", [EXACT, HALVES])
+def test_few_rows_keep_more_threads(form: SoftmaxForm) -> None:
+    assert plan_of(form, 12_289, FEW).row_threads >= plan_of(form, 12_289).row_threads / 2
+    assert plan_of(form, 631, FEW).row_threads > plan_of(form, 631).row_threads
+
+
+def test_an_estimate_of_any_arch_is_legal() -> None:
+    """Blocks of one row take no clusters where there are none."""
+    for arch in ARCHITECTURES:
+        chosen = resident_candidate(HALVES, arch, MANY, 50_257, 132)
+        assert chosen is None or chosen.plan(HALVES, arch, 50_257) is not None
+        assert chosen is None or chosen.cluster == 1 or arch.sm >= CLUSTER_SM
 
 
 @pytest.mark.parametrize(
