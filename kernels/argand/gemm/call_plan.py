@@ -25,7 +25,8 @@ class GemmPlan(CallPlan):
             is none. Other arguments are those of `argand.gemm`; a precision is a name or a dtype.
 
     Raises:
-        ValueError: as `argand.gemm`; operands that a GPU's kernels cannot read in place.
+        ValueError: as `argand.gemm`; operands that a GPU's kernels cannot read in place;
+            on a GPU output ``power`` without kernels ``wgmma``.
         TypeError: as `argand.gemm`.
 
     Example:
@@ -69,6 +70,14 @@ class GemmPlan(CallPlan):
         """
         found = self._start((a, b, c, out))
         return self._otherwise((a, b, c, out)) if found is None else found
+
+    def _planned(self, arrays: tuple[Any, ...]) -> Any:
+        if self.options["output"] == "power" and self.options["kernels"] != "wgmma":
+            raise ValueError(
+                "a plan of output='power' needs kernels='wgmma', which square in the product, "
+                f"got kernels={self.options['kernels']!r}; argand.gemm squares in a second pass"
+            )
+        return super()._planned(arrays)
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
         a, b, c = arrays

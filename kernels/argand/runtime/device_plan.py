@@ -162,7 +162,8 @@ def _as_given(
     """Return whether a call, kept with its forms, read these and wrote the whole result."""
     array = getattr(result, "array", result)
     whole = tuple(result.shape) == tuple(call.shape) and array.flags.c_contiguous
-    return whole and kept == forms
+    made = result.dtype if array is result else result.format
+    return whole and kept == forms and call.output == str(made)
 
 
 def adopt(table: TunedPlans[Any] | None, tuned: dict[str, Any]) -> None:

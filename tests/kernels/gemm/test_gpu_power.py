@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, gemm, launched
+from argand import PRECISIONS, GemmPlan, gemm, launched
 from argand.gemm.sizes import GemmSizes
 
 from tests.kernels.gemm.product_cases import normal
@@ -81,3 +81,19 @@ def test_one_kernel_does_it(cp: Any, rng: np.random.Generator) -> None:
         gemm(a, b, precision="tf32", output="power", kernels="wgmma")
     assert len(names) == 1
     assert "wgmma" in names[0]
+
+
+def test_plans_without_wgmma_are_refused(cp: Any, rng: np.random.Generator) -> None:
+    """The squares would be of a second pass, and a plan holds the product alone."""
+    a, b = (cp.asarray(normal(rng, 40, 40)) for _ in range(2))
+    for precision in ("fp32", "tf32"):
+        with pytest.raises(ValueError, match=r"needs kernels='wgmma', .* got kernels=None"):
+            GemmPlan(a, b, precision=precision, output="power")
+
+
+@pytest.mark.usefixtures("wgmma")
+def test_plans_square(cp: Any, rng: np.random.Generator) -> None:
+    a, b = (cp.asarray(normal(rng, 40, 40)) for _ in range(2))
+    plan = GemmPlan(a, b, precision="tf32", output="power", kernels="wgmma")
+    for _ in range(2):
+        held(cp, plan(a, b), a, b, "tf32")
