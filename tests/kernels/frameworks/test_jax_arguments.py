@@ -12,7 +12,6 @@ from argand import DftPlan, apply_gate, dft, gemm, herk, softmax
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
-xla_calls = pytest.importorskip("argand.frameworks.xla_calls")
 X = np.random.default_rng(3).standard_normal((4, 4, 2), np.float32).view(np.complex64)[..., 0]
 
 
@@ -78,6 +77,8 @@ def test_an_error_within_a_program_of_jaxs_names_ours() -> None:
 
 def test_an_error_within_a_program_keeps_no_operands() -> None:
     """They lie over buffers that XLA uses again."""
+    from argand.frameworks import xla_calls
+
     with pytest.raises(jax.errors.JaxRuntimeError):
         jax.block_until_ready(jax.jit(lambda x: dft(x, norm="y"))(jnp.asarray(X)))
     found = [error for error in xla_calls._raised if "'y'" in str(error)]
