@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import ref
 
 import cupy
 import torch
@@ -12,12 +11,12 @@ import torch
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 from argand.runtime.call_cache import SEVERAL, current_device
-from argand.runtime.tensor_plan import SeenTensor, are_as_seen
 
 _is_compiling = torch.compiler.is_compiling
 _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
+_data_ptr = torch.Tensor.data_ptr
 _current_stream = cupy.cuda.get_current_stream
 
 
@@ -30,16 +29,19 @@ class TensorInPlace:
 
     def __init__(self, apply: Callable[[Any], None]) -> None:
         self._apply = apply
-        # The tensor, its array and its GPU: threads may call beside each other.
-        self._last: tuple[list[SeenTensor], Any, int] | None = None
+        # The tensor's address, a check, its array and its GPU: threads may call beside each other.
+        self._last: tuple[int, Callable[..., bool], Any, int] | None = None
 
     def repeat(self, x: Any) -> bool:
         """Queue the call on torch's current stream; return False, and do nothing, for another x."""
         last = self._last
         if last is None or _is_compiling() or _are_followed((x,)):
             return False
-        seen, array, device = last
-        if not are_as_seen((x,), seen):
+        place, check, array, device = last
+        try:
+            if _data_ptr(x) != place or not check(x):
+                return False
+        except (TypeError, RuntimeError):  # not a tensor; one without memory
             return False
         stream = _raw_stream(device)
         # In a capture the memory that a call takes is torch's.
@@ -60,7 +62,8 @@ class TensorInPlace:
         if type(x) is not torch.Tensor or x.requires_grad or _are_followed((x,)):
             return
         device = x.get_device()
-        # Without an owner: the array is used while the tensor is found to live.
-        memory = cupy.cuda.UnownedMemory(x.data_ptr(), x.nbytes, None, device)
+        place = x.data_ptr()
+        # Without an owner: the array is used where a tensor of this memory is given.
+        memory = cupy.cuda.UnownedMemory(place, x.nbytes, None, device)
         array = cupy.ndarray(tuple(x.shape), dtype, cupy.cuda.MemoryPointer(memory, 0))
-        self._last = [(0, ref(x), x.data_ptr(), x.dtype, x.shape, x.stride(), False)], array, device
+        self._last = place, INTERNALS.check_of((x,)), array, device

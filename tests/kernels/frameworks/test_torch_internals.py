@@ -71,3 +71,36 @@ def test_public_functions_say_the_same() -> None:
             assert not found.are_transformed(given)
             assert found.any_requires_grad(*given) == (given[1] is not None)
     assert public.below_autograd is None
+
+
+def changed(x: Any, how: str) -> Any:
+    """Return a tensor of the same memory that is another in one way."""
+    views = {
+        "strides": x.t, "conjugate": x.conj, "negative": lambda: torch._neg_view(x),
+        "shape": lambda: x.view(2, 8), "type": lambda: x.view(torch.float64).view(4, 8)[:, ::2],
+        "parameter": lambda: torch.nn.Parameter(x, requires_grad=False),
+        "gradient": lambda: x.detach().requires_grad_(),
+    }  # fmt: skip
+    return views[how]()
+
+
+@pytest.mark.parametrize(
+    "how", ["strides", "conjugate", "negative", "shape", "type", "parameter", "gradient"]
+)
+def test_a_check_sees_that_a_tensor_is_another(how: str) -> None:
+    from argand.frameworks.torch_internals import INTERNALS, torch_internals
+
+    with pytest.warns(RuntimeWarning, match="TensorGuards"):
+        public = torch_internals(SimpleNamespace(), SimpleNamespace())
+    x = torch.zeros(4, 4, dtype=torch.complex128)
+    for check_of in (public.check_of, INTERNALS.check_of):
+        for given in ((x, torch.ones_like(x)), (x, x)):
+            check = check_of(given)
+            assert check(*given)
+            with torch.no_grad():
+                assert check(*given)
+            assert not check(given[0], changed(given[1], how))
+        assert check_of((changed(x, how),))(changed(x, how))
+        with torch.inference_mode():
+            assert not check(x, x)
+            assert check_of((x,))(x)
