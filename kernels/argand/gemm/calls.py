@@ -12,7 +12,7 @@ from argand.gemm.packed import Packed
 from argand.gemm.pairs import HALF_FORMATS, PAIR_FORMATS, Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.call_cache import ALIGNMENT, CallCache, Form, NoFormError
-from argand.runtime.kept_call import Run
+from argand.runtime.kept_call import Run, of_stream
 
 _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream
@@ -55,13 +55,15 @@ def run_of(launch: Any, operands: tuple[Any, ...], output: str) -> Run:
         if sequence is not None:
             device, start = _current_device(), sequence.__call__  # found once
 
-            def of_sequence(a: int, b: int, c: int | None, out: int) -> None:
+            def of_sequence(
+                a: int, b: int, c: int | None, out: int, stream: int | None = None
+            ) -> None:
                 if kernel_trace.watching:
                     kernel_trace.note(launch.name)
                 addresses = a, b, out if c is None else c, out, 0, 0
-                start(addresses, _current_stream(device).ptr)
+                start(addresses, _current_stream(device).ptr if stream is None else stream)
 
-            return of_sequence
+            return of_stream(of_sequence)
         return lambda a, b, c, out: launch(a, b, out if c is None else c, out)
 
     def of_any(a: Any, b: Any, c: Any, out: Any) -> None:

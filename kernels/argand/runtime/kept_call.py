@@ -47,6 +47,20 @@ class KeptCall(NamedTuple):
     result_bytes: int
 
 
+def of_stream(run: Run) -> Run:
+    """Mark a run that takes a stream after the places, in place of CuPy's current one.
+
+    Calls on tensors know their stream, and to ask CuPy for its own takes longer.
+    """
+    run.takes_stream = True  # type: ignore[attr-defined]
+    return run
+
+
+def takes_stream(run: Run) -> bool:
+    """Return whether a run is marked by `of_stream`."""
+    return getattr(run, "takes_stream", False)
+
+
 def bytes_of(shape: tuple[int, ...], output: str) -> int:
     """Return the bytes of an array; 0 of what NumPy has no type for."""
     try:

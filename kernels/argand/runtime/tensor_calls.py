@@ -6,7 +6,7 @@ longer than a small product takes the card.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import torch
@@ -24,7 +24,7 @@ from argand.runtime.call_cache import (
     NoFormError,
     key_of_array,
 )
-from argand.runtime.kept_call import KeptCall, Run, overlaps
+from argand.runtime.kept_call import KeptCall, Run, overlaps, takes_stream
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
 KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
@@ -39,8 +39,15 @@ _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _current_stream = cupy.cuda.get_current_stream
-_TensorCall = tuple[Run, Any, KeptCall]
-"""How a call runs, a tensor like its result, and what the cache keeps of it."""
+
+
+class _TensorCall(NamedTuple):
+    """How a call runs, a tensor like its result, and what the cache keeps of it."""
+
+    run: Run
+    model: Any
+    kept: KeptCall
+    takes_stream: bool
 
 
 class TensorCalls:
@@ -98,31 +105,23 @@ class TensorCalls:
         if SEVERAL or (stream and _is_capturing()):
             key.append(at)
             with on_stream_of(torch.device("cuda", at)):
-                return None, self._repeated(key, places, operands, out)
-        if _current_stream(at).ptr != stream:
-            with cupy_stream(stream):
-                return None, self._repeated(key, places, operands, out)
-        return None, self._repeated(key, places, operands, out)
+                call = self._found(key, operands, out)
+                return None, None if call is None else _repeated(call, places, out, stream)
+        call = self._found(key, operands, out)
+        if call is None:
+            return None, None
+        if call.takes_stream or _current_stream(at).ptr == stream:
+            return None, _repeated(call, places, out, stream)
+        with cupy_stream(stream):
+            return None, _repeated(call, places, out, stream)
 
-    def _repeated(
-        self, key: list[Any], places: list[Any], operands: tuple[Any, ...], out: Any
-    ) -> Any:
-        """Repeat a call on CuPy's current stream, which is that of the tensors."""
+    def _found(self, key: list[Any], operands: tuple[Any, ...], out: Any) -> _TensorCall | None:
+        """Return a call that was kept; None where there is none."""
         try:
             call = self._calls.get(tuple(key))
         except TypeError:  # an option that is given as a list
             return None
-        if call is None:
-            call = self._looked_up(key, operands, out)
-            if call is None:
-                return None
-        run, model, kept = call
-        if out is None:
-            out = _empty_like(model)
-            places.append(out.data_ptr())
-        elif overlaps(kept, places):
-            return None
-        return None if run(*places) is NotImplemented else out
+        return self._looked_up(key, operands, out) if call is None else call
 
     def _looked_up(self, key: list[Any], operands: tuple[Any, ...], out: Any) -> _TensorCall | None:
         """Return what the cache keeps of this call on CuPy's arrays; it has the key from now on.
@@ -150,5 +149,17 @@ class TensorCalls:
             model.untyped_storage().resize_(0)
         if len(self._calls) >= MOST_CALLS:
             self._calls.clear()
-        found = self._calls[tuple(key)] = kept.run, model, kept
+        found = self._calls[tuple(key)] = _TensorCall(kept.run, model, kept, takes_stream(kept.run))
         return found
+
+
+def _repeated(call: _TensorCall, places: list[Any], out: Any, stream: int) -> Any:
+    """Repeat a call on a stream of torch's, which is CuPy's current one or given to the call."""
+    if out is None:
+        out = _empty_like(call.model)
+        places.append(out.data_ptr())
+    elif overlaps(call.kept, places):
+        return None
+    if call.takes_stream:
+        places.append(stream)
+    return None if call.run(*places) is NotImplemented else out

@@ -13,7 +13,7 @@ from argand.frameworks.streams import cupy_stream
 from argand.frameworks.torch_internals import INTERNALS
 from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.device_plan import MOST_KNOWN, DevicePlan
-from argand.runtime.kept_call import overlaps
+from argand.runtime.kept_call import overlaps, takes_stream
 from argand.runtime.tensor_calls import KINDS, RESULTS
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
@@ -56,7 +56,7 @@ class TensorPlan:
         self._call, self._run, self._memory = plan.call, plan.call.run, plan.memory
         self._device = plan.device.index
         self._forms = [_tensor_form(form, self._device) for form in plan.forms]
-        self._has_memory = plan.nbytes > 0
+        self._has_memory, self._takes_stream = plan.nbytes > 0, takes_stream(self._run)
         last = len(self._forms) - 1
         present = [at for at, form in enumerate(self._forms[:-1]) if form is not None]
         self._absent = [at for at, form in enumerate(self._forms[:-1]) if form is None]
@@ -97,7 +97,7 @@ class TensorPlan:
         stream = _raw_stream(self._device)
         if (stream and _is_capturing()) or (SEVERAL and current_device() != self._device):
             return None
-        if _current_stream(self._device).ptr == stream:
+        if self._takes_stream or _current_stream(self._device).ptr == stream:
             return self._queued(seen.places, every[-1], stream)
         with cupy_stream(stream):
             return self._queued(seen.places, every[-1], stream)
@@ -146,7 +146,9 @@ class TensorPlan:
         if out is None:
             out = _empty_like(self._model)
             places = (*places[:-1], out.data_ptr())
-        if self._has_memory:
+        if self._takes_stream:
+            self._run(*places, stream)
+        elif self._has_memory:
             with self._memory.use(stream):
                 self._run(*places)
         else:

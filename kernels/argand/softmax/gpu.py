@@ -13,7 +13,7 @@ from argand.device import Device, gpu
 from argand.runtime.arguments import Address, Arguments, arguments_dtype
 from argand.runtime.call_cache import CallCache, Key
 from argand.runtime.graph import LaunchSequence
-from argand.runtime.kept_call import Chosen, Run
+from argand.runtime.kept_call import Chosen, Run, of_stream
 from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
 from argand.runtime.layout import clashes, device_of, row_stride
 from argand.runtime.loading import load
@@ -168,10 +168,10 @@ class SoftmaxLaunch:
             return self
         launches, device = self.launches, self._device
 
-        def run(x: int, out: int) -> None:
-            launches((x, out, 0), _current_stream(device).ptr)
+        def run(x: int, out: int, stream: int | None = None) -> None:
+            launches((x, out, 0), _current_stream(device).ptr if stream is None else stream)
 
-        return run
+        return of_stream(run)
 
     def _updates(self, addresses: Sequence[int]) -> list[ArgumentUpdate]:
         return [
