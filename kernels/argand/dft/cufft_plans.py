@@ -44,8 +44,8 @@ _NO_MEMORY = cupy.cuda.PythonFunctionAllocator(lambda *_: 256, lambda *_: None).
 _runtime = cupy.cuda.runtime
 _event_record = _runtime.eventRecord
 _lock = Lock()
-_left: deque[tuple[Any, dict[tuple[int, int], Any]]] = deque()
-"""Plans (CuPy's) that were given up, with the events behind which they are destroyed."""
+_left: deque[tuple[Any, int, dict[tuple[int, int], Any]]] = deque()
+"""Plans (CuPy's) that were given up, their devices, and the events behind which they go."""
 
 
 class CufftPlan:
@@ -55,8 +55,8 @@ class CufftPlan:
         workspace_bytes: what each call needs, which may be 0.
     """
 
-    def __init__(self, plan: Any) -> None:
-        self._plan, self._handle = plan, plan.handle
+    def __init__(self, plan: Any, device: int) -> None:
+        self._plan, self._handle, self._device = plan, plan.handle, device
         self._execute = _EXECUTE[plan.fft_type]
         self._stream = self._workspace = 0
         self._events: dict[tuple[int, int], Any] = {}  # of the last call, by `stream_key`
@@ -64,7 +64,7 @@ class CufftPlan:
 
     def __del__(self, left: deque[Any] = _left) -> None:
         """Leave cuFFT's plan to `_destroy`. It may run within the lock, so it takes none."""
-        left.append((self._plan, self._events))
+        left.append((self._plan, self._device, self._events))
 
     def queue(self, x: int, out: int, direction: int, stream: int) -> None:
         """Queue the transforms on CuPy's current stream, given its address."""
@@ -130,7 +130,7 @@ def _plan(kind: int, length: int, rows: int, device: int) -> CufftPlan:
         # Without this wait, kernels of streams that do not wait for the legacy one ended in illegal
         # accesses, as if their plan's tables were not there yet.
         _runtime.streamSynchronize(0)
-        return CufftPlan(plan)
+        return CufftPlan(plan, device)
 
 
 _long_plan = lru_cache(maxsize=_MAX_LONG_PLANS)(_plan.__wrapped__)
@@ -154,11 +154,14 @@ def _refuse_blocking_capture(length: int, rows: int) -> None:
 
 
 def _destroy() -> None:
-    """Destroy plans that were given up, as far as the device is done with them."""
+    """Destroy plans that were given up, each as its device's, as far as that is done with them."""
     for _ in range(len(_left)):
-        plan, events = _left.popleft()
+        plan, device, events = _left.popleft()
         if not all(event.done for event in events.values()):
-            _left.append((plan, events))
+            _left.append((plan, device, events))
+            continue
+        with cupy.cuda.Device(device):
+            del plan
 
 
 def _set(name: str, plan: int, value: int) -> None:

@@ -91,6 +91,24 @@ def test_a_plan_that_is_given_up_behind_its_graph(cp: Any, one_plan: Any, length
         cp.cuda.runtime.free(address)
 
 
+def test_a_plan_is_destroyed_while_another_gpu_is_current(cp: Any, one_plan: Any) -> None:
+    count = cp.cuda.runtime.getDeviceCount()
+    if count < 2:
+        pytest.skip(f"two GPUs are needed, there are {count}")
+    for own, other in ((0, 1), (1, 0)):
+        with cp.cuda.Device(own):
+            x = rows(cp, 1000)
+            expected = transformed(x)
+            transformed(rows(cp, 512))  # in whose place the plan of x is given up
+            cp.cuda.Device().synchronize()
+        with cp.cuda.Device(other), one_plan._lock:
+            one_plan._destroy()
+            assert not one_plan._left
+            assert cp.cuda.Device().id == other
+        with cp.cuda.Device(own):
+            cp.testing.assert_array_equal(transformed(x), expected)
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_threads(cp: Any, request: Any, shared: bool) -> None:
     """They share plans, or each call makes its own; and threads end."""
