@@ -38,6 +38,7 @@ _is_grad_enabled = torch.is_grad_enabled
 _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
+_note_written = INTERNALS.note_written
 _current_stream = cupy.cuda.get_current_stream
 
 
@@ -160,6 +161,8 @@ def _repeated(call: _TensorCall, places: list[Any], out: Any, stream: int) -> An
         places.append(out.data_ptr())
     elif overlaps(call.kept, places):
         return None
+    else:
+        _note_written((out,))
     if call.takes_stream:
         places.append(stream)
     return None if call.run(*places) is NotImplemented else out

@@ -17,6 +17,7 @@ _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _data_ptr = torch.Tensor.data_ptr
+_note_written = INTERNALS.note_written
 _current_stream = cupy.cuda.get_current_stream
 
 
@@ -47,6 +48,7 @@ class TensorInPlace:
         # In a capture the memory that a call takes is torch's.
         if (stream and _is_capturing()) or (SEVERAL and current_device() != device):
             return False
+        _note_written((x,))
         if _current_stream(device).ptr == stream:
             self._apply(array)
         else:

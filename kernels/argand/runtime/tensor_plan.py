@@ -25,6 +25,7 @@ _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _check_of = INTERNALS.check_of
+_note_written = INTERNALS.note_written
 _data_ptr = torch.Tensor.data_ptr
 _current_stream = cupy.cuda.get_current_stream
 _MOST_CHECKS = 16
@@ -146,6 +147,8 @@ class TensorPlan:
         if out is None:
             out = _empty_like(self._model)
             places = (*places[:-1], out.data_ptr())
+        else:
+            _note_written((out,))
         if self._takes_stream:
             self._run(*places, stream)
         elif self._has_memory:

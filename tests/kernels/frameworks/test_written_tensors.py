@@ -28,10 +28,11 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 GATE = Gate(np.array([[0, 1j], [1, 0]]), (1,))
 
 
-@pytest.fixture
-def x() -> Any:
-    """On a GPU calls that repeat do not tell torch what they write to."""
-    return drawn(8, 8)
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def x(request: pytest.FixtureRequest) -> Any:
+    if request.param == "cuda":
+        request.getfixturevalue("gpu")
+    return drawn(8, 8, device=str(request.param))
 
 
 def reals(x: Any) -> Any:
@@ -62,7 +63,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 
 def assert_noted(write: Callable[[Any, Any], Any], x: Any) -> None:
-    """Also where the call was made before."""
+    """Also where the call was made before, so that only its addresses are passed."""
     for _ in range(3):
         weights, factor = x.clone().requires_grad_(), x.clone()
         product = (weights * factor).abs().sum()
