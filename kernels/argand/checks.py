@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from argand.device import is_cupy_array
+
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
     """Raise ValueError where ``out`` is given and is not of this shape and type.
 
-    Raises TypeError where it is no array.
+    Raises TypeError where it is no array. Its address is checked by `refuse_misaligned`.
     """
-    if out is not None and (shape_of(out, "out") != shape or type_name(out) != dtype):
+    if out is None:
+        return
+    if shape_of(out, "out") != shape or type_name(out) != dtype:
         raise ValueError(
             f"out must have shape {shape} and type {dtype}, "
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
+    refuse_misaligned("out", out)
 
 
 def shape_of(x: Any, name: str) -> tuple[int, ...]:
@@ -26,6 +31,23 @@ def shape_of(x: Any, name: str) -> tuple[int, ...]:
     if not hasattr(x, "shape"):
         raise TypeError(f"{name} must be an array, got {type(x).__name__}")
     return tuple(x.shape)
+
+
+def refuse_misaligned(name: str, x: Any) -> None:
+    """Raise ValueError where elements of a GPU's array lie at no multiples of their size.
+
+    Kernels read an element at once, CuPy's own too. At such an address that is an error after which
+    CUDA answers the process no more. Anything but an array of CuPy's passes.
+    """
+    if not is_cupy_array(x) or not x.size:
+        return
+    item, begin = int(x.itemsize), int(x.data.ptr)
+    steps = (step for n, step in zip(x.shape, x.strides, strict=True) if n > 1)
+    if begin % item or any(step % item for step in steps):
+        raise ValueError(
+            f"{name} must have elements at multiples of their {item} bytes on a GPU, got address "
+            f"{begin:#x} and strides {x.strides}: copy its bytes to memory of its own"
+        )
 
 
 def as_number(value: Any, name: str) -> complex:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.checks import as_flag, shape_of, type_name
+from argand.checks import as_flag, refuse_misaligned, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import array_module, is_cupy_array
@@ -96,6 +96,7 @@ def contract(
     shape = tuple(sizes[label] for label in found.result)
     if out is not None and shape_of(out, "out") != shape:
         raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
+    refuse_misaligned("out", out)
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))
@@ -134,6 +135,7 @@ def contract(
 def _operand(x: Any, name: str) -> Any:
     if isinstance(x, Pairs):
         raise TypeError(f"{name} must be an array, got {x.type_name}: use argand.gemm")
+    refuse_misaligned(name, x)
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 

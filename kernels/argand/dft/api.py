@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out
+from argand.checks import check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.dft import cpu as numpy_dft
@@ -85,6 +85,7 @@ def dft(
     problem, axis, shape = dft_problem(x, axis, n, inverse, norm, precision, rounding)
     check_out(out, shape, problem.precision.output)
     if on_gpu:
+        refuse_misaligned("x", x)
         return _cuda().dft(problem, x, axis, out, key)
     last = axis == x.ndim - 1  # np.moveaxis takes longer than all else around a short transform
     moved = fitted(x, axis, problem.length)

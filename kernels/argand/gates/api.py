@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.checks import refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -79,6 +80,7 @@ def apply_gate(
             targets=targets, controls=controls, precision=precision,
         )  # fmt: skip
     row = state_precision(state, precision)
+    refuse_misaligned("matrix", matrix)
     if is_cupy_array(state) and is_cupy_array(matrix) and matrix.device == state.device:
         check_qubits(qubits_of(state), targets, controls)
         check_matrix_form(matrix, targets)
@@ -161,6 +163,7 @@ def qubits_of(state: Any) -> int:
         )
     if state.size < 2 or state.size & (state.size - 1):
         raise ValueError(f"state must have 2^n amplitudes with n at least 1, got {state.size}")
+    refuse_misaligned("state", state)
     if isinstance(state, np.ndarray) and not state.flags.writeable:
         raise ValueError("state must be writeable: gates are applied in place")
     return int(state.size).bit_length() - 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from argand.checks import as_integer, shape_of
+from argand.checks import as_integer, refuse_misaligned, shape_of
 from argand.defaults import default_precision
 from argand.device import Device, checked_device, cpu, gpu, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -272,6 +272,7 @@ def run_circuit(
         raise ValueError(f"the plan is for {plan.qubits} qubits, the state has {qubits}")
     if reference is not None and shape_of(reference, "reference") != state.shape:
         raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
+    refuse_misaligned("reference", reference)
     before = norm_of(state)
     seconds = _timed(state, plan)
     fidelity = None if reference is None else fidelity_of(reference, state)

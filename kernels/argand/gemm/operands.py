@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from argand.checks import refuse_misaligned
 from argand.device import Backend, is_cuda_array
 from argand.gemm.pairs import Pairs, pairs
 from argand.precision import Precision
@@ -26,13 +27,15 @@ _NO_NUMBERS = "OSUmM"
 """Kinds of NumPy's types that are objects, text and times."""
 
 
-def as_operand(x: Any, name: str = "an operand") -> Any:
+def as_operand(x: Any, name: str) -> Any:
     """Return x as an array or as `Pairs`: structured arrays become pairs, lists NumPy arrays.
 
-    Raises ValueError for a structured array that is no `Pairs`, TypeError, by the ``name``, for
-    what holds no numbers.
+    Raises ValueError for a structured array that is no `Pairs` and for an array on a GPU that
+    kernels cannot read (`refuse_misaligned`), TypeError for what holds no numbers; both by the
+    ``name``.
     """
     if isinstance(x, Pairs) or is_cuda_array(x):
+        refuse_misaligned(name, x)
         return x
     x = np.asarray(x)
     if x.dtype.kind in _NO_NUMBERS:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import refuse_masked
+from argand.checks import refuse_masked, refuse_misaligned
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32
@@ -51,6 +51,7 @@ class Pairs:
         if self.format not in PAIR_FORMATS:
             raise ValueError(f"format must be one of {list(PAIR_FORMATS)}, got {self.format!r}")
         refuse_masked("array", self.array)
+        refuse_misaligned("array", self.array)
         shape, dtype = tuple(self.array.shape), str(self.array.dtype)
         held = PAIR_FORMATS[self.format]
         if dtype != held:
@@ -191,6 +192,7 @@ def to_pairs(x: Any, format: str) -> Pairs:
     x = x if is_cuda_array(x) else np.asarray(x)
     if str(x.dtype) != "complex64":
         raise ValueError(f"x must be complex64, got {x.dtype}")
+    refuse_misaligned("x", x)
     with _device_of(x), np.errstate(over="ignore"):
         parts = x.astype(x.dtype, order="C", copy=False).reshape(*x.shape, 1).view("float32")
         if format == FP16.name:

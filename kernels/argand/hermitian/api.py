@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out
+from argand.checks import check_out, refuse_misaligned
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import adapted_system
@@ -75,6 +75,8 @@ def solve_hermitian(r: Any, b: Any, *, out: Any = None, info: Any = None) -> Any
     check_out(out, shape, dtype)
     _check_info(info, leading)
     if on_gpu[0]:
+        for name, x in (("r", r), ("b", b), ("info", info)):
+            refuse_misaligned(name, x)
         from argand.hermitian import gpu
 
         return gpu.solve_hermitian(r, b, dtype, shape, out, info, key)

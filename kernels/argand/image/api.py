@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out
+from argand.checks import check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -86,6 +86,7 @@ def image(
         }  # fmt: skip
         return call_on_foreign(image, given, adapted=adapted, precision=precision, sign=sign)
     gpu = is_cuda_array(covariances)
+    refuse_misaligned("covariances", covariances)
     r = covariances if gpu else np.asarray(covariances)
     if r.dtype.kind not in "fciu":
         raise TypeError(f"covariances must be numbers, got {r.dtype}")
@@ -159,6 +160,7 @@ def _frequencies(given: Any, channels: int) -> np.ndarray[Any, np.dtype[np.float
 
 
 def _typed(given: Any, name: str, arrays: Any = np) -> Any:
+    refuse_misaligned(name, given)
     values = given.get() if arrays is np and is_cuda_array(given) else arrays.asarray(given)
     if values.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be real numbers, got {values.dtype}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_integer, as_real
+from argand.checks import as_integer, as_real, refuse_misaligned
 from argand.device import is_cuda_array
 
 STATE_TYPES = ("complex64", "complex128")
@@ -46,6 +46,7 @@ def state_qubits(state: Any) -> int:
         raise ValueError(f"state must be a contiguous vector, got shape {state.shape}")
     if state.size < 2 or state.size & (state.size - 1):
         raise ValueError(f"state must have 2^n amplitudes with n at least 1, got {state.size}")
+    refuse_misaligned("state", state)
     return int(state.size).bit_length() - 1
 
 

@@ -90,8 +90,6 @@ class Batched:
 def batched(x: Any, batch_shape: tuple[int, ...]) -> Batched:
     """Return x ``(..., rows, columns)`` over ``batch_shape``; copied where no stride fits."""
     item = x.dtype.itemsize
-    if x.data.ptr % item or any(stride % item for stride in x.strides):
-        x = x.copy()
     view = x if x.shape[:-2] == batch_shape else cupy.broadcast_to(x, batch_shape + x.shape[-2:])
     stride = one_stride(view.shape[:-2], view.strides[:-2])
     if stride is None:
@@ -123,10 +121,7 @@ def writable(out: Any, inputs: list[Any]) -> bool:
 
     It may not where ``out`` overlaps an input or itself, or has no single stride over leading axes.
     """
-    item = out.dtype.itemsize
     if one_stride(out.shape[:-2], out.strides[:-2]) is None:
-        return False
-    if out.data.ptr % item or any(stride % item for stride in out.strides):
         return False
     if any(s == 0 and n > 1 for n, s in zip(out.shape, out.strides, strict=True)):
         return False
@@ -162,8 +157,6 @@ def row_stride(x: Any, leading: int) -> int | None:
     """
     item = x.dtype.itemsize
     if leading < x.ndim and x.shape[-1] > 1 and x.strides[-1] != item:
-        return None
-    if x.data.ptr % item or any(stride % item for stride in x.strides):
         return None
     stride = one_stride(x.shape[:leading], x.strides[:leading])
     return None if stride is None else stride // item

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import cupy
 
-from argand.checks import check_out
+from argand.checks import check_out, refuse_misaligned
 from argand.runtime.call_cache import CallCache
 from argand.runtime.captured_memory import capture_of
 from argand.runtime.device_plan import DevicePlan
@@ -101,6 +101,7 @@ class StagedPlan:
         if (x.dtype, x.shape) != self._form:
             return f"{names[0]} must be {self._form} as planned, got {(x.dtype, x.shape)}"
         try:
+            refuse_misaligned(names[0], x)
             check_out(out, *self._result)
         except ValueError as error:
             return str(error)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_axis, as_flag, as_real, check_out, type_name
+from argand.checks import as_axis, as_flag, as_real, check_out, refuse_misaligned, type_name
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -150,6 +150,7 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
         x = np.asarray(x)
         problem, x = _problem_of(operation, x, out, options)
         return numpy_softmax.softmax(problem, x, out)
+    refuse_misaligned("x", x)
     with x.device:
         problem, read = _problem_of(operation, x, out, options)
         return _cuda().softmax(problem, read, out, key if read is x else None)

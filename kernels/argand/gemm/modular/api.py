@@ -65,7 +65,7 @@ def modular_gemm(
     for name, x in (("c", c), ("out", out)):
         if isinstance(x, Packed):
             raise ValueError(f"{name} must be an array or Pairs, got a packed operand")
-    operands = a, b, c = [_taken(x) for x in (a, b, c)]
+    operands = a, b, c = [_taken(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"))]
     left, right, addend = (_array(x) for x in operands)
     on_cards = {_on_gpu(x) for x in (left, right, addend, out) if x is not None}
     if len(on_cards) > 1:
@@ -137,8 +137,8 @@ def pack_modular(x: Any, count: int, op: Op, side: Side) -> Any:
     return pack_lines(x, op, count, side)
 
 
-def _taken(x: Any) -> Any:
-    return x if x is None or isinstance(x, Packed) else as_operand(x)
+def _taken(x: Any, name: str) -> Any:
+    return x if x is None or isinstance(x, Packed) else as_operand(x, name)
 
 
 def _array(x: Any) -> Any:
