@@ -76,7 +76,9 @@ class Router:
         if ours:
             try:
                 return self._ours(a, b)
-            except MemoryError:
+            except (MemoryError, RuntimeError) as error:
+                if not _is_out_of_memory(error):
+                    raise
                 with self._lock:
                     row.argand_calls -= 1
                     row.by_argand, row.reason = False, f"argand had no memory for call {call}"
