@@ -202,7 +202,7 @@ def test_plans_of_products_refuse_them(cp: Any) -> None:
 
 @pytest.mark.gpu
 def test_tensors_are_refused_by_name(cp: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
     x = torch.from_dlpack(shifted(cp, np.ones((4, 4), np.complex64)))
     with pytest.raises(ValueError, match="b must have elements at multiples of their"):
         gemm(torch.ones(4, 4, dtype=torch.complex64, device="cuda"), x)

@@ -75,7 +75,7 @@ def test_products_of_a_batch_in_reverse(
 @pytest.mark.parametrize("precision", KINDS)
 @pytest.mark.parametrize("calls_before", [1, 3])
 def test_a_program_captures_products(cp: Any, rng: Any, precision: str, calls_before: int) -> None:
-    """With a graph of ours at hand and without; CuPy's own products work on afterwards."""
+    """With a graph of ours at hand and without; CuPy's products and ours work on afterwards."""
     a, b, x = (drawn(cp, rng, precision, 40, 40) for _ in range(3))
     out, stream = cp.empty_like(a), cp.cuda.Stream(non_blocking=True)
     expected = gemm(gemm(x, b, precision=precision), b, precision=precision)
@@ -91,7 +91,8 @@ def test_a_program_captures_products(cp: Any, rng: Any, precision: str, calls_be
             out.fill(7)
             graph.launch(stream=stream)
             assert bool((out == expected).all())
-            assert_product(cp.matmul(x, b), x, b, precision)
+            for found in (cp.matmul(x, b), gemm(x, b, precision=precision)):
+                assert_product(found, x, b, precision)
 
 
 def test_addresses_that_come_twice_each_end_the_graphs(cp: Any, rng: Any) -> None:
