@@ -12,7 +12,7 @@ from argand.device import is_cupy_array
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    """Raise ValueError where ``out`` is given and is not of this shape and type.
+    """Raise ValueError where ``out`` is given and is not of this shape and type, or read-only.
 
     Raises TypeError where it is no array. Its address is checked by `refuse_misaligned`.
     """
@@ -24,6 +24,13 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
     refuse_misaligned("out", out)
+    refuse_read_only("out", out)
+
+
+def refuse_read_only(name: str, x: Any) -> None:
+    """Raise ValueError for an array of NumPy's that must not be written to."""
+    if isinstance(x, np.ndarray) and not x.flags.writeable:
+        raise ValueError(f"{name} must be writeable, got a read-only array")
 
 
 def shape_of(x: Any, name: str) -> tuple[int, ...]:

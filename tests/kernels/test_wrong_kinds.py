@@ -31,6 +31,7 @@ from argand import (
     solve_hermitian,
     spectrum,
 )
+from argand.runtime.numpy_calls import NumpyCalls
 
 X = np.eye(4, dtype=np.complex64)
 MASKED = np.ma.masked_array(X, np.eye(4) * [1, 0, 0, 0])
@@ -99,6 +100,30 @@ TIMES = np.zeros((4, 4), "M8[s]")
 def test_they_are_refused(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda out: gemm(X, X, out=out),
+        lambda out: gemm(X, X, precision="7xint8", out=out),
+        lambda out: herk(X, out=out),
+        lambda out: dft(X, out=out),
+        lambda out: solve_hermitian(X, X, out=out),
+        lambda out: contract("ij,jk->ik", X, X, out=out),
+        lambda out: contract("ij,jk->ik", X, X, scale=X, out=out),
+        lambda out: apply_gate(out[0], X, (0, 1)),
+    ],
+)
+def test_what_is_read_only_is_refused(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any]
+) -> None:
+    """At a repeated call NumPy says it itself."""
+    monkeypatch.setattr(NumpyCalls, "known", lambda _, key: None)
+    out = np.zeros_like(X)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match=r"(out|state) must be writeable"):
+        call(out)
 
 
 def test_masked_arrays_without_a_masked_element_are_arrays() -> None:
