@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not folder.is_dir():
             print(f"there are no results in {folder}: argand run makes them", file=sys.stderr)
             return 1
-        return _report(snakemake, given.study, folder)
+        return _report(snakemake, folder)
     checked = check([*(["--elsewhere"] if _submits(given.profile) else []),
                      "--out", str(folder), str(given.study)])  # fmt: skip
     if checked or name == "check":
@@ -63,7 +63,9 @@ def _run(snakemake: list[str], options: list[str], study: Path, folder: Path) ->
     answer = folder / "answer.html"
     before = _written(answer)
     status = finished([*snakemake, *options])
-    reported = status if status == INTERRUPTED else _report(snakemake, study, folder)
+    reported = status
+    if status != INTERRUPTED:  # the folder is free again, so another run may have taken it
+        reported = 1 if _is_refused(study, folder) else _report(snakemake, folder)
     if reported == INTERRUPTED:
         print("Interrupted: the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
@@ -96,13 +98,11 @@ def _written(page: Path) -> int | None:
         return None
 
 
-def _report(snakemake: list[str], study: Path, folder: Path) -> int:
+def _report(snakemake: list[str], folder: Path) -> int:
     """Make Snakemake's report of what is there, also after a run that failed; return its status.
 
     Snakemake may leave half a page, as on a disk that is full, so it writes elsewhere.
     """
-    if _is_refused(study, folder):
-        return 1
     page = folder / "report.html"
     try:
         with tempfile.TemporaryDirectory() as scratch:

@@ -121,6 +121,11 @@ def is_blank(values: Array) -> bool:
     return not any(values.strides)
 
 
+def numbered(values: Array) -> Array:
+    """Return 0, 1, ... for the elements of an axis of as many values; blank for an outline's."""
+    return blank(values.shape, np.int64) if is_blank(values) else np.arange(values.size)
+
+
 def middles(values: Array, each: int) -> Array:
     """Return the means of ``each`` neighbours; those of an outline (`blank`) are not summed."""
     rows = values.reshape(-1, each)

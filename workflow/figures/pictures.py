@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from workflow.data import power
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -49,8 +51,9 @@ def labelled(name: str, values: Array, units: str) -> tuple[Array, str]:
     return values / size, f"{name} ({_PREFIXES[size]}{units})"
 
 
-def draw_likeliest(axes: Axes, probability: Array, most: int) -> None:
+def draw_likeliest(axes: Axes, amplitudes: Array, most: int) -> None:
     """Draw probabilities of the likeliest basis states as bars, in the order of their numbers."""
+    probability = power(amplitudes)
     shown = min(most, probability.size)
     likeliest = np.sort(_largest(probability, shown))
     axes.bar(np.arange(shown), probability[likeliest])

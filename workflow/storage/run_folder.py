@@ -22,7 +22,7 @@ from typing import TextIO
 from argand.runtime.files import LEFTOVERS, atomic_path
 from argand.runtime.plain_files import open_plain, read_plain
 
-from workflow.storage.failures import write_error
+from workflow.storage.failures import printable, write_error
 
 RESULTS = Path("results")
 """Where results are, from the folder that runs and their jobs work in: each study's in a folder of
@@ -130,7 +130,7 @@ def _refuse_other_study(owner: str, study: Path, folder: Path) -> None:
     name, note = _name_of(study, folder), folder / ".study"
     if owner and owner != name:
         raise FolderHeldError(
-            f"{folder}: has the results of {_printable(owner)}, not of {name}; give this study "
+            f"{folder}: has the results of {printable(owner)}, not of {name}; give this study "
             "another folder (argand: --out PATH, make: OUT=PATH, snakemake: --config out=PATH), "
             f"or remove {note} if that file was renamed"
         )
@@ -182,7 +182,7 @@ def _take(lock: TextIO) -> None:
 
 def _held_by(lock: TextIO, folder: Path) -> FolderHeldError:
     lock.seek(0)
-    holder = _printable(lock.readline(_LONGEST_NOTE)) or "unknown"
+    holder = printable(lock.readline(_LONGEST_NOTE).strip()) or "unknown"
     return FolderHeldError(
         f"{folder}: another run (process {holder}) works here; wait for it or end it"
     )
@@ -196,11 +196,6 @@ def _this_process() -> str:
         user = f"user {os.getuid()}"
     since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
     return f"{os.getpid()} of {user} on {socket.gethostname()}, since {since}"
-
-
-def _printable(note: str) -> str:
-    """Return a note without terminal controls: anyone who may write the file wrote it."""
-    return "".join(c if c.isprintable() else "?" for c in note.strip())
 
 
 def _let_go_in_child() -> None:

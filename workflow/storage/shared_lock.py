@@ -12,6 +12,8 @@ from typing import Self
 
 from argand.runtime.plain_files import NotPlainError, open_plain
 
+from workflow.storage.failures import printable
+
 _MARK = "argand"
 _NOTE_BYTES = 200
 _OPENING_S = 2.0
@@ -113,7 +115,7 @@ class SharedLock:
         except OSError:
             return ""
         mark, _, note = text.partition("\n")[0].partition(" ")
-        return "".join(c if c.isprintable() else "?" for c in note) if mark == _MARK else ""
+        return printable(note) if mark == _MARK else ""
 
 
 _open_locks: weakref.WeakSet[SharedLock] = weakref.WeakSet()

@@ -16,7 +16,17 @@ from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
 from workflow.accuracy.vector_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_answers
 from workflow.config.answer_case import ANSWERS
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
+from workflow.data import (
+    Array,
+    Coordinate,
+    Implementation,
+    Product,
+    Shape,
+    Staged,
+    blank,
+    is_blank,
+    numbered,
+)
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
@@ -177,7 +187,6 @@ class StateAnswers(Statevector):
 
     def product(self, staged: Staged, result: Array) -> Product:
         """Return counts by state, expectation values by string, or probabilities by outcome."""
-        held = not is_blank(result)
         if self.case.observables is not None:
             strings, coefficients = zip(*self.case.paulis(), strict=True)
             what = "Pauli string, the highest qubit first"
@@ -190,10 +199,10 @@ class StateAnswers(Statevector):
         if self.case.shots is not None:
             most = min(self.case.shots, 2 ** qubits_of(staged))
             found = blank((most,), np.int64), blank((most,), np.int64)
-            if held:
+            if not is_blank(result):
                 found = np.unique(result.astype(np.int64), return_counts=True)
             return self.counted(*found)
-        numbers = np.arange(result.size) if held else blank(result.shape, np.int64)
+        numbers = numbered(result)
         qubits = ", ".join(map(str, self.case.probabilities or ()))
         return Product(
             "probability", result, ("outcome",),

@@ -28,7 +28,7 @@ from workflow.circuits.initial_states import random_state, zero_state
 from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
 from workflow.config.statevector_case import StatevectorCase
-from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
+from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, numbered
 from workflow.figures import pictures
 from workflow.storage import operands
 from workflow.storage.drawn import Drawn, Stretched
@@ -279,10 +279,8 @@ class Statevector(Workload):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return the amplitudes of the basis states."""
         qubits = qubits_of(staged)
-        shape = (2**qubits,)
-        numbers = np.arange(*shape) if any(result.strides) else blank(shape, np.int64)
         states = Coordinate(
-            numbers, "", f"basis state of {qubits} qubits, qubit 0 least significant"
+            numbered(result), "", f"basis state of {qubits} qubits, qubit 0 least significant"
         )
         return Product(
             "amplitude", result, STATE.axes, {STATE.axes[0]: states}, f"{self.name}: final state"
@@ -290,7 +288,7 @@ class Statevector(Workload):
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw probabilities of the 16 likeliest basis states, in the order of their numbers."""
-        pictures.draw_likeliest(axes, power(product.data), 16)
+        pictures.draw_likeliest(axes, product.data, 16)
 
 
 def qubits_of(staged: Staged) -> int:
