@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cupy
@@ -17,6 +17,7 @@ from argand.gemm.pack_plan import (
     pack_arguments,
     pack_kernel_name,
     pack_source,
+    panel_cluster,
     panel_rows,
     panels_resident,
     pitch_of,
@@ -103,13 +104,16 @@ class PackLaunch:
         self, precision: Precision, sources: Sequence[PackSource], batch: int, device: Device
     ) -> None:
         plans = [source.plan(precision) for source in sources]
+        pitches = [pitch_of(x.layout.columns) for x in sources]
+        clusters = {panel_cluster(x, precision, y) for x, y in zip(plans, pitches, strict=True)}
+        if len(clusters) == 1:  # one kernel packs all of them
+            plans = [replace(plan, cluster=max(clusters)) for plan in plans]
         self._outputs = []
         values: dict[str, int] = {}
         blocks = []
         scaled = [scales(precision, plan) for plan in plans]
-        pitches = [pitch_of(x.layout.columns) for x in sources]
         resident = all(
-            panels_resident(plan, pitch, device.sm_count)
+            plan.cluster > 1 or panels_resident(plan, pitch, device.sm_count)
             for plan, pitch in zip(plans, pitches, strict=True)
         )
         self._scan = None
@@ -122,7 +126,8 @@ class PackLaunch:
         for i, (source, plan, pitch) in enumerate(zip(sources, plans, pitches, strict=True)):
             x = source.layout
             batches = batch if x.batch_stride else 1
-            exchange = scaled[i] and resident
+            finds = scaled[i] and resident
+            exchange = finds and plan.cluster == 1
             count = plan.panels(x.rows, batches)
             # The panels' counters come first, then the rows' absmax.
             arrived = self.counters
@@ -141,7 +146,7 @@ class PackLaunch:
                 "x": 0, "planes": 0, "row_absmax": 0, "panel_counters": 0, "descale": 0,
                 "row_stride": x.row_stride, "k_stride": x.column_stride,
                 "batch_stride": x.batch_stride, "rows": x.rows, "k": x.columns, "pitch": pitch,
-                "exchange_absmax": exchange, "conjugate": source.flip,
+                "exchange_absmax": finds, "conjugate": source.flip,
             }  # fmt: skip
             values |= {f"{name}_{i}": numbers[name] for _, name in PACK_SOURCE}
         kernel = PendingKernel(

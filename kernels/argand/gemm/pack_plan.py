@@ -22,9 +22,9 @@ _PITCH = 16
 """Planes are padded to a multiple of this many k."""
 _RESIDENT_PANELS = 4
 """Panels whose blocks are resident at once where they wait for each other."""
-_LONG_K = 1024
-"""From this k on, panels whose blocks wait for each other are 16 rows high."""
 _ROWS, _FEW_ROWS = 64, 16
+"""Rows of a panel, and of one whose rows are scaled where k is longer than that of a tile."""
+_MOST_CLUSTER = 8
 ALONE_K = TILE // _FEW_ROWS
 """Largest k, up to a multiple of 16, of which one block packs whole rows and finds their absmax."""
 
@@ -36,7 +36,8 @@ class PackPlan:
     ``half_source`` says that it holds pairs of 16 bits, ``k_major`` that k is its contiguous axis,
     ``vector`` how many complex numbers one read takes (2 needs them aligned). A block packs a
     `TILE` of ``rows`` by `depth` k; the blocks of the same rows are a panel. ``exchanges_k`` has
-    k = 2 i and 2 i + 1 change places in every second matrix, as beside an X of odd batches.
+    k = 2 i and 2 i + 1 change places in every second matrix, as beside an X of odd batches. The
+    blocks of a panel are a ``cluster``, or wait for each other where there is 1 in it.
     """
 
     half_source: bool = False
@@ -44,12 +45,14 @@ class PackPlan:
     vector: int = 1
     rows: int = 64
     exchanges_k: bool = False
+    cluster: int = 1
 
     @property
     def symbol(self) -> str:
         """The plan in the kernel's name."""
         layout = f"{'k' if self.k_major else 'm'}{'h' if self.half_source else 's'}{self.vector}"
-        return f"{layout}x{self.rows}" + "e" * self.exchanges_k
+        cluster = f"c{self.cluster}" if self.cluster > 1 else ""
+        return f"{layout}x{self.rows}" + "e" * self.exchanges_k + cluster
 
     @property
     def blocks_per_sm(self) -> int:
@@ -67,7 +70,7 @@ class PackPlan:
 
     def panel_blocks(self, pitch: int) -> int:
         """Return how many blocks a panel has."""
-        return -(-pitch // self.depth)
+        return self.cluster if self.cluster > 1 else -(-pitch // self.depth)
 
 
 def scales(precision: Precision, plan: PackPlan) -> bool:
@@ -81,9 +84,21 @@ def panel_rows(precision: Precision, half_source: bool, pitch: int) -> int:
     Fewer blocks then wait, of a k that one block holds none. Elsewhere a tile has as many rows as
     k, so that either axis may be the contiguous one.
     """
-    alone = _ROWS < pitch <= ALONE_K
-    few = precision.scaled and not half_source and (pitch >= _LONG_K or alone)
-    return _FEW_ROWS if few else _ROWS
+    return _FEW_ROWS if precision.scaled and not half_source and pitch > _ROWS else _ROWS
+
+
+def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
+    """Return how many blocks of a cluster pack a panel and exchange the absmax of its rows.
+
+    A cluster has a power of two of blocks, so some may lie past the panel. It is 1 where more than
+    a quarter would (five blocks: three fp16 products of a k near 1200 took 1.06 of the time on an
+    H200), where a panel is one block's or rows are not scaled, and where it has more blocks than a
+    cluster holds.
+    """
+    blocks = -(-pitch // plan.depth)
+    cluster = 1 << (blocks - 1).bit_length()
+    fills = cluster <= _MOST_CLUSTER and 4 * blocks >= 3 * cluster
+    return cluster if scales(precision, plan) and fills else 1
 
 
 def panel_fill(precision: Precision, rows: int, k: int) -> float:
@@ -148,6 +163,7 @@ def pack_source(precision: Precision, plans: Sequence[PackPlan]) -> str:
             "    pack_planes<kPlan0>(args.source_0, 0, tile, row_absmax);",
             THREADS,
             blocks,
+            cluster=plans[0].cluster,
         )
     )
 
@@ -161,6 +177,7 @@ def _members(precision: Precision, plan: PackPlan) -> str:
         "rows": plan.rows,
     }
     fields |= {"exchanges_k": "true"} if plan.exchanges_k else {}
+    fields |= {"cluster": plan.cluster} if plan.cluster > 1 else {}
     return ", ".join(f".{name} = {value}" for name, value in fields.items())
 
 

@@ -13,7 +13,13 @@ from argand.device import Arch
 from argand.gemm.candidates import candidates as gemm_choices
 from argand.gemm.fma_plan import FMA_PLANS, MAX_K, FmaPlan, fma_kernel_name, fma_plans, fma_source
 from argand.gemm.heuristics import choose
-from argand.gemm.pack_plan import PackPlan, pack_kernel_name, pack_source, panel_rows
+from argand.gemm.pack_plan import (
+    PackPlan,
+    pack_kernel_name,
+    pack_source,
+    panel_cluster,
+    panel_rows,
+)
 from argand.gemm.question import OperandTraits, Question
 from argand.gemm.scan_plan import SCAN_KERNEL, scan_source
 from argand.gemm.sizes import GemmSizes
@@ -253,17 +259,18 @@ def test_every_rounding_on_hopper(precision: str, rounding: str, what: str) -> N
 
 def packings() -> Iterator[Candidate]:
     """Packings of one operand of any layout, or of both; of 16 bits, of fp32, or one of each."""
-    for precision, k, vector in product(TENSOR, (64, 4096), (1, 2)):
+    for precision, k, vector in product(TENSOR, (64, 512, 2048, 4096), (1, 2)):
         row = PRECISIONS[precision]
         halves = (False, True) if precision in SINGLE_HALF else (False,)
         every = [
             PackPlan(half, k_major, vector, panel_rows(row, half, k))
             for half in halves for k_major in (False, True)
         ]  # fmt: skip
+        every = [replace(plan, cluster=panel_cluster(plan, row, k)) for plan in every]
         for plan in every:
             yield Candidate(precision, ARCHS[TARGET], plan)
         for one, other in product(every, every):
-            if one.k_major > other.k_major:
+            if one.k_major > other.k_major and one.cluster == other.cluster:
                 yield Candidate(precision, ARCHS[TARGET], one, other)
 
 

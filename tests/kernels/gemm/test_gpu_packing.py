@@ -1,4 +1,5 @@
-"""Packing: panels of few rows and of many; absmax exchanged by blocks or scanned before."""
+"""Packing: panels of few rows and of many; absmax exchanged by blocks, in clusters or through
+memory, or scanned before."""
 
 from __future__ import annotations
 
@@ -21,6 +22,8 @@ SHAPE = (131, 75, 1100)
 
 def pack_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Each panel height and source of the absmax, while it is in force."""
+    yield "as it is, in clusters"
+    monkeypatch.setattr(sys.modules["argand.gemm.pack_launch"], "panel_cluster", lambda *_: 1)
     for rows in (16, 64):
         for resident in (True, False):
             monkeypatch.setattr(

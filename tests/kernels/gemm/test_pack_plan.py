@@ -9,6 +9,7 @@ from argand import PRECISIONS
 from argand.gemm.pack_plan import (
     FusedPack,
     PackPlan,
+    panel_cluster,
     panel_rows,
     panels_resident,
     pitch_of,
@@ -178,15 +179,21 @@ def test_no_unit_is_held_back_when_a_tile_needs_it(
         assert expected <= index
 
 
-def test_panels_whose_blocks_wait_have_few_rows() -> None:
+def test_panels_whose_rows_are_scaled_have_few() -> None:
     """On an H200 four panels of 16 rows are resident up to k = 42240, of 64 rows up to 8448."""
+    ks = (64, 80, 256, 272, 512, 528, 1024, 1040, 1296, 2048, 2064)
     for precision in ("3xfp16", "fp16"):
-        assert panel_rows(PRECISIONS[precision], False, 4096) == 16
-        assert panel_rows(PRECISIONS[precision], False, 512) == 64
-        rows = [panel_rows(PRECISIONS[precision], False, k) for k in (64, 80, 256, 272)]
-        assert rows == [64, 16, 16, 64]  # a block holds 16 rows of a k of 256
-        assert panel_rows(PRECISIONS[precision], True, 4096) == 64  # 16-bit sources have no scales
+        row = PRECISIONS[precision]
+        assert [panel_rows(row, False, k) for k in ks] == [64, *[16] * 10]
+        assert panel_rows(row, True, 4096) == 64  # 16-bit sources have no scales
+        # A block holds 16 rows of a k of 256, and a cluster up to eight blocks, but not five.
+        assert [panel_cluster(PackPlan(rows=16), row, k) for k in ks] == [
+            1, 1, 1, 2, 2, 4, 4, 1, 8, 8, 1,
+        ]  # fmt: skip
+        assert panel_cluster(PackPlan(half_source=True), row, 512) == 1
     assert panel_rows(PRECISIONS["3xtf32"], False, 4096) == 64
+    assert panel_cluster(PackPlan(rows=16), PRECISIONS["3xtf32"], 512) == 1
+    assert [PackPlan(rows=16, cluster=x).panel_blocks(600) for x in (1, 4)] == [3, 4]
     few, many = PackPlan(rows=16), PackPlan(rows=64)
     assert panels_resident(few, 42240, 132)
     assert not panels_resident(few, 42240 + 16, 132)

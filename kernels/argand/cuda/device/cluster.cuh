@@ -29,6 +29,11 @@ __device__ __forceinline__ uint32 map_shared_rank(uint32 own, int rank) {
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(own), "r"(rank));
     return address;
 }
+__device__ __forceinline__ uint32 load_cluster_word(uint32 address) {
+    uint32 found;
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(found) : "r"(address) : "memory");
+    return found;
+}
 __device__ __forceinline__ void store_cluster_shared(uint32 address, float x) {
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
 }

@@ -5,11 +5,12 @@
 // A block packs a tile of 4096 complex numbers; the blocks of a panel cover the same rows. A
 // precision that scales needs the row absmax before it rounds the first element of a row: the
 // blocks of a panel keep their tiles in shared memory until all of them have contributed to it, so
-// the source is read once. Panels of fewer rows have fewer blocks that wait for each other. Where
-// the blocks of a panel would not all run at once, absmax_scan.cuh has found the row absmax in a
-// launch before.
+// the source is read once. Panels of fewer rows have fewer blocks that wait for each other, and up to
+// eight are a cluster. Where the blocks of a panel would not all run at once, absmax_scan.cuh has
+// found the row absmax in a launch before.
 #pragma once
 #include "device/clock.cuh"
+#include "device/cluster.cuh"
 #include "device/dependent_launch.cuh"
 #include "pack_tile.cuh"
 
@@ -28,7 +29,8 @@ struct PackPosition {
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
         block -= first;
         const int panels_per_matrix = (args.rows + plan.rows - 1) / plan.rows;
-        const int panel_blocks = (args.pitch + plan.tile_k() - 1) / plan.tile_k();
+        const int panel_blocks =
+            plan.cluster > 1 ? plan.cluster : (args.pitch + plan.tile_k() - 1) / plan.tile_k();
         panel = block / panel_blocks;
         k0 = block % panel_blocks * plan.tile_k();
         batch = panel / panels_per_matrix;
@@ -42,7 +44,7 @@ struct PackPosition {
 // Whether a panel has other blocks, with which this one exchanges the row absmax.
 template <PackPlan plan>
 __device__ __forceinline__ bool exchanges_absmax(const PackArguments& args) {
-    return plan.scaled && args.exchange_absmax && args.pitch > plan.tile_k();
+    return plan.scaled && plan.cluster == 1 && args.exchange_absmax && args.pitch > plan.tile_k();
 }
 
 // Exchanges the row absmax of a panel among its blocks, through atomics in global memory:
@@ -82,6 +84,23 @@ __device__ __forceinline__ void exchange_row_absmax(const PackArguments& args,
         // Other blocks wrote it during this launch, so the load bypasses L1.
         row_absmax[threadIdx.x] = __ldcg(global_absmax);
     }
+}
+
+// The absmax of the rows of a panel, of which each block of a cluster has that of its tile in shared
+// memory. All threads call it; nothing may be written there before `cluster_wait`, after it.
+template <PackPlan plan>
+__device__ __forceinline__ void exchange_in_cluster(const uint32* row_absmax, uint32* panel_absmax) {
+    cluster_arrive();
+    cluster_wait();
+    if (threadIdx.x < plan.rows) {
+        uint32 found = 0;
+#pragma unroll
+        for (int rank = 0; rank < plan.cluster; ++rank)
+            found = max(found, load_cluster_word(map_shared_rank(row_absmax + threadIdx.x, rank)));
+        panel_absmax[threadIdx.x] = found;
+    }
+    __syncwarp();
+    cluster_arrive();
 }
 
 // The last block of a panel to have read the row absmax resets it and the counters for the next
@@ -190,6 +209,12 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         exchange_row_absmax<plan>(args, PackPosition<plan>(args, first), row_absmax);
         __syncthreads();
     }
+    if constexpr (plan.cluster > 1) {
+        static_assert(2 * plan.rows <= kMaxPackRows, "the absmax of tile and panel lie side by side");
+        exchange_in_cluster<plan>(row_absmax, row_absmax + plan.rows);
+        row_absmax += plan.rows;
+        __syncthreads();
+    }
     const PackPosition<plan> position(args, first);
     const int64 plane = int64(args.rows) * args.pitch * plan.terms;
     constexpr int kElements = PlaneVector<plan>::kElements, kVectors = plan.tile_k() / kElements;
@@ -222,5 +247,6 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
     }
     if constexpr (plan.scaled) {
         if (exchanges_absmax<plan>(args) && threadIdx.x < kWarp) reset_panel<plan>(args, position);
+        if constexpr (plan.cluster > 1) cluster_wait();  // others read this block's shared memory
     }
 }

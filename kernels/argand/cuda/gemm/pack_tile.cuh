@@ -18,6 +18,7 @@ struct PackPlan {
     int rows;          // of a tile, and of a panel
     // k = 2 i and 2 i + 1 change places in every second matrix (sm90_plan.cuh: odd_batches).
     bool exchanges_k = false;
+    int cluster = 1;  // blocks of a cluster that covers a panel, where there are several
     constexpr int tile_k() const { return kPackTileElements / rows; }
     // In shared memory a gap follows every eight k, and the pitch of rows is odd, so that loads and
     // stores along rows and along k have at most two-way bank conflicts.
