@@ -227,7 +227,7 @@ def test_packed_on_the_cpu_does_not_meet_an_array_on_a_gpu() -> None:
 
         __module__ = "cupy"
         __cuda_array_interface__ = None
-        shape, dtype, ndim = (2, 2), np.dtype(np.complex64), 2
+        shape, dtype, ndim, size = (2, 0), np.dtype(np.complex64), 2, 0
 
     with pytest.raises(TypeError, match="must all be on the CPU"):
         gemm(pack(np.eye(2), "tf32"), OnGpu(), precision="tf32")
