@@ -57,7 +57,7 @@ _OF_A_PART: tuple[Step, ...] = ("run", "verify", "deliver")
 _IN_PIECES: tuple[Step, ...] = ("verify", "deliver")
 """Steps that hold a piece of a workload at a time (`workflow.steps.pieces`)."""
 _FILE_RATE = 1e8
-"""Bytes a second that a step reads, checks or draws and writes, of one result."""
+"""Bytes a second that a step reads, checks or draws and writes."""
 _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
 """Operations and bytes a second of the slowest precision: on two cores, and on a GPU with the way
 of the data to it."""
@@ -107,9 +107,11 @@ def estimate(
 
     Without what every job takes, and without room to spare; arguments as of `needs`.
     """
-    shape, volume, piece = _sizes(study.chain(name))
+    shape, volume, result, piece = _sizes(study.chain(name))
     parts = len(study.parts(name)) if step in _OF_A_PART else 1
-    volume, flops, moved = (x / parts for x in (volume, shape.flops, shape.bytes_moved))
+    volume, result, flops, moved = (
+        x / parts for x in (volume, result, shape.flops, shape.bytes_moved)
+    )
     held = min(volume, piece) if step in _IN_PIECES else volume
     if step == "stage" and not isinstance(getattr(study.workloads[name], "input", None), FileInput):
         held = 0.0  # a file alone is read whole
@@ -128,12 +130,12 @@ def estimate(
     if step == "run":
         flop_rate, byte_rate = _RATES["cuda" if gpu else "cpu"]
         call = flops / flop_rate + moved / byte_rate
-        seconds += implementations * (_CALLS * call + volume / _FILE_RATE)
+        seconds += implementations * (_CALLS * call + result / _FILE_RATE)
     elif step == "verify":
         work = min(flops, FLOP_BUDGET * max(1, volume / piece))
         if kind.reference_flops is not None:
             work = kind.reference_flops * flops
-        seconds += work / _RATES["cpu"][0] + implementations * volume / _FILE_RATE
+        seconds += work / _RATES["cpu"][0] + implementations * result / _FILE_RATE
     return float(taken), seconds
 
 
@@ -189,12 +191,12 @@ def _is_streamed(study: Study, name: str) -> bool:
 
 
 @cache
-def _sizes(chain: tuple[str, ...]) -> tuple[Shape, float, float]:
-    """Return the shape, and bytes in fp64 of operands and of one result: all, and of a piece.
+def _sizes(chain: tuple[str, ...]) -> tuple[Shape, float, float, float]:
+    """Return the shape, and bytes in fp64: of all operands and a result, of it, and of a piece.
 
     By what `Study.chain` says, so that files are opened, and circuits built, once.
     """
     workload, staged = outlined(chain)
     shape = workload.shape(staged, get_precision("fp64"))
-    volume, piece = sizes(workload, staged).volume, pieces_of(workload, staged).bytes
-    return shape, float(volume), float(piece)
+    found, piece = sizes(workload, staged), pieces_of(workload, staged).bytes
+    return shape, float(found.volume), float(found.result), float(piece)
