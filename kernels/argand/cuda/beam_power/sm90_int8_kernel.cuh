@@ -54,7 +54,8 @@ __device__ __forceinline__ void pack_int8_columns(const WeightArguments& args) {
 
 template <int Beams, int Warpgroups, int Stages, int Group, bool Aligned>
 struct Int8BeamPowerKernel {
-    // The fp16 kernel lends its ring of samples, detection and sums; its MMAs are not called.
+    // The ring of samples, detection and sums are those of the fp16 kernel, whose MMAs are not
+    // called.
     using Base = WgmmaBeamPowerKernel<Operand::fp16, 1, Rounding::nearest_even,
                                       Rounding::nearest_even, Samples::int8, 1, Beams, Warpgroups,
                                       Stages, Group, false, Aligned, true, false>;

@@ -222,8 +222,8 @@ struct WgmmaBeamPowerKernel {
             });
     }
 
-    // Copies the weights of the block, of so many bytes a polarization, and computes its tiles with
-    // what `multiply` makes of each: the beams, of `waits` and `signals` as in `multiply_tile`.
+    // Copies the weights of the block, `weight_bytes` for each polarization, and computes its
+    // tiles: `multiply` returns the beams of one, with `waits` and `signals` as in `multiply_tile`.
     template <typename Multiply>
     __device__ __forceinline__ static void run_tiles(const BeamPowerArguments& args,
                                                      int weight_bytes, const Multiply& multiply) {

@@ -44,7 +44,7 @@ struct BatchRing {
             parity ^= 1;
         }
     }
-    // To the next batch, which is another block's.
+    // Advances to the next batch, which another block transforms.
     __device__ __forceinline__ void advance_rank() {
         if (C == 1 || ++rank == C) {
             rank = 0;

@@ -1,5 +1,5 @@
-// The global timer, which is the same on all multiprocessors. Waits that are for speed only end by
-// it.
+// The global timer, which is the same on all multiprocessors. Waits that only serve speed time out
+// by it.
 #pragma once
 
 __device__ __forceinline__ long long nanoseconds() {

@@ -4,8 +4,8 @@
 #pragma once
 
 // Lets the next kernel's blocks begin where multiprocessors have room for them, before this one has
-// ended. It comes after `wait_for_kernel_before`: so what was there before this kernel is at hand
-// for the next one too.
+// ended. It comes after `wait_for_kernel_before`: so the next kernel too sees what was written
+// before this one began.
 __device__ __forceinline__ void let_next_kernel_begin() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -1,4 +1,4 @@
-// Loads of which some may not be made.
+// Loads that a predicate may skip.
 #pragma once
 #include "types.cuh"
 

@@ -10,7 +10,7 @@ enum class Rounding { toward_zero, nearest_even, half_ulp_truncate, to_bf16 };
 constexpr int kTf32DroppedBits = 13;
 constexpr uint32 kTf32KeptMask = 0xffffffffu << kTf32DroppedBits;
 
-// `add_tf32_rounding_increment` of what is no NaN.
+// `add_tf32_rounding_increment` of a number that is not NaN.
 template <Rounding rounding>
 __device__ __forceinline__ uint32 add_tf32_increment_to_number(float x) {
     const uint32 bits = __float_as_uint(x);
@@ -76,9 +76,9 @@ __device__ __forceinline__ float round_to_tf32(float x) {
 
 // x rounded to tf32, ties to even, by two operations of the fp32 units, which do twice as many a
 // clock as the integer units. 8191 x = 8192 x - x in 24 bits is a multiple of 2^13 ulp(x), as 8192
-// x is, so their difference is x rounded to such a multiple. Of an infinity, and from 2^115 on,
-// where 8191 x is infinite, it is not finite: sums of its products tell. NaN stays NaN. Below the
-// normal numbers it keeps more bits than tf32.
+// x is, so their difference is x rounded to such a multiple. For an infinity, and from 2^115 on,
+// where 8191 x is infinite, the result is not finite, and neither are sums of its products, by
+// which callers notice. NaN stays NaN. Below the normal numbers it keeps more bits than tf32.
 __device__ __forceinline__ float round_moderate_to_tf32(float x) {
     return __fmaf_rn(8192.0f, x, -__fmul_rn(8191.0f, x));
 }

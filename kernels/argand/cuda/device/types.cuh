@@ -9,8 +9,8 @@ using uint64 = unsigned long long;
 
 constexpr int kWarp = 32;
 
-// Hides a value from the optimiser, which keeps it in a register then and does not compute it
-// again, nor, before a loop, all addresses that depend on it.
+// Hides a value from the optimiser, which then neither derives it again nor computes all addresses
+// that depend on it before a loop, but keeps the value in a register.
 __device__ __forceinline__ uint32 opaque(uint32 x) {
     asm volatile("" : "+r"(x));
     return x;

@@ -177,7 +177,7 @@ __device__ __forceinline__ void dft_three_kernel_convolve_lines(const ThreeKerne
     });
 }
 
-// Its input is conjugated: the line kernel left it so.
+// The line kernel left its results conjugated, so this input is.
 template <ThreeKernelPlan plan>
 __device__ __forceinline__ void dft_three_kernel_inverse_columns(const ThreeKernelArguments& args) {
     constexpr int A = plan.column_radices[0], B = plan.column_radices[1],

@@ -1,7 +1,7 @@
 // Gates of complex64 on few qubits without shared memory: each thread loads rows of its columns
-// into registers, multiplies in fp32, and stores them where they lay. Two rows that lie near each
-// other are those of two lanes, which hand them over by shuffles, so that lanes copy contiguous
-// memory.
+// into registers, multiplies in fp32, and stores them where they lay. Rows that lie near each other
+// in memory are loaded by two lanes, which exchange them by shuffles, so that a warp reads and
+// writes contiguous memory.
 #pragma once
 #include "cuda_core_kernel.cuh"
 

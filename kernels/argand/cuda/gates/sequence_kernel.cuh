@@ -155,7 +155,7 @@ struct GateSequence {
             const uint32 number = turn % Stages, round = turn / Stages;
             const uint32 stage = ring + number * Pipeline::kTileBytes, barrier = full + 8 * number;
             // A parity distinguishes a phase only from the next one, and groups drift apart: the
-            // group that had this stage before may itself still wait for its tile.
+            // group that used this stage before may itself still wait for its tile.
             if (thread % kWarp == 0) {
                 while (atomicOr(times + number, 0) <= round) {
                 }

@@ -27,8 +27,8 @@ constexpr int kOutsideQubits = 32;
 constexpr int kMostProducts = 8;
 constexpr int kMostGates = 128;
 
-// Factors of the settings of eight qubits of the tile, and those of each of them where a qubit
-// outside is 1 as well.
+// Phase factors by the values of eight qubits of the tile, and further factors for each of these
+// qubits where a qubit outside the tile is 1 too.
 struct PhaseTable {
     double2 inside[1 << kPhaseBits];
     double2 outside[kPhaseBits][kOutsideQubits];

@@ -44,7 +44,7 @@ __device__ __forceinline__ void wait_for_producer(uint32 address, uint32 k_block
     __syncwarp();
 }
 
-// Panels of Y, and k-blocks of each.
+// The number of panels of Y, and of k-blocks in each.
 template <WgmmaPlan plan>
 struct Panels {
     uint32 per_product, total, k_blocks;
@@ -174,8 +174,8 @@ __device__ __forceinline__ void wait_for_packed(const WgmmaArguments& args, uint
     asm volatile("fence.proxy.async;" ::: "memory");
 }
 
-// The last block to finish resets the counters for the next launch. The producer warp, whose first
-// lane has loaded.
+// The last block to finish resets the counters for the next launch. Called by the producer warp
+// after its first lane has issued all loads.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void reset_pack_counts(const WgmmaArguments& args) {
     const Panels<plan> panels(args);

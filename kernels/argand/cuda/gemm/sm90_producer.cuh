@@ -18,9 +18,10 @@ __device__ __forceinline__ void load_planes(uint32 target, const TensorMap& map,
     }
 }
 
-// Loads the tile of an interleaved X of odd pitch: of each swizzled column of the tile the odd
-// lines, then the even ones, and of the odd ones, which lie one element further, a column more. `k`
-// and `row` are even, so a line has the parity that it has in X. Odd are those within 16 bytes.
+// Loads the tile of an interleaved X of odd pitch: for each swizzled column of the tile the odd
+// lines, then the even ones. Odd lines begin in the middle of 16 bytes and lie one element further
+// along, so they take one column more. `k` and `row` are even, so a line has the parity that it has
+// in X.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void load_lines_by_parity(uint32 target, const TensorMap& even_map,
                                                      const TensorMap& odd_map, uint32 mbarrier,
@@ -38,8 +39,9 @@ __device__ __forceinline__ void load_lines_by_parity(uint32 target, const Tensor
              batch);
 }
 
-// The maps of an interleaved X of odd pitch: of lines at whole 16 bytes and of those within, in
-// every product, or in the even and in the odd ones.
+// The maps of an interleaved X of odd pitch: of the lines that begin at multiples of 16 bytes
+// (even) and of the others (odd). With odd batches the first two serve the even products and the
+// last two the odd ones, else the first two serve all.
 struct LineMaps {
     const TensorMap &even, &odd, &odd_batch_even, &odd_batch_odd;
 };
@@ -54,8 +56,9 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
     // Only data-parallel tiles are throttled.
     const uint32 throttled = args.throttle_interval > 0 ? args.data_parallel_tiles / gridDim.x : 0;
     bool waits = true;
-    // Where the kernel begins early, the one before packs planes, and uses counters where it packs
-    // both operands. An X in place is the caller's, so its first tile is loaded meanwhile.
+    // Where this kernel begins early, the packing kernel before it may still run: planes, and the
+    // counters where it packs both operands, wait for its end. An X in place is the caller's, so
+    // its first tile is loaded meanwhile.
     bool packing = true;
     for (uint32 work_index = 0;; ++work_index) {
         const bool more = schedule_work<plan>(args, work_index, work);

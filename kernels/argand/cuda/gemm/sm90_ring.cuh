@@ -34,7 +34,7 @@ struct Ring {
     }
     __device__ __forceinline__ uint32 x_tile() const { return base + stage * plan.stage_bytes(); }
     __device__ __forceinline__ uint32 y_tile() const { return x_tile() + plan.x_stage_bytes(); }
-    // Goes on to the next stage, or by as many as there are warpgroups that take stages in turn.
+    // Advances to the next stage, or by one stage for each warpgroup that takes stages in turn.
     template <int stages = 1>
     __device__ __forceinline__ void advance() {
         static_assert(plan.stages % stages == 0, "a stage is always the same warpgroup's");

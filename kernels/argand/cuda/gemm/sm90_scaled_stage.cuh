@@ -1,6 +1,6 @@
-// Rows of an interleaved X that are scaled in each stage of the ring, by the power of two that
-// brings their absmax there into the range of the format. It is read once, where it lies: no pass
-// before finds the absmax of whole rows. Promotion undoes the scale of each stage.
+// Scales the rows of an interleaved X stage by stage, each by the power of two that brings its
+// absmax within the stage into the range of the format. So X is read once, in place: no earlier
+// pass has to find the absmax of whole rows. Promotion undoes the scale of each stage.
 #pragma once
 #include "device/scaling.cuh"
 #include "sm90_fragments.cuh"

@@ -20,8 +20,9 @@ struct ReduceArguments {
 constexpr int kReduceThreads = 256;
 constexpr int kReduceLoads = 4;  // slices that a thread loads before it adds them
 
-// `groups` threads an element, which add every so many slices each, in order; then the first adds
-// their sums in order, so that results repeat bit for bit. 32 threads at least read neighbours.
+// `groups` threads share an element: each adds every `groups`-th slice, in order, and the first
+// then adds their sums in order, so that results repeat bit for bit. At least 32 neighbouring
+// threads read neighbouring elements.
 __device__ __forceinline__ void reduce_split_k(const ReduceArguments& args) {
     // Groups are a power of two.
     const uint32 elements_log2 = __ffs(kReduceThreads) - __ffs(args.groups);

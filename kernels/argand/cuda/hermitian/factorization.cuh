@@ -37,7 +37,9 @@ struct HermitianFactorization : HermitianGroup<Real, plan> {
     using Group::exchange, Group::factors, Group::i, Group::inside, Group::j, Group::sync;
     static constexpr int N = Group::N, P = Group::P, T = Group::T, S = Group::S;
 
-    // Where a step finds the factors: rows i and j of its column, were it whole, and its pivot.
+    // Where a step finds rows i and j of its column of the factors, and its pivot. Columns are
+    // stored from the diagonal on, so the address of a row above it lies in another column and is
+    // not read.
     struct Places {
         Value *at_i, *at_j, *pivot;
     };
@@ -46,7 +48,7 @@ struct HermitianFactorization : HermitianGroup<Real, plan> {
         factor_block<0>(a, y, Places{factors + i, factors + j, factors});
     }
 
-    // Steps [block T, block T + T) and those after them.
+    // Runs the steps [block T, block T + T) and all after them.
     template <int block>
     __device__ __forceinline__ void factor_block(Value (&a)[P][P], Value (&y)[P][S],
                                                  Places at) const {

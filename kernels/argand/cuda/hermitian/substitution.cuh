@@ -73,7 +73,7 @@ struct HermitianSubstitution : HermitianGroup<Real, plan> {
         }
     }
 
-    // Whether a row is none of the matrix; no other row is subtracted from.
+    // Whether a row lies beyond the matrix; the last rows of a step may.
     static __device__ __forceinline__ bool beyond(int row) { return N % kRows != 0 && row >= N; }
 
     static __device__ __forceinline__ Value conjugate(Value v) { return {v.x, -v.y}; }
@@ -83,7 +83,8 @@ struct HermitianSubstitution : HermitianGroup<Real, plan> {
         for (int m = 0; m < kRows; ++m) starts[m] = Group::column_start(first + m);
     }
 
-    // Rows of a part, for this thread's right-hand sides; it has the one at its place.
+    // Takes kRows rows of a part for this thread's right-hand sides; the thread itself holds the
+    // row at its place.
     __device__ __forceinline__ void take_rows(Value (&x)[kRows][S], const Value (&y)[P][S],
                                               int part, int place) const {
         sync();  // the rows before may still be read

@@ -84,7 +84,7 @@ __device__ __forceinline__ void sum_cells(const SampleArguments& args) {
     }
 }
 
-// One block: each thread takes as many blocks in a row.
+// Launched as one block; each thread takes an equal number of consecutive blocks.
 __device__ __forceinline__ void sum_blocks(const SampleArguments& args) {
     __shared__ uint64 warp_sums[kScanThreads / kWarp];
     __shared__ double warp_norms[kScanThreads / kWarp];

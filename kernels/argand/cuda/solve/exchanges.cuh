@@ -15,7 +15,8 @@ struct OrderArguments {
     int columns, rows;
 };
 
-// One block. The exchanges follow one another, so one thread makes them, in shared memory.
+// Launched as one block. Each exchange depends on those before it, so one thread applies them all,
+// in shared memory.
 __device__ __forceinline__ void order_of_exchanges(const OrderArguments& args) {
     extern __shared__ int shared_pivots[];
     int* const pivots = shared_pivots;

@@ -1,5 +1,5 @@
 // Spectral estimates in several kernels, for lengths and precisions whose transforms `argand.dft`
-// computes: windowed segments to memory, and sums of squares from there. Sums are fp64's.
+// computes: windowed segments to memory, and sums of squares from there. Sums are in fp64.
 #pragma once
 #include "trend.cuh"
 
@@ -38,8 +38,8 @@ __device__ __forceinline__ double term(float2 x) {
 }
 __device__ __forceinline__ double term(double2 x) { return x.x * x.x + x.y * x.y; }
 
-// A block of (32, Lanes) threads sums 32 bins of a row at a time: each lane every Lanes-th term,
-// then the first one what the lanes have.
+// A block of (32, Lanes) threads sums 32 bins of a row at a time: each lane adds every Lanes-th
+// term, then the first one adds the lanes' sums.
 template <typename Term, typename Real, int Lanes>
 __device__ __forceinline__ void sum_terms(const SumArguments& args) {
     __shared__ double sums[Lanes][33];
