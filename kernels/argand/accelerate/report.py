@@ -15,7 +15,7 @@ class RoutedForm:
         form: types and shapes, in words.
         calls: how many there were.
         argand_calls: how many of them argand computed; fewer where it ran out of memory later.
-        by_argand: whether argand computes the next.
+        by_argand: whether argand computes the next call.
         reason: why, or why not.
         library_seconds, argand_seconds: of a call in a row, measured before the first; None where
             nothing was measured.

@@ -99,10 +99,10 @@ def given_coefficients(window: Any, count: int, meaning: str) -> Array:
 
 
 def designed_coefficients(window: Any, design: Callable[[], Any], otherwise: str) -> Array:
-    """Return what ``design`` makes of a window of SciPy's, read-only, float64.
+    """Return the coefficients that ``design`` computes from a window of SciPy, read-only float64.
 
-    Raises ValueError for a window that SciPy has not, and where coefficients are not finite with
-    what ``otherwise`` says of the window then.
+    Raises ValueError for a window that SciPy does not know, and for coefficients that are not
+    finite; ``otherwise`` ends the message of the latter.
     """
     try:
         found = np.asarray(design(), np.float64)

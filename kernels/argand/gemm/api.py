@@ -59,8 +59,8 @@ def gemm(
             a `Packed` of its side, precision and rounding, which holds its op already.
         c: ``(..., m, n)``, an array or `Pairs`; not read where beta is 0.
         alpha, beta: complex scalars. Where alpha is 0, a and b are not read: NaN in them leaves no
-            trace in the result, which is beta c. On a CPU 1 c is c; elsewhere, and at a number of
-            moduli, the complex product with beta may make NaN of infinities in c.
+            trace in the result, which is beta c. At a beta of 1 a CPU adds c as it is; a GPU, and
+            any number of moduli, multiplies it by 1 + 0i, which may make NaN of infinities.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS``, a row of it or a dtype; or ``6xint8`` to ``17xint8``,
             which multiply integers exactly modulo that many numbers: operands are rounded once, the

@@ -21,35 +21,36 @@ from argand.runtime.threads import ONE_CORE_COMPLEX
 Array = npt.NDArray[Any]
 Steps = Callable[[Array, Array], Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
-memory; what is above the diagonals is left to chance."""
+memory; values above the diagonals are undefined."""
 _FEW_ROWS, _FEW_THREADED_ROWS, _LONG_ROW, _LONG_ROWS = 32, 16, 10, 2048
-"""Rows up to which dot products of rows take less time than matmul, which fills few of its lanes
-and copies all conjugates, and than herk, and where threads of BLAS share a matmul; the least k over
-n of them; the least numbers of a row of all matrices, which take longer than the calls of their
-columns."""
+"""Dot products of rows are faster than herk and matmul, which fills few of its lanes and copies all
+conjugates, under three conditions: at most so many rows n, or so many where threads of BLAS share a
+matmul; k at least so many times n; batch k at least so large that the work of one row of all
+matrices outweighs its call."""
 _BLAS_CALL, _STEP = 3_300, 15_700
-"""Products of numbers of complex64 that take as long as a call of BLAS for a small product on one
-core, 0.25 us, and as a step of NumPy that makes such calls for all matrices."""
+"""Time of a call of BLAS for a small product on one core, 0.25 us, and of a step of NumPy that
+calls it for all matrices; counted in complex64 multiplications, as all costs here."""
 _THREADED_CALL = 70_000
-"""The same of a call that two threads of BLAS share, 3.5 us."""
+"""Time of a call that two threads of BLAS share, 3.5 us."""
 _PANEL_ROWS, _MOST_PANELS, _MOST_THREADED_PANELS, _LARGE_PANEL = 8, 6, 4, 64
-"""Rows of a panel at least, and most panels, of fewer rows than the last number."""
+"""Fewest rows of a panel; most panels, on one core and shared by threads of BLAS, except where each
+has `_LARGE_PANEL` rows."""
 _LANES, _THREADED_LANES = 4, 16
-"""Panels have a multiple of so many rows: BLAS takes longer for what is left of others."""
+"""Rows of a panel are a multiple of this: BLAS is slower at rows that do not fill its lanes."""
 _HERK_ROWS, _HERK_BYTES = 56, 24 << 10
-"""Rows, or bytes of a matrix of the operand, from which a call of herk takes less time than panels,
-which read it again for each."""
+"""Rows, or bytes of one operand matrix, from which herk is faster than panels, each of which reads
+the matrix again."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core. NumPy and SciPy have a BLAS each, whose
 threads spin for some 30 ms after a product: on few cores those of one wait for the other's."""
 _MOST_PARTS = 4
-"""Parts of k of the only product, which take herk one core each, up to which no threads are taken:
-they compute it no sooner, and beside other work wait for milliseconds."""
+"""A single product up to so many times `_ALONE_PRODUCTS` is computed by herk in parts of k, one
+after another on a core: threads are no faster, and beside other work they wait for milliseconds."""
 _SHARED_PRODUCTS = 1 << 22
-"""Products of numbers from which threads of our own pay: some 200 us on one core. They start within
+"""Multiplications from which threads of our own pay: some 200 us on one core. They start within
 40 us, and wait for the spinning threads of BLAS."""
 _FINISHING = 16
-"""Products of numbers that take as long as to make an element of the result Hermitian."""
+"""Time to make one element of the result Hermitian, in multiplications."""
 
 
 def lower_of(problem: HerkProblem) -> Steps:

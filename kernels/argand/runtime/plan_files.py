@@ -52,5 +52,5 @@ def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict
     if _DIGEST not in content:
         raise ValueError(f"{path} has no {_DIGEST}, as of an earlier version; save the plan again")
     if with_digest(content) != content:
-        raise ValueError(f"{path} is damaged: it has not the content that its {_DIGEST} is of")
+        raise ValueError(f"{path} is damaged: its content does not match its {_DIGEST}")
     return content

@@ -94,7 +94,7 @@ def test_a_changed_matrix_is_refused(rng: np.random.Generator, tmp_path: Path) -
     matrix = found["gates"][0]["matrix"]
     found["gates"][0]["matrix"] = ("A" if matrix[0] != "A" else "B") + matrix[1:]
     path.write_text(json.dumps(found))
-    with pytest.raises(ValueError, match="is damaged: it has not the content"):
+    with pytest.raises(ValueError, match="is damaged: its content does not match"):
         PreparedCircuit.load(path, state)
 
 

@@ -153,7 +153,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     text = path.read_text()
     assert text.count("2.0") == 1
     for changed, said in (
-        (text.replace("2.0", "3.0"), "is damaged: it has not the content"),
+        (text.replace("2.0", "3.0"), "is damaged: its content does not match"),
         (text.replace('"sha256"', '"sha25"'), "has no sha256, as of an earlier version; save"),
     ):
         path.write_text(changed)
