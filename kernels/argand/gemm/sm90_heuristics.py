@@ -16,7 +16,7 @@ from argand.precision import Precision
 # standard deviation), so that plans of large sizes stay, and those of launches and stores to 504
 # more (20261127 and a short k; 7%). Those of one term, but for the two large tiles, are fitted anew
 # to 1,635 times of 94 products at tf32 of which a side or k is short (20261128 to 20261202). What
-# each later fit gained is in docs/experiments/2026-11-26-skinny-and-small-products.md.
+# each later fit gained is in docs/experiments/2026-11-27-choices-of-products.md.
 _CLOCK = 1.9e9
 _TILE_BYTES = 69
 """Bytes of tiles that a multiprocessor loads in a clock."""
