@@ -65,14 +65,19 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
     """Return the tile with half of C a warp, or with half of its k-tile, where all of it spills.
 
     A warp is full at 64 x 32 of C with one term and at 32 x 32 with two. Full warps spill on
-    architectures after Hopper, and on Hopper at two 16-bit terms: in triangles whose operands both
-    have k as their slow axis, and by long k-tiles where a cluster cuts a k along which B lies.
+    architectures after Hopper; before it by long k-tiles of bf16; and on Hopper at two 16-bit
+    terms: in triangles whose operands both have k as their slow axis, and by long k-tiles where a
+    cluster cuts a k along which B lies.
     """
     elements = plan.block_m // plan.warps_m * (plan.block_n // plan.warps_n)
     if elements * precision.terms < _FULL_WARP:
         return plan
     if precision.terms == 1:
-        return replace(plan, block_n=64, warps_m=4, warps_n=2) if arch.sm > HOPPER else plan
+        if arch.sm > HOPPER:
+            return replace(plan, block_n=64, warps_m=4, warps_n=2)
+        if arch.sm < HOPPER and precision.operand.name == "bf16" and plan.block_k > 16:
+            return replace(plan, block_k=16, stages=4)
+        return plan
     on_hopper = arch.sm == HOPPER and precision.operand.name != "tf32"
     by_columns = plan.triangle and not (plan.a_k_major or plan.b_k_major)
     if arch.sm > HOPPER or (on_hopper and by_columns):
