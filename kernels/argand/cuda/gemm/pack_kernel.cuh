@@ -5,9 +5,9 @@
 // A block packs a tile of 4096 complex numbers; the blocks of a panel cover the same rows. A
 // precision that scales needs the row absmax before it rounds the first element of a row: the
 // blocks of a panel keep their tiles in shared memory until all of them have contributed to it, so
-// the source is read once. Panels of fewer rows have fewer blocks that wait for each other, and up to
-// eight are a cluster. Where the blocks of a panel would not all run at once, absmax_scan.cuh has
-// found the row absmax in a launch before.
+// the source is read once. Panels of fewer rows have fewer blocks that wait for each other; up to
+// eight blocks are a cluster. Where the blocks of a panel would not all run at once,
+// absmax_scan.cuh has found the row absmax in a launch before.
 #pragma once
 #include "device/clock.cuh"
 #include "device/cluster.cuh"
@@ -86,10 +86,12 @@ __device__ __forceinline__ void exchange_row_absmax(const PackArguments& args,
     }
 }
 
-// The absmax of the rows of a panel, of which each block of a cluster has that of its tile in shared
-// memory. All threads call it; nothing may be written there before `cluster_wait`, after it.
+// Finds the row absmax of a panel from those of the tiles, which each block of a cluster has in its
+// shared memory. All threads call it. Other blocks read `row_absmax` until the `cluster_wait` that
+// must follow.
 template <PackPlan plan>
-__device__ __forceinline__ void exchange_in_cluster(const uint32* row_absmax, uint32* panel_absmax) {
+__device__ __forceinline__ void exchange_in_cluster(const uint32* row_absmax,
+                                                    uint32* panel_absmax) {
     cluster_arrive();
     cluster_wait();
     if (threadIdx.x < plan.rows) {
@@ -210,7 +212,8 @@ __device__ __forceinline__ void pack_planes(const PackArguments& args, uint32 fi
         __syncthreads();
     }
     if constexpr (plan.cluster > 1) {
-        static_assert(2 * plan.rows <= kMaxPackRows, "the absmax of tile and panel lie side by side");
+        static_assert(2 * plan.rows <= kMaxPackRows,
+                      "the absmax of tile and panel lie side by side");
         exchange_in_cluster<plan>(row_absmax, row_absmax + plan.rows);
         row_absmax += plan.rows;
         __syncthreads();
