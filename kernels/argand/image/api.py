@@ -176,7 +176,8 @@ def _centred(
     if not len(x) or not len(f):
         return x
     x = x - (x.min(axis=0) / 2 + x.max(axis=0) / 2)
-    turns = float(np.sqrt((x * x).sum(axis=1).max()) * f.max()) / SPEED_OF_LIGHT
+    with np.errstate(over="ignore"):  # an infinite distance is refused like any other
+        turns = float(np.sqrt((x * x).sum(axis=1).max()) * f.max()) / SPEED_OF_LIGHT
     if not turns <= MOST_TURNS:
         raise ValueError(
             f"positions must be within 2^20 wavelengths of the array's centre, in metres, with "

@@ -178,6 +178,7 @@ REFUSED = {
     "no frequency": ((R, X, 0 * F, S), ValueError, "frequencies must be finite and positive"),
     "NaN frequency": ((R, X, np.nan * F, S), ValueError, "frequencies must be finite"),
     "frequencies in THz": ((R, X, F * 1e12, S), ValueError, r"within 2\^20 wavelengths"),
+    "an infinite distance": ((R, 100 * X, F * 1e298, S), ValueError, r"within 2\^20 wavelengths"),
     "directions in degrees": ((R, X, F, S * 57), ValueError, "must not be longer than 1"),
     "below the horizon": ((R, X, F, [[0.8, 0.7]]), ValueError, r"directions\[0\] is \[0.8, 0.7\]"),
     "long vector": ((R, X, F, [[0.8, 0.7, 0.1]]), ValueError, "must not be longer than 1"),
