@@ -25,6 +25,8 @@ _RESIDENT_PANELS = 4
 _ROWS, _FEW_ROWS = 64, 16
 """Rows of a panel, and of one whose rows are scaled where k is longer than that of a tile."""
 _MOST_CLUSTER = 8
+_FILLED_K = 1024
+"""From this k on, panels that are not full take no longer than others."""
 ALONE_K = TILE // _FEW_ROWS
 """Largest k, up to a multiple of 16, of which one block packs whole rows and finds their absmax."""
 
@@ -104,10 +106,11 @@ def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
 def panel_fill(precision: Precision, rows: int, k: int) -> float:
     """Return the rows of a matrix's panels over its own, where blocks that wait take as long empty.
 
-    It is 1 at a long k, whose panels have few rows (14 drawn triangles on an H200).
+    It is 1 where one block has all of k, and at a long k (14 drawn triangles on an H200).
     """
     panel = panel_rows(precision, half_source=False, pitch=k)
-    return -(-rows // panel) * panel / rows if panel == PackPlan.rows else 1.0
+    waits = panel == _ROWS or ALONE_K < k < _FILLED_K
+    return -(-rows // panel) * panel / rows if waits else 1.0
 
 
 def panels_resident(plan: PackPlan, pitch: int, sm_count: int) -> bool:
