@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 
 @dataclass(frozen=True)
@@ -12,42 +13,18 @@ class Subscripts:
 
     ``batch`` labels stand in all three, ``rows`` in the first operand and the result, ``columns``
     in the second and the result, ``sums`` in both operands alone; ``lone_a`` and ``lone_b`` in one
-    operand alone, which is summed over them. Each is in the order of the first of its places.
+    operand alone, which is summed over them. Each is in the order of the result, or of its operand.
     """
 
     a: str
     b: str
     result: str
-
-    @cached_property
-    def batch(self) -> str:
-        """Labels of leading axes, in the order of the result."""
-        return "".join(x for x in self.result if x in self.a and x in self.b)
-
-    @cached_property
-    def rows(self) -> str:
-        """Labels of rows of the product."""
-        return "".join(x for x in self.result if x not in self.b)
-
-    @cached_property
-    def columns(self) -> str:
-        """Labels of columns of the product."""
-        return "".join(x for x in self.result if x not in self.a)
-
-    @cached_property
-    def sums(self) -> str:
-        """Labels that the product sums over."""
-        return "".join(x for x in _once(self.a) if x in self.b and x not in self.result)
-
-    @cached_property
-    def lone_a(self) -> str:
-        """Labels of the first operand alone."""
-        return "".join(x for x in _once(self.a) if x not in self.b + self.result)
-
-    @cached_property
-    def lone_b(self) -> str:
-        """Labels of the second operand alone."""
-        return "".join(x for x in _once(self.b) if x not in self.a + self.result)
+    batch: str
+    rows: str
+    columns: str
+    sums: str
+    lone_a: str
+    lone_b: str
 
 
 @lru_cache(maxsize=1024)
@@ -72,7 +49,19 @@ def parse(subscripts: str) -> Subscripts:
                 f"labels of the result must appear there once and in an operand, got {label!r} in "
                 f"{subscripts!r}"
             )
-    return Subscripts(a, b, result)
+
+    def those(labels: str, are_taken: Callable[[str], bool]) -> str:
+        return "".join(filter(are_taken, labels))
+
+    return Subscripts(
+        a, b, result,
+        batch=those(result, lambda x: x in a and x in b),
+        rows=those(result, lambda x: x not in b),
+        columns=those(result, lambda x: x not in a),
+        sums=those(_once(a), lambda x: x in b and x not in result),
+        lone_a=those(_once(a), lambda x: x not in b + result),
+        lone_b=those(_once(b), lambda x: x not in a + result),
+    )  # fmt: skip
 
 
 def sizes_of(labels: str, shape: tuple[int, ...], name: str, known: dict[str, int]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 import pytest
 from argand import contract
@@ -20,6 +23,24 @@ def test_of_torch(rng: np.random.Generator, subscripts: str) -> None:
     assert torch.autograd.gradcheck(
         lambda *x: contract(subscripts, *x, power=True, bias=torch.ones(1)), (a, b)
     )
+
+
+@pytest.mark.parametrize("subscripts", SUBSCRIPTS)
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning",
+    "ignore:Dynamo detected a call to a `functools.lru_cache`:UserWarning",
+)  # fmt: skip
+def test_compiled_by_torch(rng: np.random.Generator, subscripts: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    import_module("argand.torch_ops")
+    a, b = (torch.tensor(x, requires_grad=True) for x in operands(rng, subscripts))
+
+    def call(a: Any, b: Any) -> Any:
+        return contract(subscripts, a, b, conj_a=True, scale=2, bias=1j).abs().sum()
+
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+    found, expected = (torch.autograd.grad(f(a, b), (a, b)) for f in (compiled, call))
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
