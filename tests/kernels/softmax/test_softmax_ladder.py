@@ -9,7 +9,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES
 from argand.softmax.candidates import fitted
 from argand.softmax.heuristics import plan_softmax
-from argand.softmax.plan import CLUSTER_SM, RowPlan, SoftmaxForm, vector_for
+from argand.softmax.plan import CLUSTER_SM, WARP, RowPlan, SoftmaxForm, vector_for
 from argand.softmax.resident import estimated_time, resident_candidate
 
 HOPPER = next(arch for arch in ARCHITECTURES if arch.target == "sm_90a")
@@ -29,11 +29,14 @@ def full(plan: RowPlan, columns: int) -> float:
 
 
 @pytest.mark.parametrize("form", [EXACT, replace(EXACT, operation="logsumexp"), HALVES])
-@pytest.mark.parametrize("columns", range(513, 32_768, 506))
-def test_threads_leave_no_fourth_of_their_registers_empty(form: SoftmaxForm, columns: int) -> None:
-    plan = plan_of(form, columns)
-    assert plan.kind in ("resident", "streamed")
-    assert plan.kind == "streamed" or full(plan, columns) > 0.75
+@pytest.mark.parametrize("rows", [MANY, FEW])
+def test_threads_leave_no_fifth_of_their_registers_empty(form: SoftmaxForm, rows: int) -> None:
+    """By the estimate, and by the ladder where few rows would leave multiprocessors idle."""
+    for columns in range(513, 32_768 if rows == MANY else 4096, 101):
+        plan = plan_of(form, columns, rows)
+        if plan.kind != "streamed":
+            assert plan.kind == "resident"
+            assert full(plan, columns) > 0.8 or (rows == FEW and plan.row_threads <= WARP)
 
 
 def test_estimates_follow_the_hardware() -> None:
@@ -48,9 +51,10 @@ def test_estimates_follow_the_hardware() -> None:
 
 
 @pytest.mark.parametrize("form", [EXACT, HALVES])
-def test_few_rows_keep_more_threads(form: SoftmaxForm) -> None:
-    assert plan_of(form, 12_289, FEW).row_threads >= plan_of(form, 12_289).row_threads / 2
-    assert plan_of(form, 631, FEW).row_threads > plan_of(form, 631).row_threads
+@pytest.mark.parametrize("columns", [631, 4097, 12_289])
+def test_few_rows_have_more_threads(form: SoftmaxForm, columns: int) -> None:
+    many, few = (plan_of(form, columns, rows) for rows in (MANY, FEW))
+    assert few.row_threads * few.cluster > many.row_threads * many.cluster
 
 
 def test_an_estimate_of_any_arch_is_legal() -> None:
