@@ -175,17 +175,21 @@ _TILE_TIMES = {
     (32, 64, 32): 0.887,
     (64, 16, 32): 1.05,
     (64, 32, 32): 0.924,
-    (64, 64, 16): 0.965,
+    (64, 64, 16): 0.907,
     (128, 16, 16): 1.16,
     (128, 128, 32): 1.06,
 }
 """Time of a tile's mainloop over that, at tf32 by copies of one number, of operands of which one
 has an odd pitch (65 drawn shapes on an H200, for 32 x 32 x 32 another 44)."""
-_TRIANGLE_TILE_TIMES = _TILE_TIMES | {(32, 32, 32): 0.721}
+_TRIANGLE_TILE_TIMES = _TILE_TIMES | {(32, 32, 32): 0.721, (64, 64, 16): 0.965}
 """Tiles' times of triangles, which were not timed again."""
-_WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.2, (128, 16, 16): 1.2}
+_WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.2, (64, 64, 16): 0.94, (128, 16, 16): 1.2}
 """Tiles' times by copies of two. Without it these tiles took 1.03 of their estimates at 36 drawn
 products of a short k, others 0.97 (seeds 20261203 and 20261250); a third of it is mainloop."""
+_SHARED_K = 1.17
+"""Time over that of a mainloop of one term whose stages groups of warps share, but in triangles.
+Fitted to 103 products on an H200; with it and 64 x 64 x 16 of the same fit 55 changed choices took
+0.963 of the time (docs/experiments/2026-11-27-choices-of-products.md)."""
 
 
 def estimate(
@@ -230,6 +234,8 @@ def estimate(
         factors = _TILE_TIMES if plan.vector == 1 else _WIDE_COPIES_TILE_TIMES
         factors = _TRIANGLE_TILE_TIMES if plan.triangle else factors
         mainloop *= factors.get((plan.block_m, plan.block_n, plan.block_k), 1.0)
+    if precision.terms == 1 and plan.warps_k > 1 and not plan.triangle:
+        mainloop *= _SHARED_K
     if precision.terms > 1 and plan.triangle:
         mainloop *= _TRIANGLE_TERMS
     work = waves * (mainloop + resident * store)
