@@ -6,6 +6,7 @@ The constants began as least squares of the times of 108 drawn cases on an H200 
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import product
 
@@ -39,12 +40,15 @@ _REGISTER_LOSS = 0.0009
 """Loss for each register of a thread's values, which it requests one after another."""
 
 
-def estimated_time(form: SoftmaxForm, plan: RowPlan, columns: int) -> float:
-    """Return the time of a resident plan over that of a copy, where rows fill the card.
+def estimated_time(
+    form: SoftmaxForm, plan: RowPlan, columns: int, blocks: float = math.inf
+) -> float:
+    """Return the time of a resident plan over that of a copy.
 
     The blocks of a multiprocessor share its memory's rate, as customers share a server: each takes
     it for a row, and then waits for others and for its own threads. The rate is lost while all
-    wait, for which the fraction is Erlang's formula.
+    wait, for which the fraction is Erlang's formula. A call begins with such a wait, and blocks are
+    whole: ``blocks`` is how many rows each multiprocessor has of them on average.
     """
     read, written = ELEMENT_BYTES[form.input], ELEMENT_BYTES[form.written]
     moved = columns * (read + (written if form.operation != "logsumexp" else 0))
@@ -53,32 +57,40 @@ def estimated_time(form: SoftmaxForm, plan: RowPlan, columns: int) -> float:
     of_warp = _WARP_INSTRUCTIONS[form.edges] + of_values
     issuing = plan.block_threads // WARP * of_warp / _SCHEDULERS
     busy: float = (copying**_SHARPNESS + issuing**_SHARPNESS) ** (1 / _SHARPNESS)
-    waiting = (_ROW_CLOCKS if plan.cluster == 1 else _CLUSTER_CLOCKS) / busy
+    waiting = _ROW_CLOCKS if plan.cluster == 1 else _CLUSTER_CLOCKS
     all_wait = 1.0
-    for blocks in range(1, plan.blocks + 1):
-        all_wait = waiting * all_wait / (blocks + waiting * all_wait)
+    for count in range(1, plan.blocks + 1):
+        all_wait *= waiting / busy
+        all_wait /= count + all_wait
+    later = max(0.0, 1 - plan.blocks / blocks)
+    lost = 1 + later * all_wait / (1 - all_wait)
+    uneven = 1.0 if blocks == math.inf else math.ceil(blocks) / blocks
     together = 1 - _CLUSTER_LOSS * (plan.cluster.bit_length() - 1)
     registers = plan.values * form.value_bytes / 4
-    return busy / copying / (1 - all_wait) / together * (1 + _REGISTER_LOSS * registers)
+    steady = busy / copying * lost * uneven / together * (1 + _REGISTER_LOSS * registers)
+    return steady + waiting / copying / blocks
 
 
 def resident_candidate(
     form: SoftmaxForm, arch: Arch, rows: int, columns: int, sm_count: int
 ) -> SoftmaxCandidate | None:
-    """Return the threads and blocks of least `estimated_time` of those that many rows fill."""
+    """Return the threads and blocks of least `estimated_time`, where no multiprocessor idles."""
+    if rows < sm_count:
+        return None
     times = {
-        candidate: time
-        for candidate, resident, time in _resident_times(form, arch, columns)
-        if rows >= sm_count * resident
+        candidate: estimated_time(
+            form, plan, columns, rows * plan.cluster / plan.rows_a_block / sm_count
+        )
+        for candidate, plan in _resident_plans(form, arch, columns)
     }
     return min(times, key=times.__getitem__, default=None)
 
 
 @lru_cache(maxsize=256)
-def _resident_times(
+def _resident_plans(
     form: SoftmaxForm, arch: Arch, columns: int
-) -> list[tuple[SoftmaxCandidate, float, float]]:
-    """Return candidates, rows that a multiprocessor holds of them, and their estimated times.
+) -> list[tuple[SoftmaxCandidate, RowPlan]]:
+    """Return candidates and their plans.
 
     Short rows, those that are longer than a block holds, that are read by less than full accesses,
     or that are computed in fp64 have none: the estimate was not fitted to them.
@@ -92,6 +104,5 @@ def _resident_times(
         candidate = SoftmaxCandidate(threads, cluster)
         plan = candidate.plan(form, arch, columns) if threads * access >= _LINE_BYTES else None
         if plan is not None:
-            resident = plan.blocks * plan.rows_a_block / cluster
-            found.append((candidate, resident, estimated_time(form, plan, columns)))
+            found.append((candidate, plan))
     return found

@@ -57,6 +57,18 @@ def test_few_rows_have_more_threads(form: SoftmaxForm, columns: int) -> None:
     assert few.row_threads * few.cluster > many.row_threads * many.cluster
 
 
+@pytest.mark.parametrize("form", [EXACT, HALVES])
+@pytest.mark.parametrize("columns", [300, 631, 4097, 12_289])
+def test_a_row_for_each_multiprocessor_takes_no_more_threads_than_it_has_accesses(
+    form: SoftmaxForm, columns: int
+) -> None:
+    """But for a warp: blocks of one row have two at least."""
+    plan = plan_of(form, columns, 132)
+    assert plan.cluster == 1
+    assert (plan.row_threads - WARP) * form.vector < columns
+    assert plan.row_threads >= plan_of(form, columns).row_threads
+
+
 def test_an_estimate_of_any_arch_is_legal() -> None:
     """Blocks of one row take no clusters where there are none."""
     for arch in ARCHITECTURES:
