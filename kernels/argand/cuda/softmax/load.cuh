@@ -129,6 +129,16 @@ __device__ __forceinline__ void load_row(const RowView<const Element<plan.input>
     if constexpr (plan.has_wide_elements()) {
         load_wide_row<plan>(row, fragment, args);
     } else {
+        if constexpr (!plan.resident) {
+            // Most tiles of a streamed row lie inside it, and need no test of each access.
+            constexpr int kLast = vector_offset<plan>(plan.vectors_per_thread() - 1);
+            if (row.begin <= 0 && row.end >= kLast + plan.vector_width) {
+#pragma unroll
+                for (int i = 0; i < plan.vectors_per_thread(); ++i)
+                    fragment.load_vector(i * plan.vector_width, row.base + vector_offset<plan>(i));
+                return;
+            }
+        }
 #pragma unroll
         for (int i = 0; i < plan.vectors_per_thread(); ++i) {
             if (can_load_vector<plan>(row, i, args)) {
