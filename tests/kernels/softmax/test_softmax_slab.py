@@ -48,7 +48,9 @@ def longest_slab(form: SoftmaxForm) -> int:
         return 1 if form.approximate else 55
     if form.input == "complex64":
         return 55
-    return 127 if form.element_bytes == 2 else 1001
+    if form.element_bytes == 2:
+        return 127 if form.packed else 4901
+    return 1001
 
 
 def slabs() -> Iterator[Candidate]:
