@@ -17,6 +17,7 @@ from argand.gemm.sm90_plan import WARP, WARPGROUP, WgmmaPlan
 from argand.gemm.sm90_scheduler import Tiles, TileSchedule, Workspace
 from argand.gemm.sm90_source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90_throttle import find_throttle
+from argand.gemm.sm90_tiles import with_ping_pong
 from argand.precision import Precision
 from argand.runtime.arguments import Address, Arguments, BaseAddress, arguments_dtype
 from argand.runtime.kernel import BoundKernel
@@ -67,6 +68,10 @@ class WgmmaLaunch:
         *,
         begins_early: bool = False,
     ) -> None:
+        if problem.split_k_slices == 1:
+            a_product = -(-problem.rows // plan.block_m) * -(-problem.columns // plan.block_n)
+            count = problem.batch * a_product
+            plan = with_ping_pong(plan, precision, problem.k, count, device.sm_count)
         plan = with_tma_epilogue(plan, precision, out, device.require_arch())
         self._precision, self._problem, self._out = precision, problem, out
         divided, tiles, schedule = self._divided(plan, device, workspace)

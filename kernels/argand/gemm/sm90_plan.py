@@ -59,7 +59,9 @@ class WgmmaPlan:
     of fp32 pairs are an odd number of elements apart, ``odd_batches`` that products are too. A
     launch chooses ``epilogue`` and ``mirror``: what is below a triangle's diagonal is stored above
     it, too, and the diagonal is real. Neighbouring tiles have ``shared_columns``, so that each
-    stores whole sectors where rows of results begin anywhere.
+    stores whole sectors where rows of results begin anywhere. The warpgroups of a ``ping_pong``
+    multiply all k of a tile in turn, so that one stores while the other multiplies; the ring holds
+    the k of a tile. Those of other plans of split operands multiply each k-tile in turn.
     """
 
     consumer_warpgroups: int
@@ -83,6 +85,7 @@ class WgmmaPlan:
     mirror: bool = False
     shared_columns: int = 0
     k_warpgroups: int = 1
+    ping_pong: bool = False
 
     @property
     def block_m(self) -> int:
@@ -181,7 +184,8 @@ class WgmmaPlan:
     def name(self) -> str:
         """Return the plan in words, for a record's algorithm column."""
         tile = f"{self.block_m}x{self.block_n}x{self.depth} {self.stages} stages"
-        return tile + f", {self.k_warpgroups} warpgroups along k" * (self.k_warpgroups > 1)
+        tile += f", {self.k_warpgroups} warpgroups along k" * (self.k_warpgroups > 1)
+        return tile + ", ping-pong" * self.ping_pong
 
 
 def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
@@ -210,6 +214,9 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
                                     and plan.stages % 2 == 0 and precision.terms == 2
                                     and plan.box_depth(precision) == plan.depth),
          "two warpgroups share the k of 64 rows of split operands, each every other stage"),
+        (not plan.ping_pong or (precision.terms == 2 and plan.consumer_warpgroups == 2
+                                and not plan.triangle),
+         "two warpgroups multiply tiles of split operands in turn, not those of a triangle"),
         (plan.storage != "half" or (precision.operand.bytes == 2 and precision.terms == 1),
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled

@@ -20,7 +20,7 @@ def wgmma_kernel_name(precision: Precision, plan: WgmmaPlan) -> str:
     layout += "t" * plan.triangle + "c" * plan.conjugate_y + "v" * plan.odd_pitch
     layout += "w" * plan.odd_batches + "m" * plan.power + "u" * plan.mirror
     layout += "e" * (plan.shared_columns > 0) + f"g{plan.k_warpgroups}" * (plan.k_warpgroups > 1)
-    layout += LETTERS[plan.epilogue]
+    layout += "y" * plan.ping_pong + LETTERS[plan.epilogue]
     tile = f"{plan.block_m}x{plan.block_n}x{plan.depth}"
     return f"gemm_wgmma_{precision.symbol}_{tile}_{layout}_{plan.stages}"
 
@@ -74,7 +74,15 @@ def wgmma_source(precision: Precision, plan: WgmmaPlan) -> str:
     }
     fields |= {
         x: "true"
-        for x in ("triangle", "conjugate_y", "power", "odd_pitch", "odd_batches", "mirror")
+        for x in (
+            "triangle",
+            "conjugate_y",
+            "power",
+            "odd_pitch",
+            "odd_batches",
+            "mirror",
+            "ping_pong",
+        )
         if getattr(plan, x)
     }
     if plan.shared_columns:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from argand.gemm.sm90_plan import Storage, WgmmaPlan
+from argand.device import arch_for
+from argand.gemm.sm90_plan import Storage, WgmmaPlan, is_legal
 from argand.precision import Precision
+from argand.runtime.plan import MMA_DEPTH
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one. Registers
 # hold (1 + promoted) x block_n accumulators, out of 240 a thread, and fragments.
@@ -68,3 +70,27 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
     found = (x for x in wgmma_tiles(precision, "planar") if tile(x) == tile(plan))
     same = next(found, plan)
     return replace(plan, storage="planar", k_major=False, depth=same.depth, stages=same.stages)
+
+
+def with_ping_pong(
+    plan: WgmmaPlan, precision: Precision, k: int, tiles: int, sm_count: int
+) -> WgmmaPlan:
+    """Return the plan with warpgroups that multiply tiles in turn, where that hides their stores.
+
+    A promoted mainloop leaves no registers for an overlapped epilogue. So one warpgroup stores
+    while the other multiplies, which takes blocks of several ``tiles`` and a ring that holds all
+    ``k`` of one. The depth of its stages is the tile's or one that leaves more of the ring free.
+    Scaled stages of 128 columns are loaded under no MMAs, and lose where they fill the ring.
+    """
+    if precision.terms == 1 or plan.consumer_warpgroups == 1 or plan.triangle or tiles <= sm_count:
+        return plan
+    unhidden = precision.scaled and plan.storage == "fp32" and plan.block_n == 128
+    if unhidden and k > plan.depth * (plan.stages - 1):
+        return plan
+    found = []
+    for depth in (plan.depth, 2 * MMA_DEPTH[precision.operand.name]):
+        stages = max(plan.stages * plan.depth // depth, -(-k // depth))
+        one = replace(plan, depth=depth, stages=stages, ping_pong=True)
+        if is_legal(one, precision, arch_for(90)):
+            found.append(one)
+    return max(found, key=lambda x: x.depth * (x.stages - -(-k // x.depth)), default=plan)

@@ -36,6 +36,7 @@ from argand.gemm.sm80_tiles import mma_tiles, with_copies, within_registers
 from argand.gemm.sm90_epilogue import EPILOGUES
 from argand.gemm.sm90_plan import WgmmaPlan, is_legal
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
+from argand.gemm.sm90_tiles import with_ping_pong
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
 from argand.runtime.dependent_launch import WAIT_FIRST
@@ -153,7 +154,8 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
             for choice in gemm_choices(Question(row, sizes, traits, other), ARCHS[TARGET], 132):
                 if choice.plan is not None:
                     found[choice.plan] = None
-    return list(found)
+    turns = [with_ping_pong(plan, row, 48, 133, 132) for plan in found]
+    return list(dict.fromkeys([*found, *turns]))
 
 
 def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:
@@ -177,7 +179,7 @@ def wgmma_tiles() -> Iterator[Candidate]:
         for plan in wgmma_plans(precision):
             if plan.prescaled and not row.scaled and plan.storage == "planar":
                 continue  # the code of the plan without it
-            tile = (plan.storage, plan.fused_pack, plan.block_m, plan.block_n)
+            tile = (plan.storage, plan.fused_pack, plan.block_m, plan.block_n, plan.ping_pong)
             largest = (plan.block_m, plan.block_n) == (128, 128)
             if largest or tile not in seen:
                 every = epilogues(precision, plan)

@@ -21,7 +21,7 @@ from argand.gemm.sm90_plan import (
     is_legal,
 )
 from argand.gemm.sm90_source import wgmma_kernel_name, wgmma_source
-from argand.gemm.sm90_tiles import wgmma_tiles
+from argand.gemm.sm90_tiles import wgmma_tiles, with_ping_pong
 from argand.runtime.compiler import compile_cubin
 from argand.runtime.nvrtc import CompileError
 from argand.runtime.plan import MMA_DEPTH, TARGET, PlanError
@@ -97,6 +97,9 @@ def test_tiles_that_fit_are_legal() -> None:
          "staged results are complex64"),
         ("tf32", LARGE, {"block_n": 8, "depth": 32, "tma_epilogue": True},
          f"boxes of {STORE_SIDE} columns"),
+        ("tf32", LARGE, {"ping_pong": True}, "multiply tiles of split operands in turn"),
+        ("3xtf32", SPLIT, {"ping_pong": True, "consumer_warpgroups": 1},
+         "two warpgroups multiply tiles of split operands in turn"),
         ("tf32", LARGE, {"stages": 4}, f"a block may use {227 * 1024} bytes of shared memory"),
         ("fp64", LARGE, {}, "operand must be one of"),
         ("fp32", LARGE, {}, "operand must be one of"),
@@ -200,6 +203,7 @@ OTHER: dict[str, tuple[Any, ...]] = {
     "triangle": (True,), "conjugate_y": (True,), "power": (True,),
     "odd_pitch": (True,), "odd_batches": (True,),
     "mirror": (True,), "shared_columns": (4,), "k_warpgroups": (2,),
+    "ping_pong": (True,),
     "epilogue": EPILOGUES[1:],
 }  # fmt: skip
 """Other values of every field of a plan."""
@@ -243,3 +247,42 @@ def test_accumulators_of_a_long_k_spill(name: str) -> None:
             assert plan.takes(row, longest + 1) == (plan.k_warpgroups == 1)
             assert f".spill_interval = {SPILL_INTERVAL}," in wgmma_source(row, plan)
     assert not LARGE.spills_accumulators(PRECISIONS["tf32"], 1 << 20)
+
+
+@pytest.mark.parametrize("name", [name for name in TENSOR if PRECISIONS[name].terms > 1])
+def test_the_ring_of_a_ping_pong_holds_the_k_of_a_tile(name: str) -> None:
+    """Else each warpgroup would wait for the other: for its turn, and for stages to be read."""
+    row = PRECISIONS[name]
+    for storage in ("fp32", "planar"):
+        for plan in wgmma_tiles(row, storage):
+            for k in range(1, 300):
+                found = with_ping_pong(plan, row, k, 133, 132)
+                assert is_legal(found, row, HOPPER)
+                if not found.ping_pong:
+                    assert found == plan
+                    continue
+                assert plan.consumer_warpgroups == 2
+                assert k <= found.stages * found.depth
+                assert (found.block_m, found.block_n) == (plan.block_m, plan.block_n)
+
+
+def test_ping_pong_is_of_blocks_of_several_tiles() -> None:
+    tile, row = replace(SPLIT, k_major=True), PRECISIONS["3xtf32"]
+    assert with_ping_pong(tile, row, 48, 133, 132) == replace(tile, ping_pong=True)
+    assert with_ping_pong(tile, row, 64, 133, 132) == replace(tile, ping_pong=True, stages=4)
+    assert with_ping_pong(tile, row, 65, 133, 132) == tile
+    assert with_ping_pong(tile, row, 48, 132, 132) == tile
+    assert with_ping_pong(LARGE, PRECISIONS["tf32"], 48, 133, 132) == LARGE
+    scaled = replace(tile, stages=5)
+    turns = [with_ping_pong(scaled, PRECISIONS["3xfp16"], k, 133, 132).ping_pong for k in (64, 65)]
+    assert turns == [True, False]
+    square = replace(SPLIT, triangle=True)
+    assert with_ping_pong(square, row, 48, 133, 132) == square
+
+
+def test_the_stages_of_a_ping_pong_are_those_that_leave_most_of_the_ring() -> None:
+    planes, row = WgmmaPlan(2, 128, 48, 2, "planar"), PRECISIONS["3xfp16"]
+    found = {k: with_ping_pong(planes, row, k, 999, 132) for k in (48, 49, 64, 65, 96, 97)}
+    assert {k: (x.depth, x.stages) for k, x in found.items() if x.ping_pong} == {
+        48: (48, 2), 49: (32, 3), 64: (32, 3), 65: (48, 2), 96: (48, 2),
+    }  # fmt: skip

@@ -15,6 +15,12 @@ struct PromotedMainloop {
     float re[plan.block_n / 2], im[plan.block_n / 2];
     float descale[2];  // of the lane's two rows, where stages are scaled
 
+    // Whether a k-tile is the first and the last one of a tile, whose MMAs are one turn of the
+    // ping-pong plan.
+    struct Turn {
+        bool begins, ends;
+    };
+
     // Promotion: adds tensor-core sums into fp32 registers.
     __device__ __forceinline__ void promote(float (&accumulator)[plan.block_n / 2],
                                             const float (&mma_accumulator)[plan.block_n / 2]) {
@@ -46,7 +52,8 @@ struct PromotedMainloop {
         // MMAs leave the most time.
         for (int left = num_k_tiles; left > !full;) {
             mbarrier_wait(ring.full(), ring.parity);
-            multiply_and_promote<kMmas>(mma_accumulator, ring, 0, reader, lane, warpgroup,
+            const Turn turn{left == num_k_tiles, left == 1};
+            multiply_and_promote<kMmas>(mma_accumulator, ring, 0, reader, lane, warpgroup, turn,
                                         [&] { spill.after_k_tile(args, --left, re, im); });
             if (lane == 0) mbarrier_arrive(ring.empty());
             promote(im, mma_accumulator);
@@ -59,7 +66,9 @@ struct PromotedMainloop {
             const int last = mmas_of_last_k_tile(args, work_slot);
 #pragma unroll 1
             for (int i = 0; i < last; ++i) {
-                multiply_and_promote<1>(mma_accumulator, ring, i, reader, lane, warpgroup, [] {});
+                const Turn turn{num_k_tiles == 1 && i == 0, i == last - 1};
+                multiply_and_promote<1>(mma_accumulator, ring, i, reader, lane, warpgroup, turn,
+                                        [] {});
                 promote(im, mma_accumulator);
             }
             if (lane == 0) mbarrier_arrive(ring.empty());
@@ -86,11 +95,12 @@ struct PromotedMainloop {
             const YDescriptors<plan> y(ring.y_tile());
             XFragment<plan> x[kMmas];
             if constexpr (!kAhead) load(ring);
+            const Turn turn{left == num_k_tiles, left == 1};
             stage.convert(x, descale);
-            multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup);
+            multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup, turn);
             promote(re, mma_accumulator);
             spill.after_k_tile(args, --left, re, im);
-            multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup, [&] {
+            multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup, turn, [&] {
                 Ring<plan> next = ring;
                 next.template advance<plan.k_warpgroups>();
                 if (kAhead && left > 0) load(next);
@@ -115,7 +125,8 @@ struct PromotedMainloop {
     __device__ __forceinline__ void multiply_and_promote(float (&mma_accumulator)[plan.block_n / 2],
                                                          const Ring<plan>& ring, int first,
                                                          const XTileReader<plan>& reader, int lane,
-                                                         int warpgroup, const Spill& spill) {
+                                                         int warpgroup, const Turn& turn,
+                                                         const Spill& spill) {
         const YDescriptors<plan> y(ring.y_tile() + first * plan.planes() * plan.y_plane_bytes());
         const uint32 x_tile = ring.x_tile() + first * plan.planes() * plan.x_plane_bytes();
         // The shuffle makes the value warp-uniform for the compiler: descriptors must be in uniform
@@ -125,10 +136,10 @@ struct PromotedMainloop {
             plan.register_terms() < plan.terms ? __shfl_sync(~0u, x_own, 0) : x_own);
         XFragment<plan> x[mmas];
         load_fragments<plan>(reader, x_tile, 0, x);
-        multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup);
+        multiply<0>(mma_accumulator, x, x_descriptors, y, warpgroup, turn);
         promote(re, mma_accumulator);
         spill();
-        multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup);
+        multiply<1>(mma_accumulator, x, x_descriptors, y, warpgroup, turn);
     }
 
     // The same products with the conjugate of Y: re = xr yr + xi yi, im = xi yr - xr yi.
@@ -160,8 +171,11 @@ struct PromotedMainloop {
                                                     const XFragment<plan> (&x)[mmas],
                                                     const XDescriptors<plan>& x_descriptors,
                                                     const YDescriptors<plan>& y, int warpgroup,
+                                                    const Turn& turn,
                                                     const Meanwhile& meanwhile = {}) {
-        if constexpr (plan.consumer_warpgroups == 2) ping_pong_wait(warpgroup);
+        if constexpr (plan.consumer_warpgroups == 2) {
+            if (!plan.ping_pong || (component == 0 && turn.begins)) ping_pong_wait(warpgroup);
+        }
         wgmma_fence();
 #pragma unroll
         for (int p = 0; p < plan.products; ++p)
@@ -183,7 +197,9 @@ struct PromotedMainloop {
                 }
             }
         wgmma_commit();
-        if constexpr (plan.consumer_warpgroups == 2) ping_pong_arrive(warpgroup);
+        if constexpr (plan.consumer_warpgroups == 2) {
+            if (!plan.ping_pong || (component == 1 && turn.ends)) ping_pong_arrive(warpgroup);
+        }
         meanwhile();
         wgmma_wait<0>();
         wgmma_fence_operand(mma_accumulator);

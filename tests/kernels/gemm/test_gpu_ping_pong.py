@@ -1,0 +1,93 @@
+"""Warpgroups that multiply the tiles of a short k in turn, each tile and storage (an sm_90 GPU)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from argand import PRECISIONS, gemm, launched
+from argand.gemm.candidates import GemmChoice
+from argand.gemm.sizes import GemmSizes
+
+from tests.kernels.gemm.product_cases import check, normal, repeats_bit_for_bit, stored
+from tests.kernels.gemm.wgmma_cases import choices, overridden
+from tests.kernels.precisions import TENSOR
+from tests.kernels.runtime.graph_cases import forget_calls
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
+SPLIT = [name for name in TENSOR if PRECISIONS[name].terms == 2]
+
+
+def pairs_of_warpgroups(
+    cp: Any, precision: str, sizes: GemmSizes, **traits: Any
+) -> list[GemmChoice]:
+    """Choices of tiles of two warpgroups, whose products below have several a block."""
+    return [
+        x for x in choices(cp, precision, sizes, **traits)
+        if x.plan is not None and x.plan.consumer_warpgroups == 2 and x.split_k_slices == 1
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", SPLIT)
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 2308, 2100, 16), (1, 2309, 2101, 33), (9, 700, 610, 50), (3, 1203, 1307, 63),
+     (1, 2310, 2102, 96), (2, 1301, 2002, 112)],
+    ids=str,
+)  # fmt: skip
+def test_blocks_of_several_tiles(
+    cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
+) -> None:
+    """Results by TMA and from registers, by whole sectors and parts, of a k of 1 to 7 k-tiles."""
+    batch, m, n, k = shape
+    a, b = normal(rng, batch, m, k), normal(rng, batch, k, n)
+    named = []
+    for choice in pairs_of_warpgroups(cp, precision, GemmSizes(*shape)):
+        with overridden(choice), launched() as names:
+            check(cp, a, b, precision=precision)
+        named.append("ping-pong" in names[0])
+    assert any(named)
+
+
+@pytest.mark.parametrize("precision", SPLIT)
+@pytest.mark.parametrize(("op_a", "op_b"), [("N", "N"), ("C", "N"), ("T", "C"), ("N", "T")])
+def test_operands_alpha_and_beta(
+    cp: Any, rng: np.random.Generator, precision: str, op_a: str, op_b: str
+) -> None:
+    a, b, c = normal(rng, 1810, 46), normal(rng, 46, 1702), normal(rng, 1810, 1702)
+    for choice in pairs_of_warpgroups(cp, precision, GemmSizes(1, 1810, 1702, 46)):
+        with overridden(choice):
+            check(
+                cp, stored(a, op_a), stored(b, op_b), c, op_a=op_a, op_b=op_b,
+                precision=precision, alpha=0.5 - 2j, beta=-1.25 + 0.75j,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", SPLIT)
+@pytest.mark.parametrize("k", [8, 64])
+def test_turns_change_no_bit(
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str, k: int
+) -> None:
+    """Of one MMA, and of several k-tiles, in place, where both plans have the same depth."""
+    from argand.gemm import sm90_launch as cuda_launch
+
+    a, b = cp.asarray(normal(rng, 2308, k)), cp.asarray(normal(rng, k, 2100))
+    found = [
+        x for x in pairs_of_warpgroups(cp, precision, GemmSizes(1, 2308, 2100, k))
+        if x.plan is not None and (k == 8 or x.plan.storage == "fp32")
+    ]  # fmt: skip
+    results: list[list[Any]] = []
+    for turns in (True, False):
+        if not turns:
+            monkeypatch.setattr(cuda_launch, "with_ping_pong", lambda plan, *_: plan)
+        forget_calls()
+        results.append([])
+        for choice in found:
+            with overridden(choice), launched() as names:
+                results[-1].append(gemm(a, b, precision=precision))
+            assert ("ping-pong" in names[0]) == turns
+            with overridden(choice):
+                assert repeats_bit_for_bit(partial(gemm, a, b, precision=precision))
+    assert all(bool((x == y).all()) for x, y in zip(*results, strict=True))
