@@ -42,8 +42,9 @@ class MmaPlan:
     in memory. ``triangle`` computes the tiles of the lower triangle alone, which are square.
     ``mirror`` stores what is below the diagonal above it, too, and a real diagonal, where columns
     are contiguous. ``any_strides`` takes sizes and strides that do not fit 32 bits, and operands of
-    which no axis is contiguous. ``whole_k`` has the stages hold all of k, which is loaded at once;
-    ``copies_between`` copies a later k-tile between the MMAs of one.
+    which no axis is contiguous. ``whole_k`` is a k, up to whole MMAs, that the stages hold: all of
+    it is loaded at once, and the compiler knows its MMAs (0: k is longer). ``copies_between``
+    copies a later k-tile between the MMAs of one.
     """
 
     block_m: int
@@ -63,7 +64,7 @@ class MmaPlan:
     any_strides: bool = False
     mirror: bool = False
     grid_slices: int = 1
-    whole_k: bool = False
+    whole_k: int = 0
     copies_between: bool = False
 
     @property
@@ -136,6 +137,8 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
          or (precision.terms == 1 and not precision.scaled and plan.warps_k == 1),
          "all of k at once, and copies between MMAs, are for one term without scales and a k that "
          "no warps share"),
+        (plan.whole_k % depth == 0 and plan.whole_k <= plan.stages * plan.block_k,
+         f"whole_k must be a multiple of {depth} that the stages hold"),
         (plan.split_k_slices in SPLIT_K_SLICES,
          f"split_k_slices must be one of {list(SPLIT_K_SLICES)}: a cluster has at most 8 blocks"),
         (1 <= plan.grid_slices <= MAX_GRID_SLICES and not (plan.triangle and plan.grid_slices > 1),
@@ -188,7 +191,7 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
     slices += "_g" if plan.grid_slices > 1 else ""
     triangle = ("_t" if plan.triangle else "") + "m" * plan.mirror
     strides = "_any" if plan.any_strides else ""
-    strides += "_w" * plan.whole_k + "_c" * plan.copies_between
+    strides += (f"_w{plan.whole_k}" if plan.whole_k else "") + "_c" * plan.copies_between
     return (
         f"gemm_{precision.symbol}_{tile}_{layout}{plan.vector}{absmax}{slices}{triangle}{strides}"
     )
@@ -253,8 +256,10 @@ def gemm_source(precision: Precision, plan: MmaPlan) -> str:
     }
     if plan.triangle:
         fields["triangle"] = "true"
-    flags = ("any_strides", "mirror", "whole_k", "copies_between")
+    flags = ("any_strides", "mirror", "copies_between")
     fields |= {x: "true" for x in flags if getattr(plan, x)}
+    if plan.whole_k:
+        fields["whole_k"] = plan.whole_k
     if plan.grid_slices > 1:
         fields["grid_split"] = "true"
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())

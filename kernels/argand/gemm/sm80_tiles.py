@@ -96,12 +96,13 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     of the time on an H200 (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards
     have no registers for that.
     """
-    plan = replace(plan, whole_k=False, copies_between=False)  # of another k, in an override
+    plan = replace(plan, whole_k=0, copies_between=False)  # of another k, in an override
     if precision.terms > 1 or precision.scaled or plan.warps_k > 1:
         return plan
     k_tiles = k_tiles_of(plan, k)
     if plan.slices == 1 and k_tiles <= plan.stages and plan.block_m * plan.block_n < _LARGE_TILE:
-        return replace(plan, whole_k=True)
+        mma_k = precision.operand.mma_k
+        return replace(plan, whole_k=-(-k // mma_k) * mma_k)
     return replace(plan, copies_between=k_tiles >= plan.stages and arch.sm == HOPPER)
 
 

@@ -58,6 +58,21 @@ def test_every_tile_of_an_a100(
     assert any(name.startswith(f"mma.sync {tile.name}:") for name in names)
 
 
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+@pytest.mark.parametrize("ops", ["NN", "CT"])
+def test_a_k_of_every_number_of_mmas(
+    cp: Any, rng: np.random.Generator, precision: str, ops: str
+) -> None:
+    """A kernel knows how many a k within its stages takes; the last one is full or has one k."""
+    tile, mma_k = MmaPlan(32, 32, 32, 2, 2, 3), PRECISIONS[precision].operand.mma_k
+    options = {"precision": precision, "op_a": ops[0], "op_b": ops[1]}
+    with overridden(GemmChoice(tile=tile)):
+        for end in range(mma_k, 3 * tile.block_k + 1, mma_k):
+            for k in (end - mma_k + 1, end):
+                a, b = normal(rng, 45, k), normal(rng, k, 70)
+                check(cp, stored(a, ops[0]), stored(b, ops[1]), **options)
+
+
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("op", OPS)
 def test_large_products_of_the_family_that_is_asked_for(

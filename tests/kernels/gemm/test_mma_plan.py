@@ -62,7 +62,9 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"vector": 4}, "vector must be 1 or 2"),
         ({"stages": 1}, "stages must be at least 2"),
         ({"stages": 9}, "bytes of shared memory"),
-        ({"whole_k": True, "grid_slices": 2}, "all of a k that no blocks share"),
+        ({"whole_k": 8, "grid_slices": 2}, "all of a k that no blocks share"),
+        ({"whole_k": 12}, "whole_k must be a multiple of 8"),
+        ({"whole_k": 1024}, "that the stages hold"),
         ({"copies_between": True, "warps_k": 2, "block_k": 32}, "a k that no warps share"),
         ({"split_k_slices": 3}, r"split_k_slices must be one of \[1, 2, 4, 8\]"),
         ({"split_k_slices": 2}, "from compute capability 9.0 on"),
@@ -76,13 +78,13 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
         check_plan(plan, row, arch)
 
 
-@pytest.mark.parametrize("copies", ["whole_k", "copies_between"])
+@pytest.mark.parametrize("copies", [{"whole_k": 16}, {"copies_between": True}])
 @pytest.mark.parametrize("precision", ["3xtf32", "fp16"])
-def test_copies_are_for_one_term_without_scales(copies: str, precision: str) -> None:
+def test_copies_are_for_one_term_without_scales(copies: dict[str, Any], precision: str) -> None:
     """Others promote after k-tiles, or need the absmax of all before the first."""
     row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
     with pytest.raises(PlanError, match="are for one term without scales"):
-        check_plan(replace(mma_tiles(row, arch)[0], **{copies: True}), row, arch)
+        check_plan(replace(mma_tiles(row, arch)[0], **copies), row, arch)
 
 
 def test_stages_hold_the_sums_that_slices_reduce() -> None:
@@ -112,7 +114,7 @@ def test_a_short_k_leaves_memory_of_its_stages() -> None:
 
 def test_copies_suit_k() -> None:
     row, arch, tile = PRECISIONS["tf32"], ARCHS["sm_90a"], MmaPlan(32, 32, 32, 2, 2, 3)
-    for k, whole, between in ((1, True, False), (96, True, False), (97, False, True)):
+    for k, whole, between in ((1, 8, False), (75, 80, False), (96, 96, False), (97, 0, True)):
         plan = with_copies(tile, row, arch, k)
         assert (plan.whole_k, plan.copies_between) == (whole, between)
         assert plan == plan_gemm(row, arch, batch=1, m=99, n=99, k=k, sm_count=132, tile=tile)

@@ -79,7 +79,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     const auto m = static_cast<Size>(args.m), n = static_cast<Size>(args.n),
                all_k = static_cast<Size>(args.k);
     const Tile<plan> tile = tile_at<plan>(args);
-    int num_k_tiles = static_cast<int>(tiles_of<plan.block_k>(all_k));
+    const Size mma_k = plan.whole_k > 0 ? Size(plan.whole_k) : all_k;
+    int num_k_tiles = static_cast<int>(tiles_of<plan.block_k>(mma_k));
     int first_k_tile = 0;
     if constexpr (plan.split_k_slices > 1 || plan.grid_split) {
         int slices = plan.split_k_slices, slice = 0;
@@ -115,8 +116,8 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             const Size k = first_k + Size(k_tile) * plan.block_k;
             const int k_left = static_cast<int>(min(all_k - k, Size(plan.block_k)));
             const uint32 offset = stage * kStageElements * sizeof(float2);
-            a_copies.fill(offset, k_left);
-            b_copies.fill(offset, k_left);
+            a_copies.fill(offset, k_left, k_tile);
+            b_copies.fill(offset, k_left, k_tile);
         }
         cp_async_commit();
     };
@@ -217,11 +218,13 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
                 read = read + 1 == plan.stages ? 0 : read + 1;
             }
         }
+        constexpr int kUnrolled = plan.whole_k > 0 ? plan.stages_at_once() : 1;
+#pragma unroll kUnrolled
         for (; k_tile < num_k_tiles; ++k_tile) {
             cp_async_wait<plan.stages_at_once() - 1>();
             // The stage is visible to all warps, and all have left the one that is filled next.
             __syncthreads();
-            if constexpr (plan.whole_k || plan.copies_between) {
+            if constexpr (plan.whole_k > 0 || plan.copies_between) {
                 cp_async_commit();  // of nothing
             } else {
                 load(k_tile + plan.stages - 1, filled);
@@ -229,7 +232,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             filled = read;
             const uint32 stage = read * kStageElements * sizeof(float2);
             read = read + 1 == plan.stages ? 0 : read + 1;
-            const Size k_left = all_k - Size(first_k_tile + k_tile) * plan.block_k;
+            const Size k_left = mma_k - Size(first_k_tile + k_tile) * plan.block_k;
             multiply_stage(stage, k_left, [](int) {});
             if constexpr (kPromotes) {
                 constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;

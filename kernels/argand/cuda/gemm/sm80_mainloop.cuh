@@ -123,8 +123,8 @@ __device__ __forceinline__ void multiply(Accumulators<plan>& accumulators, int i
 }
 
 // Multiplies the tiles of one stage along the k of this warp, from k0 on. `a_lane` and `b_lane` are
-// the addresses of its first elements, `k_left` is the k from this stage on. After the MMAs of each
-// k `between` is called with their number.
+// the addresses of its first elements, `k_left` is the k from this stage on, of a whole k that of
+// MMAs. After the MMAs of each k `between` is called with their number.
 template <MmaPlan plan, bool moderate, typename Between>
 __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators, uint32 a_lane,
                                                 uint32 b_lane, int k0,
@@ -142,6 +142,7 @@ __device__ __forceinline__ void multiply_k_tile(Accumulators<plan>& accumulators
     for (int k = 0; k < plan.block_k / plan.warps_k; k += kMmaK<plan.operand>) {
         // A tiny k ends within the k of one group of warps; what follows is zeros.
         if (plan.warps_k > 1 && k > 0 && k0 + k >= k_left) break;
+        if (plan.whole_k > 0 && k >= k_left) break;  // known to the compiler
         Fragment<plan> a[2 * kRows];
 #pragma unroll
         for (int i = 0; i < 2 * kRows; ++i) {

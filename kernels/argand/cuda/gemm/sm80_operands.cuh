@@ -79,10 +79,10 @@ class TileCopies {
         k_step = static_cast<int64>(stride) * (plan.block_k * static_cast<int>(sizeof(float2)));
     }
 
-    // Fills the next tile, `stage` bytes behind the first one's place, of whose k `k_left` is
-    // inside. Copies of two elements lie inside the matrix or outside. Those outside read nothing,
-    // wherever their address is.
-    __device__ __forceinline__ void fill(uint32 stage, int k_left) {
+    // Fills the next tile, the one of number `k_tile`, `stage` bytes behind the first one's place,
+    // of whose k `k_left` is inside. Copies of two elements lie inside the matrix or outside. Those
+    // outside read nothing, wherever their address is.
+    __device__ __forceinline__ void fill(uint32 stage, int k_left, int k_tile) {
         const float2* source = from;
         if constexpr (KMajor) advance(from, k_step);
         const int k_needed = needed_k<plan>(k_left);
@@ -92,6 +92,8 @@ class TileCopies {
 #pragma unroll
         for (int i = 0; i < kLines; i += kStep) {
             if (plan.warps_k > 1 && line() + i >= (KMajor ? rows_left : k_needed)) break;
+            const int k = k_tile * plan.block_k + i;
+            if (plan.whole_k > 0 && !KMajor && k >= plan.whole_k) break;  // no MMA reads it
             constexpr int kBytes = 8 * plan.vector;
             cp_async<kBytes>(to + stage + i * (kContiguous + kRowPadding) * uint32(sizeof(float2)),
                              source, i < lines_left ? kBytes : 0);

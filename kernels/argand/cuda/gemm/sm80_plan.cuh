@@ -30,12 +30,14 @@ struct MmaPlan {
     bool triangle = false;      // tiles of the lower triangle alone, in the order of triangle.cuh
     bool any_strides = false;   // sizes or strides do not fit 32 bits, or no axis is contiguous
     bool mirror = false;        // what is below a triangle's diagonal is stored above it, too
-    bool whole_k = false;         // the stages hold all of k
+    int whole_k = 0;  // k up to whole MMAs, which the stages hold all of; 0: k is longer
     bool copies_between = false;  // a later k-tile is copied between the MMAs of one
     bool grid_split = false;    // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 
     // Stages that are loaded before any is multiplied.
-    constexpr int stages_at_once() const { return whole_k ? stages : stages - 1; }
+    constexpr int stages_at_once() const {
+        return whole_k > 0 ? (whole_k + block_k - 1) / block_k : stages - 1;
+    }
     // Whether several warps or blocks have sums of the same elements.
     constexpr bool sliced() const { return grid_split || warps_k * split_k_slices > 1; }
     constexpr int threads() const { return kWarp * warps_m * warps_n * warps_k; }
