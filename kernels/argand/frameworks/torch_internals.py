@@ -23,7 +23,8 @@ class TorchInternals(NamedTuple):
     Attributes:
         raw_stream: the address of the current stream of a GPU, given by its index.
         is_capturing: whether the current stream is captured.
-        are_transformed: whether torch.func transforms a call on these arguments.
+        are_transformed: whether torch.func transforms a call on these arguments, or `torch.jit` or
+            make_fx record what it does to them.
         may_have_tangents: whether some of these arguments may have one, of forward mode.
         are_followed: whether one of the two is so.
         any_requires_grad: whether some of these arguments require a gradient.
@@ -68,7 +69,15 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
     guards = getattr(getattr(compiled, "_dynamo", None), "guards", None)
     if not hasattr(guards, "TensorGuards"):
         missing.append("torch._C._dynamo.guards.TensorGuards")
-    transformed = _without_memory if active is _never else lambda _: active()
+    recorded = chosen("_is_tracing", torch.jit.is_tracing)
+    proxies = chosen("_get_dispatch_mode", _mode_of_proxies)
+    if proxies is not _mode_of_proxies:
+        proxies = partial(proxies, compiled._TorchDispatchModeKey.PROXY)
+
+    def transformed(given: Iterable[Any]) -> bool:
+        inside = _without_memory(given) if active is _never else active()
+        return inside or recorded() or proxies() is not None
+
     tangents = (lambda _: forward._current_level >= 0) if followed else _have_tangents
     found = TorchInternals(
         chosen("_cuda_getCurrentRawStream", _stream_of),
@@ -76,7 +85,7 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
         transformed,
         tangents,
         # One look for both, in each call on tensors.
-        (lambda _: active() or forward._current_level >= 0)
+        (lambda _: active() or forward._current_level >= 0 or recorded() or proxies() is not None)
         if followed and active is not _never
         else (lambda given: transformed(given) or tangents(given)),
         chosen("_any_requires_grad", _any_requires_grad),
@@ -100,6 +109,12 @@ def _never() -> bool:
 
 def _stream_of(index: int) -> int:
     return int(torch.cuda.current_stream(index).cuda_stream)
+
+
+def _mode_of_proxies() -> Any:
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    return get_proxy_mode()
 
 
 def _without_memory(given: Iterable[Any]) -> bool:

@@ -12,6 +12,7 @@ from argand import GemmPlan, apply_gate, dft, gemm, herk, pack, softmax
 from tests.kernels.frameworks.tensors import drawn_double as drawn
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+make_fx = import_module("torch.fx.experimental.proxy_tensor").make_fx
 torch_ops = import_module("argand.torch_ops")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -101,6 +102,25 @@ def test_gradients_of_a_batch_at_once(device: str) -> None:
         found = torch.autograd.grad(result, x, many, is_grads_batched=True, retain_graph=True)[0]
         each = [torch.autograd.grad(result, x, one, retain_graph=True)[0] for one in many]
         torch.testing.assert_close(found, torch.stack(each))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_recorded_calls_are_operators(device: str) -> None:
+    """Of tensors that have memory, by torch.jit and by make_fx as it records by default."""
+    x = drawn(3, 4, device=device)
+    plan = GemmPlan(x, x.T)
+    for record in (lambda call: torch.jit.trace(call, x, check_trace=False),
+                   lambda call: make_fx(call)(x)):  # fmt: skip
+        for call in (lambda y: gemm(y, y.T), lambda y: softmax(dft(y).abs())):
+            for _ in range(3):
+                expected = call(2 * x)
+            torch.testing.assert_close(record(call)(2 * x), expected)
+        for call in (lambda y: herk(y), lambda y: plan(y, y.T)):
+            for _ in range(3):
+                call(x)
+            with pytest.raises(TypeError, match=r"torch can trace .*, got"):
+                record(call)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
