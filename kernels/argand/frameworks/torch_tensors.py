@@ -241,6 +241,8 @@ def _array(name: str, x: Any) -> Any:
             f"{name} must be strided and of one of {', '.join(map(str, TYPES))}, "
             f"got {x.layout} of {x.dtype}"
         )
+    if not x.data_ptr() and x.numel():
+        raise TypeError(f"{name} has no memory for its {x.numel()} numbers: its storage was freed")
     if x.device.type == "cpu":
         return x.numpy()
     import cupy

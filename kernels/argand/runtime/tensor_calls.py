@@ -90,6 +90,8 @@ class TensorCalls:
                     place = x.data_ptr()
                 except RuntimeError:  # it has no memory of its own, as a sparse one
                     return None, None
+                if not place:  # of no numbers, or freed
+                    return None, None
                 key += x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT
                 places.append(place)
             elif x is None:

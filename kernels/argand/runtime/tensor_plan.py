@@ -112,6 +112,8 @@ class TensorPlan:
         for x, form in zip(every, self._forms, strict=True):
             if type(x) is _Tensor or type(x) is _Parameter:
                 place = x.data_ptr()
+                if not place:  # of no numbers, or freed
+                    return None
                 found = (
                     x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT,
                     x.get_device(),

@@ -205,6 +205,10 @@ def test_tensors_that_have_no_array_are_refused() -> None:
         gemm(x, x.to_sparse())
     with pytest.raises(TypeError, match=r"x must be strided and of .*float8_e4m3fn"):
         softmax(x.to(torch.float8_e4m3fn))
+    freed = torch.ones(4, 4)
+    freed.untyped_storage().resize_(0)
+    with pytest.raises(TypeError, match="x has no memory for its 16 numbers"):
+        softmax(freed)
 
 
 def test_arrays_may_stand_beside_tensors(device: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from argand import GemmPlan, dft, gemm, pack, pairs, softmax, to_pairs
+from argand import GemmPlan, apply_gate, dft, gemm, pack, pairs, softmax, to_pairs
 
 from tests.kernels.frameworks.tensors import close, drawn
 
@@ -111,8 +111,23 @@ def test_tensors_without_memory_are_refused(gpu: Any) -> None:
     gemm(x, x)
     with pytest.raises(TypeError, match="b must be strided"):
         gemm(x, x.to_sparse())
+    plan = GemmPlan(x, x)
     with pytest.raises(TypeError, match="a must be strided"):
-        GemmPlan(x, x)(x.to_sparse(), x)
+        plan(x.to_sparse(), x)
+    freed = x.clone()
+    gate = torch.eye(4, dtype=x.dtype, device="cuda")
+    state = freed.view(-1)
+    calls = [
+        lambda: gemm(x, freed),
+        lambda: plan(freed, x),
+        lambda: apply_gate(state, gate, (0, 3)),
+    ]
+    for call in calls * 3:
+        call()
+    freed.untyped_storage().resize_(0)
+    for call in calls * 2:
+        with pytest.raises(TypeError, match="has no memory for its 256 numbers"):
+            call()
 
 
 def test_ten_thousand_calls_take_no_memory(gpu: Any) -> None:
