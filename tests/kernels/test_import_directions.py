@@ -20,7 +20,7 @@ ALLOWED = {
     "softmax": {"", "runtime", "frameworks", "softmax"},
     "dft": {"", "runtime", "frameworks", "dft"},
     "gates": {"", "runtime", "frameworks", "gates", "gemm"},
-    "accelerate": {"", "runtime", "accelerate", "gemm"},
+    "accelerate": {"", "runtime", "frameworks", "accelerate", "gemm"},
     "contract": {"", "runtime", "frameworks", "contract", "gemm"},
     "herk": {"", "runtime", "frameworks", "herk", "gemm"},
     "solve": {"", "runtime", "frameworks", "solve", "gemm"},

@@ -10,6 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from argand.accelerate.router import Router
+from argand.frameworks.torch_internals import INTERNALS
 
 _PRODUCTS = (
     torch.matmul, torch.mm, torch.bmm, torch.linalg.matmul, torch.Tensor.matmul, torch.Tensor.mm,
@@ -44,7 +45,7 @@ class MatmulMode(TorchFunctionMode):
 
 def routable(a: Any, b: Any) -> bool:
     """Return whether these are complex matrices of one type on one GPU, untraced by torch."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or INTERNALS.are_transformed((a, b)):
         return False
     matrices = all(
         type(x) in (torch.Tensor, torch.nn.Parameter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -58,3 +59,15 @@ def test_products_of_torch(gpu: Any, rng: np.random.Generator) -> None:
         with launched() as kernels:
             single @ single
     assert bool(kernels) == again.forms[0].by_argand
+
+
+def test_traced_products_are_left_alone(gpu: Any, rng: np.random.Generator) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    make_fx = import_module("torch.fx.experimental.proxy_tensor").make_fx
+    a = torch.tensor(drawn(rng, 2, 16, 16), device="cuda")
+    with accelerate(report=False) as done:
+        mapped = torch.func.vmap(lambda x: x @ x)(a)
+        recorded = make_fx(lambda x: x @ x)(a)
+    torch.testing.assert_close(mapped, a @ a)
+    torch.testing.assert_close(recorded(2 * a), 4 * (a @ a))
+    assert done.forms == []
