@@ -21,7 +21,7 @@ def framework_of(x: object) -> Framework | None:
     try:
         return KNOWN[kind]
     except KeyError:
-        found = _framework_of_type(kind)
+        found = _found_framework(x, kind)
         if not kind.__module__.startswith("torch._"):  # see `argand.device.is_cupy_array`
             KNOWN[kind] = found
         return found
@@ -33,7 +33,7 @@ def name_of(function: Any) -> str:
     return str(function.__name__ if owner is None else type(owner).__name__)
 
 
-def _framework_of_type(kind: type) -> Framework | None:
+def _found_framework(x: object, kind: type) -> Framework | None:
     library = kind.__module__.partition(".")[0]
     if issubclass(kind, np.ma.MaskedArray):
         return "masked"
@@ -43,5 +43,6 @@ def _framework_of_type(kind: type) -> Framework | None:
         return "jax"
     if hasattr(kind, "is_conj") and any(base.__module__ == "torch" for base in kind.__mro__):
         return "torch"
-    exchanged = hasattr(kind, "__cuda_array_interface__") or hasattr(kind, "__dlpack__")
-    return "exchange" if exchanged else None
+    names = "__cuda_array_interface__", "__dlpack__"
+    own = getattr(x, "__dict__", {})  # an interface may be an attribute of each object
+    return "exchange" if any(hasattr(kind, name) or name in own for name in names) else None

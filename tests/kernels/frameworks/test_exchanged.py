@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import DeviceError, apply_gate, dft, gemm, softmax
+from argand.frameworks.framework import framework_of
 
 
 class ByDlpack:
@@ -60,6 +61,14 @@ def test_arrays_on_a_cpu_are_read_and_written_in_place(rng: np.random.Generator)
     state = np.eye(1, 4, dtype=complex)[0]
     apply_gate(ByDlpack(state), np.array([[0, 1], [1, 0]]), [1])
     assert state[2] == 1
+
+
+def test_an_interface_may_be_an_attribute_of_an_object() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.__cuda_array_interface__ = {"shape": (2, 2)}
+
+    assert framework_of(Holder()) == "exchange"
 
 
 def test_other_devices_are_refused() -> None:
