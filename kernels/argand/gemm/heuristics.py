@@ -52,7 +52,10 @@ def choose(
     other = min(in_tf32, key=seconds)
     packs = best.plan is not None and best.plan.storage == "planar"
     same = best == replace(other, in_tf32=False)
-    margin = tf32_margin(precision, question.sizes.k, packs=packs, same_plan=same)
+    families = best.family == "wgmma" and other.family == "mma.sync"
+    margin = tf32_margin(
+        precision, question.sizes.k, packs=packs, same_plan=same, other_family=families
+    )
     return best if margin * seconds(best) < seconds(other) else other
 
 
