@@ -41,6 +41,7 @@ class StagedPlan:
     def __init__(
         self, cache: CallCache, call: Callable[..., Any], x: Any, axis: int, length: int
     ) -> None:
+        refuse_misaligned("x", x)  # rows of its type are planned, which lie where they should
         self._axis, self._form = axis, (x.dtype, x.shape)
         moved = cupy.moveaxis(x, axis, -1)
         self._shape = (*moved.shape[:-1], length)
