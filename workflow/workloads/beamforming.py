@@ -18,7 +18,7 @@ from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.detected_case import DetectedCase
-from workflow.config.file_input import DatasetRef, FileInput
+from workflow.config.file_input import DATASETS, DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import beam_pictures
 from workflow.storage import operands
@@ -44,10 +44,14 @@ class BeamformingInput(FileInput):
 
     weights: DatasetRef | None = Field(
         None,
-        description="As `samples`. Without it, `beams` of the grid of `extent` are steered by "
-        "frequency, east and north of the antennas, which samples of `format: uvh5` have.",
+        description="As `samples`, with the axes (frequency, polarization, beam, antenna). Without "
+        "it, `beams` of the grid of `extent` are steered by frequency, east and north of the "
+        "antennas, which samples of `format: uvh5` have.",
     )
-    samples: DatasetRef
+    samples: DatasetRef = Field(
+        description="(frequency, polarization, antenna, time), leading axes missing or not; for "
+        "another order `axes` names them. " + DATASETS
+    )
 
 
 class BeamformingCase(DetectedCase):
@@ -174,7 +178,8 @@ class Beamforming(MatrixProduct):
             self.outline(upstream)
         elif self.case.input is not None:
             found = operands.headers(self.case.input, OPERANDS, upstream)
-            matrix_product.check_shapes({name: header.shape for name, header in found.items()})
+            shapes = {name: header.shape for name, header in found.items()}
+            matrix_product.check_shapes(OPERANDS, shapes)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operands weights and samples; complex64 when drawn."""

@@ -142,7 +142,7 @@ class Gemm(MatrixProduct):
         if self.case.input is not None:
             found = operands.headers(self.case.input, self.layout, upstream)
             shapes = {name: header.shape for name, header in found.items()}
-            matrix_product.check_shapes(shapes, **self.scalars)
+            matrix_product.check_shapes(self.layout, shapes, **self.scalars)
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operands a, b and, where beta is not 0, c; complex64 when generated."""

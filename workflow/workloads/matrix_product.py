@@ -20,6 +20,7 @@ from workflow.config.product_case import ProductCase
 from workflow.data import Implementation, Shape, Staged
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
+from workflow.storage.operands import Operand
 from workflow.workloads.base import Workload
 from workflow.workloads.baselines import implementations
 
@@ -41,13 +42,24 @@ class MatrixProduct(Workload):
         return assess_product(reference, result, precision, backend=device)
 
 
-def check_shapes(shapes: Mapping[str, tuple[int, ...]], **scalars: Any) -> None:
-    """Raise InputError where the first two operands, and c, do not make a product."""
-    (left, a), (right, b) = list(shapes.items())[:2]
+def check_shapes(
+    layout: Sequence[Operand], shapes: Mapping[str, tuple[int, ...]], **scalars: Any
+) -> None:
+    """Raise InputError where the first two operands, and c, do not make a product.
+
+    The error has the axes that each operand of ``layout`` is read by: where a file's lie in another
+    order, shapes alone do not say so.
+    """
+    left, right = layout[:2]
+    a, b = shapes[left.name], shapes[right.name]
     try:
         gemm_problem(a, b, shapes.get("c"), **scalars)
     except ValueError as error:
-        raise InputError(f"input: {left} {a} and {right} {b} do not fit: {error}") from None
+        raise InputError(
+            f"input: {left.name} {a} and {right.name} {b} do not fit: {error}; they are read as "
+            f"{left.name} ({', '.join(left.axes)}) and {right.name} ({', '.join(right.axes)}), "
+            "for another order name the axes in input.axes"
+        ) from None
 
 
 def shape(problem: GemmProblem, read: Iterable[Array]) -> Shape:
