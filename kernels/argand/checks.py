@@ -12,9 +12,10 @@ from argand.device import is_cupy_array
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
-    """Raise ValueError where ``out`` is given and is not of this shape and type, or read-only.
+    """Raise ValueError where ``out`` is given and is not of this shape and type.
 
-    Raises TypeError where it is no array. Its address is checked by `refuse_misaligned`.
+    Raises TypeError where it is no array, ValueError where it cannot be written to
+    (`check_written`).
     """
     if out is None:
         return
@@ -23,12 +24,12 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
             f"out must have shape {shape} and type {dtype}, "
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
-    refuse_misaligned("out", out)
-    refuse_read_only("out", out)
+    check_written("out", out)
 
 
-def refuse_read_only(name: str, x: Any) -> None:
-    """Raise ValueError for an array of NumPy's that must not be written to."""
+def check_written(name: str, x: Any) -> None:
+    """Raise ValueError for an array that a call cannot write to: misaligned, or read-only."""
+    refuse_misaligned(name, x)
     if isinstance(x, np.ndarray) and not x.flags.writeable:
         raise ValueError(f"{name} must be writeable, got a read-only array")
 

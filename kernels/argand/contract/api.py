@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argand.checks import as_flag, refuse_misaligned, refuse_read_only, shape_of, type_name
+from argand.checks import as_flag, check_written, refuse_misaligned, shape_of, type_name
 from argand.contract.axes import axes_of, best_orders, merged, merges, transposed
 from argand.contract.subscripts import Subscripts, parse, sizes_of
 from argand.device import array_module, is_cupy_array
@@ -96,8 +96,7 @@ def contract(
     shape = tuple(sizes[label] for label in found.result)
     if out is not None and shape_of(out, "out") != shape:
         raise ValueError(f"out must have shape {shape}, got {tuple(out.shape)}")
-    refuse_misaligned("out", out)
-    refuse_read_only("out", out)
+    check_written("out", out)
     if scale is None:
         raise TypeError("scale must be a number or an array, got None")
     scale, bias = (_factor(x, name, shape) for name, x in (("scale", scale), ("bias", bias)))

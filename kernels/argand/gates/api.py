@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import refuse_misaligned, refuse_read_only
+from argand.checks import check_written, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -163,6 +163,5 @@ def qubits_of(state: Any) -> int:
         )
     if state.size < 2 or state.size & (state.size - 1):
         raise ValueError(f"state must have 2^n amplitudes with n at least 1, got {state.size}")
-    refuse_misaligned("state", state)
-    refuse_read_only("state", state)
+    check_written("state", state)
     return int(state.size).bit_length() - 1
