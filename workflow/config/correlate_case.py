@@ -8,7 +8,7 @@ from argand.herk.problem import Form
 from pydantic import Field, model_validator
 
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
-from workflow.config.file_input import DATASETS, DatasetRef, FileInput
+from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.product_case import ProductCase
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.storage import operands
@@ -17,10 +17,7 @@ from workflow.storage import operands
 class CorrelateInput(FileInput):
     """Voltages of antennas in a file."""
 
-    voltages: DatasetRef = Field(
-        description="(frequency, polarization, antenna, time), leading axes missing or not; for "
-        "another order `axes` names them. " + DATASETS
-    )
+    voltages: DatasetRef = Field(description=OF_ANTENNAS)
 
 
 class CorrelateCase(ProductCase):

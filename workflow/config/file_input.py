@@ -51,14 +51,18 @@ class WorkloadInput(Model):
     workload: str = Field(description="Name of a workload of this study whose product is read.")
 
 
-DATASETS = (
+_DATASETS = (
     "Path of a dataset, {real: path, imag: path} for separate parts, {int4x2: path} for two 4-bit "
     "integers in a byte, or {workload: name} for another workload's product."
 )
-"""What an operand may be, of its key's description."""
+OF_ANTENNAS = (
+    "(frequency, polarization, antenna, time), leading axes missing or not; for another order "
+    "`axes` names them. " + _DATASETS
+)
+"""Description of the key of voltages, by beamforming and correlate."""
 DatasetRef = Annotated[
     Annotated[str, StringConstraints(min_length=1)] | DatasetSource | PackedSource | WorkloadInput,
-    Field(description=DATASETS),
+    Field(description=_DATASETS),
 ]
 """Where an operand is. A kind's input has one field of this type for each operand."""
 

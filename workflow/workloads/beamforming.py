@@ -18,7 +18,7 @@ from workflow.arrays.plane_waves import Wave, received, steering_weights
 from workflow.arrays.steering import steered
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.detected_case import DetectedCase
-from workflow.config.file_input import DATASETS, DatasetRef, FileInput
+from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, power
 from workflow.figures import beam_pictures
 from workflow.storage import operands
@@ -48,10 +48,7 @@ class BeamformingInput(FileInput):
         "it, `beams` of the grid of `extent` are steered by frequency, east and north of the "
         "antennas, which samples of `format: uvh5` have.",
     )
-    samples: DatasetRef = Field(
-        description="(frequency, polarization, antenna, time), leading axes missing or not; for "
-        "another order `axes` names them. " + DATASETS
-    )
+    samples: DatasetRef = Field(description=OF_ANTENNAS)
 
 
 class BeamformingCase(DetectedCase):
