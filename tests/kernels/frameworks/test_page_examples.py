@@ -41,7 +41,7 @@ GIVEN: dict[str, Callable[[], dict[str, Any]]] = {
                       "batches": [(drawn(4, 8), drawn(8, 3), np.empty((4, 3), "complex64"))]},
     "Gradients, compiled code, graphs": lambda: {"a": tensor()},
 }  # fmt: skip
-"""What the text around a section's examples speaks of, by the section."""
+"""Names that the text around a section's examples introduces, by section."""
 
 
 def sections(page: str) -> list[tuple[str, str]]:

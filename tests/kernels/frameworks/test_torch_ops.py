@@ -107,7 +107,7 @@ def test_gradients_of_a_batch_at_once(device: str) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_recorded_calls_are_operators(device: str) -> None:
-    """Of tensors that have memory, by torch.jit and by make_fx as it records by default."""
+    """torch.jit and make_fx (in its default mode) record calls on tensors that have memory."""
     x = drawn(3, 4, device=device)
     plan = GemmPlan(x, x.T)
     for record in (lambda call: torch.jit.trace(call, x, check_trace=False),

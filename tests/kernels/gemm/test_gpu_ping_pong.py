@@ -70,7 +70,7 @@ def test_operands_alpha_and_beta(
 def test_turns_change_no_bit(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str, k: int
 ) -> None:
-    """Of one MMA, and of several k-tiles, in place, where both plans have the same depth."""
+    """Results of one MMA, and of several k-tiles of operands in place, where depths are equal."""
     from argand.gemm import sm90_launch as cuda_launch
 
     a, b = cp.asarray(normal(rng, 2308, k)), cp.asarray(normal(rng, k, 2100))

@@ -62,7 +62,7 @@ def test_few_rows_have_more_threads(form: SoftmaxForm, columns: int) -> None:
 def test_a_row_for_each_multiprocessor_takes_no_more_threads_than_it_has_accesses(
     form: SoftmaxForm, columns: int
 ) -> None:
-    """But for a warp: blocks of one row have two at least."""
+    """A plan may have one warp more: blocks of one row have at least two."""
     plan = plan_of(form, columns, 132)
     assert plan.cluster == 1
     assert (plan.row_threads - WARP) * form.vector < columns
