@@ -94,7 +94,7 @@ def _plans(method: Method, precision: Precision, arch: Arch, most: int) -> list[
     if method.kind == "dense":
         others = legal_butterflies(method.length, precision, arch)
         found += [plan for plan in others if plan not in found]
-    return best_of_each_kind(found, most)
+    return best_of_each_kind(found, most, precision)
 
 
 def _case(length: int, precision: Precision, numbers: Any, place: Any, repeats: int) -> Case:

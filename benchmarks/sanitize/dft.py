@@ -16,7 +16,7 @@ import numpy as np
 from argand import PRECISIONS, Precision, dft
 from argand.device import gpu
 from argand.dft.butterfly import ButterflyPlan
-from argand.dft.heuristics import candidates, estimate
+from argand.dft.heuristics import candidates, ordered
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
 from argand.dft.plan import Plan, dft_source
@@ -93,7 +93,7 @@ def _plans(precision: Precision) -> dict[Method, list[Plan]]:
         some = found[method] = []
         for wide in {False, wide_fits(method.kind, method.length, method.length)}:
             every = candidates(method, precision, arch, wide=wide)
-            for index, plan in enumerate(sorted(every, key=estimate)):
+            for index, plan in enumerate(ordered(every, precision)):
                 new = _features(plan) - seen
                 if new or index == 0:
                     seen |= new

@@ -28,6 +28,7 @@ from argand.dft.method import LARGEST_DENSE, LARGEST_FACTOR, Method, method_for,
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.dft.two_factor_heuristics import two_factor_order, two_factor_plans, wasteful
 from argand.precision import PRECISIONS, TF32, Precision
 from argand.runtime.plan import require_precision
 
@@ -85,7 +86,7 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
     if plan is None:
         lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
         return Choice(None, f"no kernel of ours: {lacking}")
-    if (why := library_is_faster(plan)) is not None:
+    if (why := library_is_faster(plan, precision)) is not None:
         return Choice(None, f"faster {why}")
     if isinstance(plan, ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan):
         return Choice(plan, f"{plan.stages} in fp32")
@@ -135,8 +136,8 @@ def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | 
 
 def own_plan(method: Method, precision: Precision, arch: Arch, *, wide: bool) -> Plan | None:
     """Return the best candidate plan; None where none fits."""
-    found = sorted(candidates(method, precision, arch, wide=wide), key=estimate)
-    if found and isinstance(found[0], TwoFactorPlan) and _wasteful(found[0]):
+    found = ordered(candidates(method, precision, arch, wide=wide), precision)
+    if found and isinstance(found[0], TwoFactorPlan) and wasteful(found[0], precision):
         others = [plan for plan in found if not isinstance(plan, TwoFactorPlan)]
         return (others or found)[0]
     if found and isinstance(found[0], HankelPlan) and precision.terms > 1 and found[0].waits:
@@ -197,7 +198,7 @@ def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iter
         return chain(threads, _hankel(method.length, wide))
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
         first, second = (part.length for part in method.parts)
-        return _two_factor(first, second, wide)
+        return two_factor_plans(first, second, wide)
     return iter(())
 
 
@@ -221,14 +222,6 @@ def _hankel(length: int, wide: bool) -> Iterator[Plan]:
             yield HankelPlan(length, row_copies, warpgroups, count, buffers, wide)
 
 
-def _two_factor(first: int, second: int, wide: bool) -> Iterator[Plan]:
-    for rows in (1, 2):
-        least = -(-second // (16 * rows))
-        for warps, buffers in product(sorted({least, max(least, -(-first // 16))}), (1, 2, 3)):
-            for groups in range(1, _MOST_WARPS // warps + 1):
-                yield TwoFactorPlan(first, second, warps, rows, groups, buffers, wide)
-
-
 def _most_groups(plans: list[Plan]) -> list[Plan]:
     """Return the plans with the most groups, of those that differ in nothing else.
 
@@ -244,15 +237,20 @@ def _most_groups(plans: list[Plan]) -> list[Plan]:
     return list(found.values())
 
 
-def best_of_each_kind(plans: Iterable[Plan], most: int) -> list[Plan]:
+def best_of_each_kind(plans: Iterable[Plan], most: int, precision: Precision) -> list[Plan]:
     """Return at most ``most`` plans of each kind, the best first."""
     kinds: dict[str, list[Plan]] = {}
-    for plan in sorted(plans, key=estimate):
+    for plan in ordered(plans, precision):
         kinds.setdefault(plan.kind, []).append(plan)
     return [plan for some in kinds.values() for plan in some[:most]]
 
 
-def estimate(plan: Plan) -> tuple[float, ...]:
+def ordered(plans: Iterable[Plan], precision: Precision) -> list[Plan]:
+    """Return plans by their estimates, the best first."""
+    return sorted(plans, key=lambda plan: estimate(plan, precision))
+
+
+def estimate(plan: Plan, precision: Precision) -> tuple[float, ...]:
     """Return the sort key of plans, the best first: cycles of a convolution, ranks of the others.
 
     Fitted to measurements on an H200; it only has to rank.
@@ -265,24 +263,14 @@ def estimate(plan: Plan) -> tuple[float, ...]:
         return (plan.warps, getattr(plan, "cluster_size", 1))
     if isinstance(plan, HankelPlan):
         return (plan.length <= LARGEST_FACTOR, *_hankel_order(plan))
+    if isinstance(plan, TwoFactorPlan):
+        return two_factor_order(plan)
     warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
-    if isinstance(plan, DensePlan) and plan.length > LARGEST_FACTOR:
+    if plan.length > LARGEST_FACTOR:
         best = next(warps for limit, warps in _WARPS if plan.length <= limit)
         return (1, abs(plan.warps - best), plan.m_tiles, -plan.groups, -plan.buffers)
     better = (plan.buffers > 1) + (plan.warps == 1)
     return (0, -warps - _BETTER * better, plan.warps, -plan.buffers)
-
-
-def _wasteful(plan: TwoFactorPlan) -> bool:
-    """Return whether warps hold so many more transforms than there are that butterflies win.
-
-    Odd lengths, which have no wide copies, may waste less. Measured on an H200 at 180 lengths from
-    141 to 12245; the faster one is taken, or one within 12% of it, at all but 333, 1647 and 4575.
-    """
-    held, most = 16 * plan.m_tiles * plan.warps / plan.n2, 2.2 if plan.length >= 1024 else 1.9
-    if plan.length % 2:
-        most = 1.8 if plan.length < 640 else 1.11 if plan.length not in range(1024, 8192) else 0
-    return held > most
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:

@@ -11,9 +11,10 @@ from math import inf
 from argand.dft.butterfly_heuristics import three_kernel_cycles
 from argand.dft.cluster import ClusterPlan
 from argand.dft.method import prime_factors
-from argand.dft.plan import DensePlan, Plan
+from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
+from argand.precision import Precision
 
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
@@ -32,13 +33,25 @@ _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
 length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67 lengths), but dense
 products (58 to 124), which are 1.05 to 1.24 times as fast."""
 
+_SHORTEST_DENSE, _DENSE_PRIMES = 40, {13, 17}
+"""Least length of dense plans of one term that are taken where cuFFT is of two, but multiples of
+eight, whose rows threads pad, and of these primes, whose kernels of cuFFT's have 0.95 to 0.96 of an
+H200's copy rate at 78, 85, 91, 102 and 119 (ours 0.91 to 0.94). Others have 0.90 to 0.95 and cuFFT
+0.62 to 0.95: 0.97 (75) to 1.46 times its speed, 1.13 on average (32 lengths at tf32 and fp16)."""
+_APART, _SHORTEST_APART, _MOST_WASTE = 11, 1 << 8, 1.5
+"""cuFFT is slow where two different primes from `_APART` on, beside others, divide a length from
+`_SHORTEST_APART` on: 0.12 to 0.65 of the copy rate at 63 of 66 lengths to 16384. A block's only
+transform is slower still where its warps waste more than that (8073)."""
 
-def library_is_faster(plan: Plan) -> str | None:
+
+def library_is_faster(plan: Plan, precision: Precision) -> str | None:
     """Return the reason to take cuFFT in place of a plan of ours; None where ours is faster."""
     length, primes = plan.length, prime_factors(plan.length)
-    awkward = {prime for prime in primes if prime > FAST_PRIME}
     if length in SLOW_LENGTHS or isinstance(plan, SingleCtaPlan | ClusterPlan):
         return None
+    if precision.terms == 1 and _one_term_is_faster(plan):
+        return None
+    awkward = {prime for prime in primes if prime > FAST_PRIME}
     if not awkward:
         return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
     alone = len(awkward) == 1 and max(awkward) <= _ONCE_PRIME
@@ -52,6 +65,22 @@ def library_is_faster(plan: Plan) -> str | None:
     ):
         return "at this length, whose prime factors it has butterflies of, and in fp32"
     return None
+
+
+def _one_term_is_faster(plan: Plan) -> bool:
+    """Return whether a plan of one term is faster although the rules of two terms say cuFFT.
+
+    Its products are a third of those of two terms, so the rate of memory bounds it more often.
+    """
+    length, primes = plan.length, prime_factors(plan.length)
+    if isinstance(plan, DensePlan):
+        return length >= _SHORTEST_DENSE and length % 8 != 0 and not _DENSE_PRIMES & {*primes}
+    if not isinstance(plan, TwoFactorPlan):
+        return False
+    apart = {prime for prime in primes if prime >= _APART}
+    if len(apart) > 1 and len(primes) > 2 and length >= _SHORTEST_APART:
+        return plan.groups > 1 or plan.waste < _MOST_WASTE
+    return plan.wide_copies and max(primes) > _ONCE_PRIME
 
 
 def _library_cycles(primes: Sequence[int]) -> float:

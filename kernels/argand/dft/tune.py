@@ -103,7 +103,7 @@ def candidate_plans(
     method = method_for(length)
     wide = wide_fits(method.kind, length, length)
     every = candidates(method, precision, device.require_arch(), wide=wide)
-    found = best_of_each_kind(every, most)
+    found = best_of_each_kind(every, most, precision)
     short = plan_of_few_rows(length, rows, device)
     if short is not None and short not in found:
         found.append(short)

@@ -10,7 +10,7 @@ from argand import PRECISIONS
 from argand.device import Arch
 from argand.dft.cluster import ClusterPlan
 from argand.dft.heuristics import candidates as dft_candidates
-from argand.dft.heuristics import estimate, own_plan
+from argand.dft.heuristics import ordered, own_plan
 from argand.dft.legality import check_dft_plan, other_registers, wide_fits
 from argand.dft.method import Method, dense, method_for
 from argand.dft.method import product as dft_product
@@ -64,7 +64,7 @@ def kernels() -> Iterator[Candidate]:
 def kernels_of(precision: str, arch: Arch, method: Method, *, wide: bool) -> Iterator[Candidate]:
     kinds: dict[tuple[str, bool], list[Plan]] = {}
     found = dft_candidates(method, PRECISIONS[precision], arch, wide=wide)
-    for plan in sorted(found, key=estimate):
+    for plan in ordered(found, PRECISIONS[precision]):
         kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
     for some in kinds.values():
         tightest = min(some, key=lambda plan: spare_registers(plan, PRECISIONS[precision]))

@@ -14,7 +14,7 @@ from argand.dft.heuristics import (
     best_of_each_kind,
     candidates,
     choose,
-    estimate,
+    ordered,
     own_plan,
 )
 from argand.dft.legality import wide_fits
@@ -209,7 +209,7 @@ def test_no_length_up_to_a_million_lacks_a_plan(rng: np.random.Generator, arch: 
     ("length", "kind"),
     [(29, None), (58, "dense"), (145, None), (1860, "two_factor"), (3700, None), (194, "butterfly"),
      (777, None), (869, "butterfly"), (899, "two_factor"), (915, "two_factor"), (928, None),
-     (2712, "butterfly"), (3616, "butterfly"), (3660, "two_factor"), (5887, None),
+     (2712, "two_factor"), (3616, "two_factor"), (3660, "two_factor"), (5887, None),
      (9425, "butterfly"), (10_609, "two_factor"), (13_560, "two_factor")],
 )  # fmt: skip
 def test_lengths_of_two_ways_and_the_library(length: int, kind: str | None) -> None:
@@ -218,6 +218,31 @@ def test_lengths_of_two_ways_and_the_library(length: int, kind: str | None) -> N
     wide = wide_fits(method.kind, length, length)
     found = choose(method, PRECISIONS["3xfp16"], HOPPER, wide=wide)
     assert getattr(found.plan, "kind", None) == kind
+
+
+@pytest.mark.parametrize("precision", ["tf32", "fp16"])
+@pytest.mark.parametrize(
+    ("length", "kind"),
+    [(33, None), (44, "dense"), (88, None), (102, None), (105, "dense"), (155, None), (209, None),
+     (332, "butterfly"), (442, "two_factor"), (455, None), (551, None), (741, "two_factor"),
+     (777, None), (1054, "two_factor"), (1421, None), (2120, "two_factor"), (2387, "two_factor"),
+     (8073, None)],
+)  # fmt: skip
+def test_one_term_is_faster_where_two_are_not(
+    length: int, kind: str | None, precision: str
+) -> None:
+    """As they were measured: dense from 40 on, cuFFT's slow lengths, and products without waste."""
+    method = method_for(length)
+    wide = wide_fits(method.kind, length, length)
+    found = choose(method, PRECISIONS[precision], HOPPER, wide=wide).plan
+    assert getattr(found, "kind", None) == kind
+
+
+def test_two_factors_are_ranked_by_warps_that_compute() -> None:
+    """Eight warps hold 128 transforms where a stage has 41, and are 1.2 times as slow as three."""
+    plan = own_plan(method_for(4797), PRECISIONS["fp16"], HOPPER, wide=False)
+    assert isinstance(plan, TwoFactorPlan)
+    assert (plan.warps, plan.groups, plan.buffers) == (3, 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -234,16 +259,17 @@ def test_cufft_has_butterflies_of_some_primes(length: int, ours: bool) -> None:
 
 
 def test_the_best_of_each_kind() -> None:
-    plans = candidates(method_for(1009), PRECISIONS["3xfp16"], HOPPER, wide=False)
-    plans += candidates(method_for(14_009), PRECISIONS["3xfp16"], HOPPER, wide=False)
-    found = best_of_each_kind(plans, 2)
+    row = PRECISIONS["3xfp16"]
+    plans = candidates(method_for(1009), row, HOPPER, wide=False)
+    plans += candidates(method_for(14_009), row, HOPPER, wide=False)
+    found = best_of_each_kind(plans, 2, row)
     assert [plan.kind for plan in found] == [
         "butterfly",
         "butterfly",
         "three_kernel",
         "three_kernel",
     ]
-    assert found[0] == min(plans, key=estimate)
+    assert found[0] == ordered(plans, row)[0]
 
 
 @pytest.mark.parametrize("length", [7, 131, 255, 1024, 1009, 14_009, 16_384, 65_536])

@@ -11,7 +11,7 @@ import pytest
 from argand import PRECISIONS, dft, tune_dft
 from argand.device import Device
 from argand.dft import tuned as dft_tuning
-from argand.dft.heuristics import candidates, estimate
+from argand.dft.heuristics import candidates, ordered
 from argand.dft.library_choice import LIBRARY_PRIME
 from argand.dft.method import method_for, prime_factors
 from argand.dft.plan import Plan, dft_source
@@ -37,7 +37,7 @@ def plans(gpu: Device, length: int, kind: str, most: int) -> list[Plan]:
     """The best plan of a kind and an even choice of the others, compiled."""
     arch = gpu.require_arch()
     every = candidates(method_for(length), ROW, arch, wide=False)
-    found = sorted((plan for plan in every if plan.kind == kind), key=estimate)
+    found = ordered((plan for plan in every if plan.kind == kind), ROW)
     found = found[:: -(-len(found) // most)]
     compile_all((dft_source(plan, ROW), arch.target) for plan in found)
     return found
