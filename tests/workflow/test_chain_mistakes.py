@@ -31,7 +31,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"kind": "gemm", "input": {"a": SAMPLES, "b": SAMPLES}},
-        "input.a must have at least 1 and at most 3 axes (batch, m, k), but the product beams",
+        "input.a must have at least 1 and at most 3 axes (batch, m, k), but the product of beams",
     ),
     (
         {
@@ -50,11 +50,11 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
             "axis": "time",
             "input": {"samples": SAMPLES, "select": {"samples": {"time": "0:17"}}},
         },
-        "input.select.samples: the product beams axis 3 has length 16",
+        "input.select.samples: the product of beams axis 3 has length 16",
     ),
     (
         {"kind": "softmax", "input": {"x": SAMPLES}},
-        "input.x: must be real, but the product beams is complex",
+        "input.x: must be real, but the product of beams is complex",
     ),
     (
         {"kind": "dft", "axis": "time", "input": {"samples": SAMPLES, "file": "x.h5"}},
@@ -84,6 +84,36 @@ def test_mistakes_are_said_before_anything_runs(case: dict[str, Any], message: s
     with pytest.raises(StudyError) as raised:
         check_study(study_of({"beams": BEAMS, "x": case}))
     assert str(raised.value).removeprefix("workloads.x.").startswith(message), raised.value
+
+
+def test_no_axis_becomes_another_by_its_place() -> None:
+    """Antennas of a filter bank's channels are its times only where input.axes says so."""
+    bank = {
+        "kind": "channelise", "channels": 4, "taps": 2, "polarizations": 2, "antennas": 3,
+        "samples": 64,
+    }  # fmt: skip
+    again = {**bank, "axis": "time", "input": {"samples": {"workload": "bank"}}}
+    for key in ("polarizations", "antennas", "samples"):
+        del again[key]
+    source: dict[str, Any] = {"voltages": {"workload": "again"}}
+    workloads = {"bank": bank, "again": again, "x": {"kind": "correlate", "input": source}}
+    source["select"] = {"voltages": {"frequency": 0}}
+    with pytest.raises(StudyError) as raised:
+        check_study(study_of(workloads))
+    assert str(raised.value).startswith(
+        "workloads.x.input.voltages: the product of again has 4 (polarization, antenna, time, "
+        "fine_frequency) of shape"
+    )
+    assert str(raised.value).endswith(
+        "; 'fine_frequency' is none of ['frequency', 'polarization', 'antenna', 'time'], so the "
+        "axes would go by their place, and 'time' become 'antenna': drop 'fine_frequency' by an "
+        "index in input.select, or name all axes in input.axes"
+    )
+    source["select"]["voltages"]["fine_frequency"] = 0
+    check_study(study_of(workloads))
+    # Beams stand where antennas do, and all else where it was: nothing is to be said.
+    beams = {"kind": "correlate", "input": {"voltages": {"workload": "beams"}}}
+    check_study(study_of({"beams": BEAMS, "x": beams}))
 
 
 def test_circles_through_operands() -> None:

@@ -175,7 +175,8 @@ def _read_otherwise(
 ) -> ProductOperand:
     """Return an operand that is another workload's product, or an array of a reader's."""
     if operand.name in (products := source.products()):
-        return ProductOperand(operand, upstream[products[operand.name]], source)
+        of = products[operand.name]
+        return ProductOperand(operand, upstream[of], source, f"the product of {of}")
     reader = reader_of(source.format, source.path)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
     outlined = with_given(reader.outline(name), source, operand.name)

@@ -13,6 +13,7 @@ import numpy as np
 from workflow.config.axis_names import SYNONYMS
 from workflow.config.coordinate import DatasetCoordinate
 from workflow.config.file_input import FileInput
+from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Product, blank, is_blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.storage.coordinates import WITH_UNITS, given_values
@@ -68,8 +69,9 @@ class ProductOperand:
     """The operand that a product gives: ``product`` has its axes, shape, coordinates and unit.
 
     The axes are the operand's by their names in the product, or in ``input.axes``, where the
-    operand has them all; else they are its last ones, in their order. Raises InputError for a
-    selection or axes that do not fit, and for a complex product where the operand is real.
+    operand has them all; else they are its last ones, in their order, where that makes none of the
+    operand's axes another. Raises InputError for a selection or axes that do not fit, and for a
+    complex product where the operand is real.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class ProductOperand:
         name, self.product = operand.name, product
         shape, what = product.data.shape, what or f"the product {product.name}"
         given = source.axes_of(name) if source is not None else None
+        array = FORMATS[source.format].covariance if source is not None else None
         if given is not None and len(given) != len(shape):
             raise InputError(
                 f"input.axes.{name}: {what} has the axes {list(product.axes)}, so {len(shape)} "
@@ -94,6 +97,8 @@ class ProductOperand:
             kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
             fits = operand.free or given or all(SYNONYMS.get(n, n) in operand.axes for n in kept)
             shown = f"{what} has {len(kept)} ({', '.join(kept)}) of shape {self.picked.shape}"
+            if not fits:
+                _check_places(operand, kept, shown, array)
             self.map: AxisMap = map_axes(
                 operand, kept if fits else None, self.picked.shape, f"input.{name}", shown
             )
@@ -186,3 +191,22 @@ class ProductOperand:
         most = max(1, min(shape[axis], STRETCH_BYTES // max(1, entries[axis])))
         exact = most.bit_length() - 1 if most < shape[axis] else (most - 1).bit_length()
         return axis, 1 << exact
+
+
+def _check_places(operand: Operand, kept: Sequence[str], shown: str, array: str | None) -> None:
+    """Raise AxisError where axes taken by their place would make one of the operand's another.
+
+    Such as times that become antennas, because an axis that the operand lacks stands behind them.
+    ``array`` is what files of the input's format call covariances; None where they do not.
+    """
+    odd = next(name for name in kept if SYNONYMS.get(name, name) not in operand.axes)
+    for name, place in zip(reversed(kept), reversed(operand.axes), strict=False):
+        own = SYNONYMS.get(name, name)
+        if own in operand.axes and own != place:
+            hint = f"; those of the file's format are `{operand.name}: {array}`"
+            raise AxisError(
+                f"input.{operand.name}: {shown}; {odd!r} is none of {list(operand.axes)}, so the "
+                f"axes would go by their place, and {name!r} become {place!r}: drop {odd!r} by an "
+                "index in input.select, or name all axes in input.axes"
+                f"{hint if array and 'column' in operand.axes else ''}"
+            )
