@@ -229,15 +229,30 @@ def step_of(coordinate: Coordinate, key: str) -> float:
         return 1.0
     if len(values) < 2:
         raise InputError(f"{key} has one entry, so its step is unknown; give step_s or step_hz")
-    step = (values[-1] - values[0]) / (len(values) - 1)
-    off = np.abs(values - (values[0] + step * np.arange(len(values))))
+    step, off = _steps(values)
     if step == 0 or off.max() > OFF_STEP * abs(step):
         where = int(off.argmax())
         raise InputError(
             f"{key} must have equal steps, but entry {where} is at {values[where]:.10g}, where "
-            f"steps of {step:.6g} have {values[0] + step * where:.10g}"
+            f"steps of {step:.6g} have {values[0] + step * where:.10g}; take entries of equal "
+            "steps by input.select, or give a file's axis such steps in input.coordinates"
         )
-    return float(step)
+    return step
+
+
+def is_uneven(coordinate: Coordinate) -> bool:
+    """Return whether a coordinate has numbers that are not of equal steps, as far as is known."""
+    values = coordinate.values
+    if values.ndim != 1 or values.dtype.kind not in "fiu" or len(values) < 2:
+        return False
+    step, off = _steps(np.asarray(values, np.float64))
+    return bool(values.strides[0]) and (step == 0 or float(off.max()) > OFF_STEP * abs(step))
+
+
+def _steps(values: Array) -> tuple[float, Array]:
+    """Return the mean step of (n,) values and how far each is off multiples of it."""
+    step = float(values[-1] - values[0]) / (len(values) - 1)
+    return step, np.abs(values - (values[0] + step * np.arange(len(values))))
 
 
 def fitting(found: Mapping[str, Coordinate], lengths: Mapping[str, int]) -> dict[str, Coordinate]:

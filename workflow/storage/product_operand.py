@@ -16,7 +16,7 @@ from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Product, blank, is_blank
 from workflow.storage.axes import AxisError, AxisMap, Operand, map_axes
-from workflow.storage.coordinates import WITH_UNITS, given_values
+from workflow.storage.coordinates import WITH_UNITS, given_values, is_uneven
 from workflow.storage.drawn import Stretched
 from workflow.storage.input_operand import InputError, OperandHeader
 from workflow.storage.products import read_product
@@ -29,9 +29,10 @@ STRETCH_BYTES = 64 << 20
 def with_given(product: Product, source: FileInput, operand: str) -> Product:
     """Return a reader's array with what the config says of axes of which the file says nothing.
 
-    The values are those of the file's axis, before any selection. Raises InputError for another
-    number of values than the axis has entries, one that the file has itself, and no unit where
-    there must be one.
+    It may say the values of an axis too whose steps in the file are uneven, such as the clock of
+    packets or subcarriers with a gap, because transforms need equal ones. The values are those of
+    the file's axis, before any selection. Raises InputError for another number of values than the
+    axis has entries, an axis of equal steps in the file, and no unit where there must be one.
     """
     names = tuple(source.axes_of(operand) or product.axes)
     found = dict(product.coordinates)
@@ -39,7 +40,7 @@ def with_given(product: Product, source: FileInput, operand: str) -> Product:
         if name not in names or len(names) != len(product.axes):
             continue
         axis, key = product.axes[names.index(name)], f"input.coordinates.{name}"
-        if axis in found:
+        if axis in found and not is_uneven(found[axis]):
             raise InputError(f"{key}: the file says it already; leave it out")
         if isinstance(of, str | DatasetCoordinate):
             raise InputError(

@@ -127,6 +127,28 @@ def test_a_clock_that_passes_zero_and_a_packet_that_is_late(path: Path) -> None:
     np.testing.assert_allclose(seconds, np.array([0, 15, 12, 25]) / 1e6, rtol=1e-15)
 
 
+def test_equal_steps_in_place_of_subcarriers_with_a_gap(path: Path) -> None:
+    """A transform needs equal steps, which the subcarriers of 20 MHz have not."""
+    path.write_bytes(b"".join(map(packet, matrices(3), (0, 10, 20))))
+    source: dict[str, Any] = {"file": str(path), "format": "csi", "samples": "channel"}
+    case = {"kind": "dft", "axis": "frequency", "input": source}
+    study = {"device": "cpu", "workloads": {"w": case}}
+    with pytest.raises(StudyError, match="frequency must have equal steps, but entry 28 is at"):
+        check_study(load_study(study))
+    source["coordinates"] = {"frequency": {"start": 0, "step_hz": 6.25e5}}
+    loaded = load_study(study)
+    check_study(loaded)
+    found = loaded.workload("w").stage().coordinates
+    np.testing.assert_allclose(found["frequency"].values, 6.25e5 * np.arange(SUBCARRIERS))
+    # What is of equal steps in the file stays as the file says it.
+    source["coordinates"] = {"time": {"step_s": 1.0}}
+    source["select"] = {"samples": {"frequency": "0:14"}}
+    with pytest.raises(StudyError, match=r"coordinates\.time: the file says it already"):
+        check_study(load_study(study))
+    del source["coordinates"]
+    check_study(load_study(study))
+
+
 def test_other_records_are_passed_over(path: Path) -> None:
     exact = matrices(2)
     frame = record(b"\xc1" + bytes(65_534))
