@@ -21,14 +21,25 @@ ON_GPU: dict[Operation, str] = {
 transform is scaled as a whole, and its errors are relative to its norm at any precision. So are a
 gate's, whose state has the norm 1."""
 _SINGLE = np.dtype(np.complex64)
+_EXTENDED = {np.dtype(kind) for kind in (np.longdouble, np.clongdouble)} - {
+    np.dtype(kind) for kind in (np.float64, np.complex128)
+}
+"""Types wider than fp64; none where the platform's long double is fp64."""
 
 
 def default_precision(operation: Operation, arrays: tuple[Any, ...], *, on_gpu: bool) -> str:
     """Return the name of the precision for these operands, of which some may be None.
 
     What NumPy would compute in fp64 (float64, complex128, int32, int64) is; all else, also types
-    that NumPy has not, such as bfloat16 and `Pairs`, is narrower.
+    that NumPy has not, such as bfloat16 and `Pairs`, is narrower. Raises TypeError for NumPy's
+    extended floats, whose digits no precision has.
     """
+    for x in arrays:
+        if getattr(x, "dtype", None) in _EXTENDED:
+            raise TypeError(
+                f"no precision has the digits of {x.dtype}: name one, such as precision='fp64', "
+                "to which it is rounded"
+            )
     if any(_is_double(x) for x in arrays):
         return "fp64"
     return ON_GPU[operation] if on_gpu else "fp32"

@@ -26,6 +26,18 @@ def test_what_numpy_computes_in_fp64_is(dtype: Any) -> None:
             assert found == ("fp64" if wide else "fp32")
 
 
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
+def test_wider_types_need_a_precision(dtype: Any) -> None:
+    if np.finfo(dtype).nmant <= np.finfo(np.float64).nmant:
+        pytest.skip("long double has the digits of fp64 here")
+    x = np.eye(4, dtype=dtype)
+    calls: list[Any] = [lambda x, **named: gemm(x, x, **named), herk, dft]
+    for call in calls:
+        with pytest.raises(TypeError, match=f"the digits of {x.dtype}: name one"):
+            call(x)
+        assert call(x, precision="fp64").dtype == np.complex128
+
+
 def test_results_have_the_type_of_the_data(rng: np.random.Generator) -> None:
     x = rng.standard_normal((12, 12)) + 1j * rng.standard_normal((12, 12))
     calls: list[tuple[Any, Any]] = [
