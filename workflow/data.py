@@ -34,6 +34,11 @@ class Coordinate:
         """Return the axes of the values, of a coordinate with this name."""
         return self.axes or (name,)
 
+    def middle_of(self, what: str) -> str:
+        """Return the long name of the middles of stretches, with the date that times count from."""
+        _, since, date = self.long_name.partition(" since ")
+        return f"middle of the {what}{since}{date}"
+
 
 @dataclass(frozen=True)
 class Staged:

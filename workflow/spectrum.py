@@ -83,7 +83,7 @@ def channels(
         first = (number * problem.taps - 1) / 2
         coordinates[time] = Coordinate(
             _times(found, step, first, problem.hop, problem.spectra), units,
-            "middle of the spectrum's samples",
+            found.middle_of("spectrum's samples"),
         )  # fmt: skip
     return name, coordinates
 
@@ -113,7 +113,9 @@ def segments(
         name: Coordinate(
             shifted(values) if shift else values, RECIPROCAL.get(units, f"1/{units}"), name
         ),
-        axes[-1]: Coordinate(times, units, "middle of the segments' samples"),
+        axes[-1]: Coordinate(
+            times, units, (found or Coordinate(times)).middle_of("segments' samples")
+        ),
     }
 
 

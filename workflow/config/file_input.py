@@ -106,7 +106,8 @@ class FileInput(Model):
         default=None,
         ge=1e-9,
         le=1e21,
-        description="Samples a second along the axis `time`, or the one transformed.",
+        description="Samples a second along the axis `time`, or the one transformed; beside "
+        "another format than HDF5 only for a VDIF file that does not tell them.",
     )
     units: dict[str, str] | str | None = Field(
         default=None,
@@ -164,8 +165,9 @@ class FileInput(Model):
             for key in ("file", "coordinates", "sample_rate_hz", "external"):
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} must not be given where no operand is a dataset")
-        for key in ("sample_rate_hz", "external"):
-            if self.format != HDF5 and key in self.model_fields_set:
+        with_rate = self.format == HDF5 or FORMATS[self.format].lacks_rate
+        for key, allowed in (("sample_rate_hz", with_rate), ("external", self.format == HDF5)):
+            if key in self.model_fields_set and not allowed:
                 raise ValueError(f"{key} must not be given beside format: {self.format}")
         for name, of in self.coordinates.items():
             if self.format != HDF5 and isinstance(of, str | DatasetCoordinate):

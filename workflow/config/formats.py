@@ -12,12 +12,14 @@ class Format:
     """A format, and what advice about its files needs.
 
     ``objects`` are the names of which each HDF5 file of the format has all, and ``covariance`` is
-    its array of covariances of antennas; there may be neither.
+    its array of covariances of antennas; there may be neither. ``lacks_rate`` says that a file may
+    not tell its sample rate.
     """
 
     contents: str
     objects: tuple[str, ...] = ()
     covariance: str | None = None
+    lacks_rate: bool = False
 
 
 FORMATS = {
@@ -25,7 +27,7 @@ FORMATS = {
     "uvh5": Format("visibilities of an interferometer", ("Header", "Data"), "covariance"),
     "guppi": Format("voltages of a GUPPI file, by the package baseband"),
     "dada": Format("voltages of a DADA file, by the package baseband"),
-    "vdif": Format("voltages of a VDIF file, by the package baseband"),
+    "vdif": Format("voltages of a VDIF file, by the package baseband", lacks_rate=True),
     "touchstone": Format("scattering parameters of a network, by the package scikit-rf"),
     "csi": Format("Wi-Fi channel state of an Intel 5300, as the Linux 802.11n CSI Tool logs it"),
 }

@@ -6,8 +6,7 @@ To add one, add a file beside this one with a `Reader`, a row to `READERS` and o
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from workflow.config.file_input import FileInput
 from workflow.readers.base import FileArray as FileArray
 from workflow.readers.base import Reader as Reader
 from workflow.readers.channel_state import ChannelState
@@ -22,6 +21,8 @@ READERS: dict[str, type[Reader]] = {
 """Readers by the format of an input."""
 
 
-def reader_of(name: str, path: Path) -> Reader:
-    """Return the reader of a file in a format."""
-    return READERS[name](path)
+def reader_of(source: FileInput) -> Reader:
+    """Return the reader of an input's file, which VDIF may need a sample rate for."""
+    if source.format == "vdif":
+        return Vdif(source.path, source.sample_rate_hz)
+    return READERS[source.format](source.path)

@@ -29,7 +29,8 @@ class Voltages(Reader):
 
     names: ClassVar[tuple[str, ...]] = ("voltages",)
     module: ClassVar[str]
-    """Operands of baseband files."""
+    band: ClassVar[tuple[str, ...]] = ()
+    """Keys of a header for the middle of the band and its width, in MHz; below 0 it is reversed."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -42,6 +43,7 @@ class Voltages(Reader):
                 f"input.format: {self.module} needs the package baseband ({error}); install it "
                 "beside Argand: pip install baseband"
             ) from error
+        self._options: dict[str, Any] = {}
 
     def outline(self, name: str) -> Product:
         """See `Reader.outline`."""
@@ -51,6 +53,9 @@ class Voltages(Reader):
             fields = getattr(stream.sample_shape, "_fields", ())
             kind = np.complex64 if stream.complex_data else np.float32
             bits = int(stream.bps) * (2 if stream.complex_data else 1)
+            since = f"time since {stream.start_time.isot} UTC"
+            band = [stream.header0.get(key) for key in self.band]
+            band_mhz = [] if None in band else list(map(float, band))
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
             raise InputError(
@@ -60,8 +65,22 @@ class Voltages(Reader):
         named = [AXES.get(field, field) for field in fields]
         if len(named) != len(shape) - 1:
             named = [f"axis_{number}" for number in range(1, len(shape))]
-        time = Coordinate(np.arange(shape[0]) / rate, "s", "time since the first sample")
-        return Product(name, blank(shape, kind), ("time", *named), {"time": time}, "voltages")
+        found = {"time": Coordinate(np.arange(shape[0]) / rate, "s", since)}
+        if band_mhz and "frequency" in named:
+            centres = self._centres(band_mhz, shape[1 + named.index("frequency")])
+            found["frequency"] = Coordinate(centres, "Hz", "centre of the channel")
+        return Product(name, blank(shape, kind), ("time", *named), found, "voltages")
+
+    def _centres(self, band_mhz: Sequence[float], channels: int) -> Array:
+        """Return the centres of a band's channels in Hz; raises InputError for no numbers."""
+        middle_mhz, width_mhz = band_mhz
+        if not math.isfinite(middle_mhz + width_mhz):
+            raise InputError(
+                f"input.file: {self.path}: {' and '.join(self.band)} must be finite, got "
+                f"{middle_mhz} and {width_mhz}"
+            )
+        places = (np.arange(channels) + 0.5) / channels - 0.5
+        return np.asarray(1e6 * (middle_mhz + width_mhz * places))
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""
@@ -75,11 +94,13 @@ class Voltages(Reader):
     def _opened(self) -> Iterator[Any]:
         """Yield a stream of samples, none of its axes of length 1 left out."""
         try:
-            with self._package.open(str(self.path), "rs", squeeze=False) as stream:
+            with self._package.open(str(self.path), "rs", squeeze=False, **self._options) as stream:
                 yield stream
         except Exception as error:  # baseband and astropy raise of many kinds for a damaged file
+            said = str(error).replace("`sample_rate`", "`input.sample_rate_hz`")
             raise InputError(
-                f"input.file: {self.path} cannot be read as {self.module} ({error})"
+                f"input.file: {self.path} cannot be read as {self.module} "
+                f"({type(error).__name__}: {said})"
             ) from error
 
 
@@ -87,15 +108,33 @@ class Guppi(Voltages):
     """Green Bank's raw files."""
 
     module: ClassVar[str] = "guppi"
+    band: ClassVar[tuple[str, ...]] = ("OBSFREQ", "OBSBW")
 
 
 class Dada(Voltages):
     """PSRDADA's files."""
 
     module: ClassVar[str] = "dada"
+    band: ClassVar[tuple[str, ...]] = ("FREQ", "BW")
 
 
 class Vdif(Voltages):
-    """VLBI Data Interchange Format."""
+    """VLBI Data Interchange Format, of which short files may not tell their sample rate."""
 
     module: ClassVar[str] = "vdif"
+
+    def __init__(self, path: Path, sample_rate_hz: float | None = None) -> None:
+        super().__init__(path)
+        if sample_rate_hz is None:
+            return
+        if self._tells_rate():
+            raise InputError("input.sample_rate_hz: the file says it already; leave it out")
+        units = importlib.import_module("astropy.units")
+        self._options["sample_rate"] = sample_rate_hz * units.Hz
+
+    def _tells_rate(self) -> bool:
+        try:
+            with self._opened():
+                return True
+        except InputError:
+            return False

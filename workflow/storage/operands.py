@@ -112,7 +112,7 @@ def staged(
         name: one.stretched(
             ProductArray(upstream[products[name]])
             if name in products
-            else FileArray(reader_of(source.format, source.path), getattr(source, name))
+            else FileArray(reader_of(source), getattr(source, name))
         )
         for name, (_, one) in found.items()
         if one is not None
@@ -177,7 +177,7 @@ def _read_otherwise(
     if operand.name in (products := source.products()):
         of = products[operand.name]
         return ProductOperand(operand, upstream[of], source, f"the product of {of}")
-    reader = reader_of(source.format, source.path)
+    reader = reader_of(source)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
     outlined = with_given(reader.outline(name), source, operand.name)
     return ProductOperand(operand, outlined, source, f"{name} of {source.path}")
@@ -187,7 +187,7 @@ def _refuse_of_no_axis(source: FileInput, operands: Sequence[Operand]) -> None:
     """Raise InputError for a coordinate of an axis that no array of a reader's has."""
     if not source.coordinates:
         return
-    reader = reader_of(source.format, source.path)
+    reader = reader_of(source)
     axes: dict[str, None] = {}
     for operand in operands:
         if operand.name not in source.products():

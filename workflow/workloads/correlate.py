@@ -251,7 +251,7 @@ class Correlate(Workload):
         time = staged.coordinates.get("time")
         if time is not None:
             middle = middles(time.values, each)
-            name = "middle of the integration"
+            name = time.middle_of("integration")
             found["integration"] = Coordinate(middle, time.units, name)
             if samples > 1:
                 length = each * float(time.values[-1] - time.values[0]) / (samples - 1)

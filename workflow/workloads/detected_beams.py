@@ -135,7 +135,7 @@ class DetectedBeams(Beamforming):
         time = staged.coordinates.get("time")
         if time is not None and time.of("time") == ("time",):
             middle = middles(time.values, self.case.integrate)
-            kept["time"] = Coordinate(middle, time.units, "middle of the bin")
+            kept["time"] = Coordinate(middle, time.units, time.middle_of("bin"))
         if detect == "stokes":
             kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter")
         units = staged.units.get("samples", "")

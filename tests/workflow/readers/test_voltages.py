@@ -6,7 +6,8 @@ import sys
 import types
 from collections import namedtuple
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import h5py
 import numpy as np
@@ -18,6 +19,8 @@ from test_chains import run
 from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
+from workflow.readers import READERS
+from workflow.storage.input_operand import InputError
 
 
 class Stream:
@@ -28,6 +31,11 @@ class Stream:
     bps = 8
     sample_shape = namedtuple("sample_shape", "npol nchan")(2, 3)
     data = np.arange(36).reshape(shape) * (1 + 1j)
+
+    class start_time:  # noqa: N801
+        isot = "2018-01-14T14:11:33.000"
+
+    header0: ClassVar[dict[str, Any]] = {}
 
     class sample_rate:  # noqa: N801
         @staticmethod
@@ -59,10 +67,7 @@ def test_voltages_by_a_stand_in_of_baseband(
     given = case(path, format=name, samples="voltages") | {"axis": "time"}
     monkeypatch.setitem(sys.modules, f"baseband.{name}", None)
     assert error_of(given).startswith(f"input.format: {name} needs the package baseband")
-    module = types.ModuleType(f"baseband.{name}")
-    module.open = lambda file, mode, squeeze: Stream()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "baseband", types.ModuleType("baseband"))
-    monkeypatch.setitem(sys.modules, f"baseband.{name}", module)
+    install(monkeypatch, name, lambda file, mode, squeeze: Stream())
     given["input"]["select"] = {"samples": {"time": "2:6", "polarization": 0}}
     study = study_of(given)
     check_study(study)
@@ -98,8 +103,70 @@ def test_voltages_by_a_stand_in_of_baseband(
     def damaged(*_: Any, **__: Any) -> Any:
         raise VerifyError("no header")
 
-    module.open = damaged  # type: ignore[attr-defined]
+    install(monkeypatch, name, damaged)
     assert "cannot be read as" in error_of(given)
+
+
+def install(monkeypatch: pytest.MonkeyPatch, name: str, opened: Any) -> None:
+    """Put a stand-in of one of baseband's modules in its place."""
+    module = types.ModuleType(f"baseband.{name}")
+    module.open = opened  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "baseband", types.ModuleType("baseband"))
+    monkeypatch.setitem(sys.modules, f"baseband.{name}", module)
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "centres"),
+    [
+        ("guppi", {"OBSFREQ": "1551.5", "OBSBW": "-3"}, [1552.5e6, 1551.5e6, 1550.5e6]),
+        ("dada", {"FREQ": 320.0, "BW": 6.0}, [318e6, 320e6, 322e6]),
+        ("dada", {"FREQ": 320.0}, None),
+        ("vdif", {}, None),
+    ],
+)
+def test_where_channels_stand_and_since_when_times_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, header: Any, centres: Any
+) -> None:
+    path = tmp_path / "v.raw"
+    path.write_bytes(bytes(2 * 36))
+    monkeypatch.setattr(Stream, "header0", header)
+    install(monkeypatch, name, lambda file, mode, squeeze: Stream())
+    found = READERS[name](path).outline("voltages").coordinates
+    assert found["time"].long_name == "time since 2018-01-14T14:11:33.000 UTC"
+    assert found["time"].middle_of("bin") == "middle of the bin since 2018-01-14T14:11:33.000 UTC"
+    assert ("frequency" in found) == (centres is not None)
+    if centres is not None:
+        np.testing.assert_allclose(found["frequency"].values, centres)
+        monkeypatch.setattr(Stream, "header0", dict.fromkeys(header, "nan"))
+        with pytest.raises(InputError, match="must be finite, got nan and nan"):
+            READERS[name](path).outline("voltages")
+
+
+def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "v.vdif"
+    path.write_bytes(bytes(2 * 36))
+
+    def opened(file: str, mode: str, squeeze: bool, sample_rate: float | None = None) -> Stream:
+        if sample_rate is None:
+            raise EOFError("Try passing in an explicit `sample_rate`.")
+        assert sample_rate == 4.0
+        return Stream()
+
+    install(monkeypatch, "vdif", opened)
+    monkeypatch.setitem(sys.modules, "astropy.units", SimpleNamespace(Hz=1.0))
+    given = case(path, format="vdif", samples="voltages") | {"axis": "time"}
+    assert "(EOFError: Try passing in an explicit `input.sample_rate_hz`.)" in error_of(given)
+    given["input"]["sample_rate_hz"] = 4.0
+    study = study_of(given)
+    check_study(study)
+    found = study.workload("w").stage().coordinates["time"]
+    np.testing.assert_array_equal(found.values, np.arange(6) / 4)
+    install(monkeypatch, "vdif", lambda file, mode, squeeze: Stream())
+    assert error_of(given) == "input.sample_rate_hz: the file says it already; leave it out"
+    given["input"]["format"] = "guppi"
+    assert error_of(given) == "input.sample_rate_hz must not be given beside format: guppi"
 
 
 def sample(name: str) -> str:
