@@ -77,18 +77,18 @@ def herk(
         array([[2.+0.j, 2.-0.j],
                [2.+0.j, 4.+0.j]], dtype=complex64)
     """
-    options: Key = (alpha, beta, op, precision, rounding, form, kernels)
-    key: Key | None
+    key: Key | None = None
     if type(a) is np.ndarray and c is None and out is None:
-        # Most calls of few numbers, for which `NumpyCalls.key` takes long.
-        key = (a.dtype, a.shape, *options)
+        # Most calls of few numbers, for which `NumpyCalls.key` and a tuple of options take long.
+        key = (a.dtype, a.shape, alpha, beta, op, precision, rounding, form, kernels)
         try:
             computed = _ON_HOST.found[key]
         except (KeyError, TypeError):  # a new form, or an option that is given as a list
             pass
         else:
             return computed(a, None, None)
-    else:
+    options: Key = (alpha, beta, op, precision, rounding, form, kernels)
+    if key is None:
         key = _ON_HOST.key((a, c, out), options)
         repeated = _ON_HOST.known(key)
         if repeated is not None:

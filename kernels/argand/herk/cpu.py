@@ -18,6 +18,7 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
+from argand.herk.dotted import dotted
 from argand.herk.gathered import gathered, gathered_alone, is_gathered
 from argand.herk.lower import (
     Steps,
@@ -32,6 +33,7 @@ from argand.herk.mirror import is_few, mirror, mirrored, upper_mask
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
+from argand.runtime.quiet import quietly
 from argand.runtime.threads import on_all_cores
 
 Array = npt.NDArray[Any]
@@ -64,7 +66,12 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
-    alone = problem.batch == 1 and not is_multiplied(problem) and herk_parts(problem) == 1
+    alone = (
+        problem.batch == 1
+        and dotted(problem) is None
+        and not is_multiplied(problem)
+        and herk_parts(problem) == 1
+    )
     if is_gathered(problem):
         return gathered_alone(problem) if alone else gathered(problem, lower_of(problem))
     return _alone(problem) if alone and is_few(problem.n) else _several(problem)
@@ -110,7 +117,7 @@ def _several(problem: HerkProblem) -> Run:
     together = problem.batch <= _together(problem)
 
     def part(a: Array, found: Array) -> None:
-        lower(a, found)
+        quietly(lower, a, found)
         finish(found)
 
     def run(a: Array, c: Array | None, out: Array | None) -> Array:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from argand.herk.lower import Steps, blas_herk, trans_of
 from argand.herk.problem import HerkProblem
+from argand.runtime.quiet import quiet_context
 
 Array = npt.NDArray[Any]
 Run = Callable[[Array, Array | None, Array | None], Array]
@@ -28,16 +29,10 @@ _MOST_FORMS = 64
 """Forms of calls whose memory is kept, at most 160 KiB a thread that calls it."""
 
 
-class _Memory(NamedTuple):
-    """Memory of a call: views of the same numbers, and where those of the result are found."""
-
-    products: Array
-    column_major: Array  # the first product transposed
-    clear_diagonals: Callable[[int], None]  # of the imaginary parts
-    flat: Array
-    conjugates: Array
-    take: Callable[[Array], Array]
-    sources: Array
+_Memory = tuple[Array, Array, Callable[[int], None], Array, Array, Callable[[Array], Array], Array]
+"""Memory of a call: the products; the first of them transposed; what fills the imaginary parts of
+their diagonals; the same numbers in a row; their conjugates; what gathers from both; from where. A
+plain tuple, which Python unpacks in 0.1 us less than one with names."""
 
 
 class _Free(list[_Memory]):
@@ -77,7 +72,7 @@ def gathered(problem: HerkProblem, lower: Steps) -> Run:
         except IndexError:
             memory = free.new()
         products, _, clear_diagonals, flat, conjugates, take, sources = memory
-        lower(a, products)
+        quiet_context().run(lower, a, products)
         clear_diagonals(0)
         conjugate(flat, conjugates)
         found = take(sources)
@@ -126,7 +121,5 @@ def _memory(shape: tuple[int, ...], dtype: str) -> _Memory:
     products, places = flat.reshape(shape), np.arange(size).reshape(shape)
     sources = np.where(np.tri(n, dtype=bool), places, size + places.swapaxes(-1, -2))
     diagonals = flat.reshape(-1, n * n)[:, :: n + 1].imag
-    return _Memory(
-        products, products.reshape(-1, n)[:n].T, diagonals.fill, flat, conjugates, both.take,
-        sources,
-    )  # fmt: skip
+    transposed = products.reshape(-1, n)[:n].T
+    return products, transposed, diagonals.fill, flat, conjugates, both.take, sources

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from argand.device import available_cores
 from argand.gemm.operands import Op
+from argand.herk.dotted import dotted, takes_threads
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.quiet import quietly
 from argand.runtime.scratch import LEAST_KEPT_BYTES, with_conjugates
 from argand.runtime.threads import ONE_CORE_COMPLEX
 
@@ -22,11 +22,6 @@ Array = npt.NDArray[Any]
 Steps = Callable[[Array, Array], Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; values above the diagonals are undefined."""
-_FEW_ROWS, _FEW_THREADED_ROWS, _LONG_ROW, _LONG_ROWS = 32, 16, 10, 2048
-"""Dot products of rows are faster than herk and matmul, which fills few of its lanes and copies all
-conjugates, under three conditions: at most so many rows n, or so many where threads of BLAS share a
-matmul; k at least so many times n; batch k at least so large that the work of one row of all
-matrices outweighs its call."""
 _BLAS_CALL, _STEP = 3_300, 15_700
 """Time of a call of BLAS for a small product on one core, 0.25 us, and of a step of NumPy that
 calls it for all matrices; counted in complex64 multiplications, as all costs here."""
@@ -55,40 +50,29 @@ _FINISHING = 16
 
 def lower_of(problem: HerkProblem) -> Steps:
     """Return what computes the lower triangles of a problem, of operands of the result's type."""
-    if is_dotted(problem):
-        return partial(quietly, _by_dot_products)
+    by_dots = dotted(problem)
+    if by_dots is not None:
+        return by_dots
     if not is_multiplied(problem):
         if problem.batch == 1 and herk_parts(problem) > 1:
             return partial(_by_herk_in_parts, trans_of(problem.op), _one_core_length(problem))
         return partial(_by_herk, trans_of(problem.op))
     op, rows = problem.op, _panel_rows(problem)
     if rows >= problem.n and problem.batch * _nbytes(problem) < LEAST_KEPT_BYTES:
-        return partial(quietly, _whole if op == "N" else _whole_of_columns)
-    return lambda a, out: quietly(with_conjugates, _by_matmul, a, op, rows, out)
+        return _whole if op == "N" else _whole_of_columns
+    return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
 
 
 def is_multiplied(problem: HerkProblem) -> bool:
     """Return whether matmul computes a problem, and not dot products or BLAS's herk."""
     little = problem.n < _HERK_ROWS and _nbytes(problem) <= _HERK_BYTES
     several = problem.batch > 1 and (little or is_shared(problem))
-    return (several and not is_dotted(problem)) or _is_threaded(problem)
+    return (several and dotted(problem) is None) or _is_threaded(problem)
 
 
 def _nbytes(problem: HerkProblem) -> int:
     """Return the bytes of a matrix of the operand."""
     return problem.n * problem.k * np.dtype(problem.dtype).itemsize
-
-
-def is_dotted(problem: HerkProblem) -> bool:
-    """Return whether dot products of rows take less time than products of matrices."""
-    long = problem.k >= _LONG_ROW * problem.n and problem.batch * problem.k >= _LONG_ROWS
-    few = _FEW_THREADED_ROWS if _takes_threads(problem) else _FEW_ROWS
-    return problem.op == "N" and problem.n <= few and problem.batch > 1 and long
-
-
-def _takes_threads(problem: HerkProblem) -> bool:
-    """Return whether threads of BLAS share a product of all rows of a matrix."""
-    return available_cores() > 1 and problem.n * problem.n * problem.k > ONE_CORE_COMPLEX
 
 
 def _is_threaded(problem: HerkProblem) -> bool:
@@ -115,7 +99,7 @@ def is_shared(problem: HerkProblem) -> bool:
     matmul leaves the interpreter to other threads, SciPy's herk does not; dot products are too many
     calls.
     """
-    if problem.batch == 1 or available_cores() == 1 or is_dotted(problem):
+    if problem.batch == 1 or available_cores() == 1 or dotted(problem) is not None:
         return False
     made = problem.batch * problem.n * problem.n * (problem.k + _FINISHING)
     one_core = _one_core_rows(problem) * problem.n * problem.k <= ONE_CORE_COMPLEX
@@ -124,7 +108,7 @@ def is_shared(problem: HerkProblem) -> bool:
 
 def _panel_rows(problem: HerkProblem) -> int:
     """Return how many rows of a triangle matmul computes at a time."""
-    if not _takes_threads(problem) or is_shared(problem):
+    if not takes_threads(problem) or is_shared(problem):
         return _one_core_rows(problem)
     return _rows(problem, _THREADED_CALL, _MOST_THREADED_PANELS, _THREADED_LANES)
 
@@ -144,12 +128,6 @@ def _rows(problem: HerkProblem, call: float, most: int, lanes: int) -> int:
     panels = min(round(math.sqrt(products / (2 * call))), max(most, n // _LARGE_PANEL))
     rows = max(_PANEL_ROWS, -(-n // max(1, panels)))
     return min(n, rows + -rows % lanes)
-
-
-def _by_dot_products(a: Array, out: Array) -> None:
-    """Compute A A^H, a column of all matrices at a time."""
-    for q in range(a.shape[-2]):
-        np.vecdot(a[..., q : q + 1, :], a[..., q:, :], out=out[..., q:, q])
 
 
 def _by_matmul(conjugates: Array, a: Array, op: Op, rows: int, out: Array) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Pairs, gemm, herk, pack, pairs
-from argand.herk import api, cpu, gathered, lower, mirror
+from argand.herk import api, cpu, dotted, gathered, lower, mirror
 from argand.runtime import scratch
 from argand.runtime.numpy_calls import NumpyCalls
 from hypothesis import example, given, settings
@@ -34,16 +34,20 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
         scratch: {"LEAST_KEPT_BYTES": 0},
         gathered: {"_MOST_NUMBERS": 60, "_MOST_FORMS": 2},
         mirror: {"_MIRRORED": 3, "_SHORT": 6, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
+        dotted: {
+            "ONE_CORE_COMPLEX": 300,
+            "_MOST_ROWS": 6,
+            "_MOST_THREADED_ROWS": 4,
+            "_WHOLE": 300,
+            "_SEVERAL": 1500,
+            "_EDGE": 100,
+        },
         lower: {
             "LEAST_KEPT_BYTES": 700,
             "ONE_CORE_COMPLEX": 300,
             "_SHARED_PRODUCTS": 5000,
             "_ALONE_PRODUCTS": 500,
             "_MOST_PARTS": 3,
-            "_FEW_ROWS": 6,
-            "_FEW_THREADED_ROWS": 4,
-            "_LONG_ROW": 2,
-            "_LONG_ROWS": 20,
             "_PANEL_ROWS": 3,
             "_LANES": 2,
             "_THREADED_LANES": 3,
@@ -62,7 +66,8 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)
 def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lower, "available_cores", lambda: request.param)
+    for module in (dotted, lower):
+        monkeypatch.setattr(module, "available_cores", lambda: request.param)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -164,9 +169,10 @@ def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
 def test_products_by_blas_are_what_each_is_alone(
     op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lower, "_LONG_ROWS", 1 << 20)  # no dot products
+    monkeypatch.setattr(dotted, "_MOST_ROWS", 0)  # no dot products
     monkeypatch.setattr(lower, "_HERK_ROWS", 1)  # nor matmul
-    monkeypatch.setattr(lower, "available_cores", lambda: 1)
+    for module in (dotted, lower):
+        monkeypatch.setattr(module, "available_cores", lambda: 1)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)
     out = np.empty((*batch, 6, 6), np.complex64)
     for found in (herk(a, op=op), herk(a, op=op, out=out)):

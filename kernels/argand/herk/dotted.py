@@ -1,0 +1,82 @@
+"""Lower triangles of Hermitian products of few rows on the CPU, by dot products of rows.
+
+BLAS's products of matrices fill few of their lanes with few rows and copy all conjugates. Dot
+products read the operand in place. Which takes less time is estimated, in complex64
+multiplications of 0.076 ns (docs/experiments/2026-11-27-small-hermitian-cpu.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.device import available_cores
+from argand.herk.problem import HerkProblem
+from argand.runtime.threads import ONE_CORE_COMPLEX
+
+Array = npt.NDArray[Any]
+_MOST_ROWS, _MOST_THREADED_ROWS = 32, 16
+"""Most rows whose dot products may take less time, and where threads of BLAS share a matmul."""
+_WHOLE, _SEVERAL = 11_200, 15_700
+"""Time of a step of NumPy that takes the operand whole, and of one of several by parts."""
+_MATRIX, _HERK = 350, 1_500
+"""Time of a matrix of a matmul and of a call of herk, without their arithmetic; a call of herk
+needs no steps that ignore errors and make diagonals real, which are subtracted."""
+_EDGE = 10
+"""Products of matrices compute a lower triangle in n (n / 2 + this) multiplications for each k."""
+
+
+class _Times(NamedTuple):
+    """Times by type of the result: of a dot product of no length, and of a multiplication."""
+
+    dot: float
+    in_dot: float
+    in_product: float
+
+
+_TIMES = {"complex64": _Times(110, 1.15, 1.0), "complex128": _Times(160, 2.0, 1.75)}
+
+
+def dotted(problem: HerkProblem) -> Callable[[Array, Array], None] | None:
+    """Return what computes lower triangles by dot products, None where others take less time."""
+    most = _MOST_THREADED_ROWS if takes_threads(problem) else _MOST_ROWS
+    if problem.op != "N" or problem.n > most or not problem.n * problem.k:
+        return None
+    times, n, k = _TIMES[problem.dtype], problem.n, problem.k
+    dots = problem.batch * n * n * (times.dot + times.in_dot * k)
+    panels = min(n, max(1, round(math.sqrt(dots / (2 * _SEVERAL)))))
+    ours = dots * (1 + 1 / panels) / 2 + (panels * _SEVERAL if panels > 1 else _WHOLE)
+    product = times.in_product * n * (n / 2 + _EDGE) * k
+    alone = problem.batch == 1
+    others = _HERK + product if alone else _WHOLE + problem.batch * (_MATRIX + product)
+    if ours >= others:
+        return None
+    rows = -(-n // panels)
+    return _by_columns if rows == 1 else partial(_by_panels, rows)
+
+
+def takes_threads(problem: HerkProblem) -> bool:
+    """Return whether threads of BLAS share a product of all rows of a matrix."""
+    return available_cores() > 1 and problem.n * problem.n * problem.k > ONE_CORE_COMPLEX
+
+
+def _by_columns(a: Array, out: Array) -> None:
+    """Compute A A^H, a column of all matrices at a time: a row stays, those from it on are read."""
+    for q in range(a.shape[-2]):
+        np.vecdot(a[..., q : q + 1, :], a[..., q:, :], out[..., q:, q])
+
+
+def _by_panels(rows: int, a: Array, out: Array) -> None:
+    """Compute A A^H, so many rows up to their last column at a time, of all matrices."""
+    n = a.shape[-2]
+    if rows >= n:
+        np.vecdot(a if a.ndim == 2 else a[..., None, :, :], a[..., None, :], out)
+        return
+    for start in range(0, n, rows):
+        end = start + rows
+        np.vecdot(a[..., None, :end, :], a[..., start:end, None, :], out[..., start:end, :end])
