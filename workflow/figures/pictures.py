@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from workflow.data import power
+from workflow.data import Product, power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +36,30 @@ def label_whole(*counting: Axis) -> None:
         axis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
+MOST_TITLE = 70
+"""Letters of a line above a picture of the usual width."""
+
+
+def title_of(product: Product, leading: int = 0) -> str:
+    """Return the product's title in lines that fit, and which entry of its leading axes is drawn.
+
+    It is the first one, of each of the ``leading`` axes that has several.
+    """
+    said = []
+    for axis, length in zip(product.axes[:leading], product.data.shape, strict=False):
+        one = product.coordinates.get(axis)
+        if length < 2:
+            continue
+        if one is None or one.values.ndim != 1:
+            said.append(f"{axis} 0")
+        elif one.values.dtype.kind in "fiu":
+            (value,), label = labelled("", one.values[:1], one.units)
+            said.append(f"{axis} {value:.6g} {label.strip(' ()')}".rstrip())
+        else:
+            said.append(f"{axis} {one.values[0]}")
+    return "\n".join([*textwrap.wrap(product.title, MOST_TITLE), *([", ".join(said)] * bool(said))])
+
+
 _PREFIXES = {1e9: "G", 1e6: "M", 1e3: "k", 1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}
 _PREFIXED = ("s", "Hz", "m")
 
@@ -60,7 +85,7 @@ def draw_likeliest(axes: Axes, amplitudes: Array, most: int) -> None:
     axes.set_xticks(
         np.arange(shown), [f"|{number}⟩" for number in likeliest], rotation=60, ha="right"
     )
-    axes.set_xlabel(f"basis state (the {shown} likeliest of {probability.size})")
+    axes.set_xlabel(f"basis state{_of_all('likeliest', shown, probability.size)}")
     axes.set_ylabel("probability")
 
 
@@ -71,7 +96,7 @@ def draw_outcomes(axes: Axes, values: Array, outcomes: Array, most: int, what: s
     axes.bar(np.arange(shown), values[largest])
     labels = [f"|{outcome}⟩" for outcome in outcomes[largest]]
     axes.set_xticks(np.arange(shown), labels, rotation=60, ha="right")
-    axes.set_xlabel(f"outcome (the {shown} most frequent of {values.size})")
+    axes.set_xlabel(f"outcome{_of_all('most frequent', shown, values.size)}")
     axes.set_ylabel(what)
 
 
@@ -82,6 +107,11 @@ def draw_strings(axes: Axes, values: Array, strings: Array) -> None:
         axes.set_xticks(np.arange(values.size), list(strings), rotation=60, ha="right")
     axes.set_xlabel("Pauli string")
     axes.set_ylabel("expectation value")
+
+
+def _of_all(which: str, shown: int, size: int) -> str:
+    """Return how many of all are shown, nothing where all are."""
+    return f" (the {shown} {which} of {size})" if shown < size else ""
 
 
 def _largest(values: Array, count: int) -> Array:

@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from workflow.data import Product
+from workflow.figures import pictures
 from workflow.figures.marks import (
     above_zero,
     label_of,
@@ -169,7 +170,7 @@ def product_figure(picture: Picture, product: Product) -> Figure:
     figure, axes = new_axes(7.6, 4.8)
     picture(product, axes)
     if not axes.get_title():
-        axes.set_title(product.title)
+        axes.set_title(pictures.title_of(product))
     for drawn in figure.axes:
         _as_pixels(drawn)
     return figure

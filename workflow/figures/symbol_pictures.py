@@ -47,5 +47,6 @@ def draw_symbols(product: Product, order: int, soft: bool, axes: Axes) -> None:
             ratios, off, marker="s", ls="--", color="grey", label="EVM (rms, of the symbols' rms)"
         )
     axes.set_xlabel("signal-to-noise ratio of a receiver (dB)")
+    axes.set_ylabel("bit error rate" if soft else "bit error rate, EVM")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize="small")

@@ -282,7 +282,7 @@ class Correlate(Workload):
         over = axes.imshow(
             phase, cmap="twilight", interpolation="nearest", extent=extent, vmin=-180, vmax=180
         )
-        axes.set(xlabel="input, conjugated", ylabel="input")
+        axes.set(xlabel="input, conjugated", ylabel="input", title=pictures.title_of(product, 2))
         pictures.label_whole(axes.xaxis, axes.yaxis)
         axes.figure.colorbar(below, ax=axes, label="amplitude, dB relative to the largest")
         axes.figure.colorbar(over, ax=axes, label="phase, degrees")

@@ -226,10 +226,9 @@ class Gemm(MatrixProduct):
         blocks = pictures.block_means(magnitude, 512)
         image = axes.imshow(
             blocks, aspect="auto", cmap="viridis", interpolation="nearest", vmin=0,
-            extent=(0, columns, rows, 0),
+            extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
         )  # fmt: skip
-        axes.set_xlabel("column n")
-        axes.set_ylabel("row m")
+        axes.set(xlabel="column n", ylabel="row m", title=pictures.title_of(product, 1))
         pictures.label_whole(axes.xaxis, axes.yaxis)
         label = "|C|" if blocks.shape == magnitude.shape else "mean |C| of a block"
         axes.figure.colorbar(image, ax=axes, label=label)

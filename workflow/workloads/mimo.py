@@ -20,6 +20,7 @@ from workflow.config.case import Case
 from workflow.config.mimo_case import MimoCase
 from workflow.data import Array, Coordinate, Implementation, Product, Shape, Staged, blank, is_blank
 from workflow.error_counts import RATE, rates_of
+from workflow.figures import pictures
 from workflow.figures.symbol_pictures import draw_symbols
 from workflow.storage import operands
 from workflow.storage.inputs import InputError
@@ -269,7 +270,7 @@ class Mimo(Workload):
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw the bit error rate of each precision, and EVM, over the signal-to-noise ratio."""
         draw_symbols(product, self.case.qam, self.case.soft_bits, axes)
-        axes.set_ylabel(f"{self.case.qam}-QAM, {self.case.equaliser}")
+        axes.set_title(f"{pictures.title_of(product)}\n{self.case.qam}-QAM, {self.case.equaliser}")
 
 
 def _cast(given: Mapping[str, Array], precision: Precision) -> dict[str, Array]:

@@ -235,7 +235,9 @@ class Solve(Workload):
             axes.set_ylabel("|x|")
             if angle is None:
                 pictures.label_whole(axes.xaxis)
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, fontsize="small")
+        shown = axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, fontsize="small")
+        rows = -(-len(shown.get_texts()) // 2)
+        axes.set_title(pictures.title_of(product), pad=10 + 16 * rows)  # above the legend
         axes.grid(alpha=0.3)
 
     def _name(self, product: Product, side: int) -> str:
