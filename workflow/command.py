@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from argand.command.children import INTERRUPTED, finished
+from argand.command.children import INTERRUPTED, ended, finished
 from argand.runtime.files import atomic_path
 
 from workflow.config.check import main as check
@@ -183,4 +183,4 @@ def _profile(text: str) -> Path | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

@@ -82,6 +82,7 @@ def check_covariances(outline: Staged, array: str | None) -> None:
     )
     if crossed:
         raise InputError(
-            f"input.select.covariances: polarization {' and '.join(crossed)} is of two feeds and "
-            "no power; take those of one, such as polarization: 0"
+            f"input.select.covariances: polarization {' and '.join(crossed)} "
+            f"{'is' if len(crossed) == 1 else 'are'} of two feeds and no power; take those of one "
+            "feed each, such as `polarization: 0`, or `polarization: [0, 1]`"
         )

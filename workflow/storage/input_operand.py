@@ -102,7 +102,7 @@ class InputOperand:
         self.packed = isinstance(where, PackedSource)
         if self.real and self.packed:
             raise InputError(f"{self.key} is real: it must be one dataset of numbers, got int4x2")
-        self.name = " and ".join(str(dataset.name) for dataset in self.datasets)
+        self.name = " with ".join(str(dataset.name) for dataset in self.datasets)
         shapes = [dataset.shape for dataset in self.datasets]
         if shapes[0] != shapes[-1]:
             raise InputError(

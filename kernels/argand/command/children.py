@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 
 INTERRUPTED = 130
 """The status of a program that the keyboard interrupted, as shells have it."""
@@ -24,3 +26,15 @@ def finished(command: Sequence[str], environment: Mapping[str, str] | None = Non
                 interrupted = True
             else:
                 return INTERRUPTED if interrupted else 128 - status if status < 0 else status
+
+
+def ended(command: Callable[[], int]) -> int:
+    """Return a command's exit status, that of shells where nobody reads on, as behind `head`."""
+    try:
+        status = command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would say that this failed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + 13  # SIGPIPE, of which Windows has no name
+    return status

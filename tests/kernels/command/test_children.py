@@ -36,3 +36,22 @@ def test_an_interrupt_waits_for_the_program_that_has_it_too() -> None:
 def test_a_program_that_a_signal_ended_has_the_status_of_shells() -> None:
     child = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     assert finished([sys.executable, "-c", child]) == 128 + signal.SIGKILL
+
+
+def test_a_reader_that_has_had_enough_is_no_error() -> None:
+    """As `argand check | head -1`: a line is read, the others have nowhere to go."""
+    child = (
+        "import sys; from argand.command.children import ended\n"
+        "sys.exit(ended(lambda: print('line\\n' * 1_000_000) or 0))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", child], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "line\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=20) == 141
+    whole = subprocess.run([sys.executable, "-c", child], capture_output=True, check=True)
+    assert whole.stderr == b""

@@ -198,7 +198,7 @@ def test_mistakes_are_reported(changes, said):
 def test_the_mwa_is_imaged(real_data):
     path = real_data / "vis" / "mwa128_1061315448_mini.uvh5"
     given = {"file": path, "format": "uvh5", "covariances": "covariance"}
-    with pytest.raises(InputError, match="polarization xy and yx is of two feeds and no power"):
+    with pytest.raises(InputError, match="polarization xy and yx are of two feeds and no power"):
         imaged(directions=GRID, input=given).check()
     select = {"covariances": {"polarization": "0:2"}}
     one = imaged(
