@@ -111,6 +111,14 @@ def test_no_axis_becomes_another_by_its_place() -> None:
     )
     source["select"]["voltages"]["fine_frequency"] = 0
     check_study(study_of(workloads))
+    # Of a triangle no index makes matrices.
+    pairs = {"kind": "correlate", "form": "triangle", "input": dict(source)}
+    image = {
+        "kind": "image", "directions": {"n": 8, "field_of_view_deg": 10.0},
+        "input": {"covariances": {"workload": "pairs"}},
+    }  # fmt: skip
+    with pytest.raises(StudyError, match="; `form: full` makes matrices of the pairs"):
+        check_study(study_of({**workloads, "pairs": pairs, "image": image}))
     # Beams stand where antennas do, and all else where it was: nothing is to be said.
     beams = {"kind": "correlate", "input": {"voltages": {"workload": "beams"}}}
     check_study(study_of({"beams": BEAMS, "x": beams}))

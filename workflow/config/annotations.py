@@ -43,16 +43,21 @@ def models_within(annotation: Any) -> list[type[BaseModel]]:
 
 def limits(field: FieldInfo) -> str:
     """Return the range that a field allows, in words; empty where it has none."""
-    constraints = [*field.metadata, *_constraints(field.annotation)]
     words = []
     for name, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
-        bounds = [getattr(constraint, name, None) for constraint in constraints]
-        words += [f"{text} {bound}" for bound in bounds if bound is not None]
+        words += [f"{text} {bound}" for bound in constraints_of(field, name)]
     return " and ".join(dict.fromkeys(words))
 
 
+def constraints_of(field: FieldInfo, name: str) -> list[Any]:
+    """Return what the constraints of a field say by one name, such as ``ge`` or ``pattern``."""
+    constraints = [*field.metadata, *_constraints(field.annotation)]
+    found = (getattr(constraint, name, None) for constraint in constraints)
+    return [one for one in found if one is not None]
+
+
 def _constraints(annotation: Any) -> list[Any]:
-    """Return the constraints that an Annotated type itself carries, if they bound a number."""
+    """Return the constraints that an Annotated type itself carries."""
     if typing.get_origin(annotation) is typing.Annotated:
         base, *extras = typing.get_args(annotation)
         inner = [item for extra in extras for item in getattr(extra, "metadata", [extra])]

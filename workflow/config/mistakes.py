@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from workflow.config.annotations import limits, models_in, models_within
+from workflow.config.annotations import constraints_of, limits, models_in, models_within
 from workflow.config.text_forms import EXAMPLES
 from workflow.storage.failures import printable
 
@@ -246,6 +246,9 @@ def _allowed(mistake: _Mistake, field: FieldInfo | None) -> str:
             return f"text of {words} {context[name]} characters"
     if mistake.type == "string_pattern_mismatch":
         return f"text such as {EXAMPLES.get(context['pattern'], context['pattern'])}"
+    if mistake.type == "string_type" and field is not None:
+        for pattern in constraints_of(field, "pattern"):
+            return f"text such as {EXAMPLES.get(pattern, pattern)}"
     name = mistake.type.split("_")[0]
     if name == "model":
         return _KINDS_OF_VALUE[name] + _keys(field)

@@ -204,10 +204,12 @@ def _check_places(operand: Operand, kept: Sequence[str], shown: str, array: str 
     for name, place in zip(reversed(kept), reversed(operand.axes), strict=False):
         own = SYNONYMS.get(name, name)
         if own in operand.axes and own != place:
-            hint = f"; those of the file's format are `{operand.name}: {array}`"
+            hint = f"; those of the file's format are `{operand.name}: {array}`" if array else ""
+            if odd == "pair":
+                hint = "; `form: full` makes matrices of the pairs"
             raise AxisError(
                 f"input.{operand.name}: {shown}; {odd!r} is none of {list(operand.axes)}, so the "
                 f"axes would go by their place, and {name!r} become {place!r}: drop {odd!r} by an "
                 "index in input.select, or name all axes in input.axes"
-                f"{hint if array and 'column' in operand.axes else ''}"
+                f"{hint if 'column' in operand.axes else ''}"
             )
