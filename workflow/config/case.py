@@ -98,6 +98,11 @@ class Case(Model):
         "free where not given. What needs more is streamed in chunks.",
     )
 
+    @property
+    def accepted_error(self) -> float:
+        """Largest relative Frobenius error for `auto`: ``tolerance``, or the kind's own default."""
+        return self.tolerance
+
     def device_memory_bytes(self) -> int | None:
         """Return ``device_memory`` in bytes."""
         if self.device_memory is None:

@@ -57,7 +57,7 @@ def choose(workload: Workload, records: list[Record]) -> Record:
     if not good:
         found = "; ".join(f"{record.precision}: {_state(record)}" for record in ours)
         raise DeliveryError(
-            f"{workload.name}: precision {case.precision} within tolerance {case.tolerance:g} "
+            f"{workload.name}: precision {case.precision} within tolerance {case.accepted_error:g} "
             f"is not to be had ({found or 'nothing was computed'}){_hint(case, ours)}"
         )
     first, *others = sorted(good, key=_roundoff)
@@ -128,7 +128,7 @@ def _fits(case: Case, record: Record) -> bool:
     if case.precision == "auto":
         if _emulated(record):
             return False
-        return record.verified and record.error_limit <= case.tolerance
+        return record.verified and record.error_limit <= case.accepted_error
     return record.verified or (case.allow_unproven and record.verdict == "unproven")
 
 

@@ -156,7 +156,7 @@ def _record(
         "device": result.device,
         "backend": result.backend,
         "shard": str(shard or ""),
-        "tolerance": workload.case.tolerance,
+        "tolerance": workload.case.accepted_error,
         "seed": workload.seed,
         "source_sha256": _sources(workload, outline),
         "kernel_digest": result.kernel_digest,

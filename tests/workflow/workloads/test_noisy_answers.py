@@ -114,8 +114,8 @@ def test_trajectories_that_prove_nothing_are_refused_before_they_are_run(answer:
 
 
 def test_a_sample_has_a_tolerance_of_its_own() -> None:
-    assert workload(**KEYS["observables"]).case.tolerance == 0.1
-    assert workload(**KEYS["observables"], tolerance=0.01).case.tolerance == 0.01
+    assert workload(**KEYS["observables"]).case.accepted_error == 0.1
+    assert workload(**KEYS["observables"], tolerance=0.01).case.accepted_error == 0.01
 
 
 def test_the_product_has_standard_errors() -> None:
