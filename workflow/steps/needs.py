@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from argand import get_precision
+from argand import Precision, get_precision
+from argand.precision import FP16, INT8, any_precision
 
 from workflow.accuracy.references import FLOP_BUDGET
+from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.data import MOST_DRAWN_BYTES, Shape
 from workflow.shards import split_part
@@ -59,14 +61,16 @@ _IN_PIECES: tuple[Step, ...] = ("verify", "deliver")
 _FILE_RATE = 1e8
 """Bytes a second that a step reads, checks or draws and writes."""
 _RATES = {"cpu": (2e10, 5e8), "cuda": (1e12, 1e9)}
-"""Operations and bytes a second of the slowest precision: on two cores, and on a GPU with the way
-of the data to it."""
+"""Operations and bytes a second: of 3xfp16 on two cores, and of the slowest precision on a GPU with
+the way of the data to it."""
 MOST_URGENT = 9
 """Largest `urgency`: below the steps whose end frees the disk."""
 _CALLS = 6
 """How often each implementation computes: first, warm-up, timed, and once for its result."""
-_PEERS = 4
-"""Implementations beside ours, at most."""
+_PEERS = {"cpu": ("fp64", "fp32"), "cuda": ("fp64",) * 4}
+"""Precisions of implementations beside ours, at most."""
+_CONVERTED = (FP16, INT8)
+"""Formats that NumPy converts to and from more slowly than it multiplies."""
 
 
 @dataclass(frozen=True)
@@ -125,18 +129,42 @@ def estimate(
         copies += kind.reference_copies
         copies *= processes
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
-    implementations = len(study.workloads[name].precisions or ()) + _PEERS
+    rows = _implementations(study.workloads[name], "cuda" if gpu or step == "verify" else "cpu")
     seconds = volume / _FILE_RATE
     if step == "run":
-        flop_rate, byte_rate = _RATES["cuda" if gpu else "cpu"]
-        call = flops / flop_rate + moved / byte_rate
-        seconds += implementations * (_CALLS * call + result / _FILE_RATE)
+        calls = sum(call_seconds(flops, moved, row, gpu=gpu) for row in rows)
+        results = result * sum(1.0 if row.output == "complex128" else 0.5 for row in rows)
+        seconds += _CALLS * calls + results / _FILE_RATE
     elif step == "verify":
         work = min(flops, FLOP_BUDGET * max(1, volume / piece))
         if kind.reference_flops is not None:
             work = kind.reference_flops * flops
-        seconds += work / _RATES["cpu"][0] + implementations * result / _FILE_RATE
+        seconds += work / _RATES["cpu"][0] + len(rows) * result / _FILE_RATE
     return float(taken), seconds
+
+
+def _implementations(case: Case, backend: Literal["cpu", "cuda"]) -> list[Precision]:
+    """Return the precision of each implementation of a run, of as many peers as there may be."""
+    peers = () if case.baselines == "none" else _PEERS[backend]
+    return [any_precision(name) for name in (*(case.precisions or ()), *peers)]
+
+
+def call_seconds(flops: float, moved: float, row: Precision, *, gpu: bool) -> float:
+    """Return seconds of a call of so many operations and bytes in fp64 at a precision.
+
+    On a CPU operands are read or rounded in as much time as a product takes, and a model has
+    further products. Calls of the default study took at most as long (docs/data/cpu-study.csv),
+    models of transforms up to four times.
+    """
+    flop_rate, byte_rate = _RATES["cuda" if gpu else "cpu"]
+    slowest = flops / flop_rate + moved / byte_rate
+    return slowest if gpu else slowest * _steps(row) / _steps(get_precision("3xfp16"))
+
+
+def _steps(row: Precision) -> int:
+    """Return the products of a precision on a CPU, and one to read or round its operands."""
+    products = 2 * row.moduli if row.moduli else len(row.products)
+    return (1 + products) * (2 if row.operand in _CONVERTED else 1)
 
 
 def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,16 @@ from argand import PRECISIONS, get_precision
 
 from workflow.config.loading import load_study
 from workflow.data import Staged
-from workflow.steps.needs import FIXED, MOST_URGENT, Needs, asked, needs, urgency
+from workflow.steps.needs import (
+    FIXED,
+    MOST_URGENT,
+    Needs,
+    asked,
+    call_seconds,
+    estimate,
+    needs,
+    urgency,
+)
 from workflow.study import outlined
 from workflow.workloads import KINDS
 from workflow.workloads.base import Workload
@@ -150,6 +160,33 @@ def test_jobs_of_the_study_for_a_large_gpu_took_less_than_they_ask_for(root: Pat
     assert len(names) > 20
     for name in names:
         assert seen[name] < 0.8e6 * needs(study, name, "run", gpu=True).memory_mb, name
+
+
+def test_calls_on_a_cpu_took_no_longer_than_estimated(root: Path) -> None:
+    """By the recorded times of the default study; models of transforms took longer."""
+    study = load_study(root / "config" / "config.yaml")
+    recorded = (root / "docs" / "data" / "cpu-study.csv").read_text().splitlines()
+    seen = [row for row in csv.DictReader(recorded) if row["workload"] in study.names]
+    assert {row["kind"] for row in seen} >= {"beamforming", "softmax", "gemm", "statevector", "dft"}
+    for row in seen:
+        workload, outline = outlined(study.chain(row["workload"]))
+        shape = workload.shape(outline, get_precision("fp64"))
+        precision = get_precision(row["precision"])
+        found = call_seconds(shape.flops, shape.bytes_moved, precision, gpu=False)
+        longer = 4 if row["kind"] == "dft" and not precision.exact_operands else 1
+        assert 1e-6 * float(row["time_us_p50"]) < longer * found, row
+
+
+def test_a_run_counts_the_implementations_that_it_has() -> None:
+    def seconds(*precisions: str, baselines: str = "none", gpu: bool = False) -> float:
+        case = {"kind": "gemm", "m": 4096, "n": 4096, "k": 4096, "precisions": list(precisions)}
+        study = load_study({"workloads": {"x": {**case, "baselines": baselines}}})
+        return estimate(study, "x", "run", gpu=gpu)[1]
+
+    alone, beside = seconds("fp32"), seconds("fp32", baselines="auto")
+    assert 2.5 < beside / alone < 3.5, "NumPy at fp64 and fp32"
+    assert alone < seconds("3xtf32") / 1.8 < seconds("3xfp16") / 1.8**2 < seconds("7xint8")
+    assert seconds("3xfp16", gpu=True) == seconds("fp32", gpu=True)
 
 
 def test_a_result_larger_than_its_operands_counts() -> None:
