@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from argand.softmax.formats import REAL_KINDS, bf16_bits, bf16_values
+from scipy import special
 
 Array = npt.NDArray[Any]
 
 HALF_ULP = {"fp64": 2.0**-53, "fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
+UNIT = {"fp64": 2.0**-53, "fp32": 2.0**-24}
+"""Half an ulp of what a precision computes in."""
 SMALLEST = {"fp64": 0.0, "fp32": 2.0**-149, "fp16": 2.0**-24, "bf16": 2.0**-126}
 
 
@@ -57,3 +60,46 @@ def approximate_errors(x: Array) -> tuple[Array, float]:
     chain = min(columns, 64) + float(np.log2(columns + 1)) + columns / 4096
     u = 2.0**-24
     return u * (3 * below + 4), u * (4 + 3 * float(np.log(columns)) + chain)
+
+
+def log_bound(x: Array, logs: Array, precision: str) -> Array:
+    """The largest absolute error of log_softmax at fp32 or fp64.
+
+    With u = 2^-24 (fp64: 2^-53) and d = max(x) - x: d and the last difference are off by u of
+    their sizes, log z by 2 u (logf has an ulp) of its own and by the relative error of the sum z.
+    """
+    with np.errstate(invalid="ignore"):  # rows of infinities have no bound
+        wide = x.astype(np.float64)
+        below = wide.max(axis=-1, keepdims=True) - wide
+        of_log = 2 * np.log(x.shape[-1])
+        _, of_sum = approximate_errors(x)
+        unit = UNIT[precision]
+        return np.asarray(unit * (below + np.abs(logs) + of_log + of_sum / UNIT["fp32"]))
+
+
+def assert_logs(found: Array, x: Array, output: str, precision: str = "fp32") -> None:
+    """Raise AssertionError where log_softmax of x is beyond its bound, rounded to ``output``."""
+    with np.errstate(invalid="ignore"):
+        exact = special.log_softmax(x, axis=-1)
+    _assert_within(found, exact, log_bound(x, exact, precision), output)
+
+
+def assert_logsumexp(found: Array, x: Array, output: str, precision: str = "fp32") -> None:
+    """Raise AssertionError where logsumexp of x is beyond its bound, rounded to ``output``.
+
+    It is the maximum and a logarithm, of which the error is that of log_softmax at the maximum.
+    """
+    with np.errstate(invalid="ignore"):
+        exact = special.logsumexp(x, axis=-1)
+        logs = special.log_softmax(x, axis=-1)
+    of_log = np.fmin.reduce(log_bound(x, logs, precision), axis=-1)
+    bound = of_log + UNIT[precision] * np.abs(exact)
+    _assert_within(found, exact, bound, output)
+
+
+def _assert_within(found: Array, exact: Array, bound: Array, output: str) -> None:
+    """Compare finite values with a bound before they are rounded, and the others for equality."""
+    finite = np.isfinite(exact)
+    np.testing.assert_array_equal(found[~finite], exact[~finite])
+    rounding = HALF_ULP[output] * (np.abs(exact) + bound) + SMALLEST[output]
+    assert (np.abs(found[finite] - exact[finite]) <= (bound + rounding)[finite]).all()
