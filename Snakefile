@@ -234,10 +234,10 @@ onerror:
             *curves,
             *rules.answer.output,
         }
-        for job in workflow.dag.jobs:  # so that the same command makes them again
-            if summed & set(map(str, job.output)):
-                workflow.persistence.started(job)
         try:
+            for job in workflow.dag.jobs:  # so that the same command makes them again
+                if summed & set(map(str, job.output)):
+                    workflow.persistence.started(job)
             # What the manifest lists is written anew.
             for path in rules.manifest.output:
                 Path(path).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 
 class TerminatedError(BaseException):
@@ -38,20 +39,32 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
     logger = logging.getLogger("argand")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    handler = logging.StreamHandler(os.fdopen(opened, "w", encoding="utf-8"))
+    handler = _Log(os.fdopen(opened, "w", encoding="utf-8"))
     handler.setFormatter(logging.Formatter("%(message)s"))
     logger.addHandler(handler)
     logging.captureWarnings(True)
     logging.getLogger("py.warnings").addHandler(handler)
+    reason = ""
     try:
         yield logger
     except (Exception, TerminatedError) as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         logger.error("%s", traceback.format_exc())
-        logger.error("%s: %s", type(error).__name__, " ".join(str(error).split()))
+        logger.error("%s", reason)
         sys.exit(1)
     finally:
-        handler.close()
-        handler.stream.close()
+        try:
+            handler.close()
+            handler.stream.close()
+        except OSError as error:
+            sys.exit(f"{path}: the job's log was not written: {error}\n{reason}".rstrip())
+
+
+class _Log(logging.StreamHandler[TextIO]):
+    """A job's log. What a full disk keeps out stays in its buffer, which the job's end tells of."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Print no traceback of each line."""
 
 
 def _terminate(number: int, frame: object) -> None:

@@ -29,3 +29,24 @@ def test_a_log_is_a_new_file_whatever_has_its_name(tmp_path: Path, what: str) ->
         assert done.returncode == 1
         assert f"x.log: found {PLANTED[what]}" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_log_for_which_there_is_no_room(tmp_path: Path, failing: bool) -> None:
+    """A job without its log has failed, and says on standard error what the log would have said."""
+    pytest.importorskip("resource", reason="limits of a process")
+    last = "raise ValueError('of its own')" if failing else "log.info('hello')"
+    code = (
+        "import resource, sys; from workflow.steps.joblog import job_log\n"
+        "with job_log(sys.argv[1]) as log:\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        f"    {last}"
+    )
+    log = tmp_path / "x.log"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(log)], capture_output=True, text=True, check=False
+    )
+    lines = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert lines[0].startswith(f"{log}: the job's log was not written: [Errno ")
+    assert lines[1:] == (["ValueError: of its own"] if failing else [])
