@@ -22,6 +22,7 @@ from argand.runtime.call_cache import (
     CallCache,
     Key,
     NoFormError,
+    current_device,
     key_of_array,
 )
 from argand.runtime.kept_call import KeptCall, Run, overlaps, takes_stream
@@ -104,9 +105,10 @@ class TensorCalls:
                     return None, None
                 places.append(x)
         stream = _raw_stream(at)
-        # Nobody can capture the legacy stream, which is 0.
-        if SEVERAL or (stream and _is_capturing()):
+        if SEVERAL:
             key.append(at)
+        # Nobody can capture the legacy stream, which is 0.
+        if (stream and _is_capturing()) or (SEVERAL and current_device() != at):
             with on_stream_of(torch.device("cuda", at)):
                 call = self._found(key, operands, out)
                 return None, None if call is None else _repeated(call, places, out, stream)
