@@ -32,7 +32,7 @@ def beam_power(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
     place (`form_of`), and sums of parts of bins longer than a tile. Raises PlanError for a plan
     override that is not legal, and CompileError where NVRTC fails.
     """
-    with device_of(x.array if isinstance(x, Pairs) else x):
+    with device_of(x, w, out):
         if problem.precision == EXACT:
             if not takes_exact(problem, gpu(cupy.cuda.Device().id).require_arch()):
                 return in_exact_blocks(problem, w, x, out, cupy)

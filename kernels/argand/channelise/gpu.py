@@ -73,7 +73,7 @@ def channelise(
     length; and without the kernel, of real samples, 256 MiB at most of filtered ones.
     """
     array = x.array if isinstance(x, Pairs) else x
-    with device_of(array):
+    with device_of(array, out):
         target = written_array(x, out, problem.shape, problem.dtype)
         if target.size:
             device = gpu(cupy.cuda.Device().id)

@@ -53,7 +53,7 @@ def dft(problem: DftProblem, x: Any, axis: int, out: Any, key: Key | None = None
 
     ``key`` is that of the call cache. Raises CompileError where NVRTC fails.
     """
-    with device_of(x):
+    with device_of(x, out):
         rows = _rows_of(problem, x, axis)
         target, usable = _target(rows, axis, out)
         found = cupy.moveaxis(target, -1, axis)

@@ -69,7 +69,7 @@ def gemm(
         compute: a name of ``COMPUTE_TYPES``.
         key: under which the call cache is to keep calls of this form.
     """
-    with device_of(a):
+    with device_of(a, b, c, out):
         dtype = "complex128" if compute == "fp64" else "complex64"
         given = (a, b, c, out)
         a, b = (x.astype(dtype, copy=False) for x in (a, b))

@@ -126,7 +126,7 @@ def gemm(problem: GemmProblem, a: Any, b: Any, c: Any, out: Any, key: Key | None
     power = problem.output == "power"
     if problem.precision.exact_operands:
         return cuda_cublas.gemm(problem, a, b, c, out, problem.precision.name, key)
-    with device_of(a):
+    with device_of(a, b, c, out):
         require_family(problem.kernels, gpu(cupy.cuda.Device().id))
         if power and not (_has_wgmma(problem) and problem.k and problem.alpha != 0):
             found = gemm(replace(problem, output="complex64"), a, b, c, None)

@@ -65,7 +65,7 @@ def herk(
     DeviceError where it has not the problem's family of kernels.
     """
     given = a.array if isinstance(a, Pairs) else a
-    with device_of(given):
+    with device_of(given, c, out):
         device = gpu(cupy.cuda.Device().id)
         require_family(problem.kernels, device)
         # C may be out: the thread that writes an element has read it.

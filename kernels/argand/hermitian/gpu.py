@@ -50,7 +50,7 @@ def solve_hermitian(
     if n * columns >= _MOST_ELEMENTS:
         raise ValueError(f"n times the right-hand sides must be below 2^31, got {n} x {columns}")
     leading = shape[: len(shape) - min(b.ndim, 2)]
-    with device_of(r):
+    with device_of(r, b, out, info):
         matrices = _readable(r.astype(dtype, copy=False), leading)
         sides = _readable((b[:, None] if b.ndim == 1 else b).astype(dtype, copy=False), leading)
         usable = out is not None and _writable(_matrices(out, b), matrices, sides)

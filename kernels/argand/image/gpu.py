@@ -57,7 +57,7 @@ def image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> An
     operand for each term, a copy where ``r`` is not contiguous complex64, and the power of each
     split of the channels.
     """
-    with device_of(r):
+    with device_of(r, out):
         if problem.precision.exact_operands:
             require_hermitian(r, cupy)
             return image_in_blocks(problem, r, x, f, s, out, cupy)

@@ -9,9 +9,18 @@ from typing import Any
 import cupy
 
 
-def device_of(array: Any) -> Any:
-    """Return a context in which an array's GPU is the current one."""
-    return cupy.cuda.Device(array.device.id)
+def device_of(array: Any, *others: Any) -> Any:
+    """Return a context in which an array's GPU is the current one.
+
+    Raises TypeError where another array, of which some may be None, is on another GPU: a kernel
+    that reads the memory of one that is no peer is an error after which CUDA answers the process no
+    more.
+    """
+    index = int(array.device.id)
+    for other in others:
+        if other is not None and other.device.id != index:
+            raise TypeError(f"arrays must be on one GPU, got GPUs {index} and {other.device.id}")
+    return cupy.cuda.Device(index)
 
 
 @dataclass(frozen=True)

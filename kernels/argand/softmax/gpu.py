@@ -49,7 +49,7 @@ def softmax(problem: SoftmaxProblem, x: Any, out: Any, key: Key | None) -> Any:
     ``key`` is that of the call cache where x is the caller's own array, else None. Raises
     CompileError where NVRTC fails.
     """
-    with device_of(x):
+    with device_of(x, out):
         mine = x
         if row_stride(x, x.ndim - 1) is None:
             mine = cupy.ascontiguousarray(x)

@@ -95,7 +95,7 @@ def solve(
         (left.shape, left.dtype), (right.shape, right.dtype), "cuda" if on_gpu(left) else "cpu",
         precision=precision, block=block, panel=panel,
     )  # fmt: skip
-    library, on_device = _library(left)
+    library, on_device = _library(left, right)
     with on_device:
         found = _solved(problem, left, right, library)
     return found if details else found.x
@@ -108,14 +108,14 @@ def _array(x: Any, name: str) -> Any:
     return x.to_complex64() if isinstance(x, Pairs) else x
 
 
-def _library(x: Any) -> tuple[Library, AbstractContextManager[Any]]:
-    """Return the library of an array's backend and a context in which its device is current."""
-    if not on_gpu(x):
+def _library(a: Any, b: Any) -> tuple[Library, AbstractContextManager[Any]]:
+    """Return the library of the arrays' backend and a context in which their device is current."""
+    if not on_gpu(a):
         return CpuLibrary(), nullcontext()
     from argand.runtime.layout import device_of
     from argand.solve.gpu import GpuLibrary
 
-    return GpuLibrary(), device_of(x)
+    return GpuLibrary(), device_of(a, b)
 
 
 def _solved(problem: SolveProblem, a: Any, b: Any, library: Library) -> Solution:

@@ -59,7 +59,7 @@ def spectrum(problem: SpectrumProblem, x: Any, coefficients: np.ndarray[Any, Any
     segments.
     """
     array = x.array if isinstance(x, Pairs) else x
-    with device_of(array):
+    with device_of(array, out):
         target = written_array(x, out, problem.shape, problem.dtype)
         if target.size:
             device = gpu(cupy.cuda.Device().id)

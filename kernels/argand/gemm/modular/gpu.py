@@ -55,7 +55,7 @@ def modular_product(
         DeviceError: the device has no such kernels.
         WrongProductError: the check failed.
     """
-    with device_of(a.memory if isinstance(a, PackedPlanes) else a):
+    with device_of(*(x.memory if isinstance(x, PackedPlanes) else x for x in (a, b, c, out))):
         require_family(family, gpu(cupy.cuda.Device().id))
         # C may be out: the thread that writes an element has read it.
         inputs = [x for x in (a, b) if not isinstance(x, PackedPlanes)]
