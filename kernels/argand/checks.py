@@ -24,6 +24,9 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
             f"out must have shape {shape} and type {dtype}, "
             f"got {tuple(out.shape)} and {type_name(out)}"
         )
+    ours = isinstance(getattr(out, "type_name", None), str)  # `argand.Pairs`
+    if not (ours or isinstance(out, np.ndarray) or is_cupy_array(out)):
+        raise TypeError(f"out must be an array of NumPy or CuPy, got {type(out).__name__}")
     check_written("out", out)
 
 

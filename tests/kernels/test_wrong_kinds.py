@@ -41,6 +41,13 @@ STRUCTURED = np.ma.masked_array(
 TIMES = np.zeros((4, 4), "M8[s]")
 
 
+class Labelled:
+    """An array with names of its axes, such as xarray's, which numpy.asarray reads."""
+
+    def __init__(self, x: Any) -> None:
+        self.shape, self.dtype = x.shape, x.dtype
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -81,6 +88,7 @@ TIMES = np.zeros((4, 4), "M8[s]")
         (lambda: run_trajectories(1, [], 2, seed="x"), "seed must be an integer, got 'x'"),
         (lambda: herk(X, "c"), "c must be numbers, got <U1"),
         (lambda: gemm(X, X, out=[1]), "out must be an array, got list"),
+        (lambda: dft(X, out=Labelled(X)), "out must be an array of NumPy or CuPy, got Labelled"),
         (lambda: logsumexp(X.real, 0, out=True), "out must be an array, got bool"),
         (lambda: contract("ij,jk->ik", X, X, out="y"), "out must be an array, got str"),
         (lambda: contract("ij,jk->ik", X, X, bias="y"), "bias must be numbers, got <U1"),
