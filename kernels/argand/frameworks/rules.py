@@ -93,17 +93,20 @@ def stored(x: Any) -> tuple[Any, bool, bool]:
 
 
 def refuse_copies(arrays: dict[str, Any], _: dict[str, Any]) -> None:
-    """Raise ValueError for tensors of torch that a call would have to copy: a rule of plans."""
+    """Raise ValueError for arrays of torch and JAX that a call would have to copy or convert.
+
+    It is the rule of plans.
+    """
     for name, x in arrays.items():
         if any(stored(x)[1:]):
             raise ValueError(
                 f"{name} of a plan must not be a conjugate or negative view: resolve it first, or "
                 "plan an op of what it is a view of"
             )
-        if str(getattr(x, "dtype", None)) == "torch.bfloat16":
+        if str(getattr(x, "dtype", None)).removeprefix("torch.") == "bfloat16":
             raise ValueError(
                 f"{name} of a plan must be of a type that NumPy has, got bfloat16; softmaxes read "
-                "its view as torch.uint16 with format='bf16'"
+                "its view as uint16 with format='bf16'"
             )
 
 

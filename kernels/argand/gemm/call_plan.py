@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from argand.defaults import Operation
+from argand.frameworks.rules import FrameworkRules
 from argand.gemm.api import gemm
 from argand.gemm.families import Family
 from argand.gemm.operands import Op
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import Output
+from argand.gemm.rules import RULES
 from argand.runtime.call_plan import CallPlan
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class GemmPlan(CallPlan):
     operation = "gemm"
     kind: ClassVar[Operation] = "product"
     pairs: ClassVar[type | None] = Pairs
+    rules: ClassVar[FrameworkRules | None] = RULES
     names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
 
     def __init__(

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Self
 from argand.defaults import Operation, default_precision
 from argand.device import Device, cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor
-from argand.frameworks.rules import refuse_copies
+from argand.frameworks.framework import framework_of
+from argand.frameworks.rules import FrameworkRules, refuse_copies
 from argand.precision import PRECISIONS
 from argand.runtime.plan_files import read_plan, write_plan
 from argand.runtime.plan_words import (
@@ -25,6 +26,7 @@ from argand.runtime.plan_words import (
     from_json,
     given_options,
     in_words,
+    require_form,
 )
 
 
@@ -54,6 +56,8 @@ class CallPlan:
     """Its name in `argand.defaults`."""
     pairs: ClassVar[type | None] = None
     """`argand.Pairs` where the operation takes them: tensors of complex32 are such."""
+    rules: ClassVar[FrameworkRules | None] = None
+    """The operation's, where they give results of 16 bits their type."""
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
     """Annotations name the arrays that calls return: ``GemmPlan[torch.Tensor]``."""
 
@@ -70,6 +74,7 @@ class CallPlan:
         if not has_foreign(*arrays):
             self._plan(**dict(zip(self.names, arrays, strict=True)))
             return
+        self._take_type_of_result(arrays)
         self._on_foreign(self._plan, arrays)
         planned: Any = self._on_gpu
         if planned is not None and any(map(is_cuda_tensor, arrays)):
@@ -84,7 +89,22 @@ class CallPlan:
             self._on_gpu = self._planned(arrays)
             self.device, self._start = self._on_gpu.device, self._on_gpu
         else:
-            self._call(*arrays)
+            self._result = form_of(self._call(*arrays))
+
+    def _take_type_of_result(self, arrays: tuple[Any, ...]) -> None:
+        """Plan the type that the operation's result has for arrays of torch and JAX.
+
+        Raises ValueError for those of which the call would make others.
+        """
+        if {"torch", "jax"}.isdisjoint(map(framework_of, arrays)):
+            return
+        given = dict(zip(self.names, arrays, strict=True))
+        refuse_copies(given, {})
+        if self.rules is not None and self.rules.adapted is not None:
+            names = ("precision", "tolerance", "output")
+            options = {name: self.options[name] for name in names if name in self.options}
+            self.rules.adapted(given, options)
+            self.options |= options
 
     def _on_foreign(self, function: Callable[..., Any], every: tuple[Any, ...]) -> Any:
         """Call a function on arrays of other libraries, as NumPy's or CuPy's by their names."""
@@ -110,6 +130,8 @@ class CallPlan:
         if has_foreign(*every):
             return self._on_foreign(self._own, every)
         self._refuse(every[:-1])
+        if every[-1] is not None:
+            require_form("out", every[-1], self._result)
         return self._call(*every[:-1], out=every[-1])
 
     def _own(self, **arrays: Any) -> Any:
@@ -132,12 +154,7 @@ class CallPlan:
     def _refuse(self, arrays: tuple[Any, ...]) -> None:
         """Raise ValueError where an operand has not the form that was planned."""
         for name, x, expected in zip(self.names, arrays, self._forms, strict=True):
-            found = form_of(x)
-            if found != expected:
-                raise ValueError(
-                    f"{name} must be {in_words(expected)} as planned, got {in_words(found)}; "
-                    f"make another plan for it"
-                )
+            require_form(name, x, expected)
 
     def describe(self) -> str:
         """Return what a call runs, in lines: operands, options, bound, kernels, plan, workspace."""

@@ -32,6 +32,16 @@ def in_words(form: tuple[Any, ...] | None) -> str:
     return "None" if form is None else f"{form[0]} {form[1]}"
 
 
+def require_form(name: str, x: Any, expected: tuple[Any, ...] | None) -> None:
+    """Raise ValueError where an array, or None, has not the form that was planned."""
+    found = form_of(x)
+    if found != expected:
+        raise ValueError(
+            f"{name} must be {in_words(expected)} as planned, got {in_words(found)}; "
+            "make another plan for it"
+        )
+
+
 def as_list(form: tuple[Any, ...] | None) -> list[Any] | None:
     """Return a form as JSON has it."""
     return None if form is None else [form[0], list(form[1])]

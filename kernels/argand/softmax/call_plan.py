@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from argand import defaults
+from argand.frameworks.rules import FrameworkRules
 from argand.runtime.call_plan import OneArrayPlan
 from argand.softmax.api import FUNCTIONS
 from argand.softmax.formats import OPERATIONS, Operation
+from argand.softmax.rules import RULES
 
 if TYPE_CHECKING:
     from argand.typing import PrecisionLike
@@ -36,6 +38,7 @@ class SoftmaxPlan(OneArrayPlan):
 
     operation = "softmax"
     kind: ClassVar[defaults.Operation] = "softmax"
+    rules: ClassVar[FrameworkRules | None] = RULES["softmax"]
 
     def __init__(
         self,

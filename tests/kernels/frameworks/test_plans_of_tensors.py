@@ -89,7 +89,7 @@ def test_what_a_plan_cannot_read_in_place_is_refused() -> None:
     x = drawn(4, 6)
     with pytest.raises(ValueError, match="a of a plan must not be a conjugate"):
         GemmPlan(x.conj(), x.T)
-    with pytest.raises(ValueError, match=r"torch\.uint16 with format='bf16'"):
+    with pytest.raises(ValueError, match="uint16 with format='bf16'"):
         SoftmaxPlan(x.real.to(torch.bfloat16))
 
 
@@ -104,6 +104,24 @@ def test_arrays_may_follow_tensors(planned: tuple[Any, Any, Any], device: str) -
     else:
         found = plan(*(x.numpy() for x in given))
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_results_have_the_type_that_the_call_gives(device: str) -> None:
+    x = drawn(16, 16, device=device)
+    planned: list[tuple[Any, Any, Any]] = [
+        (SoftmaxPlan, softmax, x.real.to(torch.float16)),
+        (lambda x: GemmPlan(x, x), lambda x: gemm(x, x), x.to(torch.complex32)),
+    ]
+    for plan_of, call, given in planned:
+        expected = call(given)
+        plan = plan_of(given)
+        given = (given,) * len(plan.names[:2])
+        assert expected.dtype == given[0].dtype
+        assert torch.equal(torch.view_as_real(plan(*given).cfloat()),
+                           torch.view_as_real(expected.cfloat()))  # fmt: skip
+        out = torch.empty_like(expected)
+        assert plan(*given, out=out) is out
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
@@ -132,6 +150,10 @@ def test_plans_of_jax() -> None:
     x = jax.numpy.ones((4, 4), "complex64")
     plan = GemmPlan(x, x)
     assert isinstance(plan(x, x), jax.Array)
+    half = x.real.astype("float16")
+    assert SoftmaxPlan(half)(half).dtype == softmax(half).dtype == half.dtype
+    with pytest.raises(ValueError, match="must be of a type that NumPy has, got bfloat16"):
+        SoftmaxPlan(x.real.astype("bfloat16"))
     with pytest.raises(TypeError, match="cannot be written"):
         plan(x, x, out=x)
     with pytest.raises(TypeError, match="cannot be traced"):

@@ -68,6 +68,14 @@ def test_other_arrays_are_refused(made: Made) -> None:
             plan(wrong, *others)  # type: ignore[operator]
 
 
+def test_a_result_of_another_form_is_refused(made: Made) -> None:
+    """A wider one would be computed at another precision than was planned."""
+    plan, arrays, expected = made
+    for wrong in (expected.astype(np.result_type(expected, np.float64)), expected[:-1]):
+        with pytest.raises(ValueError, match=rf"out must be {expected.dtype} .* got "):
+            plan(*arrays, out=wrong)  # type: ignore[operator]
+
+
 def test_a_plan_says_what_it_runs(made: Made) -> None:
     plan, arrays, _ = made
     text = plan.describe()
