@@ -180,6 +180,8 @@ class _Operator:
             name: x if x is None else _with_rank(x, rank, name in batched)
             for name, x in moved.items()
         }
+        if self._rules.spread is not None:
+            self._rules.spread(moved, torch.broadcast_to)
         if "axis" in options and options["axis"] >= 0:
             options["axis"] -= rank - 1
         return self._operator(**moved, **options), 0

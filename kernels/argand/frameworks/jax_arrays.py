@@ -262,5 +262,7 @@ def _make(call: _Call, operands: list[Any], result: Any) -> None:
         result[...] = arrays[call.written]
         arrays[call.written] = result
     else:
+        if call.rules.spread is not None:
+            call.rules.spread(arrays, np.broadcast_to)  # of CuPy's arrays too
         arrays["out"] = result
     call.function(**arrays, **call.keywords)

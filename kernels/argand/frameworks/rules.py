@@ -54,6 +54,8 @@ class FrameworkRules(NamedTuple):
         leading_axes: whether a call takes any axes before those that it names, and broadcasts them.
         same_launches: from the options of a call whether it always launches the same kernels, which
             read its arrays alone, so that a program may capture them.
+        spread: gives arrays of a batch the leading axes that the call wants them to have, by a
+            function such as numpy.broadcast_to; None where all that broadcast will do.
     """
 
     result: Callable[[Mapping[str, Spec | None], Mapping[str, Any], bool], Spec]
@@ -61,6 +63,7 @@ class FrameworkRules(NamedTuple):
     adapted: Adapted | None = None
     leading_axes: bool = True
     same_launches: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    spread: Callable[[dict[str, Any], Callable[[Any, Any], Any]], None] | None = None
 
 
 def namespace(x: Any) -> Any:

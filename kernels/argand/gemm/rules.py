@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -24,8 +24,8 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
     assert b is not None
     ops = options.get("op_a", "N"), options.get("op_b", "N")
     m, n, _ = product_sizes(a.shape, b.shape, *ops)
-    shape = (*broadcast(a.shape[:-2], b.shape[:-2]), m, n)
     given = (a, b, arrays.get("c"))
+    shape = (*broadcast(*(x.shape[:-2] for x in given if x is not None)), m, n)
     wide = default_precision("product", given, on_gpu=on_gpu) == "fp64"
     own = "complex128" if wide else "complex64"
     precision = options.get("precision")
@@ -111,4 +111,14 @@ def _same_launches(options: Mapping[str, Any]) -> bool:
     return options.get("tolerance") is None and options.get("precision") in (None, *PRECISIONS)
 
 
-RULES = FrameworkRules(_result, _gradient, _adapted, same_launches=_same_launches)
+def _spread(arrays: dict[str, Any], broadcast_to: Callable[[Any, Any], Any]) -> None:
+    """Give c all leading axes, which a product wants it to have, and a them too."""
+    if arrays.get("c") is None:
+        return
+    leading = broadcast(*(x.shape[:-2] for x in arrays.values() if x is not None))
+    for name in ("a", "c"):
+        x = arrays[name]
+        arrays[name] = broadcast_to(x, (*leading, *x.shape[-2:]))
+
+
+RULES = FrameworkRules(_result, _gradient, _adapted, same_launches=_same_launches, spread=_spread)

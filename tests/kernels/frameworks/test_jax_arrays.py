@@ -133,6 +133,26 @@ def test_batched_operands_of_other_ranks() -> None:
           jax.grad(lambda b: (a @ b).real.sum())(b[0]))  # fmt: skip
 
 
+@pytest.mark.parametrize("many", range(3))
+def test_a_batch_of_one_operand_of_a_sum(many: int) -> None:
+    """C has all leading axes of a product: it takes them, or gives them to A."""
+    given = [drawn(3, 4), drawn(4, 5), drawn(3, 5)]
+    given[many] = jnp.stack([given[many], 2j * given[many]])
+    axes = tuple(0 if at == many else None for at in range(3))
+
+    def ours(a: Any, b: Any, c: Any) -> Any:
+        return gemm(a, b, c, alpha=2, beta=1j)
+
+    def theirs(a: Any, b: Any, c: Any) -> Any:
+        return 2 * a @ b + 1j * c
+
+    close(jax.vmap(ours, axes)(*given), jax.vmap(theirs, axes)(*given))
+    slopes = (jax.grad(lambda *x, call=call: (abs(call(*x)) ** 3).sum(), (0, 1, 2))
+              for call in (ours, theirs))  # fmt: skip
+    for pair in zip(*(jax.jit(jax.vmap(slope, axes))(*given) for slope in slopes), strict=True):
+        close(*pair)
+
+
 def test_gates_return_the_new_state() -> None:
     state, matrix = drawn(16), drawn(4, 4, seed=4)
 

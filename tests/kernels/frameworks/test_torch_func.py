@@ -96,3 +96,18 @@ def test_forward_mode_of_calls_without_a_gradient_is_refused() -> None:
     dual = torch.autograd.forward_ad
     with dual.dual_level(), pytest.raises(TypeError, match="requires a gradient"):
         herk(dual.make_dual(drawn(3, 4), drawn(3, 4)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("many", range(3))
+def test_a_batch_of_one_operand_of_a_sum(many: int, device: str) -> None:
+    """C has all leading axes of a product: it takes them, or gives them to A."""
+    given = [drawn(3, 4, device=device), drawn(4, 5, device=device), drawn(3, 5, device=device)]
+    given[many] = torch.stack([given[many], 2j * given[many]])
+    axes = tuple(0 if at == many else None for at in range(3))
+    calls = (lambda a, b, c: gemm(a, b, c, alpha=2, beta=1j), lambda a, b, c: 2 * a @ b + 1j * c)
+    found, expected = (func.vmap(call, axes)(*given) for call in calls)
+    torch.testing.assert_close(found, expected)
+    slopes = (func.grad(lambda *x, call=call: size(call(*x)), (0, 1, 2)) for call in calls)
+    found, expected = (func.vmap(slope, axes)(*given) for slope in slopes)
+    torch.testing.assert_close(found, expected)
