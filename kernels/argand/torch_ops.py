@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from argand.device import is_cupy_array
 from argand.dft.api import dft
@@ -41,6 +42,7 @@ _EXAMPLES: tuple[object, ...] = (
 for _example in _EXAMPLES:
     framework_of(_example)
     is_cupy_array(_example)
+_NOTHING = nullcontext()
 _below_autograd = INTERNALS.below_autograd or nullcontext
 
 
@@ -143,8 +145,11 @@ class _Operator:
         given.update(named)
         if self._in_place is not None:
             given[self._in_place] = given[self._in_place].clone()
-        # Without ``out``, so that a call that the call cache knows is repeated as it is.
-        found = self._call(**given)
+        # Below autograd torch cannot be asked for tangents; `_dispatched` has seen to those.
+        tangents = INTERNALS.may_have_tangents(values)
+        with forward_ad._set_fwd_grad_enabled(False) if tangents else _NOTHING:
+            # Without ``out``, so that a call that the call cache knows is repeated as it is.
+            found = self._call(**given)
         return found if found.is_contiguous() else found.contiguous()
 
     def _empty(self, arrays: dict[str, Any], options: dict[str, Any]) -> Any:

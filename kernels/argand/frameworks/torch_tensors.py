@@ -103,7 +103,9 @@ def _is_differentiated(x: Any) -> bool:
         return False
     if x.requires_grad and torch.is_grad_enabled():
         return True
-    return INTERNALS.may_have_tangents((x,)) and forward_ad.unpack_dual(x).tangent is not None
+    if not (INTERNALS.may_have_tangents((x,)) and forward_ad._is_fwd_grad_enabled()):
+        return False
+    return forward_ad.unpack_dual(x).tangent is not None
 
 
 def _are_traced(arrays: Iterable[Any]) -> bool:
@@ -236,10 +238,11 @@ def _array(name: str, x: Any) -> Any:
     Raises TypeError that has the argument's name.
     """
     dtype = TYPES.get(x.dtype)
-    if dtype is None or x.layout != torch.strided:
+    if dtype is None or x.layout != torch.strided or x.is_nested:
+        kind = "nested tensors" if x.is_nested else x.layout
         raise TypeError(
             f"{name} must be strided and of one of {', '.join(map(str, TYPES))}, "
-            f"got {x.layout} of {x.dtype}"
+            f"got {kind} of {x.dtype}"
         )
     if not x.data_ptr() and x.numel():
         raise TypeError(f"{name} has no memory for its {x.numel()} numbers: its storage was freed")

@@ -199,10 +199,13 @@ def test_other_devices_are_refused() -> None:
         gemm(x, torch.ones(4, 4))
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_tensors_that_have_no_array_are_refused() -> None:
     x = torch.ones(4, 4)
     with pytest.raises(TypeError, match=r"b must be strided and of .*, got torch.sparse_coo of"):
         gemm(x, x.to_sparse())
+    with pytest.raises(TypeError, match=r"x must be strided and of .*, got nested tensors of"):
+        softmax(torch.nested.nested_tensor([x[0], x[1, :2]]))
     with pytest.raises(TypeError, match=r"x must be strided and of .*float8_e4m3fn"):
         softmax(x.to(torch.float8_e4m3fn))
     freed = torch.ones(4, 4)

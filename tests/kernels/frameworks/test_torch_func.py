@@ -50,6 +50,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
     "gradient": lambda f, x: func.grad(lambda *x: size(f(*x)), (0, 1))(*x),
     "product with the Jacobian, transposed": lambda f, x: func.vjp(f, *x)[1](f(*x)),
     "product with the Jacobian": lambda f, x: func.jvp(f, x, tuple(2 * t + 1 for t in x)),
+    "linearized": lambda f, x: func.linearize(f, *x)[1](*(2 * t + 1 for t in x)),
     "in the first alone": lambda f, x: func.jvp(lambda y: f(y, *x[1:]), x[:1], x[:1]),
     "gradient of a gradient": lambda f, x: func.grad(
         lambda y: size(func.grad(lambda z: size(f(z, *x[1:])))(y)))(x[0]),
@@ -64,6 +65,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")  # of torch's linearize
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", CALLS)
