@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
+from argand.checks import as_axis
 from argand.device import is_cupy_array
 from argand.dft.api import dft
 from argand.dft.rules import RULES as DFT
@@ -180,6 +181,7 @@ class _Operator:
                 for i in range(info.batch_size)
             ]  # fmt: skip
             return torch.stack(each), 0
+        self._refuse_examples(moved, batched, options)
         rank = max(x.ndim + (n not in batched) for n, x in moved.items() if x is not None)
         moved = {
             name: x if x is None else _with_rank(x, rank, name in batched)
@@ -187,9 +189,26 @@ class _Operator:
         }
         if self._rules.spread is not None:
             self._rules.spread(moved, torch.broadcast_to)
-        if "axis" in options and options["axis"] >= 0:
-            options["axis"] -= rank - 1
         return self._operator(**moved, **options), 0
+
+    def _refuse_examples(
+        self, moved: Mapping[str, Any], batched: Sequence[str], options: dict[str, Any]
+    ) -> None:
+        """Raise ValueError where an array of the batch has too few axes, with those of one.
+
+        It would be computed along the batch. An axis is counted from the last, as the batch is an
+        axis before them.
+        """
+        specs = {
+            name: None if x is None else _spec(x)._replace(shape=tuple(x.shape)[name in batched :])
+            for name, x in moved.items()
+        }
+        if "axis" in options:
+            first = self._tensors[0]
+            rank = moved[first].ndim - (first in batched)
+            options["axis"] = as_axis(options["axis"], rank) - rank
+        device = next(x.device for x in moved.values() if x is not None)
+        self._rules.result(specs, options, device.type == "cuda")
 
     def _traced(self, given: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         """Make a public call whose arrays are traced."""

@@ -113,3 +113,17 @@ def test_a_batch_of_one_operand_of_a_sum(many: int, device: str) -> None:
     slopes = (func.grad(lambda *x, call=call: size(call(*x)), (0, 1, 2)) for call in calls)
     found, expected = (func.vmap(slope, axes)(*given) for slope in slopes)
     torch.testing.assert_close(found, expected)
+
+
+def test_an_example_of_too_few_axes_is_not_computed_along_the_batch() -> None:
+    x = drawn(4, 3)
+    for call in (softmax, log_softmax, logsumexp, dft):
+        with pytest.raises(ValueError, match="axis must be one of x's 0 axes, got -1"):
+            func.vmap(call)(x[:, 0].abs())
+        with pytest.raises(ValueError, match="axis must be one of x's 1 axes, got -2"):
+            func.vmap(lambda y, call=call: call(y, -2))(x.abs())
+    for name, call in (("a", lambda y: gemm(y, x.mT)), ("b", lambda y: gemm(x, y))):
+        with pytest.raises(
+            ValueError, match=rf"{name} must have at least 2 axes, got shape \(3,\)"
+        ):
+            func.vmap(call)(x)
