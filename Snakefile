@@ -235,9 +235,8 @@ onerror:
             *rules.answer.output,
         }
         try:
-            for (
-                job
-            ) in workflow.dag.jobs:  # so that the same command makes them again
+            # So that the same command makes them again.
+            for job in workflow.dag.jobs:
                 if summed & set(map(str, job.output)):
                     workflow.persistence.started(job)
             # What the manifest lists is written anew.
