@@ -79,7 +79,7 @@ def epilogue_of(plan: WgmmaPlan, problem: WgmmaProblem, out: Layout) -> Epilogue
     """Return what a kernel does with the results of a problem."""
     if plan.overlapped_stages:  # a real alpha is applied beforehand
         return "descale"
-    if problem.alpha != 1 or problem.beta != 0 or problem.flip_result:
+    if problem.alpha != 1 or problem.beta != 0:
         return "combine"
     if plan.tma_epilogue:
         return "descale"

@@ -45,8 +45,6 @@ neighbours along rows of C from rows of theirs. The second and that of two warpg
 columns are fitted to 21 drawn products of an odd n and a k up to 512. The choices that they change
 take 0.949 of the time in the geometric mean of 34 products at tf32 that the fit did not see (seeds
 from 20261251, old and new in turn on an H200), 0.972 of 6 at 3xtf32 and 1.012 of 4 at 3xfp16."""
-_CONJUGATED_STORE = 1.9
-"""Factor of a store from registers that conjugates, for a row operand that is read in place."""
 _OVERLAPPED_STORE, _HALF_SECTORS_OVERLAPPED = 0.665, 0.8
 """Fraction of a store's time that remains with an overlapped epilogue, and where rows begin in the
 middle of a sector of L2 (13 plans of drawn products took 1.05 to 1.14 of their estimates)."""
@@ -175,8 +173,6 @@ def estimate(
             store *= _SHARED_COLUMNS_STORE[plan.consumer_warpgroups]
         else:
             store *= shifted if n % 2 else _DIRECT_STORE
-        if row_traits.conjugated and plan.storage != "planar":
-            store *= _CONJUGATED_STORE
     store += 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
     overlaps = tiles > sm_count and not (direct or sizes.triangle)  # which stores mirror images
     overlapped = overlaps and plan.can_overlap_epilogue(precision)

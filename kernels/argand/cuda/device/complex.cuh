@@ -35,17 +35,9 @@ __device__ __forceinline__ float2 linear_combination(const Arguments& args, floa
     return x;
 }
 
-// Whether `conjugate_and_combine` changes anything.
+// Whether `linear_combination` changes anything.
 template <typename Arguments>
 __device__ __forceinline__ bool combines(const Arguments& args) {
     return args.alpha_re != 1.0f || args.alpha_im != 0.0f || args.beta_re != 0.0f ||
-           args.beta_im != 0.0f || args.conjugate_result;
-}
-
-// The same after x is conjugated where `args.conjugate_result` says so.
-template <typename Arguments>
-__device__ __forceinline__ float2 conjugate_and_combine(const Arguments& args, float2 x,
-                                                        const float2* c) {
-    if (args.conjugate_result) x.y = -x.y;
-    return linear_combination(args, x, c);
+           args.beta_im != 0.0f;
 }

@@ -122,6 +122,7 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
             }
     }
     add_lanes_along_k<plan>(sum);
+    const float result_sign = args.conjugate_result ? -1.0f : 1.0f;
     // One address for all results of a lane, because products of 64 bits take longer than sums.
     const auto out_step = static_cast<Stride<plan>>(args.out_stride_m);
     const auto c_step = static_cast<Stride<plan>>(args.c_stride_m);
@@ -135,7 +136,7 @@ __device__ __forceinline__ void gemm_fma(const GemmArguments& args) {
         for (int j = 0; j < kColumns; ++j)
             if (k_lane == 0 && row0 + i < args.m && column0 + plan.lanes_n() * j < args.n)
                 out[int64(i) * out_step + plan.lanes_n() * j * args.out_stride_n] =
-                    conjugate_and_combine(
-                        args, sum[i][j],
+                    linear_combination(
+                        args, {sum[i][j].x, sum[i][j].y * result_sign},
                         c + int64(i) * c_step + plan.lanes_n() * j * args.c_stride_n);
 }

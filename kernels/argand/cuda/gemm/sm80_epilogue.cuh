@@ -10,8 +10,8 @@
 __device__ __forceinline__ void combine_pair(const GemmArguments& args, const float2* c, int64 row,
                                              int64 column, float2 (&x)[2]) {
     const float2* c_at = c + row * args.c_stride_m + column * args.c_stride_n;
-    x[0] = conjugate_and_combine(args, x[0], c_at);
-    if (column + 1 < args.n) x[1] = conjugate_and_combine(args, x[1], c_at + args.c_stride_n);
+    x[0] = linear_combination(args, x[0], c_at);
+    if (column + 1 < args.n) x[1] = linear_combination(args, x[1], c_at + args.c_stride_n);
 }
 
 // Computes alpha x + beta C in the accumulators of a warp. `c` is that of the lane's first element.
@@ -31,7 +31,7 @@ __device__ __forceinline__ void combine_accumulators(const GemmArguments& args, 
                 float& re = accumulators.re[i / 2][j][2 * (i % 2) + e];
                 float& im = accumulators.im[i / 2][j][2 * (i % 2) + e];
                 const float2 x =
-                    conjugate_and_combine(args, {re, im}, c + int64(8 * j + e) * stride_n);
+                    linear_combination(args, {re, im}, c + int64(8 * j + e) * stride_n);
                 re = x.x;
                 im = x.y;
             }

@@ -257,6 +257,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             multiply_k_tiles.template operator()<false>();
         }
     }
+    if (args.conjugate_result) result.conjugate();
     if constexpr (plan.sliced()) {
         __syncthreads();  // no stage is read any more
         reduce_and_store<plan>(args, result, tile.batch, tile.m0, tile.n0, tile_number<plan>(args),

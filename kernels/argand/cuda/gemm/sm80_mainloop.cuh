@@ -43,6 +43,13 @@ struct Accumulators {
                 }
     }
 
+    __device__ __forceinline__ void conjugate() {
+        each_result<plan>([this](int i, int j, int e) {
+            float& x = im[i / 2][j][2 * (i % 2) + e];
+            x = -x;
+        });
+    }
+
     // Whether all sums of this lane are finite in its rows and columns inside the matrix. Others
     // are of zeros, but where groups of warps share k.
     __device__ __forceinline__ bool finite(int rows_left, int columns_left) const {

@@ -186,7 +186,7 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                 if constexpr (plan.epilogue == Epilogue::descale) {
                     z[h][e] = x;
                 } else {
-                    z[h][e] = conjugate_and_combine(
+                    z[h][e] = linear_combination(
                         args, x, args.c + c_at[h] + (column + e) * args.c_stride_n);
                 }
             }

@@ -80,7 +80,7 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
                         z[h][e] = x;
                     } else {
                         const int row = min(rows[h], args.m - 1 - row0);
-                        z[h][e] = conjugate_and_combine(
+                        z[h][e] = linear_combination(
                             args, x,
                             args.c + c_row0 + row * args.c_stride_m + column * args.c_stride_n);
                     }

@@ -76,6 +76,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }
         reduce_partials<plan>(args, work, thread, mainloop.re, mainloop.im);
+        if (plan.overlapped_stages == 0 && args.conjugate_result) negate(mainloop.im);
         const int row0 = first_row<plan>(tile, warp_index);
         if constexpr (plan.overlapped_stages > 0) {
             deferred.defer(args, tile, mainloop.re, mainloop.im);

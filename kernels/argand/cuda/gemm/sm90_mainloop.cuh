@@ -43,6 +43,12 @@ __device__ __forceinline__ void clear(float (&x)[Count]) {
     for (int i = 0; i < Count; ++i) x[i] = 0.0f;
 }
 
+template <int Count>
+__device__ __forceinline__ void negate(float (&x)[Count]) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) x[i] = -x[i];
+}
+
 // The mainloop without promotion: the MMAs accumulate real and imaginary parts in registers over
 // all of k. The X fragments of one group of MMAs are loaded while the MMAs of the group before run.
 template <WgmmaPlan plan>

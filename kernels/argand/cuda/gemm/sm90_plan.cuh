@@ -36,7 +36,7 @@ enum class Storage {
 // the most general takes the compiler as long as all else, and its instructions would not be in the
 // instruction cache when a tile ends.
 enum class Epilogue {
-    combine,  // alpha x + beta C, maybe of a conjugated x, at any strides or by TMA
+    combine,  // alpha x + beta C, at any strides or by TMA
     descale,  // descaled alone, at any strides or by TMA
     // Descaled alone and stored directly where columns are contiguous and every row begins at a
     // vector of two; where some begin within one; where rows are contiguous.
