@@ -100,6 +100,29 @@ def test_a_file_in_the_place_of_the_results_is_named(
     assert called == []
 
 
+@pytest.mark.parametrize("name", ["run", "report"])
+@pytest.mark.parametrize("read_only", ["results", "."])
+def test_a_folder_that_cannot_be_written_to(
+    called: list[list[str]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    read_only: str,
+) -> None:
+    """A stand-in answers for the file system, since root may write to every other folder."""
+    Path("results").mkdir()
+    kept, unwritable = os.access, Path(read_only).absolute()
+
+    def access(path: Path, mode: int) -> bool:
+        return bool(Path(path).absolute() != unwritable and kept(path, mode))
+
+    monkeypatch.setattr(os, "access", access)
+    assert command.main([name, "v1.2.yaml", "--out", "results"]) == 1
+    said = f"{unwritable}: must be a folder that can be written to, for "
+    assert said in capsys.readouterr().err
+    assert called == []
+
+
 def test_a_report_for_which_the_disk_has_no_room(
     called: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,12 +90,18 @@ def check_folder(study: Path, folder: Path) -> None:
     """Raise FolderHeldError where a folder has another study's results or another run works there.
 
     Nothing is written or taken, so that a run may be refused before it starts. A file in the
-    folder's place is refused too.
+    folder's place is refused too, and one to which nothing can be written, which Snakemake says in
+    tracebacks, or of a report not at all.
     """
     note, lock = folder / ".study", _lock_file(folder)
     above = visible_above(folder)
     if not above.is_dir():
         raise FolderHeldError(f"{above}: found a file where there must be a folder of results")
+    for place, whose in ((above, "results"), (Path.cwd(), "what Snakemake keeps where it runs")):
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise FolderHeldError(
+                f"{place.absolute()}: must be a folder that can be written to, for {whose}"
+            )
     try:
         owner = read_plain(note).decode("utf-8", "replace").rstrip("\n") if note.exists() else ""
         _refuse_other_study(owner, study, folder)
