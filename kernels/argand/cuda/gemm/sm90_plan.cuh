@@ -80,9 +80,9 @@ struct WgmmaPlan {
     // For a triangle: what is below the diagonal is stored conjugated above it, too, and the
     // diagonal is real.
     bool mirror = false;
-    // The two warpgroups multiply all k of a tile in turn, so that one stores its rows while the other
-    // multiplies. The ring holds the k of a tile: else the second would wait for the first's turn, and
-    // the first for stages that the second has not read.
+    // The two warpgroups multiply all k of a tile in turn, so that one stores its rows while the
+    // other multiplies. The ring holds the k of a tile: else the second would wait for the first's
+    // turn, and the first for stages that the second has not read.
     bool ping_pong = false;
     // Columns that a tile has in common with the next, so that each stores whole sectors of L2
     // only, where rows begin anywhere in one (sm90_epilogue_direct.cuh).
