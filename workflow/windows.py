@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from workflow.config.mistakes import nearest
 from workflow.data import Array
 
 NAMED = (
@@ -30,8 +31,11 @@ def make_window(window: Any, length: int) -> Array:
     from scipy.signal import get_window
 
     try:
+        if not isinstance(window, str) and any(isinstance(one, str) for one in window[1:]):
+            raise TypeError("parameters must be numbers")
         return np.asarray(get_window(window, length))
     except Exception as error:  # SciPy checks few parameters: some fail wherever they are used
         raise ValueError(
             f"window: must be a window of scipy.signal, got {window!r}: {error}"
+            f"{nearest(str(window), NAMED)}"
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,10 +59,10 @@ def _named(text: str) -> Path:
 
 
 def _percent(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1000:
-        raise ValueError(text)
-    return value
+    with contextlib.suppress(ValueError):
+        if 0 <= (value := float(text)) <= 1000:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a number from 0 to 1000, got {text!r}")
 
 
 def _factors(text: str) -> list[str]:

@@ -65,6 +65,7 @@ def check_study(study: Study, *, device_here: bool = True) -> None:
         keys = type(study.workloads[name]).model_fields
         before = len(mistakes)
         mistakes += _unknown_baselines(name, study.workloads[name].baselines)
+        mistakes += _of_no_use(name, study.workload(name).case)
         if device is not None and device.backend == "cpu":
             mistakes += _only_models(name, study.workloads[name])
         if not set(study.upstream(name)) <= set(products):
@@ -197,6 +198,18 @@ def _wrong_dependencies(study: Study) -> list[str]:
             f"{' <- '.join(reversed(around))}"
         ]
     return []
+
+
+def _of_no_use(name: str, case: Case) -> list[str]:
+    """Return a mistake for each choice that is of a precision that is not measured."""
+    measured = case.precisions or ()
+    return [
+        f"workloads.{name}.{key}.{precision}: must be of the precisions that are measured, "
+        f"{list(measured)}, got {precision!r}"
+        for key in ("kernels", "rounding")
+        for precision in getattr(case, key, {})
+        if precision not in measured
+    ]
 
 
 def _wrong_upstream(study: Study, name: str, key: str, upstream: str) -> str:

@@ -105,6 +105,9 @@ def _lines_of(
     extra: Sequence[str] = (),
 ) -> list[str]:
     """Return the mistakes of one value and of what it holds."""
+    # Entries that are wrong count as missing ones: a list is too short where nothing else is wrong.
+    if any(mistake.rest for mistake in found):
+        found = [mistake for mistake in found if mistake.rest or mistake.type != "too_short"]
     here = [mistake for mistake in found if not mistake.rest]
     if here:
         return [attach(at, _sentence(here, field, raw), _fields(models))]

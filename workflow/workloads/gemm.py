@@ -36,6 +36,8 @@ def _pair(value: Any) -> Any:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(value, list):
         return tuple(value)  # strict validation takes no list for a tuple behind this function
+    if not plain and not isinstance(value, tuple):
+        raise ValueError(f"must be a number or [re, im], got {value!r}")
     return (value, 0.0) if plain else value
 
 

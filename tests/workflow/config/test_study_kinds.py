@@ -169,6 +169,18 @@ def test_a_baseline_that_there_is_not(tmp_path):
         check_study(load_study({"device": "cpu", "workloads": workloads}))
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("kernels", {"tf32": "wgmma"}), ("rounding", {"tf32": "toward_zero"})]
+)
+def test_a_choice_for_a_precision_that_is_not_measured(key, value):
+    """It would do nothing, and nobody would know."""
+    product = {"kind": "gemm", "m": 2, "n": 2, "k": 2, key: value}
+    study = {"device": "cpu", "workloads": {"x": product}}
+    check_study(load_study(study))
+    with pytest.raises(StudyError, match=rf"x\.{key}\.tf32: must be of the .*\['fp32'\], got 'tf3"):
+        check_study(load_study({**study, "precisions": ["fp32"]}))
+
+
 def test_exact_integers_are_for_products():
     product = {"kind": "gemm", "m": 8, "n": 9, "k": 10, "precisions": ["fp64", "7xint8"]}
     study = load_study({"workloads": {"x": product | {"precision": "7xint8"}}})

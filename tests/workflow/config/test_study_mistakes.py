@@ -63,6 +63,7 @@ ONE_MISTAKE = [
     ({"input": {"file": "a.h5", "a": "/x", "c": "/y"}}, "x.input.c: unknown key (known: file, "),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"c": [":"]}}}, "x.input.select.c must be on"),
     ({"input": {"file": "a.h5", "a": "/x", "select": {"a": ["x"]}}}, "x.input.select.a.0: must be"),
+    ({"precisions": [1]}, "x.precisions.0: must be text, got 1"),
     ({"input": {"workload": 3}}, "x.input.workload: must be text, got 3"),
     (
         {"input": {"file": "a.h5", "a": "/x", "coordinates": {"m": {"step_s": 0, "step_hz": 1}}}},

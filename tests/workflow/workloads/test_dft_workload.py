@@ -153,6 +153,8 @@ def test_operations_are_those_of_fast_transforms():
         ({"input": {"file": "f", "samples": "s"}, "tones": []}, "tones must not be given beside"),
         ({"length": 8, "window": "round"}, "must be a window of scipy.signal, got 'round'"),
         ({"length": 8, "window": "kaiser"}, "must be a window of scipy.signal, got 'kaiser'"),
+        ({"length": 8, "window": ["kaiser", "8"]}, "parameters must be numbers"),
+        ({"length": 8, "window": "hanning"}, "did you mean 'hann'?"),
         ({"length": 8, "norm": "none"}, "'backward', 'ortho' or 'forward'"),
         ({"length": 8, "tones": [{"frequency": 7}]}, "less than or equal to 1"),
     ],

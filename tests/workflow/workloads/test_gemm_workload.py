@@ -70,6 +70,7 @@ def test_a_number_is_a_complex_one():
     ("parameters", "message"),
     [
         ({"m": 2, "n": 2}, "k must be given where there is no input"),
+        ({"m": 2, "n": 2, "k": 2, "alpha": "1+2i"}, r"must be a number or \[re, im\], got '1\+2i'"),
         ({"m": 2, "n": 2, "k": 0}, "greater than or equal to 1"),
         ({"m": 2, "n": 2, "k": 2, "init": "cauchy"}, "'normal', 'uniform', 'integer' or"),
         ({"m": 2, "n": 2, "k": 2, "op_a": "H"}, "'N', 'T' or 'C'"),
