@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from workflow.compare.ratios import Ratio, time_ratio
@@ -66,7 +66,24 @@ def compare(
     What only the second has comes last.
     """
     keys = dict.fromkeys(chain(before, after))
-    return [_compared(key, before.get(key), after.get(key), margins) for key in keys]
+    rows = [_compared(key, before.get(key), after.get(key), margins) for key in keys]
+    return [_beside_peers(row, rows, margins) for row in rows]
+
+
+def _beside_peers(row: Compared, rows: Sequence[Compared], margins: Margins) -> Compared:
+    """Return a row of ours that says so where the peers of its workload became as fast or slow.
+
+    Nobody changed them, so the machine did that: load, clock, threads that sleep or are awake.
+    """
+    moved = {"slower", "faster"} & set(row.verdict.split(", "))
+    beside = [other for other in rows if other.key[0] == row.key[0] and other.key[3] == row.key[3]]
+    peers = peers_ratio(beside)
+    if row.key[1] != OURS or row.reason or not moved or peers is None:
+        return row
+    most = 1 + margins.time
+    if peers > most if "slower" in moved else peers < 1 / most:
+        return replace(row, reason=f"the peers of this workload took {peers:.3g} of A's time too")
+    return row
 
 
 def _compared(key: Key, before: Row | None, after: Row | None, margins: Margins) -> Compared:

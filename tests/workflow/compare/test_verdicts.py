@@ -60,6 +60,33 @@ def test_a_peer_is_no_regression(tmp_path: Path) -> None:
     assert not comparison(tmp_path, peer, peer | UNVERIFIED).regression
 
 
+@pytest.mark.parametrize(
+    ("peers", "reason"),
+    [
+        (1.5, "the peers of this workload took 1.5 of A's time too"),
+        (1.0, ""),
+        (0.5, ""),  # the other way
+    ],
+)
+def test_what_moved_with_the_peers_of_its_workload(
+    peers: float, reason: str, tmp_path: Path
+) -> None:
+    numpy, other = {"implementation": "numpy"}, {"workload": "other", "implementation": "numpy"}
+    changes = (times(1), times(1), times(1)), (times(1.6), times(peers), times(1))
+    tables = [
+        read_rows(
+            write_table(
+                tmp_path / f"{number}.csv",
+                [ROW | who | time for who, time in zip(({}, numpy, other), run, strict=True)],
+            )
+        )
+        for number, run in enumerate(changes)
+    ]
+    ours, peer, _ = compare(*tables, Margins())
+    assert (ours.verdict, ours.regression, ours.reason) == ("slower", True, reason)
+    assert peer.reason == ""
+
+
 def test_what_was_not_verified_before(tmp_path: Path) -> None:
     assert comparison(tmp_path, UNVERIFIED, {}).verdict == "now verified"
     found = comparison(tmp_path, UNVERIFIED, UNVERIFIED)
