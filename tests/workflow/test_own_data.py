@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
-from workflow.config.check import check_study
+from workflow.config.check import check_study, checked_study
 
 NAMED: dict[str, dict[str, Any]] = {
     "adaptive": {"covariances": (2, 4, 4), "weights": (2, 1, 3, 4)},
@@ -60,3 +60,20 @@ def test_a_file_of_arrays_is_enough(kind: str, tmp_path: Path, rng: np.random.Ge
     product = Pipeline(tmp_path / "w", study.workload("w")).whole()
     study.workload("w").picture(product, Figure().subplots())
     assert product.data.size
+
+
+def test_the_study_of_the_readme(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Its axes are those that it names: a dataset of three has polarizations first without them."""
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    (block,) = (one for one in text.split("```yaml\n")[1:] if "run42.h5" in one)
+    own = tmp_path / "run42.h5"
+    with h5py.File(own, "w") as file:
+        file["beams/w"] = np.ones((2, 5), np.complex64)
+        for part in ("re", "im"):
+            file[f"voltages/{part}"] = rng.standard_normal((3, 5, 4100), np.float32)
+    study = tmp_path / "night.yaml"
+    study.write_text("device: cpu\n" + block.split("```")[0].replace("/data/run42.h5", str(own)))
+    loaded = checked_study(study)
+    product = loaded.workload("my-array").product_outline(loaded.workload("my-array").outline({}))
+    assert product.axes == ("frequency", "polarization", "beam", "time")
+    assert product.data.shape == (3, 1, 2, 4096)
