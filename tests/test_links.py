@@ -66,6 +66,16 @@ def test_links_lead_somewhere(root: Path) -> None:
     assert {page: links for page, links in dead.items() if links} == {}
 
 
+def test_pages_of_experiments_say_what_measures_what_was_kept(root: Path) -> None:
+    """By a row among what was tried, or by a command or a table of their own."""
+    folder = root / "docs/experiments"
+    rows = (folder / "README.md").read_text()
+    for page in sorted(folder.glob("2*.md")):
+        text = page.read_text()
+        own = any(word in text for word in ("python -m", "(../data/", "(../tables/"))
+        assert own or (page.name in rows and "(README.md)" in text), page.name
+
+
 def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
     package = root / "kernels" / "argand"
     folders = [
