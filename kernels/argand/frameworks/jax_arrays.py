@@ -205,6 +205,8 @@ def _traced(call: _Call, values: Sequence[Any]) -> Any:
     register()
     specs = _specs(dict(zip(call.names, values, strict=True)))
     spec = call.rules.result(specs, dict(call.options), _has_gpu())
+    if spec.dtype == "complex32":
+        raise TypeError("JAX has no type for a result of complex-half: give its operands as Pairs")
     wide = str(spec.dtype) in ("float64", "complex128")
     if wide and not jax.config.jax_enable_x64:
         raise ValueError(f"a result of {spec.dtype} needs jax.config.jax_enable_x64")
