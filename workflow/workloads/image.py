@@ -259,5 +259,6 @@ class Image(Workload):
             if l[0] <= at[0] <= l[-1] and m[0] <= at[1] <= m[-1]:
                 axes.plot(*at, marker="o", ms=10, mfc="none", mec="white", mew=1.5)
         axes.grid(alpha=0.3, color="white", lw=0.5)
+        axes.locator_params(nbins=7)  # labels of small fields of view are long
         axes.set(xlabel="l (east)", ylabel="m (north)", title=pictures.title_of(product, 2))
         axes.figure.colorbar(shown, ax=axes, label="power, dB relative to the brightest")
