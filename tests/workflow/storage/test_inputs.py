@@ -98,6 +98,14 @@ class TestRefusals:
         path.write_text("x,y\n1,2\n")
         assert f"{path} is not a readable HDF5 file" in refused(path)
 
+    @pytest.mark.parametrize(
+        ("name", "given"),
+        [("x.vdif", "vdif"), ("x.DADA", "dada"), ("x.0000.raw", "guppi"), ("x.s12p", "touchstone")],
+    )
+    def test_formats_that_names_tell(self, tmp_path, name, given):
+        (path := tmp_path / name).write_text("! text\n")
+        assert f"(by its name it is {given}: `format: {given}` reads " in refused(path)
+
     @pytest.mark.parametrize(("content", "said"), [
         (b"", "it is empty"), (b"x,y\n1,2\n", "it is text; where it is a table of numbers, "),
         (b"\x93NUMPY\x01\x00v\x00", "an array of NumPy; h5py.File('x.h5', 'w')['x'] = numpy.load"),
