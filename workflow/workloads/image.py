@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "antenna", "column"))
 AXES = ("time", "polarization", "m", "l")
 """Axes of the image."""
+_SUMMED = {"frequency": "channel", "time": "integration", "polarization": "feed"}
+"""Axes of what an image is the sum of, which the image itself has not."""
 FAINTEST_DB = 30
 """Range of a picture's colours."""
 
@@ -207,7 +209,7 @@ class Image(Workload):
         )
 
     def product(self, staged: Staged, result: Array) -> Product:
-        """Return the images over m and l, with azimuth and elevation beside them."""
+        """Return the images over m and l, with azimuth, elevation and what was summed beside."""
         grid = self.case.directions
         cosines = grid.cosines.reshape(grid.n, grid.n, 3)
         azimuth = np.degrees(np.arctan2(cosines[..., 0], cosines[..., 1])) % 360
@@ -228,8 +230,17 @@ class Image(Workload):
             for name, one in staged.coordinates.items()
             if set(one.of(name)) <= set(AXES[:2]) - set(self.case.sum)
         }
+        summed = {
+            f"summed_{axis}": Coordinate(
+                one.values, one.units, f"{one.long_name or axis}, of which the image is the sum",
+                (_SUMMED[axis],),
+            )
+            for axis in ("frequency", *self.case.sum)
+            if (one := staged.coordinates.get(axis)) is not None and one.of(axis) == (axis,)
+        }  # fmt: skip
         coordinates = {
             **kept,
+            **summed,
             "m": Coordinate(m, "", "direction cosine m (north)"),
             "l": Coordinate(l, "", "direction cosine l (east)"),
             "azimuth": Coordinate(azimuth, "deg", "from north through east", ("m", "l")),

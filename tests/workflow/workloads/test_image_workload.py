@@ -97,6 +97,24 @@ def test_the_grid_has_its_centre_and_cells():
     assert wide.axes[0][[0, -1]] == pytest.approx([-np.sin(np.radians(20)), np.sin(np.radians(20))])
 
 
+def test_what_was_added_up_stands_beside_the_image(own, tmp_path):
+    """The frequencies and times of an image are of no axis that it has, and part of its meaning."""
+    given = source(own)
+    given["coordinates"]["time"] = {"start": 10.0, "step_s": 2.0}
+    for summed, there in ([], False), (["time"], True):
+        one = imaged(
+            directions=GRID, sum=summed, input=given, precisions=["fp64"], baselines="none"
+        )
+        product = Pipeline(tmp_path / str(there), one).whole()
+        found = product.coordinates
+        np.testing.assert_array_equal(found["summed_frequency"].values, 1e8 + 1e6 * np.arange(3))
+        assert found["summed_frequency"].units == "Hz"
+        assert ("summed_time" in found, "time" in found) == (there, not there)
+        time = found["summed_time" if there else "time"]
+        np.testing.assert_array_equal(time.values, [10.0, 12.0])
+        assert time.units == "s"
+
+
 def test_the_product_has_directions_and_is_drawn():
     one = imaged(**DRAWN)
     product = one.product(*computed(one, "fp32"))
