@@ -6,9 +6,9 @@ STUDY ?=
 OUT ?=
 PROFILE ?=
 # A profile for a cluster names the executor that submits jobs, whose lock is installed too.
-EXECUTOR = $(if $(PROFILE),$(shell $(PYTHON) -I workflow/executor.py $(PROFILE)))
+EXECUTOR = $(if $(PROFILE),$(shell $(PYTHON) -I workflow/executor.py '$(PROFILE)'))
 ARGAND = .venv/bin/python -m argand
-GIVEN = $(if $(OUT),--out '$(OUT)') $(if $(PROFILE),--profile $(PROFILE),--cores $(CORES)) $(STUDY)
+GIVEN = $(if $(OUT),--out '$(OUT)') $(if $(PROFILE),--profile '$(PROFILE)',--cores $(CORES)) $(if $(STUDY),'$(STUDY)')
 # A worker more than there are cores, because one waits for Slurm and for jobs most of the time. Each
 # takes some seconds of a core to collect the tests.
 PYTEST_FLAGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal

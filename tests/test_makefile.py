@@ -27,9 +27,13 @@ def commands(root: Path, *words: str) -> str:
     [
         ((), "--cores all"),
         (("STUDY=", "OUT=", "CORES=8"), "--cores 8"),
-        (("STUDY=examples/hera.yaml",), "--cores all examples/hera.yaml"),
-        (("STUDY=a/night.yaml", "OUT=/disk/night"), "--out '/disk/night' --cores all a/night.yaml"),
-        (("PROFILE=profiles/slurm",), "--profile profiles/slurm"),
+        (("STUDY=examples/hera.yaml",), "--cores all 'examples/hera.yaml'"),
+        (
+            ("STUDY=a/night.yaml", "OUT=/disk/night"),
+            "--out '/disk/night' --cores all 'a/night.yaml'",
+        ),
+        (("STUDY=my disk/a b.yaml",), "--cores all 'my disk/a b.yaml'"),
+        (("PROFILE=profiles/slurm",), "--profile 'profiles/slurm'"),
     ],
 )
 @pytest.mark.parametrize("target", ["run", "check", "report"])
