@@ -33,6 +33,10 @@ __device__ __forceinline__ void mirror_within(uint32 box, uint32 image, int lane
     }
 }
 
+// Boxes of a tile along n.
+template <WgmmaPlan plan>
+constexpr int kStoreBoxes = plan.block_n / kStoreBoxSide;
+
 // Stores boxes `first_box` to `end_box` of a tile, for the 16 rows of a warp; the accumulators
 // given begin with those of `from_box`. `boxes` are the warp's two boxes in shared memory.
 template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
@@ -60,9 +64,14 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
         const int column0 = tile.n0 + box * kStoreBoxSide;
         if (plan.mirror && column0 > row0) break;  // above the diagonal
         const uint32 target = plan.mirror ? boxes : boxes + box % 2 * kStoreBoxBytes;
-        // TMA has read the box before the last, whose place this one takes; beside a mirror image
-        // there is one place.
-        tma_store_wait_read<plan.mirror ? 0 : 1>();
+        // TMA has read the box whose place this one takes: the one before the last. Beside a mirror
+        // image there is one place, and of an odd number of boxes the last one lay where the first
+        // one of the next tile goes.
+        if (plan.mirror || (kStoreBoxes<plan> % 2 == 1 && box == 0)) {
+            tma_store_wait_read<0>();
+        } else {
+            tma_store_wait_read<1>();
+        }
         __syncwarp();
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
@@ -127,10 +136,6 @@ __device__ __forceinline__ void tma_store_rows(const WgmmaArguments& args, const
         tma_store_commit();
     }
 }
-
-// Boxes of a tile along n.
-template <WgmmaPlan plan>
-constexpr int kStoreBoxes = plan.block_n / kStoreBoxSide;
 
 // Stores boxes of a tile.
 template <WgmmaPlan plan, int first_box, int end_box, int from_box, int kCount>
