@@ -68,11 +68,15 @@ class WgmmaLaunch:
         *,
         begins_early: bool = False,
     ) -> None:
+        arch = device.require_arch()
         if problem.split_k_slices == 1:
             a_product = -(-problem.rows // plan.block_m) * -(-problem.columns // plan.block_n)
-            count = problem.batch * a_product
-            plan = with_ping_pong(plan, precision, problem.k, count, device.sm_count)
-        plan = with_tma_epilogue(plan, precision, out, device.require_arch())
+            staged = with_tma_epilogue(plan, precision, out, arch).tma_epilogue
+            plan = with_ping_pong(
+                plan, precision, problem.k, problem.batch * a_product, device.sm_count,
+                overlaps=staged and plan.can_overlap_epilogue(precision),
+            )  # fmt: skip
+        plan = with_tma_epilogue(plan, precision, out, arch)
         self._precision, self._problem, self._out = precision, problem, out
         divided, tiles, schedule = self._divided(plan, device, workspace)
         #: The plan with its epilogue.

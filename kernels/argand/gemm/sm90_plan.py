@@ -214,9 +214,9 @@ def check_wgmma_plan(plan: WgmmaPlan, precision: Precision, arch: Arch) -> None:
                                     and plan.stages % 2 == 0 and precision.terms == 2
                                     and plan.box_depth(precision) == plan.depth),
          "two warpgroups share the k of 64 rows of split operands, each every other stage"),
-        (not plan.ping_pong or (precision.terms == 2 and plan.consumer_warpgroups == 2
+        (not plan.ping_pong or (not plan.overlapped_stages and plan.consumer_warpgroups == 2
                                 and not plan.triangle),
-         "two warpgroups multiply tiles of split operands in turn, not those of a triangle"),
+         "two warpgroups multiply tiles in turn, without an overlapped epilogue or a triangle"),
         (plan.storage != "half" or (precision.operand.bytes == 2 and precision.terms == 1),
          "pairs of 16 bits are operands of one term in a 16-bit format"),
         (plan.storage == "planar" or plan.prescaled or not precision.scaled

@@ -77,6 +77,32 @@ def check(cp: Any, a: Array, b: Array, c: Array | None = None, **how: Any) -> No
         assert np.linalg.norm(found - exact) <= FP32_CLASS * np.linalg.norm(size)
 
 
+class Expected:
+    """The CPU model's result of a product, on the GPU, which results of many plans are held to.
+
+    Each part may be off by the summation's slack, and a norm at a split precision by `FP32_CLASS`.
+    """
+
+    def __init__(self, cp: Any, a: Array, b: Array, c: Array | None = None, **how: Any) -> None:
+        self._precision = get_precision(how["precision"])
+        k = a.shape[-1] if how.get("op_a", "N") == "N" else a.shape[-2]
+        size = magnitude(a, b, c, **how)
+        self._cp, self._model = cp, cp.asarray(gemm(a, b, c, **how))
+        self._slack = cp.asarray(summation(k, self._precision.name) * size)
+        self._norm = FP32_CLASS * np.linalg.norm(size)
+        self._given = [None if x is None else cp.asarray(x) for x in (a, b, c)], how
+
+    def hold(self) -> None:
+        """Compute the product, and check every element of it: none is left unwritten."""
+        (a, b, c), how = self._given
+        out = self._cp.full(self._model.shape, np.nan, self._model.dtype)
+        off = gemm(a, b, c, out=out, **how) - self._model
+        assert bool((abs(off.real) <= self._slack).all())
+        assert bool((abs(off.imag) <= self._slack).all())
+        if self._precision.terms > 1:
+            assert float(self._cp.linalg.norm(off)) <= self._norm
+
+
 def magnitude(a: Array, b: Array, c: Array | None, **how: Any) -> Array:
     turn = {"N": lambda x: x}.get
     left, right = (

@@ -97,9 +97,10 @@ def test_tiles_that_fit_are_legal() -> None:
          "staged results are complex64"),
         ("tf32", LARGE, {"block_n": 8, "depth": 32, "tma_epilogue": True},
          f"boxes of {STORE_SIDE} columns"),
-        ("tf32", LARGE, {"ping_pong": True}, "multiply tiles of split operands in turn"),
+        ("tf32", replace(LARGE, tma_epilogue=True), {"ping_pong": True, "overlapped_stages": 2},
+         "two warpgroups multiply tiles in turn, without an overlapped epilogue"),
         ("3xtf32", SPLIT, {"ping_pong": True, "consumer_warpgroups": 1},
-         "two warpgroups multiply tiles of split operands in turn"),
+         "two warpgroups multiply tiles in turn"),
         ("tf32", LARGE, {"stages": 4}, f"a block may use {227 * 1024} bytes of shared memory"),
         ("fp64", LARGE, {}, "operand must be one of"),
         ("fp32", LARGE, {}, "operand must be one of"),
@@ -249,12 +250,13 @@ def test_accumulators_of_a_long_k_spill(name: str) -> None:
     assert not LARGE.spills_accumulators(PRECISIONS["tf32"], 1 << 20)
 
 
-@pytest.mark.parametrize("name", [name for name in TENSOR if PRECISIONS[name].terms > 1])
+@pytest.mark.parametrize("name", TENSOR)
 def test_the_ring_of_a_ping_pong_holds_the_k_of_a_tile(name: str) -> None:
     """Else each warpgroup would wait for the other: for its turn, and for stages to be read."""
     row = PRECISIONS[name]
-    for storage in ("fp32", "planar"):
-        for plan in wgmma_tiles(row, storage):
+    for storage in STORAGES:
+        tiles = (replace(x, prescaled=row.scaled) for x in wgmma_tiles(row, storage))
+        for plan in (x for x in tiles if is_legal(x, row, HOPPER)):
             for k in range(1, 300):
                 found = with_ping_pong(plan, row, k, 133, 132)
                 assert is_legal(found, row, HOPPER)
@@ -262,7 +264,8 @@ def test_the_ring_of_a_ping_pong_holds_the_k_of_a_tile(name: str) -> None:
                     assert found == plan
                     continue
                 assert plan.consumer_warpgroups == 2
-                assert k <= found.stages * found.depth
+                held = found.stages if row.terms > 1 else 2 * found.stages // 3
+                assert k <= held * found.depth
                 assert (found.block_m, found.block_n) == (plan.block_m, plan.block_n)
 
 
@@ -272,7 +275,15 @@ def test_ping_pong_is_of_blocks_of_several_tiles() -> None:
     assert with_ping_pong(tile, row, 64, 133, 132) == replace(tile, ping_pong=True, stages=4)
     assert with_ping_pong(tile, row, 65, 133, 132) == tile
     assert with_ping_pong(tile, row, 48, 132, 132) == tile
-    assert with_ping_pong(LARGE, PRECISIONS["tf32"], 48, 133, 132) == LARGE
+    turns = [with_ping_pong(LARGE, PRECISIONS["tf32"], k, 133, 132).ping_pong for k in (64, 65)]
+    assert turns == [True, False]
+    many = [
+        with_ping_pong(LARGE, PRECISIONS["tf32"], 48, tiles, 132, overlaps=overlaps).ping_pong
+        for tiles in (8 * 132, 8 * 132 + 1) for overlaps in (True, False)
+    ]  # fmt: skip
+    assert many == [True, True, False, True]
+    packs = replace(LARGE, fused_pack=True)
+    assert with_ping_pong(packs, PRECISIONS["tf32"], 48, 133, 132) == packs
     scaled = replace(tile, stages=5)
     turns = [with_ping_pong(scaled, PRECISIONS["3xfp16"], k, 133, 132).ping_pong for k in (64, 65)]
     assert turns == [True, False]

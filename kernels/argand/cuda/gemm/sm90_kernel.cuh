@@ -29,7 +29,7 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
     Ring<plan> ring(base, 0);
     uint32 k_tiles_before = 0;
     if constexpr (plan.k_warpgroups > 1) ring.stage = group;
-    if constexpr (plan.terms > 1 && plan.consumer_warpgroups == 2) {
+    if constexpr ((plan.terms > 1 && plan.consumer_warpgroups == 2) || plan.ping_pong) {
         if (warpgroup == 1) ping_pong_arrive(1);
     }
     typename Conditional<(plan.terms > 1), PromotedMainloop<plan>, JointMainloop<plan>>::Type

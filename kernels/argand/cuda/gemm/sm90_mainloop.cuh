@@ -66,10 +66,10 @@ struct JointMainloop {
 
     __device__ __forceinline__ void run(const WgmmaArguments&, uint32, Ring<plan>& ring,
                                         const XTileReader<plan>& reader, int num_k_tiles, int lane,
-                                        int) {
+                                        int warpgroup) {
         clear(re);
         clear(im);
-        accumulate<kAllColumns>(ring, reader, num_k_tiles, lane);
+        accumulate<kAllColumns>(ring, reader, num_k_tiles, lane, warpgroup);
     }
 
     // The same with an overlapped epilogue: the second half of the last tile's columns still waits
@@ -130,7 +130,7 @@ struct JointMainloop {
     // their stages.
     template <int columns>
     __device__ __forceinline__ void accumulate(Ring<plan>& ring, const XTileReader<plan>& reader,
-                                               int num_k_tiles, int lane) {
+                                               int num_k_tiles, int lane, int warpgroup = 0) {
         XFragment<plan> fragments[kBuffers][kMmasPerGroup];
         uint32 previous = 0;  // the `empty` mbarrier of the last k-tile, whose MMAs still run
 #pragma unroll 1
@@ -149,6 +149,7 @@ struct JointMainloop {
                                         (group * kMmasPerGroup + i) * plan.mma_k(),
                                         fragments[group % kBuffers][i]);
                 }
+                if (plan.ping_pong && group == 0 && k_tile == 0) ping_pong_wait(warpgroup);
                 wgmma_fence();
 #pragma unroll
                 for (int i = 0; i < kMmasPerGroup; ++i) {
@@ -157,6 +158,7 @@ struct JointMainloop {
                 }
                 wgmma_commit();
             }
+            if (plan.ping_pong && k_tile == num_k_tiles - 1) ping_pong_arrive(warpgroup);
             previous = ring.empty();
             ring.advance();
         }
