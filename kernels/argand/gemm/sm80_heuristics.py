@@ -226,7 +226,11 @@ def estimate(
     if plan.warps_k > 1:  # groups of warps without k are left out
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
-    mainloop = k_tiles * (resident * _k_tile_cycles(plan, precision) / 4 / rate + costs.k_tile)
+    # MMAs beyond a whole k are left out; those of one term are in its tiles' fitted times.
+    known = plan.whole_k and precision.terms > 1
+    multiplied = plan.whole_k / plan.block_k if known else k_tiles
+    cycles = resident * _k_tile_cycles(plan, precision) / 4
+    mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
     if plan.warps_k > 1:
         least = costs.shared_k_tile * (1.0 + costs.shared_k_tile_term * (precision.terms - 1))
         mainloop = max(mainloop, least * k_tiles)
@@ -259,7 +263,8 @@ def estimate(
 
 def _occupancy(plan: MmaPlan, k: int) -> int:
     """Return about how many blocks a multiprocessor holds, by threads, memory and registers."""
-    registers = 64 if plan.threads >= 512 else 96 if plan.whole_k else 104
+    few = plan.whole_k and not plan.promotion_interval  # one term
+    registers = 64 if plan.threads >= 512 else 96 if few else 104
     return max(1, min(
         2048 // plan.threads, 227 * 1024 // plan.launched_bytes(k),
         65536 // (plan.threads * registers),

@@ -134,8 +134,8 @@ def check_plan(plan: MmaPlan, precision: Precision, arch: Arch) -> None:
         (plan.stages >= 2, "stages must be at least 2, one to fill and one to read"),
         (not plan.whole_k or plan.slices == 1, "stages hold all of a k that no blocks share"),
         (not (plan.whole_k or plan.copies_between)
-         or (precision.terms == 1 and not precision.scaled and plan.warps_k == 1),
-         "all of k at once, and copies between MMAs, are for one term without scales and a k that "
+         or (not precision.scaled and plan.warps_k == 1),
+         "all of k at once, and copies between MMAs, are for operands without scales and a k that "
          "no warps share"),
         (plan.whole_k % depth == 0 and plan.whole_k <= plan.stages * plan.block_k,
          f"whole_k must be a multiple of {depth} that the stages hold"),

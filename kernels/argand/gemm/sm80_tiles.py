@@ -88,26 +88,31 @@ def within_registers(plan: MmaPlan, precision: Precision, arch: Arch) -> MmaPlan
 
 
 def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:
-    """Return the tile with the copies that suit its k, of one term that needs no scales.
+    """Return the tile with the copies that suit its k, where operands need no scales.
 
     A k that fits the stages is copied at once: without copies in its loop over k a thread of a
-    small tile has 79 registers in place of 92, so that a multiprocessor holds more blocks. A longer
-    one is copied between MMAs, which a warp would wait for: 24 plans of such k at tf32 took 0.967
-    of the time on an H200 (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards
-    have no registers for that.
+    small tile has 79 registers in place of 92, so that a multiprocessor holds more blocks, and MMAs
+    beyond the k are left out. A longer one is copied between MMAs, which a warp would wait for: 24
+    plans of such k at tf32 took 0.967 of the time on an H200
+    (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards have no registers for
+    that, nor have large warps of two terms; of a k that is not cut these were not timed.
     """
     plan = replace(plan, whole_k=0, copies_between=False)  # of another k, in an override
-    if precision.terms > 1 or precision.scaled or plan.warps_k > 1:
+    if precision.scaled or plan.warps_k > 1:
         return plan
-    k_tiles = k_tiles_of(plan, k)
-    if plan.slices == 1 and k_tiles <= plan.stages and plan.block_m * plan.block_n < _LARGE_TILE:
+    k_tiles, elements = k_tiles_of(plan, k), plan.block_m * plan.block_n
+    if plan.slices == 1 and k_tiles <= plan.stages and elements < _LARGE_TILE:
         mma_k = precision.operand.mma_k
         return replace(plan, whole_k=-(-k // mma_k) * mma_k)
-    return replace(plan, copies_between=k_tiles >= plan.stages and arch.sm == HOPPER)
+    small = 32 * elements // plan.threads <= _SMALL_WARP
+    fits = arch.sm == HOPPER and (precision.terms == 1 or (plan.slices > 1 and small))
+    return replace(plan, copies_between=k_tiles >= plan.stages and fits)
 
 
 _LARGE_TILE = 4096
 """Elements of C of a tile that has enough registers for its copies."""
+_SMALL_WARP = 256
+"""Elements of C of a warp that at two terms has enough registers for its copies."""
 _FULL_WARP = 2048
 """Elements of C, times terms, whose operands and accumulators fill the registers of a warp."""
 

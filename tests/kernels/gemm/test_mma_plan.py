@@ -79,11 +79,11 @@ def test_an_illegal_plan_says_why(change: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize("copies", [{"whole_k": 16}, {"copies_between": True}])
-@pytest.mark.parametrize("precision", ["3xtf32", "fp16"])
-def test_copies_are_for_one_term_without_scales(copies: dict[str, Any], precision: str) -> None:
-    """Others promote after k-tiles, or need the absmax of all before the first."""
+@pytest.mark.parametrize("precision", ["3xfp16", "fp16"])
+def test_copies_are_for_operands_without_scales(copies: dict[str, Any], precision: str) -> None:
+    """Others need the absmax of all k before the first MMA."""
     row, arch = PRECISIONS[precision], ARCHS["sm_90a"]
-    with pytest.raises(PlanError, match="are for one term without scales"):
+    with pytest.raises(PlanError, match="are for operands without scales"):
         check_plan(replace(mma_tiles(row, arch)[0], **copies), row, arch)
 
 
@@ -128,6 +128,16 @@ def test_copies_suit_k() -> None:
             with_copies(plan, row, arch, k) == with_copies(tile, row, arch, k) for k in (1, 97)
         )
         assert with_copies(plan, PRECISIONS["3xtf32"], arch, 97) == tile
+    split = replace(tile, promotion_interval=32)
+    for k, whole in ((1, 8), (75, 80), (96, 96), (97, 0)):
+        plan = with_copies(split, PRECISIONS["3xtf32"], arch, k)
+        assert (plan.whole_k, plan.copies_between) == (whole, False)
+    wide = MmaPlan(64, 32, 32, 2, 2, 3, 32)
+    between = [
+        with_copies(replace(x, split_k_slices=2), PRECISIONS["3xtf32"], arch, k).copies_between
+        for x in (split, wide) for k in (128, 129)
+    ]  # fmt: skip
+    assert between == [False, True, False, False]
     large, shared = MmaPlan(64, 64, 16, 2, 2, 4), MmaPlan(32, 32, 64, 2, 1, 4, warps_k=4)
     assert with_copies(large, row, arch, 48) == large
     assert with_copies(shared, row, arch, 48) == shared

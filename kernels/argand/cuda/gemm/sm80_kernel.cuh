@@ -199,6 +199,13 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
                                             group_k, k_left, a_scale, b_scale, b_sign, between);
         };
         int k_tile = 0;
+        auto promote = [&] {
+            if constexpr (kPromotes) {
+                constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
+                if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
+                    fp32_accumulators.promote(mma_accumulators);
+            }
+        };
         if constexpr (plan.copies_between) {
             // Between the MMAs of a k-tile a warp copies the one that takes the stage before.
             constexpr int kParts = plan.block_k / kMmaK<plan.operand>;
@@ -214,11 +221,14 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
                     b_copies.fill_part(next, k_left, part, kParts);
                 });
                 cp_async_commit();
+                promote();
                 filled = read;
                 read = read + 1 == plan.stages ? 0 : read + 1;
             }
         }
-        constexpr int kUnrolled = plan.whole_k > 0 ? plan.stages_at_once() : 1;
+        // A tile is seldom computed again.
+        constexpr bool kAgain = plan.splits_by_products() && !moderate;
+        constexpr int kUnrolled = plan.whole_k > 0 && !kAgain ? plan.stages_at_once() : 1;
 #pragma unroll kUnrolled
         for (; k_tile < num_k_tiles; ++k_tile) {
             cp_async_wait<plan.stages_at_once() - 1>();
@@ -234,11 +244,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
             read = read + 1 == plan.stages ? 0 : read + 1;
             const Size k_left = mma_k - Size(first_k_tile + k_tile) * plan.block_k;
             multiply_stage(stage, k_left, [](int) {});
-            if constexpr (kPromotes) {
-                constexpr int kPromotionTiles = plan.promotion_interval / plan.block_k;
-                if ((k_tile + 1) % kPromotionTiles == 0 || k_tile + 1 == num_k_tiles)
-                    fp32_accumulators.promote(mma_accumulators);
-            }
+            promote();
         }
         result.join(b_sign);
     };
