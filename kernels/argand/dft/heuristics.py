@@ -23,7 +23,7 @@ from argand.dft.butterfly_heuristics import (
 from argand.dft.cluster import ClusterPlan
 from argand.dft.hankel import ROW_COPIES, HankelPlan
 from argand.dft.legality import TMA_SM, is_legal
-from argand.dft.library_choice import FAST_PRIME, library_is_faster
+from argand.dft.library_choice import FAST_PRIME, LibraryKernels, asks, library_is_faster
 from argand.dft.method import LARGEST_DENSE, LARGEST_FACTOR, Method, method_for, prime_factors
 from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
@@ -32,10 +32,11 @@ from argand.dft.two_factor_heuristics import two_factor_order, two_factor_plans,
 from argand.precision import PRECISIONS, TF32, Precision
 from argand.runtime.plan import require_precision
 
-DENSE_BY_THREADS, DENSE_OF_3XTF32 = 512, 128
+DENSE_BY_THREADS, DENSE_OF_TF32, DENSE_OF_3XTF32 = 512, 430, 128
 """Up to here a dense prime is worth it without wgmma: on an H200 butterflies have 0.39 of the copy
 rate at 719, cuFFT has 0.27. (3xtf32 has 5.5 times cuFFT's rate at 127, but 0.69, 0.85 and 0.40
-times at 251, 307 and 509, where butterflies are faster than cuFFT.)"""
+times at 251, 307 and 509, where butterflies are faster than cuFFT. At tf32 butterflies have 0.71
+to 1.0 of a dense plan's speed at six primes from 263 to 419, 1.05 to 1.43 at eight from 433 on.)"""
 _SLOWER_CYCLES = {True: 2.1, False: 2.6}
 """By whether it is Rader's, cycles a number of a convolution that takes as long as a Hankel plan of
 two terms whose tiles wait: 0.37 of the copy rate on an H200 (521, 577, 641, 719 and 761)."""
@@ -46,6 +47,9 @@ _ENOUGH_WARPS = 8
 """Warps of a multiprocessor that hide each other's latencies."""
 _BETTER = 1.5
 """Warps that a second buffer of a tile is worth, or that tiles of a single warp are."""
+TWO_TILES = range(14, 40)
+"""Lengths of dense plans whose warps take 32 rows at once: 16 have few bytes for so many requests.
+They are 1.05 to 1.3 times as fast on an H200, but 0.93 to 0.98 at multiples of eight."""
 _MOST_WARPS = 16
 _MOST_WARPGROUPS = 6
 FEW_NUMBERS = 4096
@@ -61,21 +65,26 @@ SHORT = range(41, 1025)
 class Choice:
     """The plan of a transform on a GPU, and the reason as text.
 
-    ``plan`` is None where cuFFT computes it.
+    ``plan`` is None where cuFFT computes it; ``asks`` is whether its kernels may say otherwise.
     """
 
     plan: Plan | None
     why: str
+    asks: bool = False
 
     def __str__(self) -> str:
         return f"cufft: {self.why}" if self.plan is None else f"{self.plan.kind}: {self.why}"
 
 
 @lru_cache(maxsize=1024)
-def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: bool) -> Choice:
+def choose(
+    method: Method | None, precision: Precision, arch: Arch, *, wide: bool,
+    library: LibraryKernels | None = None,
+) -> Choice:  # fmt: skip
     """Return the plan of a transform; ``wide``: its rows can be copied by 16 bytes.
 
-    Raises PlanError for a precision that the architecture lacks.
+    ``library`` has cuFFT's kernels of the length, where they are known. Raises PlanError for a
+    precision that the architecture lacks.
     """
     require_precision(precision, arch)
     if method is None:
@@ -86,8 +95,8 @@ def choose(method: Method | None, precision: Precision, arch: Arch, *, wide: boo
     if plan is None:
         lacking = f"no plan fits {method} at {precision.name} on {arch.target}"
         return Choice(None, f"no kernel of ours: {lacking}")
-    if (why := library_is_faster(plan, precision)) is not None:
-        return Choice(None, f"faster {why}")
+    if (why := library_is_faster(plan, precision, library)) is not None:
+        return Choice(None, f"faster {why}", asks=library is None and asks(plan))
     if isinstance(plan, ButterflyPlan | SingleCtaPlan | ClusterPlan | ThreeKernelPlan):
         return Choice(plan, f"{plan.stages} in fp32")
     return Choice(plan, f"{method} at {precision.name}")
@@ -112,7 +121,7 @@ def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> 
     Lengths of `SHORT` are then convolutions of least latency, other dense ones and primes cuFFT's.
     """
     length = method.length
-    if rows * length >= FEW_NUMBERS * device.sm_count:
+    if fills(rows, length, device):
         return choice
     short = plan_of_few_rows(length, rows, device)
     if short is not None:
@@ -122,6 +131,11 @@ def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> 
     if method.kind == "dense" or len(prime_factors(length)) == 1:
         return Choice(None, "faster at so few numbers, and in fp32")
     return choice
+
+
+def fills(rows: int, length: int, device: Device) -> bool:
+    """Return whether transforms have numbers for all multiprocessors of a GPU."""
+    return rows * length >= FEW_NUMBERS * device.sm_count
 
 
 def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | None:
@@ -192,8 +206,8 @@ def _convolved(method: Method) -> bool:
 def _tensor_core_plans(method: Method, precision: Precision, wide: bool) -> Iterator[Plan]:
     """Return dense, Hankel and two-factor plans."""
     if method.kind == "dense":
-        split = precision.terms == 2 and precision.operand == TF32
-        most = DENSE_OF_3XTF32 if split else DENSE_BY_THREADS
+        of_tf32 = DENSE_OF_TF32 if precision.terms == 1 else DENSE_OF_3XTF32
+        most = of_tf32 if precision.operand == TF32 else DENSE_BY_THREADS
         threads = _dense(method.length, wide) if method.length <= most else ()
         return chain(threads, _hankel(method.length, wide))
     if method.kind == "product" and all(part.kind == "dense" for part in method.parts):
@@ -270,7 +284,8 @@ def estimate(plan: Plan, precision: Precision) -> tuple[float, ...]:
         best = next(warps for limit, warps in _WARPS if plan.length <= limit)
         return (1, abs(plan.warps - best), plan.m_tiles, -plan.groups, -plan.buffers)
     better = (plan.buffers > 1) + (plan.warps == 1)
-    return (0, -warps - _BETTER * better, plan.warps, -plan.buffers)
+    tiles = 2 if plan.length in TWO_TILES and plan.length % 8 else 1
+    return (0, plan.m_tiles != tiles, -warps - _BETTER * better, plan.warps, -plan.buffers)
 
 
 def _hankel_order(plan: HankelPlan) -> tuple[float, ...]:

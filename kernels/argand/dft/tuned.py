@@ -7,19 +7,23 @@ take the choice of `dft.heuristics`, whose thresholds to cuFFT were measured on 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from argand.device import Device
-from argand.dft.heuristics import Choice, choose, with_few_rows
+from argand.dft.heuristics import Choice, choose, fills, with_few_rows
 from argand.dft.legality import check_dft_plan, wide_fits
+from argand.dft.library_choice import LibraryKernels
 from argand.dft.plan import Plan
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.problem import DftProblem
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
+Ask = Callable[[int, int, int], LibraryKernels]
+"""Given a length, rows and the index of the device, the kernels that cuFFT takes."""
 _FILLED = 1 << 24
 """From this size on the number of transforms makes no difference: they fill any GPU."""
 
@@ -47,10 +51,13 @@ def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
     return json.dumps([precision.name, length, size_bucket(many), int(wide)])
 
 
-def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> Choice:
+def chosen(
+    problem: DftProblem, device: Device, *, wide: bool | None = None, library: Ask | None = None
+) -> Choice:
     """Return the choice for transforms on a GPU: the tuned plan, else `dft.heuristics.choose`'s.
 
-    ``wide`` as of `choose`; None is that of contiguous rows.
+    ``wide`` as of `choose`; None is that of contiguous rows. ``library`` says which kernels cuFFT
+    takes, where rows fill the GPU and the factors of their length leave it open.
     """
     method, length = problem.method, problem.length
     if wide is None:
@@ -60,10 +67,14 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
         measured = _found(name, device.index, TABLE.generation)
         if measured is not None:
             return measured
-    choice = choose(method, problem.precision, device.require_arch(), wide=wide)
+    arch, precision, rows = device.require_arch(), problem.precision, problem.rows
+    choice = choose(method, precision, arch, wide=wide)
     if method is None:
         return choice
-    return with_few_rows(choice, method, problem.rows, device)
+    if choice.asks and library is not None and fills(rows, length, device):
+        kernels = library(length, rows, device.index)
+        return choose(method, precision, arch, wide=wide, library=kernels)
+    return with_few_rows(choice, method, rows, device)
 
 
 @lru_cache(maxsize=1024)

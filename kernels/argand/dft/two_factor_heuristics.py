@@ -10,7 +10,7 @@ from argand.dft.plan import TwoFactorPlan
 from argand.precision import Precision
 
 _MOST_WARPS = 16
-_ENOUGH_WARPS = 12
+ENOUGH_WARPS = 12
 """Warps of a multiprocessor that hide each other's latencies: they wait twice a tile."""
 
 
@@ -29,7 +29,7 @@ def two_factor_order(plan: TwoFactorPlan) -> tuple[float, ...]:
     Of the plans that were measured, an H200's fastest has 1 to 1.17 of the first one's speed, 1.004
     on average (tf32 and fp16, 201 lengths from 130 to 13108), and 1 to 1.02 (3xfp16, 34).
     """
-    warps = min(plan.groups * plan.warps, _ENOUGH_WARPS)
+    warps = min(plan.groups * plan.warps, ENOUGH_WARPS)
     return (0, -warps / sqrt(plan.waste), plan.warps, abs(plan.buffers - 2))
 
 

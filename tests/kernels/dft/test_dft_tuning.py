@@ -9,8 +9,10 @@ import sys
 import argand
 import pytest
 from argand import PRECISIONS, DeviceError, tune_dft
+from argand.dft import heuristics
 from argand.dft import tuned as dft_tuning
 from argand.dft.heuristics import Choice, own_plan, plan_of_few_rows
+from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for
 from argand.dft.plan import Plan
 from argand.dft.problem import DftProblem
@@ -19,6 +21,7 @@ from argand.dft.tuned import TunedDft, chosen, key
 
 from tests.kernels.gemm.tuning_cases import HOPPER, card
 
+FEW = heuristics.FEW_NUMBERS
 ROW = PRECISIONS["3xfp16"]
 DEVICE = 0
 
@@ -52,6 +55,22 @@ def test_what_was_measured_is_taken() -> None:
     keep(1000, best(1000, wide=True), wide=True)
     assert chosen(problem(1000), card()).plan == best(1000, wide=True)
     assert chosen(problem(1000), card(), wide=False).plan is None
+
+
+def test_cufft_is_asked_where_rows_fill_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where its rules by factors leave a length open, not at primes nor at dense lengths."""
+    monkeypatch.setattr(heuristics, "FEW_NUMBERS", FEW)
+    asked: list[tuple[int, int]] = []
+
+    def library(length: int, rows: int, _: int) -> LibraryKernels:
+        asked.append((length, rows))
+        return LibraryKernels(several=True, numbers=0)
+
+    for length, rows, ours in ((4180, 1000, True), (4180, 1, False), (64, 1 << 16, False)):
+        found = chosen(problem(length, rows), card(), library=library)
+        assert (found.plan is not None) == ours
+    assert chosen(problem(1009), card(), library=library).plan is not None
+    assert asked == [(4180, 1000)]
 
 
 def test_rows_that_fill_any_card_share_an_entry() -> None:
