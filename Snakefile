@@ -46,6 +46,9 @@ RUNS_HERE = not ON_CLUSTER and not workflow.output_settings.dryrun
 # Python in it (YTE); so that is only for a study that one trusts.
 # A module is given a config by the workflow that takes it: the same keys, or the study itself.
 overrides = dict(config if IS_MODULE else workflow.config_settings.config)
+for key in ("study", "out"):  # such as study=$NAME of a name that is not set
+    if overrides.get(key, "path") in ("", None):
+        raise WorkflowError(f"{key}: must be a path, got nothing")
 named, out = [overrides.pop("study", None)], overrides.pop("out", None)
 if not IS_MODULE:
     named += reversed(workflow.overwrite_configfiles or [])

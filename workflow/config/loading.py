@@ -39,7 +39,8 @@ def load_study(
     raw.update(overrides or {})
     mistakes: list[str] = []
     workloads = raw.pop("workloads", None)
-    settings = _parsed(Settings, raw, (), mistakes, extra=("workloads",))
+    of_command_line = ("study", "out") if overrides else ()
+    settings = _parsed(Settings, raw, (), mistakes, extra=("workloads", *of_command_line))
     sweeps: dict[str, dict[str, dict[str, Any]]] = {}
     cases = _cases(workloads, sweeps, mistakes)
     # Where the settings are wrong the workloads are checked too, with the default ones.

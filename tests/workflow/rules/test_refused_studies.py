@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from shared_runs import TINY
+from snakemake_forks import run_snakemake
 
 from tests.covers import EXHAUSTIVE
 from tests.workflow.rules.tiny_project import Project
@@ -48,3 +49,17 @@ def test_a_mistake_is_a_message_before_any_job(
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [("study=", "study: must be a path, got nothing"), ("stdy=x.yaml", "did you mean 'study'?")],
+)
+def test_a_study_that_the_command_line_does_not_name(
+    root: Path, tmp_path: Path, given: str, message: str
+) -> None:
+    """The default study would run in its place, for a minute and a half."""
+    flags = ["--snakefile", str(root / "Snakefile"), "--cores", "1", "--config", given]
+    done = run_snakemake([*flags, "--dry-run"], tmp_path)
+    assert done.returncode != 0
+    assert message in done.stdout  # where Snakemake says what a dry run finds
