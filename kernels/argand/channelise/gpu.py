@@ -39,9 +39,9 @@ from argand.channelise.sm90_plan import (
     specialized_tables,
 )
 from argand.device import Device, gpu
-from argand.dft.cufft_kernels import chosen_here
 from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
+from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
@@ -93,7 +93,7 @@ def algorithm(problem: ChanneliseProblem, device: Device) -> tuple[str, str]:
     if plan is not None:
         return str(plan), "kernel"
     rows = problem.rows * problem.spectra
-    choice = chosen_here(
+    choice = chosen(
         DftProblem(rows, problem.channels, False, "backward", problem.precision), device
     )
     return f"filter, then {choice}", plan_words(choice.plan)

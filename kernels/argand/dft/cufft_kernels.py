@@ -8,47 +8,33 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING
 
 import cupy
 from cupy.cuda import cufft
 
 from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.library_choice import LibraryKernels
-from argand.dft.tuned import chosen
 from argand.frameworks.graph_memory import relaxed_capture
 from argand.runtime.driver_bindings import driver_bindings, made
-
-if TYPE_CHECKING:
-    from argand.device import Device
-    from argand.dft.heuristics import Choice
-    from argand.dft.problem import DftProblem
 
 _runtime = cupy.cuda.runtime
 
 
-def chosen_here(problem: DftProblem, device: Device, *, wide: bool | None = None) -> Choice:
-    """Return `dft.tuned.chosen` on the current device, whose cuFFT is asked where its rules say so.
-
-    Raises RuntimeError as `dft.cufft_plans.plan_of`.
-    """
-    return chosen(problem, device, wide=wide, library=library_kernels)
-
-
 @lru_cache(maxsize=1024)
-def library_kernels(length: int, rows: int, device: int) -> LibraryKernels:
-    """Return cuFFT's kernels of rows of complex64 on the current device, given its index.
+def kernels_of(length: int, rows: int, device: int) -> LibraryKernels:
+    """Return cuFFT's kernels of rows of complex64 on a device, given its index.
 
     Several of them need a workspace, for what is between. A single one is captured; where that is
     refused, it is not known. Raises RuntimeError as `dft.cufft_plans.plan_of`.
     """
-    plan = plan_of(cufft.CUFFT_C2C, length, rows, device)
-    if plan.workspace_bytes:
-        return LibraryKernels(several=True, numbers=0)
-    try:
-        threads = _threads(plan)
-    except RuntimeError:  # cuFFT's or CUDA's, as of `runtime.captured_graph`
-        return LibraryKernels(several=False, numbers=inf)
+    with cupy.cuda.Device(device):
+        plan = plan_of(cufft.CUFFT_C2C, length, rows, device)
+        if plan.workspace_bytes:
+            return LibraryKernels(several=True, numbers=0)
+        try:
+            threads = _threads(plan)
+        except RuntimeError:  # cuFFT's or CUDA's, as of `runtime.captured_graph`
+            return LibraryKernels(several=False, numbers=inf)
     return LibraryKernels(several=False, numbers=length / threads)
 
 

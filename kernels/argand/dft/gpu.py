@@ -11,7 +11,6 @@ import cupy
 from argand.device import gpu
 from argand.dft import cufft
 from argand.dft import tuned as dft_tuning
-from argand.dft.cufft_kernels import chosen_here
 from argand.dft.gpu_three_kernel import ThreeKernelLaunch
 from argand.dft.heuristics import Choice
 from argand.dft.launch import KernelLaunch
@@ -120,7 +119,7 @@ def _choice(problem: DftProblem, x: Any, target: Any) -> Choice:
             if plan.wide_copies and not wide:
                 raise ValueError("wide copies need even strides on 16 bytes")
         return Choice(plan, "by a plan override")
-    return chosen_here(problem, gpu(x.device.id), wide=wide)
+    return dft_tuning.chosen(problem, gpu(x.device.id), wide=wide)
 
 
 def _wide(x: Any, problem: DftProblem, kind: str) -> bool:

@@ -7,7 +7,6 @@ take the choice of `dft.heuristics`, whose thresholds to cuFFT were measured on 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,8 +21,6 @@ from argand.dft.problem import DftProblem
 from argand.precision import PRECISIONS, Precision
 from argand.runtime.tuned_plans import TunedPlans, size_bucket
 
-Ask = Callable[[int, int, int], LibraryKernels]
-"""Given a length, rows and the index of the device, the kernels that cuFFT takes."""
 _FILLED = 1 << 24
 """From this size on the number of transforms makes no difference: they fill any GPU."""
 
@@ -51,13 +48,12 @@ def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
     return json.dumps([precision.name, length, size_bucket(many), int(wide)])
 
 
-def chosen(
-    problem: DftProblem, device: Device, *, wide: bool | None = None, library: Ask | None = None
-) -> Choice:
+def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> Choice:
     """Return the choice for transforms on a GPU: the tuned plan, else `dft.heuristics.choose`'s.
 
-    ``wide`` as of `choose`; None is that of contiguous rows. ``library`` says which kernels cuFFT
-    takes, where rows fill the GPU and the factors of their length leave it open.
+    ``wide`` as of `choose`; None is that of contiguous rows. cuFFT is asked for its kernels where
+    rows fill the GPU and the factors of their length leave it open. Raises RuntimeError as
+    `dft.cufft_plans.plan_of`.
     """
     method, length = problem.method, problem.length
     if wide is None:
@@ -71,10 +67,17 @@ def chosen(
     choice = choose(method, precision, arch, wide=wide)
     if method is None:
         return choice
-    if choice.asks and library is not None and fills(rows, length, device):
-        kernels = library(length, rows, device.index)
+    if choice.asks and fills(rows, length, device):
+        kernels = library_kernels(length, rows, device.index)
         return choose(method, precision, arch, wide=wide, library=kernels)
     return with_few_rows(choice, method, rows, device)
+
+
+def library_kernels(length: int, rows: int, device: int) -> LibraryKernels:
+    """Return `dft.cufft_kernels.kernels_of`, whose module needs CuPy."""
+    from argand.dft.cufft_kernels import kernels_of
+
+    return kernels_of(length, rows, device)
 
 
 @lru_cache(maxsize=1024)

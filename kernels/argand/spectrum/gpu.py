@@ -12,9 +12,9 @@ from argand.channelise.gpu import device_twiddles
 from argand.channelise.plan import COMPONENTS, UNITS, ChannelisePlan, read_as
 from argand.channelise.signal import written_array
 from argand.device import Device, gpu
-from argand.dft.cufft_kernels import chosen_here
 from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
+from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
 from argand.runtime import kernel_trace
 from argand.runtime.arguments import Arguments, arguments_dtype
@@ -77,9 +77,7 @@ def algorithm(problem: SpectrumProblem, device: Device) -> tuple[str, str]:
     if plan is not None:
         return str(plan), KERNEL
     rows = problem.rows * problem.segments
-    choice = chosen_here(
-        DftProblem(rows, problem.length, False, "backward", problem.precision), device
-    )
+    choice = chosen(DftProblem(rows, problem.length, False, "backward", problem.precision), device)
     return f"window, then {choice}, then squares", plan_words(choice.plan)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, dft
+from argand.dft import tuned
 from argand.dft.library_choice import LibraryKernels
 
 from workflow.accuracy.transform_bounds import plan_bound
@@ -23,7 +24,7 @@ def test_kernels_are_those_that_a_call_launches(cp: Any, length: int) -> None:
     from argand.dft.cufft_plans import plan_of
 
     rows = (1 << 16) // length
-    found = cufft_kernels.library_kernels(length, rows, 0)
+    found = cufft_kernels.kernels_of(length, rows, 0)
     plan = plan_of(cp.cuda.cufft.CUFFT_C2C, length, rows, 0)
     assert found.several == (plan.workspace_bytes > 0)
     assert found.several or length % found.numbers == 0
@@ -33,12 +34,11 @@ def test_kernels_are_those_that_a_call_launches(cp: Any, length: int) -> None:
 def test_several_kernels_give_a_length_to_ours(
     cp: Any, monkeypatch: pytest.MonkeyPatch, precision: str
 ) -> None:
-    from argand.dft import cufft_kernels
     from argand.dft.gpu import plan_of
 
     x = cp.zeros((5, 2900), "complex64")
     for kernels in (ONE, SEVERAL):
-        monkeypatch.setattr(cufft_kernels, "library_kernels", lambda *_, found=kernels: found)
+        monkeypatch.setattr(tuned, "library_kernels", lambda *_, found=kernels: found)
         assert (plan_of(x, precision=precision).plan is None) == (kernels is ONE)
 
 
