@@ -199,23 +199,25 @@ def kernel_name(precision: Precision, plan: MmaPlan) -> str:
 
 # The arguments of every kernel of the family, in order: GemmArguments of gemm/sm80_plan.cuh.
 ARGUMENTS: tuple[tuple[str, str], ...] = (
-    *(("const float2*", name) for name in ("a", "b", "c")),
-    ("float2*", "out"),
-    *(("const uint32*", name) for name in ("a_absmax", "b_absmax")),
-    ("float4*", "partials"), ("uint32*", "arrived"),
+    *(("const float2*", name) for name in ("a", "b")),
+    *(("int64", name) for name in ("m", "k", "first_batch")),
+    *(("int", name) for name in ("store_pairs_n", "grid_slices")),
     *(("int64", name) for name in (
-        "m", "n", "k",
+        "n",
         "a_stride_m", "a_stride_k", "a_stride_batch",
         "b_stride_n", "b_stride_k", "b_stride_batch",
-        "c_stride_m", "c_stride_n", "c_stride_batch",
-        "out_stride_m", "out_stride_n", "out_stride_batch",
-        "a_absmax_stride_batch", "b_absmax_stride_batch",
-        "first_batch",
     )),
+    ("const float2*", "c"),
+    *(("int", name) for name in ("conjugate_b", "conjugate_result")),
     *(("float", name) for name in ("alpha_re", "alpha_im", "beta_re", "beta_im")),
-    *(("int", name) for name in (
-        "conjugate_b", "conjugate_result", "store_pairs_n", "grid_slices",
+    ("float2*", "out"),
+    *(("int64", name) for name in (
+        "out_stride_m", "out_stride_n", "out_stride_batch",
+        "c_stride_m", "c_stride_n", "c_stride_batch",
     )),
+    *(("const uint32*", name) for name in ("a_absmax", "b_absmax")),
+    *(("int64", name) for name in ("a_absmax_stride_batch", "b_absmax_stride_batch")),
+    ("float4*", "partials"), ("uint32*", "arrived"),
 )  # fmt: skip
 
 

@@ -55,11 +55,14 @@ __device__ __forceinline__ Tile<plan> tile_at(const GemmArguments& args) {
     }
     const uint32 tiles_n = tiles_of<plan.block_n>(static_cast<Size>(args.n));
     // A division takes a small product longer than an MMA: those without a remainder are left out.
-    const uint32 tiles = tiles_m * tiles_n, block = tile_number<plan>(args);
-    const uint32 batch = block < tiles ? 0 : quotient(block, tiles), tile = block - batch * tiles;
-    const uint32 group_tiles = kRasterGroupM * tiles_n;
-    const uint32 group = tile < group_tiles ? 0 : quotient(tile, group_tiles),
-                 in_group = tile - group * group_tiles;
+    uint32 batch = 0, group = 0, in_group = tile_number<plan>(args);
+    if (in_group >= min(tiles_m, kRasterGroupM) * tiles_n) {  // behind the first group of the first
+        const uint32 tiles = tiles_m * tiles_n, group_tiles = kRasterGroupM * tiles_n;
+        batch = quotient(in_group, tiles);
+        in_group -= batch * tiles;
+        group = in_group < group_tiles ? 0 : quotient(in_group, group_tiles);
+        in_group -= group * group_tiles;
+    }
     const uint32 height = min(tiles_m - group * kRasterGroupM, kRasterGroupM);
     const uint32 column = in_group < height ? 0 : quotient(in_group, height);
     return {first_batch + Size(batch),

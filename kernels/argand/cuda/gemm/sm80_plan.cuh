@@ -80,27 +80,34 @@ __device__ __forceinline__ const float2* of_batch(const float2* from, int64 batc
     return from + batch * stride;
 }
 
-// Arguments of a launch. Strides count complex numbers.
+// Arguments of a launch; strides count complex numbers. A block waits for each line of 64 bytes of
+// them that it reads first, and they begin 16 bytes after such a line: the first two are needed
+// before its first load, m and n of them at once, and the third by its epilogue.
 struct GemmArguments {
     const float2* a;
     const float2* b;
+    int64 m, k;
+    int64 first_batch;
+    int store_pairs_n;  // two neighbouring results may be stored as one vector
+    int grid_slices;    // clusters that share the k of a tile
+
+    int64 n;
+    int64 a_stride_m, a_stride_k, a_stride_batch;
+    int64 b_stride_n, b_stride_k, b_stride_batch;
     const float2* c;
+
+    int conjugate_b;       // one of op_a and op_b conjugates
+    int conjugate_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
+    float alpha_re, alpha_im, beta_re, beta_im;
     float2* out;
+    int64 out_stride_m, out_stride_n, out_stride_batch;
+    int64 c_stride_m;
+
+    int64 c_stride_n, c_stride_batch;
     const uint32* a_absmax;  // (batch, m): bits of the absmax of each row, for scaling
     const uint32* b_absmax;  // (batch, n): of each column
+    int64 a_absmax_stride_batch, b_absmax_stride_batch;
     float4* partials;  // (tiles, grid_slices, split_k_slices, vectors of a part): sums of clusters
     // (tiles, split_k_slices): clusters that stored theirs; zero between launches.
     uint32* arrived;
-    int64 m, n, k;
-    int64 a_stride_m, a_stride_k, a_stride_batch;
-    int64 b_stride_n, b_stride_k, b_stride_batch;
-    int64 c_stride_m, c_stride_n, c_stride_batch;
-    int64 out_stride_m, out_stride_n, out_stride_batch;
-    int64 a_absmax_stride_batch, b_absmax_stride_batch;
-    int64 first_batch;
-    float alpha_re, alpha_im, beta_re, beta_im;
-    int conjugate_b;       // one of op_a and op_b conjugates
-    int conjugate_result;  // op_a conjugates: conj(A) B = conj(A conj(B))
-    int store_pairs_n;     // two neighbouring results may be stored as one vector
-    int grid_slices;       // clusters that share the k of a tile
 };
