@@ -49,6 +49,14 @@ __device__ __forceinline__ void negate(float (&x)[Count]) {
     for (int i = 0; i < Count; ++i) x[i] = -x[i];
 }
 
+// MMAs along k of the last k-tile of a work item that lie within k.
+template <WgmmaPlan plan>
+__device__ __forceinline__ int mmas_of_last_k_tile(const WgmmaArguments& args, uint32 work_slot) {
+    const WgmmaTile tile = read_work(work_slot).tile;
+    const int k = args.k - (tile.first_k_tile + tile.num_k_tiles - 1) * plan.block_k;
+    return min(plan.mmas_per_stage(), (k + plan.mma_k() - 1) / plan.mma_k());
+}
+
 // The mainloop without promotion: the MMAs accumulate real and imaginary parts in registers over
 // all of k. The X fragments of one group of MMAs are loaded while the MMAs of the group before run.
 template <WgmmaPlan plan>
@@ -64,12 +72,36 @@ struct JointMainloop {
     using HalfColumns = float[kHalfRegisters];
     float re[plan.block_n / 2], im[plan.block_n / 2];
 
-    __device__ __forceinline__ void run(const WgmmaArguments&, uint32, Ring<plan>& ring,
-                                        const XTileReader<plan>& reader, int num_k_tiles, int lane,
-                                        int warpgroup) {
+    __device__ __forceinline__ void run(const WgmmaArguments& args, uint32 work_slot,
+                                        Ring<plan>& ring, const XTileReader<plan>& reader,
+                                        int num_k_tiles, int lane, int warpgroup) {
         clear(re);
         clear(im);
-        accumulate<kAllColumns>(ring, reader, num_k_tiles, lane, warpgroup);
+        if constexpr (plan.ping_pong) {
+            accumulate<kAllColumns>(ring, reader, num_k_tiles, lane, warpgroup);
+            return;
+        }
+        if (num_k_tiles == 0) return;
+        const int last = mmas_of_last_k_tile<plan>(args, work_slot);
+        const bool full = last == kMmas;
+        accumulate<kAllColumns>(ring, reader, num_k_tiles - !full, lane);
+        if (full) return;
+        // A k that ends within the last k-tile leaves out the MMAs beyond it.
+        mbarrier_wait(ring.full(), ring.parity);
+        const YDescriptors<plan> y(ring.y_tile());
+#pragma unroll 1
+        for (int mma = 0; mma < last; ++mma) {
+            XFragment<plan> x;
+            load_fragment<plan>(reader, ring.x_tile(), mma * plan.mma_k(), x);
+            wgmma_fence();
+            issue_mmas<kAllColumns>(x, y, mma, 1);
+            wgmma_commit();
+            wgmma_wait<0>();
+        }
+        if (lane == 0) mbarrier_arrive(ring.empty());
+        ring.advance();
+        wgmma_fence_operand(re);
+        wgmma_fence_operand(im);
     }
 
     // The same with an overlapped epilogue: the second half of the last tile's columns still waits

@@ -47,7 +47,7 @@ __device__ __forceinline__ void load_by_parity(const uint32 (&at)[3], uint32 til
             for (int half = 0; half < 2; ++half) {
                 const uint32 lines = tile + from / 16 * kColumn + 8 * half * kSwizzleBytes;
                 x[half][2 * j] = load_x_element(lines + (at[0] ^ second_half << 6));
-                x[half][2 * j + 1] = load_x_element(lines + at[1 + second_half]);
+                x[half][2 * j + 1] = load_x_element(lines + (second_half ? at[2] : at[1]));
             }
         } else {
             // As above, four lines of one parity further.

@@ -46,8 +46,8 @@ struct PromotedMainloop {
             run_scaled(args, spill, mma_accumulator, ring, reader, num_k_tiles, lane, warpgroup);
             return;
         }
-        const bool full =
-            plan.boxes() == 1 || num_k_tiles == 0 || mmas_of_last_k_tile(args, work_slot) == kMmas;
+        const bool full = plan.boxes() == 1 || num_k_tiles == 0 ||
+                          mmas_of_last_k_tile<plan>(args, work_slot) == kMmas;
         // Accumulators spill between the real and the imaginary part, where the other warpgroup's
         // MMAs leave the most time.
         for (int left = num_k_tiles; left > !full;) {
@@ -63,7 +63,7 @@ struct PromotedMainloop {
             if (full) return;
             mbarrier_wait(ring.full(), ring.parity);
             // Computed again: no register is left to keep it in.
-            const int last = mmas_of_last_k_tile(args, work_slot);
+            const int last = mmas_of_last_k_tile<plan>(args, work_slot);
 #pragma unroll 1
             for (int i = 0; i < last; ++i) {
                 const Turn turn{num_k_tiles == 1 && i == 0, i == last - 1};
@@ -109,14 +109,6 @@ struct PromotedMainloop {
             promote(im, mma_accumulator);
             ring.template advance<plan.k_warpgroups>();
         }
-    }
-
-    // MMAs along k of the last k-tile of a work item that lie within k.
-    static __device__ __forceinline__ int mmas_of_last_k_tile(const WgmmaArguments& args,
-                                                              uint32 work_slot) {
-        const WgmmaTile tile = read_work(work_slot).tile;
-        const int k = args.k - (tile.first_k_tile + tile.num_k_tiles - 1) * plan.block_k;
-        return min(kMmas, (k + plan.mma_k() - 1) / plan.mma_k());
     }
 
     // Multiplies `mmas` MMAs along k of a stage, from `first` on, and promotes the real part. The
