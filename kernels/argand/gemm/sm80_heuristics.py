@@ -186,6 +186,10 @@ _TRIANGLE_TILE_TIMES = _TILE_TIMES | {(32, 32, 32): 0.721, (64, 64, 16): 0.965}
 _WIDE_COPIES_TILE_TIMES = {(16, 128, 16): 1.2, (64, 64, 16): 0.94, (128, 16, 16): 1.2}
 """Tiles' times by copies of two. Without it these tiles took 1.03 of their estimates at 36 drawn
 products of a short k, others 0.97 (seeds 20261203 and 20261250); a third of it is mainloop."""
+_WHOLE_K = 0.965
+"""Time over that of one term by a kernel of its own for a whole k, but in triangles: 92 plans of
+such kernels took 0.964 of the time before. 14 choices at tf32 that it changes took 0.970 of the
+time (docs/experiments/2026-11-28-conjugates-and-short-k.md)."""
 _SHARED_K = 1.17
 """Time over that of a mainloop of one term whose stages groups of warps share, but in triangles.
 Fitted to 103 products on an H200; with it and 64 x 64 x 16 of the same fit 55 changed choices took
@@ -247,6 +251,8 @@ def estimate(
     read, rate = (m * k, costs.triangle_bytes) if plan.triangle else (m * k + k * n, costs.bytes)
     moved = 8 * batch * (read + m * n) / (memory * rate)
     total = costs.launch + max(work, moved) + costs.exposed * min(work, moved)
+    if plan.whole_k and precision.terms == 1 and not plan.triangle:
+        total *= _WHOLE_K
     total += costs.term * (precision.terms - 1)
     if plan.split_k_slices > 1:
         total += costs.cluster + costs.slice * plan.split_k_slices
