@@ -49,12 +49,14 @@ def estimate(
     """
     batch, m, n, k = sizes
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
+    further_blocks = -(-blocks // sm_count) - 1  # of a multiprocessor
     if plan.k_lanes > 1:
         rounds = -(-k // (plan.together * plan.k_lanes))
         rounding = _ROUNDING[0] if precision.terms == 1 else 0.0
-        rows, further = min(m, plan.block_m), -(-blocks // sm_count) - 1
+        rows = min(m, plan.block_m)
         per_row = rounds * _SHARED_ROUND + strided * k * _FURTHER_STRIDED_PER_K
-        cycles = rows * strided * k * _STRIDED_PER_K + further * (_SHARED_BLOCK + rows * per_row)
+        cycles = rows * strided * k * _STRIDED_PER_K
+        cycles += further_blocks * (_SHARED_BLOCK + rows * per_row)
         return _SHARED_LAUNCH + rounding + cycles / _CLOCK
     results = plan.rows * plan.columns
     rounds = -(-k // plan.together)
@@ -63,7 +65,6 @@ def estimate(
     # The products of a multiprocessor's first block are hidden in the rounds of its loads.
     warps = plan.threads / 32 / 4
     cycles = warps * _RESULTS[results]
-    further_blocks = -(-blocks // sm_count) - 1
     cycles += further_blocks * warps * (k * (_PER_K[results] + of_k) + _RESULTS[results])
     moved = 8 * batch * (m * n + k * (m + n)) / (memory * _BYTES)
     return latency + max(cycles / _CLOCK, moved)
