@@ -22,6 +22,8 @@ from workflow.storage.input_operand import InputError
 
 AXES = {"nchan": "frequency", "channel": "frequency", "npol": "polarization", "nthread": "thread"}
 """baseband's names of the axes of a sample; others keep theirs."""
+DIGITS = 9
+"""Digits of the first sample's second: astropy rounds to ms, and samples come every few ns."""
 
 
 class Voltages(Reader):
@@ -53,7 +55,9 @@ class Voltages(Reader):
             fields = getattr(stream.sample_shape, "_fields", ())
             kind = np.complex64 if stream.complex_data else np.float32
             bits = int(stream.bps) * (2 if stream.complex_data else 1)
-            since = f"time since {stream.start_time.isot} UTC"
+            start = stream.start_time.copy()
+            start.precision = DIGITS
+            since = f"time since {start.isot} UTC"
             band = [stream.header0.get(key) for key in self.band]
             band_mhz = [] if None in band else list(map(float, band))
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
