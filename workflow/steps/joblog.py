@@ -39,7 +39,9 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
     logger = logging.getLogger("argand")
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    handler = _Log(os.fdopen(opened, "w", encoding="utf-8"))
+    # A name of a file may have bytes that are no text.
+    text = os.fdopen(opened, "w", encoding="utf-8", errors="backslashreplace")
+    handler = _Log(text)
     handler.setFormatter(logging.Formatter("%(message)s"))
     logger.addHandler(handler)
     logging.captureWarnings(True)
@@ -64,7 +66,9 @@ class _Log(logging.StreamHandler[TextIO]):
     """A job's log. What a full disk keeps out stays in its buffer, which the job's end tells of."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Print no traceback of each line."""
+        """Print no traceback of a line that the disk has no room for; of other errors one."""
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
 
 
 def _terminate(number: int, frame: object) -> None:

@@ -31,6 +31,23 @@ def test_a_log_is_a_new_file_whatever_has_its_name(tmp_path: Path, what: str) ->
         assert "Traceback" not in done.stderr
 
 
+def test_no_line_is_lost_without_a_word(tmp_path: Path) -> None:
+    """Names of files may have bytes that are no text; a line that cannot be made is said."""
+    code = (
+        "import sys; from workflow.steps.joblog import job_log\n"
+        "with job_log(sys.argv[1]) as log:\n"
+        "    log.info('%d', 'no number')\n"
+        "    raise ValueError('no file x\\udcff.h5')"
+    )
+    log = tmp_path / "x.log"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(log)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert log.read_text().splitlines()[-1] == r"ValueError: no file x\udcff.h5"
+    assert "TypeError: %d format" in done.stderr
+
+
 @pytest.mark.parametrize("failing", [False, True])
 def test_a_log_for_which_there_is_no_room(tmp_path: Path, failing: bool) -> None:
     """A job without its log has failed, and says on standard error what the log would have said."""
