@@ -67,21 +67,28 @@ def compare(
     """
     keys = dict.fromkeys(chain(before, after))
     rows = [_compared(key, before.get(key), after.get(key), margins) for key in keys]
-    return [_beside_peers(row, rows, margins) for row in rows]
+    jobs: dict[tuple[str, str], list[Compared]] = {}
+    for row in rows:
+        jobs.setdefault(_job(row), []).append(row)
+    peers = {job: peers_ratio(some) for job, some in jobs.items()}
+    return [_beside_peers(row, peers[_job(row)], margins) for row in rows]
 
 
-def _beside_peers(row: Compared, rows: Sequence[Compared], margins: Margins) -> Compared:
-    """Return a row of ours that says so where the peers of its workload became as fast or slow.
+def _job(row: Compared) -> tuple[str, str]:
+    """Return the workload and the shard of a row, which one job computed."""
+    return row.key[0], row.key[3]
+
+
+def _beside_peers(row: Compared, peers: float | None, margins: Margins) -> Compared:
+    """Return a row of ours that says so where the ``peers`` of its job became as fast or slow.
 
     Nobody changed them, so the machine did that: load, clock, threads that sleep or are awake.
     """
     moved = {"slower", "faster"} & set(row.verdict.split(", "))
-    beside = [other for other in rows if other.key[0] == row.key[0] and other.key[3] == row.key[3]]
-    peers = peers_ratio(beside)
     if row.key[1] != OURS or row.reason or not moved or peers is None:
         return row
     most = 1 + margins.time
-    if peers > most if "slower" in moved else peers < 1 / most:
+    if (peers > most) if "slower" in moved else (peers < 1 / most):
         return replace(row, reason=f"the peers of this workload took {peers:.3g} of A's time too")
     return row
 
