@@ -245,8 +245,10 @@ def is_uneven(coordinate: Coordinate) -> bool:
     values = coordinate.values
     if values.ndim != 1 or values.dtype.kind not in "fiu" or len(values) < 2:
         return False
+    if not values.strides[0]:  # an outline's
+        return False
     step, off = _steps(np.asarray(values, np.float64))
-    return bool(values.strides[0]) and (step == 0 or float(off.max()) > OFF_STEP * abs(step))
+    return step == 0 or float(off.max()) > OFF_STEP * abs(step)
 
 
 def _steps(values: Array) -> tuple[float, Array]:
