@@ -177,7 +177,7 @@ WORKFLOW = _in(
     ("pieces: the last piece goes past the end", "steps/pieces.py",
      "min(start + self.entries, self.length)", "start + self.entries", ("pieces",)),
     ("deliver: what was seen counts, not the limit", "steps/delivery.py",
-     "record.error_limit <= case.tolerance", "record.rel_frobenius <= case.tolerance",
+     "record.error_limit <= case.accepted_error", "record.rel_frobenius <= case.accepted_error",
      ("provable", "products")),
     ("deliver: the slowest", "steps/delivery.py",
      "if clearly_faster(record, chosen):", "if not clearly_faster(record, chosen):",
