@@ -129,6 +129,7 @@ def estimate(
         copies += kind.reference_copies
         copies *= processes
     taken = HOST_BYTES if step == "run" and _is_streamed(study, name) else copies * held
+    # What a verification reads may have been computed on a GPU, where there are more peers.
     rows = _implementations(study.workloads[name], "cuda" if gpu or step == "verify" else "cpu")
     seconds = volume / _FILE_RATE
     if step == "run":

@@ -122,7 +122,7 @@ def _busy_threads(plan: Plan, precision: Precision) -> float:
         return 1 / 4
     if precision.terms == 1:
         return 1
-    # Products of tf32 take twice the instructions of 16 bits, and eight warps wait for each other.
+    # Products of tf32 take twice the instructions of 16 bits, and few warps wait for each other.
     few = plan.groups * plan.warps < ENOUGH_WARPS
     return 1 / 8 if few or precision.operand == TF32 else 1 / 4
 
