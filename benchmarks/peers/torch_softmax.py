@@ -38,7 +38,7 @@ def _prepared(kind: str, output: str, operation: str = "softmax") -> list[Candid
     return [
         Candidate(
             "torch", PRECISIONS["fp32"], f"{operation} of {kind}", partial(_given, kind),
-            partial(_compute, operation), array, input=kind, output=output,
+            partial(_compute, operation, output), array, input=kind, output=output,
         )
     ]  # fmt: skip
 
@@ -47,12 +47,13 @@ def _given(kind: str, x: Any) -> tuple[Any, ...]:
     return (tensor(kind, x),)
 
 
-def _compute(operation: str, x: Any) -> Any:
+def _compute(operation: str, output: str, x: Any) -> Any:
     import torch
 
     if x.is_complex():
         x = torch.view_as_real(x).square().sum(-1)
-    return getattr(torch, operation)(x, -1)
+    widened = {"dtype": torch.float32} if output == "fp32" and x.itemsize == 2 else {}
+    return getattr(torch, operation)(x, -1, **widened)
 
 
 PEER = Peer(

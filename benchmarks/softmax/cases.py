@@ -17,16 +17,20 @@ KINDS = ("fp32", "fp16", "bf16", "complex64")
 
 @dataclass(frozen=True)
 class Case:
-    """Rows of one length, and the kind of their elements."""
+    """Rows of one length, and the kinds of their elements and of the result.
+
+    An empty ``written`` is the kind of the elements; of complex ones it is fp32.
+    """
 
     rows: int
     columns: int
     kind: str = "fp32"
+    written: str = ""
 
     @property
     def output(self) -> str:
         """The kind of the result."""
-        return "fp32" if self.kind in COMPLEX_KINDS else self.kind
+        return self.written or ("fp32" if self.kind in COMPLEX_KINDS else self.kind)
 
 
 _VALUES = 1 << 29

@@ -12,7 +12,13 @@ from argand import PRECISIONS, Device, Precision
 from argand.device import gpu
 from argand.softmax.api import FUNCTIONS
 from argand.softmax.candidates import candidate_plans
-from argand.softmax.formats import COMPLEX_KINDS, REAL_KINDS, Operation, bf16_values
+from argand.softmax.formats import (
+    COMPLEX_KINDS,
+    HALF_KINDS,
+    REAL_KINDS,
+    Operation,
+    bf16_values,
+)
 from argand.softmax.plan import RowPlan
 from argand.softmax.problem import SoftmaxProblem
 from scipy import special
@@ -31,6 +37,8 @@ PEERS = ("torch", "scipy")
 _OPERATIONS: tuple[Operation, ...] = ("softmax",) * 6 + ("log_softmax",) * 3 + ("logsumexp",)
 _KINDS = ("fp32",) * 4 + ("fp16",) * 3 + ("bf16",) * 3 + ("complex64",)
 """Operations and kinds are drawn from these, each as often as it is listed."""
+_HALVES_WRITTEN = ("", "", "fp32")
+"""What kinds of 16 bits are written as, drawn alike: "" is their own."""
 _PRECISIONS = {"fp32": ("fp32", "fp16", "bf16"), "fp16": ("fp16", "fp32"),
                "bf16": ("bf16", "fp32"), "complex64": ("fp32",)}  # fmt: skip
 _BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "complex64": 8}
@@ -41,12 +49,14 @@ _UNITS = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 class SoftmaxCase(Case):
     """Rows of a drawn width."""
 
-    def __init__(self, rows: int, columns: int, kind: str, operation: Operation) -> None:
-        self._elements = Elements(rows, columns, kind)
+    def __init__(
+        self, rows: int, columns: int, kind: str, operation: Operation, written: str = ""
+    ) -> None:
+        self._elements = Elements(rows, columns, kind, written)
         self._function = operation
         self.operation = "softmax"
         self.shape = f"{rows}x{columns}"
-        self.kind = f"{operation} {kind}"
+        self.kind = f"{operation} {kind}" + (f" to {written}" if written else "")
         results = rows * (1 if operation == "logsumexp" else columns)
         self.bytes_moved = rows * columns * _BYTES[kind] + results * _BYTES[self._elements.output]
         self.flops = 0.0
@@ -172,11 +182,22 @@ def _problem(operation: Operation, case: Elements, precision: Precision, x: Any)
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
-    """Draw 16 to 2^20 columns, log-uniform, 2^27 elements, kinds and operations."""
+    """Draw 16 to 2^20 columns, log-uniform, 2^27 elements, kinds and operations.
+
+    What results are written as is drawn last, so that a seed draws the widths and kinds that it
+    drew before.
+    """
+    drawn = [
+        (columns, *(x[int(rng.integers(len(x)))] for x in (_KINDS, _OPERATIONS)))
+        for columns in sizes(rng, 16, 1 << 20, (cases,)).tolist()
+    ]
     found: list[Case] = []
-    for columns in sizes(rng, 16, 1 << 20, (cases,)).tolist():
-        kind, operation = (x[int(rng.integers(len(x)))] for x in (_KINDS, _OPERATIONS))
-        found.append(SoftmaxCase(max(1, (1 << 27) // columns), columns, kind, operation))  # type: ignore[arg-type]
+    for columns, kind, operation in drawn:
+        written = _HALVES_WRITTEN[int(rng.integers(len(_HALVES_WRITTEN)))]
+        if kind not in HALF_KINDS or operation == "logsumexp":
+            written = ""
+        rows = max(1, (1 << 27) // columns)
+        found.append(SoftmaxCase(rows, columns, kind, operation, written))
     return found
 
 

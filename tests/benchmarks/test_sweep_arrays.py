@@ -1,16 +1,21 @@
-"""Drawn filter banks, beams and Hermitian products: right results verify, a wrong one does not."""
+"""Drawn filter banks, beams, Hermitian products and softmaxes of halves: right results verify, and
+of the first three a wrong one does not."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from argand import Device
 
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.peers import Candidate
 from benchmarks.sweep import banks, beams, correlations
 from benchmarks.sweep.case import Case
+from benchmarks.sweep.draws import drawn
+from benchmarks.sweep.softmaxes import SoftmaxCase
 
 CASES: dict[str, tuple[Case, set[str]]] = {
     "bank": (banks.BankCase(12, 4, Fraction(4, 3), 3, "int8"), {"numpy"}),
@@ -49,3 +54,22 @@ def test_every_result_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def computed(candidate: Candidate, operands: tuple[Any, ...]) -> Any:
     """The result of a candidate, as it is checked."""
     return candidate.result(candidate.compute(*candidate.prepare(*operands)))
+
+
+def test_results_of_halves_are_halves_or_fp32() -> None:
+    device = Device("cpu", "")
+    kinds = {case.kind: case for case in drawn("softmax", 200, 1)}
+    assert {kind for kind in kinds if " to " in kind} == {
+        f"{operation} {half} to fp32"
+        for operation in ("softmax", "log_softmax")
+        for half in ("fp16", "bf16")
+    }
+    for half in ("fp16", "bf16"):
+        narrow, wide = (SoftmaxCase(40, 50, half, "softmax", written) for written in ("", "fp32"))
+        assert wide.bytes_moved == 1.5 * narrow.bytes_moved
+        operands = wide.operands(device, 1)
+        for one in wide.ours(device):
+            result = one.compute(*one.prepare(*operands))
+            assert result.dtype == np.float32
+            found = wide.assessment(operands, device)(result, one)
+            assert found.verified, found.reason
