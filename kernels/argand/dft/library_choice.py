@@ -42,7 +42,7 @@ _DENSE_PRIMES, _SHORTEST_OF_PRIMES = {13, 17}, 70
 """cuFFT's kernels of multiples of these primes have 0.95 to 0.99 of the copy rate at 39 and from
 the length on (ours 0.91 to 0.95)."""
 _TUNED_PRIME = 11
-"""Of smaller primes cuFFT has fast kernels whatever threads do: 0.56 to 0.86 of the copy rate."""
+"""cuFFT has fast kernels for smaller primes, whatever threads do: 0.56 to 0.86 of the copy rate."""
 
 
 @dataclass(frozen=True)
