@@ -54,7 +54,8 @@ def title_of(product: Product, leading: int = 0) -> str:
             said.append(f"{axis} 0")
         elif one.values.dtype.kind in "fiu":
             (value,), label = labelled("", one.values[:1], one.units)
-            said.append(f"{axis} {value:.6g} {label.strip(' ()')}".rstrip())
+            # Nine digits: a channel of the hydrogen line is some kHz of 1.420405751 GHz.
+            said.append(f"{axis} {value:.9g} {label.strip(' ()')}".rstrip())
         else:
             said.append(f"{axis} {one.values[0]}")
     return "\n".join([*textwrap.wrap(product.title, MOST_TITLE), *([", ".join(said)] * bool(said))])

@@ -15,7 +15,7 @@ from workflow.figures.study import product_figure
 
 def test_a_title_fits_and_says_which_entry_is_drawn() -> None:
     coordinates = {
-        "frequency": Coordinate(np.array([1.5e8, 1.6e8]), "Hz"),
+        "frequency": Coordinate(np.array([1.420405751e9, 1.420406751e9]), "Hz"),
         "polarization": Coordinate(np.array(["xx", "yy"])),
         "integration": Coordinate(np.array([0.25]), "s"),
     }
@@ -23,7 +23,7 @@ def test_a_title_fits_and_says_which_entry_is_drawn() -> None:
     long = "counts, " + "each on a trajectory of its own, " * 4
     product = Product("x", np.zeros((2, 2, 2, 1, 3)), axes, coordinates, long)
     *lines, last = pictures.title_of(product, 4).split("\n")
-    assert last == "beam 0, frequency 150 MHz, polarization xx"
+    assert last == "beam 0, frequency 1.42040575 GHz, polarization xx"
     assert " ".join(lines) == long.strip()
     assert max(map(len, lines)) <= pictures.MOST_TITLE
     assert pictures.title_of(replace(product, title="short")) == "short"
