@@ -69,6 +69,8 @@ def assess_beam_power(
     held = detected(problem, reference.weights, reference.samples, precision)
     bound = allowed(problem, exact, held, precision, backend)
     likely = allowed(problem, exact, held, precision, backend, reference.coherence)
+    # Nothing underflows where all samples are zero, such as those of a channel that is blank.
+    bound, likely = (np.where(exact.moduli > 0, x, 0) for x in (bound, likely))
     got = result.reshape(exact.power.shape).astype(float)
     known = finite(exact.power)
     misplaced = int(np.count_nonzero(known != finite(got)))

@@ -144,7 +144,8 @@ def assess_channelise(
         error = np.where(known[..., None], result - truth, 0)
         size, norm = (np.where(known, x, 0) for x in (reference.size, reference.norm))
         errors = _full_norm(error, channels, reference.real)
-        allowed = np.where(known, bound.allowed(size, norm), 0)
+        # Nothing underflows where all samples are zero, such as those of a channel that is blank.
+        allowed = np.where(known & (size > 0), bound.allowed(size, norm), 0)
         excess = np.where(errors == 0, 0, errors / allowed)
         excess[np.isnan(excess)] = np.inf
         worst = float(excess.max(initial=0))

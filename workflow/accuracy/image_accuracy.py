@@ -124,7 +124,7 @@ def assess_image(
         )
         error = np.where(known, np.abs(got - truth), 0.0)
         size = np.where(np.isfinite(reference.size), reference.size, 0.0)[:, None, None]
-        allowed = bound * size + lost
+        allowed = np.where(size > 0, bound * size + lost, 0)  # nothing underflows of zeros
         excess = np.where(error == 0, 0.0, error / allowed)
         excess[np.isnan(excess)] = np.inf
         worst = float(excess.max(initial=0))

@@ -216,7 +216,7 @@ def assess_spectra(
                 truth.max(axis=-1, initial=0), total[:, 0], given[:, 0], norms[some],
                 problem.bins, worst=is_worst,
             )  # fmt: skip
-            target[some] = np.where(known, row, 0)
+            target[some] = np.where(known & ((total + given)[:, 0] > 0), row, 0)
         # Without any power there is none that roundings move.
         allowed = (
             np.where(total + given > 0, bound.of_bins(truth, total, given, peak=of_peak), 0)
