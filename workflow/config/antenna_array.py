@@ -76,7 +76,7 @@ class Direction(Model):
                 f"{self.what} must have either l and m, or azimuth_deg and elevation_deg"
             )
         if np.hypot(*self.direction) > 1 + 1e-12:
-            raise ValueError(f"l^2 + m^2 must be at most 1, got l {self.l} and m {self.m}")
+            raise ValueError(f"its l^2 + m^2 must be at most 1, got l {self.l} and m {self.m}")
         return self
 
     @property
