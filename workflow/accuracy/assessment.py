@@ -129,6 +129,21 @@ class Checks:
         if not passed:
             self.suspect.append(message)
 
+    def placed(self, misplaced: int, what: str, result: Array) -> None:
+        """Note that so many entries are finite where those of fp64 are not, or the other way."""
+        if not misplaced:
+            return
+        why = ""
+        if not np.isfinite(result).all():
+            most = float(np.finfo(result.dtype).max)
+            why = (
+                f"; beyond {most:.3g}, the largest {result.dtype.name}, is infinity: scale the data"
+            )
+        self.wrong.append(
+            f"{misplaced} {what} are finite where those of fp64 are not, or are not where those "
+            f"are{why}"
+        )
+
     def at_most(self, name: str, value: float, bound: float) -> None:
         """Note a value above its bound; NaN is above every bound."""
         self.require(value <= bound, f"{name} {value:.3g} exceeds {bound:.3g}")

@@ -119,9 +119,7 @@ def assess_image(
     with np.errstate(all="ignore"):
         got = result.astype(float)
         misplaced = int(np.count_nonzero(known != finite(got)))
-        checks.require(
-            misplaced == 0, f"{misplaced} directions are finite or not where P is the other"
-        )
+        checks.placed(misplaced, "directions", result)
         error = np.where(known, np.abs(got - truth), 0.0)
         size = np.where(np.isfinite(reference.size), reference.size, 0.0)[:, None, None]
         allowed = np.where(size > 0, bound * size + lost, 0)  # nothing underflows of zeros

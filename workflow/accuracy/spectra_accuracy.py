@@ -230,8 +230,7 @@ def assess_spectra(
     with np.errstate(all="ignore"):
         blocks = stretches(count, max(1, _BLOCK_VALUES // max(1, problem.bins)))
         found = _together(each(compare, blocks))
-        checks.require(found.misplaced == 0, f"{found.misplaced} rows are finite or not where P "
-            "is the other")  # fmt: skip
+        checks.placed(found.misplaced, "rows", result)
         for excess, check in ((found.worst, checks.require), (found.probable, checks.expect)):
             check(excess <= 1, f"componentwise: a bin is off by {excess:.3g} times what is allowed")
         whole = norm_of(norms)

@@ -106,9 +106,7 @@ def assess_spectrum(
     probable = deviation * concentration(2 * length, count)
     of_peak = deviation * deviations(result.size)
     with np.errstate(all="ignore"):
-        checks.require(
-            rows.misplaced == 0, f"{rows.misplaced} rows are finite or not where X is the other"
-        )
+        checks.placed(rows.misplaced, "rows", result)
         relative = np.where(errors == 0, 0, errors / sizes)
         for bound, check in ((worst, checks.require), (probable, checks.expect)):
             row, excess = _worst_row(errors, np.where(sizes == 0, 0, bound * sizes + lost))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from argand import PRECISIONS
 
@@ -37,3 +38,16 @@ def test_nan_is_above_every_bound() -> None:
     checks.at_most("y", 1.0, math.nan)
     assert [line.partition(" ")[0] for line in checks.wrong] == ["x", "y"]
     assert Checks().conclude(math.nan, 1e-3, 1e-5, FP32)["verdict"] == "wrong"
+
+
+def test_an_overflow_says_so() -> None:
+    checks = Checks()
+    checks.placed(0, "rows", np.full(3, np.inf))
+    assert not checks.wrong
+    checks.placed(2, "rows", np.array([1.0, np.inf], np.complex64))
+    checks.placed(1, "rows", np.ones(2))
+    assert checks.wrong[0].endswith(
+        "2 rows are finite where those of fp64 are not, or are not where those are; beyond "
+        "3.4e+38, the largest complex64, is infinity: scale the data"
+    )
+    assert checks.wrong[1].endswith("or are not where those are")
