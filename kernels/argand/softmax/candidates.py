@@ -21,7 +21,7 @@ from argand.softmax.plan import (
     ring_grain,
     ring_line,
     row_line,
-    stage_bytes,
+    stages_bytes,
 )
 
 STREAMED_WORDS = 32
@@ -137,7 +137,8 @@ def _is_worth_measuring(
 ) -> bool:
     if plan.ring:  # one bulk copy a slice has to be long
         least, most = _RING_BYTES
-        return least <= stage_bytes(form, columns // candidate.cluster) <= most
+        copied = stages_bytes(form, columns // candidate.cluster, load=1, epilogue=0)
+        return least <= copied <= most
     if plan.slab:
         return plan.row_threads == 1 or value_registers(form, plan) >= 8
     if candidate.words:  # some tiles of a row
@@ -190,8 +191,10 @@ def ring(
     slice_columns = -(-need // (cluster * line)) * line
     values = -(-slice_columns // (threads * grain)) * grain
     block = ring_block(threads, write_threads or threads, cluster)
-    room = ring_bytes(arch, blocks) // stage_bytes(form, slice_columns)
-    epilogue_stages = max(1, min(epilogue_stages, room - 2))
+    room = ring_bytes(arch, blocks)
+    of_load = stages_bytes(form, slice_columns, load=1, epilogue=0)
+    of_epilogue = stages_bytes(form, slice_columns, load=0, epilogue=1)
+    epilogue_stages = max(1, min(epilogue_stages, (room - 2 * of_load) // of_epilogue))
     return RowPlan(
         threads,
         block,
@@ -200,7 +203,7 @@ def ring(
         True,
         False,
         blocks,
-        min(load_stages, room - epilogue_stages),
+        min(load_stages, (room - epilogue_stages * of_epilogue) // of_load),
         epilogue_stages,
         slice_columns,
     )

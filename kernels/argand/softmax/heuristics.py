@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from argand.device import Arch
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import STREAMED_WORDS, SoftmaxCandidate, values_of
-from argand.softmax.formats import ELEMENT_BYTES
+from argand.softmax.formats import ELEMENT_BYTES, HALF_KINDS
 from argand.softmax.ladders import LADDERS, NARROW_FP32
 from argand.softmax.plan import (
     CLUSTER_SM,
@@ -22,7 +22,7 @@ from argand.softmax.plan import (
     SoftmaxForm,
     ring_bytes,
     slab_bytes,
-    stage_bytes,
+    stages_bytes,
     vector_for,
 )
 from argand.softmax.resident import resident_candidate
@@ -66,18 +66,18 @@ lengths of 12722 to 131072 of all precisions, and 256 threads with 32 registers 
 _SUM_CLUSTER, _SUM_EVEN = 2, 0.8
 """Blocks of a row where there are fewer of more than `_CLUSTER_COLUMNS`, and how evenly these have
 to load multiprocessors. On an H200 rings and clusters took 1.13 of their time, from 0.88 to 1.66,
-at 18 widths of 211231 to 800003, and 0.90 of it at 1000001, where a third of the card would
-idle."""
+at 18 widths up to 800003, and 0.90 of it at 1000001, where a third of the card would idle."""
 _RING_COLUMNS, _RING_COLUMNS_EDGES = {4: 32768, 2: 81920}, 65536
-"""By bytes of an element of x, the longest rows that are not rings: registers of a block or of a
-cluster of two hold them; the second of those of 16 bits with edges, which a cluster would stage. On
-an H200 staged clusters took 1.046 of a ring's time at 13 widths of 72583 to 131000 and 16 bits."""
-_RING_STAGES = 5
+"""By bytes of a value, the longest rows that are not rings: registers of a block or of a cluster of
+two hold them; the second of packed ones with edges, which a cluster would stage. On an H200 other
+plans took 1.046 of a ring's time at 13 widths of 16 bits, 1.01 to 2.2 of it at 8 of complex64, and
+1.00 to 1.43 at 8 of 16 bits with results in fp32."""
+_RING_STAGES = {"load": 2, "epilogue": 3}
 """Least slices in shared memory: two that are loaded and three that wait for their sum. Fewer are
 slower (docs/tables/softmax-rings.md), and more leave smaller slices, of more blocks that wait for
 each other."""
 _RING_THREADS = 512
-_RING_WRITE_THREADS = {4: (128,), 2: (256, 128)}
+_RING_WRITE_THREADS = {8: (256, 128), 4: (128,), 2: (256, 128)}
 """By bytes of an element of x, threads of the write warps, the fastest first: for results of fp32
 registers do not hold 256 beside those that reduce values of 16 bits."""
 _RING_EPILOGUE = 4
@@ -89,18 +89,22 @@ _SLAB_STAGES = 2
 _SLAB_BLOCKS = 6
 """Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _SLAB_FP32_COLUMNS = 56
-"""Longest rows of fp32 that are slabs. Beyond, registers were the faster ones on an H200
-(`NARROW_FP32`)."""
+"""Longest rows of fp32 that are slabs: beyond, registers were faster on an H200 (`NARROW_FP32`)."""
 _SLAB_COMPLEX_COLUMNS = 64
 """Longest rows of complex64 that are slabs. Beyond, rows in registers have 8 lanes or more, and had
 1.00 to 1.02 of a copy's rate on an H200 at 8 widths of 93 to 1251, slabs 0.88 to 0.92."""
+_SLAB_WIDENED_COLUMNS = 128
+"""Longest rows of 16 bits that are slabs where results have 32 and exponentials are approximate.
+Beyond, registers had 0.91 to 0.98 of a copy's rate on an H200 at 13 widths, slabs 0.84 to 0.89."""
+_WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
+"""Lanes of rows of exact exponentials of 16 bits without edges, and their most values: 0.87 to 0.97
+of a copy's rate on an H200 at 13 widths of 144 to 352, where more lanes had 0.72 to 0.88."""
 _SLAB_FP32_BYTES, _SLAB_16BIT_BYTES = 8192, 6144
 """`_SLAB_BYTES` of fp32, where one thread a row was the faster one at 33 to 63 columns, and of rows
 of 16 bits, whose lanes then hold up to 96 values: reductions take a lane as long whatever it holds.
 On an H200 half the lanes took 0.97 of the time at 32 widths of 74 to 8212."""
 _SLAB_WARPS = 16
-"""Least slabs of a warp for each multiprocessor. Fewer are not copied ahead, and take half a
-microsecond longer than rows that go to registers at once."""
+"""Least slabs of a warp for each multiprocessor. Fewer take 0.5 us longer than registers."""
 _PAIR_BYTES = 128
 """Longest row of two lanes, which read 32 bytes of a line at a time: longer ones had 0.55 to 0.61
 of a copy's rate (30 columns of complex64, 72 of fp16), and four lanes had 0.9 (72 of fp16)."""
@@ -166,10 +170,17 @@ def _ladder(
 def _narrow_candidates(
     form: SoftmaxForm, rows: int, columns: int, sm_count: int
 ) -> Iterator[SoftmaxCandidate]:
-    """Yield the entry of `NARROW_FP32` for rows that fill the card."""
+    """Yield the lanes of values of 4 bytes in rows that fill the card."""
     cut = form.edges or form.vector < vector_for(form.input, form.written)
     least = _NARROW_COLUMNS if cut else _SLAB_COLUMNS
-    if form.input != "fp32" or form.wide or columns <= least:
+    if form.input in HALF_KINDS:
+        least = _longest_slab(form, columns) if cut else columns
+        lanes = _WIDENED_LANES if form.half and not (form.approximate or cut) else 0
+        if _SLAB_WIDENED_COLUMNS < columns <= lanes * _WIDENED_LANE_VALUES and (
+            rows * lanes >= sm_count * _FULL_THREADS
+        ):
+            yield SoftmaxCandidate(lanes, 1)
+    if form.element_bytes != ELEMENT_BYTES["fp32"] or form.wide or columns <= least:
         return
     for limit, threads in NARROW_FP32[form.approximate]:
         if columns <= limit:
@@ -217,13 +228,12 @@ def _slab_candidate(
 
 def _longest_slab(form: SoftmaxForm, columns: int) -> int:
     """Return the longest rows that are slabs, ``columns`` where memory alone bounds them."""
-    if form.input == "fp32":
-        return _SLAB_FP32_COLUMNS
-    if form.input == "complex64" and not form.wide:
-        return _SLAB_COMPLEX_COLUMNS
-    # Halves that are rounded have 0.67 to 0.75 of a copy's rate in registers, 0.9 in slabs.
-    halves = form.packed and form.element_bytes == ELEMENT_BYTES["fp16"]
-    return _SHORT_COLUMNS if halves else columns
+    if form.wide:
+        return columns
+    if form.input in HALF_KINDS:
+        widened = form.approximate and form.written not in HALF_KINDS
+        return _SLAB_WIDENED_COLUMNS if widened else _SHORT_COLUMNS
+    return {"fp32": _SLAB_FP32_COLUMNS, "complex64": _SLAB_COMPLEX_COLUMNS}.get(form.input, columns)
 
 
 def slab_threads(form: SoftmaxForm, columns: int) -> int:
@@ -259,10 +269,9 @@ def _sum_candidate(
 
 def _longest_without_ring(form: SoftmaxForm, columns: int) -> int:
     """Return the longest rows that are not rings, ``columns`` where none are."""
-    each = ELEMENT_BYTES[form.input]
-    if form.edges and each == ELEMENT_BYTES["fp16"]:
+    if form.packed and form.edges:
         return _RING_COLUMNS_EDGES
-    return _RING_COLUMNS.get(each, columns)
+    return _RING_COLUMNS.get(form.value_bytes, columns)
 
 
 def _ring_candidates(
@@ -276,7 +285,7 @@ def _ring_candidates(
     held = [
         count
         for count in counts
-        if stage_bytes(form, -(-columns // count)) * _RING_STAGES <= ring_bytes(arch, 1)
+        if stages_bytes(form, -(-columns // count), **_RING_STAGES) <= ring_bytes(arch, 1)
     ] or counts[-1:]
     if rows * held[0] < sm_count and columns <= _CLUSTER_COLUMNS:
         return

@@ -80,8 +80,8 @@ def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
 def _check_ring(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
     if arch.sm < CLUSTER_SM:
         raise PlanError("a ring needs TMA, which sm_90 has first")
-    if form.wide or not (form.packed or form.input == "fp32"):
-        raise PlanError("a ring takes fp32, and fp16 and bf16 as they are, in fp32")
+    if form.wide or not (form.half or form.input in ("fp32", "complex64")):
+        raise PlanError("a ring takes fp32, complex64, and fp16 and bf16 as they are, in fp32")
     if form.vector != vector_for(form.input, form.written):
         raise PlanError(f"a ring needs full accesses, got {form.vector} values")
     write_threads = plan.block_threads - ring_block(plan.row_threads, 0, plan.cluster)
@@ -94,7 +94,7 @@ def _check_ring(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
         raise PlanError("a ring must be resident, and copies by TMA in place of cp.async")
     split = _MOST_SPLIT_RING_WORDS[form.approximate]
     most = _MOST_RING_WORDS if _has_one_term(form) else split
-    if plan.values * form.value_bytes > most * 4:
+    if value_registers(form, plan) > most:
         raise PlanError(f"reduce threads of a ring hold at most {most} registers of values")
     if plan.slice_columns > plan.row_threads * plan.values or plan.slice_columns % ring_line(form):
         raise PlanError(
@@ -174,9 +174,10 @@ def is_legal(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> bool:
 
 
 def value_registers(form: SoftmaxForm, plan: RowPlan) -> int:
-    """Return the registers of a thread's values; threads of slabs unpack what has 16 bits."""
-    each = max(4, form.value_bytes) if plan.slab else form.value_bytes
-    return plan.values * each // 4
+    """Return the registers of a thread's values."""
+    if plan.packed(form):
+        return plan.values // 2
+    return plan.values * max(4, form.value_bytes) // 4
 
 
 def _has_one_term(form: SoftmaxForm) -> bool:
@@ -196,6 +197,8 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
         found = 64
     elif (exact or (form.approximate and _has_one_term(form))) and ELEMENT_BYTES[form.input] <= 4:
         found = (28 if plan.row_threads >= WARP else 32) + (0 if form.unit else 8)
+        if form.half and not plan.packed(form) and not plan.slab:
+            found += 4 if plan.row_threads > WARP else 12
     else:
         found = 44
     if plan.slab:

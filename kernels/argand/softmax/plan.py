@@ -26,6 +26,13 @@ _EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MOST_EPILOGUE_STAGES, 16
 """``kExchangeSlots`` and ``sizeof(RowPartial)`` of ``cuda/softmax/exchange.cuh``."""
 
 
+_MOST_UNPACKED_COLUMNS = 20480
+"""The longest rows whose exact exponentials of 16-bit values registers of two blocks of a
+multiprocessor hold. Longer ones without edges stay packed and are computed twice: on an H200 they
+had 0.86 to 0.91 of a copy's rate at 22520 to 24600 columns so, and 0.83 to 0.85 as fp32 in two
+blocks; with edges 0.72, and 0.82."""
+
+
 @dataclass(frozen=True)
 class SoftmaxForm:
     """Template parameters that follow from a call: operation, kinds of x and out, precision.
@@ -50,9 +57,14 @@ class SoftmaxForm:
         return self.precision.real_output == "float64"
 
     @property
-    def packed(self) -> bool:
-        """Whether values have 16 bits in registers, as in memory, because they are not rounded."""
+    def half(self) -> bool:
+        """Whether values have 16 bits, as in memory, because they are not rounded."""
         return self.input in HALF_KINDS and self.precision.exact_operands and not self.wide
+
+    @property
+    def packed(self) -> bool:
+        """Whether two values share a register of any plan but slabs (`RowPlan.packed`)."""
+        return self.half and self.approximate
 
     @property
     def approximate(self) -> bool:
@@ -64,7 +76,7 @@ class SoftmaxForm:
 
     @property
     def value_bytes(self) -> int:
-        """Bytes of a value in registers."""
+        """Bytes of a value in the registers of resident and streamed rows."""
         return 8 if self.wide else 2 if self.packed else 4
 
     @property
@@ -125,6 +137,13 @@ class RowPlan:
         """Whether it is a ring of stages."""
         return self.load_stages > 0
 
+    def packed(self, form: SoftmaxForm) -> bool:
+        """Return whether two values share a register, as ``cuda/softmax/plan.cuh`` says."""
+        held = self.row_threads * self.cluster * self.values
+        register_rows = self.resident and not (self.ring or form.edges)
+        is_long = register_rows and held > _MOST_UNPACKED_COLUMNS
+        return form.half and not self.slab and (form.approximate or is_long)
+
     @property
     def kind(self) -> str:
         """Kind of plan: ring, slab, staged, resident or streamed."""
@@ -142,7 +161,9 @@ class RowPlan:
     def shared_bytes(self, form: SoftmaxForm) -> int:
         """Return the dynamic shared memory of a block."""
         if self.ring:
-            return (self.load_stages + self.epilogue_stages) * stage_bytes(form, self.slice_columns)
+            return stages_bytes(
+                form, self.slice_columns, load=self.load_stages, epilogue=self.epilogue_stages
+            )
         if self.slab:
             team = max(WARP, self.row_threads)
             stage = slab_bytes(form, team * self.values)
@@ -159,9 +180,16 @@ class RowPlan:
         return groups * (_EXCHANGE_SLOTS * self.cluster * _PARTIAL_BYTES + 16) * (self.cluster > 1)
 
 
-def stage_bytes(form: SoftmaxForm, columns: int) -> int:
-    """Return the bytes of a ring's stage for a slice of ``columns``."""
-    return -(-columns * ELEMENT_BYTES[form.input] // _LINE_BYTES) * _LINE_BYTES
+def stages_bytes(form: SoftmaxForm, columns: int, *, load: int, epilogue: int) -> int:
+    """Return the bytes of a ring's stages for slices of ``columns``.
+
+    ``load`` stages have the elements of x, ``epilogue`` stages values as registers hold them.
+    """
+
+    def of(each: int) -> int:
+        return -(-columns * each // _LINE_BYTES) * _LINE_BYTES
+
+    return load * of(ELEMENT_BYTES[form.input]) + epilogue * of(form.value_bytes)
 
 
 def slab_bytes(form: SoftmaxForm, values: int) -> int:

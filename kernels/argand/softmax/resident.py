@@ -13,6 +13,7 @@ from itertools import product
 from argand.device import Arch
 from argand.softmax.candidates import SoftmaxCandidate
 from argand.softmax.formats import ELEMENT_BYTES
+from argand.softmax.legality import value_registers
 from argand.softmax.plan import WARP, RowPlan, SoftmaxForm, vector_for
 
 _ROW_THREADS = (8, 16, *range(WARP, 256, WARP), *range(256, 512 + 1, 2 * WARP))
@@ -66,7 +67,7 @@ def estimated_time(
     lost = 1 + later * all_wait / (1 - all_wait)
     uneven = 1.0 if blocks == math.inf else math.ceil(blocks) / blocks
     together = 1 - _CLUSTER_LOSS * (plan.cluster.bit_length() - 1)
-    registers = plan.values * form.value_bytes / 4
+    registers = value_registers(form, plan)
     steady = busy / copying * lost * uneven / together * (1 + _REGISTER_LOSS * registers)
     return steady + waiting / copying / blocks
 
@@ -95,7 +96,7 @@ def _resident_plans(
     Short rows, those that are longer than a block holds, that are read by less than full accesses,
     or that are computed in fp64 have none: the estimate was not fitted to them.
     """
-    access = form.vector * ELEMENT_BYTES[form.input]
+    access = form.vector * form.element_bytes
     full = form.vector == vector_for(form.input, form.written)
     if form.wide or not full or not _LEAST_COLUMNS < columns <= _BLOCK_BYTES // form.value_bytes:
         return []
@@ -103,6 +104,10 @@ def _resident_plans(
     for cluster, threads in product(_CLUSTERS, _ROW_THREADS):
         candidate = SoftmaxCandidate(threads, cluster)
         plan = candidate.plan(form, arch, columns) if threads * access >= _LINE_BYTES else None
-        if plan is not None:
+        # Exact exponentials of 16 bits take nearly as long as copying, and a block alone on its
+        # multiprocessor has none that copies meanwhile: 0.68 of a copy's rate at 25817 columns on
+        # an H200, where two blocks of half a row had 0.82.
+        widened = form.half and plan is not None and not plan.packed(form)
+        if plan is not None and not (widened and plan.blocks == 1):
             found.append((candidate, plan))
     return found

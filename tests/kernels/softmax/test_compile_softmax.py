@@ -31,8 +31,8 @@ SOFTMAX_COLUMNS = (17, 100, 1000, 65_536, 1 << 20)
 SOFTMAX_KINDS = {
     "fp64": [("fp64", "fp64"), ("complex128", "fp64")],
     "fp32": [
-        ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp32", "bf16"),
-        ("fp64", "fp32"), ("complex64", "fp32"),
+        ("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "bf16"), ("fp16", "fp32"), ("bf16", "fp32"),
+        ("fp32", "bf16"), ("fp64", "fp32"), ("complex64", "fp32"),
     ],
 }  # fmt: skip
 

@@ -109,6 +109,30 @@ def test_softmax(
         assert np.nanmax(held) <= (4 if output == "fp32" else 1.05), plan
 
 
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_power(cp: Any, rng: np.random.Generator, gpu: Device, rows: int, columns: int) -> None:
+    """Twice each; a row of infinities and NaN is NaN."""
+    from argand.softmax.gpu import PLAN_OVERRIDE
+
+    z = rng.standard_normal((rows, columns, 2), dtype=np.float32).view(np.complex64)[..., 0]
+    if rows > 6:
+        z[1, 1], z[3, -1] = np.nan, np.inf
+    power = np.abs(z.astype(np.complex128)) ** 2
+    with np.errstate(invalid="ignore"):
+        exact = special.softmax(0.7 * power, axis=-1)
+    finite = np.isfinite(exact).all(axis=-1)
+    # Two roundings of the power and one of the scale move the exponent.
+    allowed = (4 + 3 * 0.7 * power[finite].max()) * 2.0**-23
+    for form, plan in plans("softmax", "complex64", "fp32", columns, gpu):
+        with PLAN_OVERRIDE.use((plan, form.vector)):
+            found = [softmax(cp.asarray(z), power=True, scale=0.7).get() for _ in range(2)]
+        np.testing.assert_array_equal(found[0], found[1])
+        assert np.isnan(found[0][~finite]).all()
+        np.testing.assert_allclose(
+            found[0][finite], exact[finite], rtol=allowed, atol=2.0**-126, err_msg=str(plan)
+        )
+
+
 @pytest.mark.parametrize("precision", [name for name in PRECISIONS if name not in EXACT])
 @pytest.mark.parametrize("operation", ["softmax", "log_softmax"])
 def test_rounded_values(

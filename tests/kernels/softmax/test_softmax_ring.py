@@ -24,7 +24,7 @@ RING_ARCHS = [arch for arch in ARCHS.values() if arch.sm >= CLUSTER_SM]
 PAIRS = [
     ("fp32", "fp32", "fp32"), ("fp32", "fp16", "fp16"), ("fp32", "bf16", "bf16"),
     ("fp32", "fp16", "fp32"), ("fp32", "fp32", "bf16"), ("bf16", "fp32", "fp32"),
-    ("fp16", "fp32", "fp32"), ("3xtf32", "fp32", "fp32"),
+    ("fp16", "fp32", "fp32"), ("3xtf32", "fp32", "fp32"), ("fp32", "complex64", "fp32"),
 ]  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def rings() -> Iterator[Candidate]:
         form = form_of(operation, kind, output, edges=edges, precision=precision)
         plans = [
             plan
-            for columns in (9_000, 12_289, 16_000, 30_000, 50_000)
+            for columns in (5_001, 9_000, 12_289, 16_000, 30_000, 50_000)
             for plan in candidates(form, arch, 132, columns * blocks)
             if plan.ring and plan.cluster == blocks
         ]

@@ -11,7 +11,7 @@ from argand import PRECISIONS
 from argand.device import Arch
 from argand.runtime.plan import PlanError
 from argand.softmax.candidates import candidates, slab
-from argand.softmax.formats import OPERATIONS, Operation
+from argand.softmax.formats import HALF_KINDS, OPERATIONS, Operation
 from argand.softmax.heuristics import choose_vector, plan_softmax
 from argand.softmax.legality import check_row, check_softmax_plan
 from argand.softmax.plan import SoftmaxForm, vector_for
@@ -22,8 +22,8 @@ from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean
 HOPPER = ARCHS["sm_90a"]
 PAIRS = [
     ("fp32", "fp32", "fp32"), ("fp32", "fp16", "fp16"), ("fp32", "bf16", "bf16"),
-    ("fp32", "fp16", "fp32"), ("fp32", "fp32", "bf16"), ("fp32", "complex64", "fp32"),
-    ("fp64", "fp64", "fp64"), ("tf32", "fp32", "fp32"),
+    ("fp32", "fp16", "fp32"), ("fp32", "bf16", "fp32"), ("fp32", "fp32", "bf16"),
+    ("fp32", "complex64", "fp32"), ("fp64", "fp64", "fp64"), ("tf32", "fp32", "fp32"),
     ("3xtf32", "fp32", "fp32"), ("3xfp16", "fp32", "fp32"), ("bf16", "fp16", "fp16"),
 ]  # fmt: skip
 COLUMNS = (1, 17, 55, 127, 493, 1001, 4901)
@@ -48,9 +48,7 @@ def longest_slab(form: SoftmaxForm) -> int:
         return 1 if form.approximate else 55
     if form.input == "complex64":
         return 55
-    if form.element_bytes == 2:
-        return 127 if form.packed else 4901
-    return 1001
+    return 127 if form.input in HALF_KINDS else 1001
 
 
 def slabs() -> Iterator[Candidate]:
@@ -90,12 +88,24 @@ def test_a_slab(arch: Arch, kind: str, threads: int, columns: int) -> None:
     assert_clean(softmax_source(form, plan), arch.target, kernel_name(form, plan))
 
 
+@pytest.mark.parametrize("kind", ["fp16", "bf16"])
+def test_lanes_with_many_halves_do_not_spill(kind: str) -> None:
+    """A lane holds them as fp32 for results in fp32."""
+    form = form_of("softmax", kind, "fp32", 503)
+    plan = slab(form, 16, 503, stages=2, bulk=True)
+    check_softmax_plan(plan, form, HOPPER)
+    assert_clean(softmax_source(form, plan), HOPPER.target, kernel_name(form, plan))
+
+
 @pytest.mark.parametrize(
-    ("kind", "longest"), [("fp32", 56), ("fp16", 256), ("bf16", 256), ("complex64", 64)]
-)
-def test_widths_that_no_access_divides_take_slabs(kind: str, longest: int) -> None:
+    ("kind", "output", "longest"),
+    [
+        ("fp32", "fp32", 56), ("fp16", "fp16", 256), ("bf16", "bf16", 256), ("fp16", "fp32", 128),
+        ("complex64", "fp32", 64),
+    ],
+)  # fmt: skip
+def test_widths_that_no_access_divides_take_slabs(kind: str, output: str, longest: int) -> None:
     """No width between takes another plan, so there is no cliff."""
-    output = "fp32" if kind == "complex64" else kind
     most = vector_for(kind, output)
     for columns in (*range(1, 600), *range(601, longest, 53)):
         if columns > longest:
@@ -110,10 +120,12 @@ def test_widths_that_no_access_divides_take_slabs(kind: str, longest: int) -> No
             assert (plan.values - 1) * plan.row_threads < columns
 
 
-@pytest.mark.parametrize("kind", ["fp32", "fp16", "complex64"])
-def test_rows_fill_the_registers_that_they_take(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [("fp32", "fp32"), ("fp16", "fp16"), ("bf16", "fp32"), ("complex64", "fp32")],
+)
+def test_rows_fill_the_registers_that_they_take(kind: str, output: str) -> None:
     """At least three quarters of them, from 128 columns on."""
-    output = "fp32" if kind == "complex64" else kind
     for columns in (*range(128, 1024, 8), *range(1025, 32768, 97)):
         form = form_of("softmax", kind, output, columns)
         plan = plan_softmax(form, HOPPER, rows=1 << 20, columns=columns, sm_count=132)

@@ -76,7 +76,9 @@ __device__ __forceinline__ T to_compute_type(Element<dtype> x) {
         OperandFormat<Operand::fp16>::unpack(x, pair);
         return pair[0];
     } else if constexpr (dtype == DataType::bf16) {
-        return __uint_as_float(static_cast<uint32>(x) << 16);
+        float y;  // by a move: a shift makes ptxas keep the 16 bits as well, in a register more
+        asm("mov.b32 %0, {%1, %2};" : "=f"(y) : "h"(static_cast<unsigned short>(0)), "h"(x));
+        return y;
     } else if constexpr (dtype == DataType::complex64 || dtype == DataType::complex128) {
         const T re = x.re, im = x.im;
         return fma(re, re, im * im);
@@ -140,8 +142,9 @@ struct RegisterWord<true, T> {
 template <RowPlan plan>
 struct Fragment {
     static constexpr uint32 kMinusInfinity = plan.input == DataType::bf16 ? 0xff80u : 0xfc00u;
-    typename RegisterWord<plan.packed(), ComputeType<plan>>::type
-        words[plan.values_per_thread / (plan.packed() ? 2 : 1)];
+    static constexpr int kValuesPerWord = plan.packed() ? 2 : 1;
+    using Word = typename RegisterWord<plan.packed(), ComputeType<plan>>::type;
+    Word words[plan.values_per_thread / kValuesPerWord];
 
     __device__ __forceinline__ ComputeType<plan> value(int i) const {
         if constexpr (plan.packed()) {

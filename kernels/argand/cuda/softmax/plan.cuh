@@ -11,6 +11,10 @@ enum class DataType { fp64, fp32, fp16, bf16, complex64, complex128 };
 // The format to which values are rounded right after they are loaded.
 using InputRounding = Operand;
 
+// The longest rows whose exact exponentials of 16-bit values registers of two blocks of a
+// multiprocessor hold; argand/softmax/plan.py has it as well.
+constexpr int kMostUnpackedColumns = 20480;
+
 struct RowPlan {
     Operation operation;
     DataType input;
@@ -41,7 +45,8 @@ struct RowPlan {
     constexpr int tile_columns() const { return threads_per_row() * values_per_thread; }
     // Alignment of memory accesses, or of the ring's bulk copies of 16 bytes, in values.
     constexpr int copy_alignment() const {
-        return ring ? 16 / (is_16bit(input) ? 2 : 4) : vector_width;
+        return ring ? 16 / (is_16bit(input) ? 2 : input == DataType::complex64 ? 8 : 4)
+                    : vector_width;
     }
     // Alignment of a block's tiles and slices, in values: 128-byte lines, so that no two warps
     // share a line.
@@ -56,18 +61,27 @@ struct RowPlan {
     constexpr bool has_wide_elements() const {
         return !is_16bit(input) && input != (compute_fp64 ? DataType::fp64 : DataType::fp32);
     }
+    // Elements are requested before any of them becomes values: wide ones, and those of 16 bits
+    // whose accesses have branches, of which each would wait for the one before.
+    constexpr bool requests_before_values() const {
+        return has_wide_elements() ||
+               (is_16bit(input) && !packed() && resident && partial_vectors() && !compute_fp64);
+    }
     // Every access gets a branch, because without branches ptxas keeps more accesses in flight than
     // there are registers: wide elements are read from shared memory, or exponentials in fp32 are
     // computed twice.
     constexpr bool predicate_every_vector() const {
         return packed() ? ulp_accurate() : has_wide_elements() && staged;
     }
-    // Whether a row may begin or end in this access. A tile that holds a whole row has no more
-    // accesses than it needs, so only the first and the last two can lie at its ends.
-    constexpr bool needs_predicate(int access) const {
-        return !resident || ring || predicate_every_vector() || access == 0 ||
-               access + 2 >= vectors_per_thread();
+    // Whether a row may begin within this access: only in the first, as a tile begins less than a
+    // line before it.
+    constexpr bool may_begin_in(int access) const { return partial_vectors() && access == 0; }
+    // Whether a row may end in this access. A tile that holds a whole row has no more accesses than
+    // it needs, so it can end in the last two only.
+    constexpr bool may_end_in(int access) const {
+        return !resident || ring || predicate_every_vector() || access + 2 >= vectors_per_thread();
     }
+    constexpr bool needs_predicate(int access) const { return access == 0 || may_end_in(access); }
     // Warps or blocks that share a row subtract local maxima, so their exponentials are rescaled.
     constexpr bool has_local_maxima() const { return ring || blocks_per_row > 1; }
     constexpr bool is_16bit(DataType dtype) const {
@@ -82,8 +96,14 @@ struct RowPlan {
         return is_16bit(input) && input_rounding == InputRounding::exact && !compute_fp64;
     }
     constexpr bool slab() const { return slab_stages > 0; }
-    // 16-bit values stay packed, two per register. Lanes of a slab load them one by one.
-    constexpr bool packed() const { return has_16bit_values() && !slab(); }
+    // 16-bit values stay packed, two per register, where exponentials are cheap enough to compute
+    // twice, or where unpacked ones of a long row would leave a multiprocessor one block. Lanes of
+    // a slab load them one by one.
+    constexpr bool packed() const {
+        const bool is_long =
+            resident && !ring && !unaligned_rows && tile_columns() > kMostUnpackedColumns;
+        return has_16bit_values() && !slab() && (!ulp_accurate() || is_long);
+    }
     // Values of no more than 11 significant bits.
     constexpr bool has_11_bit_values() const {
         return !compute_fp64 && (has_16bit_values() || rounds_to_one_term());

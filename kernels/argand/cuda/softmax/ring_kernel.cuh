@@ -93,7 +93,8 @@ class RingKernel {
 
     // Reduces the warp's fragment, and stores it with the warp's partial to an epilogue stage.
     __device__ __forceinline__ void reduce_row(const RowView<const In>& from, int iteration,
-                                               const PipelineState& slot, In* pending,
+                                               const PipelineState& slot,
+                                               typename RowSlice<plan>::Pending* pending,
                                                Fragment<plan>& fragment) const {
         const float thread_max = round_and_max<plan>(fragment);
         const float maximum = warp_reduce<kWarp>(thread_max, MaxOp{});
@@ -123,7 +124,7 @@ class RingKernel {
             Fragment<plan> fragment;
             load_fragment(row, from, stage, fragment);
             reduce_row(from, iteration, slot,
-                       slice.buffer(load_stages + slot.index) + thread_offset, fragment);
+                       slice.pending_buffer(load_stages, slot.index) + thread_offset, fragment);
             stage.advance(load_stages);
             slot.advance(epilogue_stages);
         }
@@ -134,14 +135,14 @@ class RingKernel {
                                                    int slot, int warp, int first_value,
                                                    const Epilogue<plan>& epilogue) const {
         const float rescale = storage.rescales[slot][warp];
-        const In* pending = slice.buffer(load_stages + slot) + first_value;
+        const auto* pending = slice.pending_buffer(load_stages, slot) + first_value;
         const auto to = slice.view(row, misalignment, first_value);
 #pragma unroll
         for (int first = 0; first < plan.vectors_per_thread(); first += kVectorsAtOnce) {
             Fragment<plan> fragment;
 #pragma unroll
             for (int i = first; i < first + kVectorsAtOnce && i < plan.vectors_per_thread(); ++i) {
-                slice.load_vector(to, i, pending, fragment);
+                slice.load_pending(to, i, pending, fragment);
             }
 #pragma unroll
             for (int i = first; i < first + kVectorsAtOnce && i < plan.vectors_per_thread(); ++i) {

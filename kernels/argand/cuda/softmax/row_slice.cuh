@@ -3,9 +3,25 @@
 #pragma once
 #include "row.cuh"
 
+template <bool first, typename A, typename B>
+struct SelectType {
+    using type = A;
+};
+template <typename A, typename B>
+struct SelectType<false, A, B> {
+    using type = B;
+};
+
 template <RowPlan plan>
 struct RowSlice {
     using In = Element<plan.input>;
+    // Epilogue stages hold fragments: elements where these are as large as their values, else fp32.
+    using Word = typename Fragment<plan>::Word;
+    static constexpr int kValuesPerWord = Fragment<plan>::kValuesPerWord;
+    static constexpr bool kPendsElements = sizeof(Word) == kValuesPerWord * sizeof(In);
+    using Pending = typename SelectType<kPendsElements, In, Word>::type;
+    static constexpr int kWords = plan.vector_width / kValuesPerWord;
+    using Words = AlignedVector<Word, kWords>;
 
     const SoftmaxArguments& args;
     char* shared;
@@ -43,6 +59,12 @@ struct RowSlice {
     // A slice in shared memory: load stages first, then epilogue stages.
     __device__ __forceinline__ In* buffer(int index) const {
         return reinterpret_cast<In*>(shared + index * stage_bytes);
+    }
+    // Epilogue stage `index` after `load_stages` load stages.
+    __device__ __forceinline__ Pending* pending_buffer(int load_stages, int index) const {
+        if constexpr (kPendsElements) return buffer(load_stages + index);
+        const int bytes = static_cast<int>(args.slice_columns * sizeof(Pending) + 127) / 128 * 128;
+        return reinterpret_cast<Pending*>(shared + load_stages * stage_bytes + index * bytes);
     }
     // The elements of a slice that bulk copies bring: multiples of 16 bytes. These may include
     // elements of neighbouring rows or slices, but none outside the array of x; there the copy is
@@ -111,11 +133,7 @@ struct RowSlice {
     // Stores a fragment to an epilogue stage, as values or as exponentials.
     __device__ __forceinline__ void store_pending(const RowView<const In>& from,
                                                   const Fragment<plan>& fragment,
-                                                  In* pending) const {
-        constexpr int kWords = plan.vector_width / (plan.packed() ? 2 : 1);
-        using Words = AlignedVector<typename RegisterWord<plan.packed(), float>::type, kWords>;
-        static_assert(sizeof(Words) == plan.vector_width * sizeof(In),
-                      "a fragment takes as much memory as its elements");
+                                                  Pending* pending) const {
         if constexpr (plan.operation == Operation::logsumexp) return;
 #pragma unroll
         for (int i = 0; i < plan.vectors_per_thread(); ++i) {
@@ -124,6 +142,22 @@ struct RowSlice {
 #pragma unroll
             for (int w = 0; w < kWords; ++w) words.data[w] = fragment.words[i * kWords + w];
             *reinterpret_cast<Words*>(pending + vector_offset<plan>(i)) = words;
+        }
+    }
+
+    // Loads what `store_pending` stored of access `index`.
+    template <typename T>
+    __device__ __forceinline__ static void load_pending(const RowView<T>& row, int index,
+                                                        const Pending* pending,
+                                                        Fragment<plan>& fragment) {
+        if constexpr (kPendsElements) {
+            load_vector(row, index, pending, fragment);
+        } else {
+            Words words = {};  // the compiler would keep undefined registers alive
+            if (overlaps_row<plan>(row, index))
+                words = *reinterpret_cast<const Words*>(pending + vector_offset<plan>(index));
+#pragma unroll
+            for (int w = 0; w < kWords; ++w) fragment.words[index * kWords + w] = words.data[w];
         }
     }
 };
