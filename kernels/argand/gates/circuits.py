@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -273,10 +274,12 @@ def run_circuit(
     if reference is not None and shape_of(reference, "reference") != state.shape:
         raise ValueError(f"reference must have shape {state.shape}, got {reference.shape}")
     refuse_misaligned("reference", reference)
-    before = norm_of(state)
-    seconds = _timed(state, plan)
-    fidelity = None if reference is None else fidelity_of(reference, state)
-    return CircuitRecord(plan, plan.predicted_seconds, seconds, before, norm_of(state), fidelity)
+    with state.device if is_cuda_array(state) else nullcontext():
+        before = norm_of(state)
+        seconds = _timed(state, plan)
+        after = norm_of(state)
+        fidelity = None if reference is None else fidelity_of(reference, state)
+    return CircuitRecord(plan, plan.predicted_seconds, seconds, before, after, fidelity)
 
 
 def _timed(state: Any, plan: CircuitPlan) -> float:
@@ -288,7 +291,5 @@ def _timed(state: Any, plan: CircuitPlan) -> float:
         return time.perf_counter() - started
     from argand.runtime.timing import queued_seconds
 
-    with state.device:
-        return queued_seconds(
-            [partial(prepared_gates(state, plan.forms, plan.precision, plan.groups), state)], 1
-        )[0]
+    call = prepared_gates(state, plan.forms, plan.precision, plan.groups)
+    return queued_seconds([partial(call, state)], 1)[0]

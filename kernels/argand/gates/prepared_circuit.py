@@ -64,11 +64,16 @@ class PreparedCircuit:
                 f"the plan is for {plan.qubits} qubits, the state has {qubits_of(state)}"
             )
         state_precision(state, plan.precision)
-        self._apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
-        if is_cupy_array(state):
-            from argand.runtime.device_table import wait_for_tables
+        if not is_cupy_array(state):
+            self._apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
+            return
+        from argand.runtime.device_table import wait_for_tables
+        from argand.runtime.layout import on_device
 
+        with state.device:
+            apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
             wait_for_tables()  # later calls may be on other streams
+        self._apply = on_device(apply, state.device)
 
     def __call__(self, state: ArrayT) -> ArrayT:
         """Apply the circuit in place and return the state.

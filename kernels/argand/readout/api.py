@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,10 +61,11 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
         )
         return counts
     found = basis_states(state, shots, seed=seed)
-    if qubits is not None:
-        found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
-        found.sort()
-    return _counted(found, array_module(state))
+    with found.device if is_cuda_array(found) else nullcontext():
+        if qubits is not None:
+            found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
+            found.sort()
+        return _counted(found, array_module(state))
 
 
 def basis_states(state: Any, shots: int, *, seed: int) -> Any:

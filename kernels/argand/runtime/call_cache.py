@@ -215,8 +215,8 @@ class CallCache:
         if key is None or may_change(key[0]):
             return
         *forms, result = _forms_in(key, len(operands) + 1)
-        device = current_device() if SEVERAL else 0
-        # A form ends with its device. Launches go to the current one.
+        # A form ends with its device. Launches go to the current one, with which the key ends.
+        device = key[-1] if SEVERAL else 0
         if any(form is not None and form[-1] != device for form in (*forms, result)):
             return
         forbidden = self.forbidden(operands, forms, out, result)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import cupy
+
+from argand.runtime.call_cache import SEVERAL, current_device
 
 
 def device_of(array: Any, *others: Any) -> Any:
@@ -21,6 +24,21 @@ def device_of(array: Any, *others: Any) -> Any:
         if other is not None and other.device.id != index:
             raise TypeError(f"arrays must be on one GPU, got GPUs {index} and {other.device.id}")
     return cupy.cuda.Device(index)
+
+
+def on_device(call: Callable[[Any], None], device: Any) -> Callable[[Any], None]:
+    """Return a call of one array that is made on a GPU, whichever is the current one."""
+    if not SEVERAL:
+        return call
+
+    def made(array: Any) -> None:
+        if current_device() == device.id:
+            call(array)
+            return
+        with device:
+            call(array)
+
+    return made
 
 
 @dataclass(frozen=True)
