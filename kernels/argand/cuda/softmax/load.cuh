@@ -84,7 +84,8 @@ __device__ __forceinline__ void load_elements(const RowView<const Element<plan.i
 
 // Whether elements [first, last] of a vector belong to the row. Only what can lie at an end of the
 // row takes instructions. The functions above test both ends: where elements are values at once,
-// ptxas requests accesses out of order with fewer tests, which took up to a tenth longer on an H200.
+// ptxas requests accesses out of order with fewer tests, which took up to a tenth longer on an
+// H200.
 template <RowPlan plan, typename T>
 __device__ __forceinline__ bool in_row(const RowView<T>& row, int index, int first, int last) {
     const int offset = vector_offset<plan>(index);
@@ -104,8 +105,8 @@ __device__ __forceinline__ bool can_request_vector(const RowView<const Element<p
 }
 
 // Loads elements that become values of another size. All are requested before the first becomes
-// one; of elements that are larger `kVectorsInFlight` vectors at a time, parted by a branch, because
-// ptxas would otherwise have more vectors in flight than there are registers.
+// one; of elements that are larger `kVectorsInFlight` vectors at a time, parted by a branch,
+// because ptxas would otherwise have more vectors in flight than there are registers.
 template <RowPlan plan>
 __device__ __forceinline__ void load_before_values(const RowView<const Element<plan.input>>& row,
                                                    Fragment<plan>& fragment,
