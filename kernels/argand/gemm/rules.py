@@ -11,7 +11,7 @@ import numpy as np
 from argand.defaults import default_precision
 from argand.frameworks.rules import Differentiated, FrameworkRules, Spec, broadcast, stored
 from argand.gemm.modular.moduli import EXACT, MODULAR_PRECISIONS
-from argand.gemm.problem import product_sizes
+from argand.gemm.problem import check_c, product_sizes
 from argand.precision import PRECISIONS, get_precision
 
 _OF_ANY_PRODUCT = ("precision", "tolerance", "check", "rounding", "kernels")
@@ -79,11 +79,22 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
         if conjugate:
             x, options[op_name] = of_conjugate(x, options.get(op_name, "N"))
         arrays[name] = x
+    _check_c(arrays, options)
     if any(options.get(name) is not None for name in ("precision", "tolerance", "output")):
         return
     given = [x for x in arrays.values() if x is not None]
     if all(_is_complex_half(getattr(x, "dtype", None)) for x in given):
         options |= {"precision": "fp16", "output": "complex-half"}
+
+
+def _check_c(arrays: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Raise ValueError for a c that NumPy's call refuses: under vmap a batch gives it more axes."""
+    a, b, c = arrays["a"], arrays["b"], arrays.get("c")
+    if c is None:
+        return
+    m, n, _ = product_sizes(a.shape, b.shape, options.get("op_a", "N"), options.get("op_b", "N"))
+    shape = (*broadcast(a.shape[:-2], b.shape[:-2]), m, n)
+    check_c(options.get("beta", 0), tuple(c.shape), shape)
 
 
 _OPS_OF_CONJUGATES = {"N": "C", "T": "C", "C": "T"}

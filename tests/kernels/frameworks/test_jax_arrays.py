@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,16 @@ def test_a_batch_of_one_operand_of_a_sum(many: int) -> None:
               for call in (ours, theirs))  # fmt: skip
     for pair in zip(*(jax.jit(jax.vmap(slope, axes))(*given) for slope in slopes), strict=True):
         close(*pair)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 2, 5), (2, 5), (1, 2, 5)], ids=str)
+def test_a_c_of_other_axes_is_refused(shape: tuple[int, ...]) -> None:
+    """As with NumPy: axes before those of the product belong to vmap alone."""
+    given = drawn(3, 2, 4), drawn(3, 4, 5), drawn(*shape)
+    call = partial(gemm, beta=1)
+    for front_end in (call, jax.jit(call)):
+        with pytest.raises(ValueError, match=r"^c must have shape \(3, 2, 5\), got"):
+            front_end(*given)
 
 
 def test_gates_return_the_new_state() -> None:
