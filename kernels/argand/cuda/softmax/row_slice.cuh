@@ -1,16 +1,8 @@
 // A block's slice of a row in the ring kernel: which columns it covers, which bytes bulk copies
 // bring to shared memory, and the loads and stores between shared memory and fragments.
 #pragma once
+#include "device/conditional.cuh"
 #include "row.cuh"
-
-template <bool first, typename A, typename B>
-struct SelectType {
-    using type = A;
-};
-template <typename A, typename B>
-struct SelectType<false, A, B> {
-    using type = B;
-};
 
 template <RowPlan plan>
 struct RowSlice {
@@ -19,7 +11,7 @@ struct RowSlice {
     using Word = typename Fragment<plan>::Word;
     static constexpr int kValuesPerWord = Fragment<plan>::kValuesPerWord;
     static constexpr bool kPendsElements = sizeof(Word) == kValuesPerWord * sizeof(In);
-    using Pending = typename SelectType<kPendsElements, In, Word>::type;
+    using Pending = typename Conditional<kPendsElements, In, Word>::Type;
     static constexpr int kWords = plan.vector_width / kValuesPerWord;
     using Words = AlignedVector<Word, kWords>;
 
