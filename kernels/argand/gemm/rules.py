@@ -22,8 +22,7 @@ def _result(arrays: Mapping[str, Spec | None], options: Mapping[str, Any], on_gp
     a, b = arrays["a"], arrays["b"]
     assert a is not None
     assert b is not None
-    ops = options.get("op_a", "N"), options.get("op_b", "N")
-    m, n, _ = product_sizes(a.shape, b.shape, *ops)
+    m, n = _matrix(a, b, options)
     given = (a, b, arrays.get("c"))
     shape = (*broadcast(*(x.shape[:-2] for x in given if x is not None)), m, n)
     wide = default_precision("product", given, on_gpu=on_gpu) == "fp64"
@@ -87,12 +86,18 @@ def _adapted(arrays: dict[str, Any], options: dict[str, Any]) -> None:
         options |= {"precision": "fp16", "output": "complex-half"}
 
 
+def _matrix(a: Any, b: Any, options: Mapping[str, Any]) -> tuple[int, int]:
+    """Return rows and columns of op(a) op(b)."""
+    ops = options.get("op_a", "N"), options.get("op_b", "N")
+    return product_sizes(a.shape, b.shape, *ops)[:2]
+
+
 def _check_c(arrays: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Raise ValueError for a c that NumPy's call refuses: under vmap a batch gives it more axes."""
     a, b, c = arrays["a"], arrays["b"], arrays.get("c")
     if c is None:
         return
-    m, n, _ = product_sizes(a.shape, b.shape, options.get("op_a", "N"), options.get("op_b", "N"))
+    m, n = _matrix(a, b, options)
     shape = (*broadcast(a.shape[:-2], b.shape[:-2]), m, n)
     check_c(options.get("beta", 0), tuple(c.shape), shape)
 
