@@ -13,22 +13,27 @@ class Format:
 
     ``objects`` are the names of which each HDF5 file of the format has all, and ``covariance`` is
     its array of covariances of antennas; there may be neither. ``lacks_rate`` says that a file may
-    not tell its sample rate.
+    not tell its sample rate, and ``suffix`` is a regular expression of the suffix of its name.
     """
 
     contents: str
     objects: tuple[str, ...] = ()
     covariance: str | None = None
     lacks_rate: bool = False
+    suffix: str = ""
 
 
 FORMATS = {
     HDF5: Format("datasets by their paths"),
     "uvh5": Format("visibilities of an interferometer", ("Header", "Data"), "covariance"),
-    "guppi": Format("voltages of a GUPPI file, by the package baseband"),
-    "dada": Format("voltages of a DADA file, by the package baseband"),
-    "vdif": Format("voltages of a VDIF file, by the package baseband", lacks_rate=True),
-    "touchstone": Format("scattering parameters of a network, by the package scikit-rf"),
+    "guppi": Format("voltages of a GUPPI file, by the package baseband", suffix=r"\.raw"),
+    "dada": Format("voltages of a DADA file, by the package baseband", suffix=r"\.dada"),
+    "vdif": Format(
+        "voltages of a VDIF file, by the package baseband", lacks_rate=True, suffix=r"\.vdif"
+    ),
+    "touchstone": Format(
+        "scattering parameters of a network, by the package scikit-rf", suffix=r"\.s[1-9]\d*p"
+    ),
     "csi": Format("Wi-Fi channel state of an Intel 5300, as the Linux 802.11n CSI Tool logs it"),
 }
 """All but HDF5 have a reader in `workflow.readers`."""

@@ -6,7 +6,10 @@ To add one, add a file beside this one with a `Reader`, a row to `READERS` and o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from workflow.config.file_input import FileInput
+from workflow.config.formats import FORMATS
 from workflow.readers.base import FileArray as FileArray
 from workflow.readers.base import Reader as Reader
 from workflow.readers.channel_state import ChannelState
@@ -22,7 +25,8 @@ READERS: dict[str, type[Reader]] = {
 
 
 def reader_of(source: FileInput) -> Reader:
-    """Return the reader of an input's file, which VDIF may need a sample rate for."""
-    if source.format == "vdif":
-        return Vdif(source.path, source.sample_rate_hz)
-    return READERS[source.format](source.path)
+    """Return the reader of an input's file, with the sample rate that the file may lack."""
+    reader: Callable[..., Reader] = READERS[source.format]
+    if FORMATS[source.format].lacks_rate:
+        return reader(source.path, source.sample_rate_hz)
+    return reader(source.path)

@@ -26,10 +26,6 @@ _TEXT = "it is text; where it is a table of numbers, " + _COPY.format(
     "numpy.loadtxt(name, delimiter=',')"
 )
 _BEGINNING_BYTES = 512
-_ENDINGS = {
-    r"\.vdif": "vdif", r"\.dada": "dada", r"\.raw": "guppi", r"\.s[1-9]\d*p": "touchstone",
-}  # fmt: skip
-"""Formats by what the names of their files end with."""
 
 
 def found_instead(path: Path) -> str:
@@ -46,9 +42,9 @@ def found_instead(path: Path) -> str:
     for signature, words in _BEGINNINGS.items():
         if begin.startswith(signature):
             return words
-    for ending, name in _ENDINGS.items():
-        if re.fullmatch(ending, path.suffix.lower()):
-            return f"by its name it is {name}: `format: {name}` reads {FORMATS[name].contents}"
+    for name, one in FORMATS.items():
+        if one.suffix and re.fullmatch(one.suffix, path.suffix.lower()):
+            return f"by its name it is {name}: `format: {name}` reads {one.contents}"
     is_text = begin.isascii() and all(chr(c).isprintable() or chr(c) in "\t\r\n" for c in begin)
     return _TEXT if is_text else ""
 
