@@ -38,7 +38,7 @@ _OPERATIONS: tuple[Operation, ...] = ("softmax",) * 6 + ("log_softmax",) * 3 + (
 _KINDS = ("fp32",) * 4 + ("fp16",) * 3 + ("bf16",) * 3 + ("complex64",)
 """Operations and kinds are drawn from these, each as often as it is listed."""
 _HALVES_WRITTEN = ("", "", "fp32")
-"""What kinds of 16 bits are written as, drawn alike: "" is their own."""
+"""Types of results of 16-bit elements, drawn from these; "" is the type of the elements."""
 _PRECISIONS = {"fp32": ("fp32", "fp16", "bf16"), "fp16": ("fp16", "fp32"),
                "bf16": ("bf16", "fp32"), "complex64": ("fp32",)}  # fmt: skip
 _BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "complex64": 8}

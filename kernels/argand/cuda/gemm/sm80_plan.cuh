@@ -81,8 +81,8 @@ __device__ __forceinline__ const float2* of_batch(const float2* from, int64 batc
 }
 
 // Arguments of a launch; strides count complex numbers. A block waits for each line of 64 bytes of
-// them that it reads first, and they begin 16 bytes after such a line: the first two are needed
-// before its first load, m and n of them at once, and the third by its epilogue.
+// them that it reads first, and on sm_90 they begin 16 bytes after such a line: there the first two
+// are needed before its first load, m and n of them at once, and the third by its epilogue.
 struct GemmArguments {
     const float2* a;
     const float2* b;
