@@ -138,7 +138,11 @@ class RowPlan:
         return self.load_stages > 0
 
     def packed(self, form: SoftmaxForm) -> bool:
-        """Return whether two values share a register, as ``cuda/softmax/plan.cuh`` says."""
+        """Return whether two values of 16 bits share a register.
+
+        They do where exponentials are cheap enough to compute twice, and where unpacked ones of a
+        long row would leave a multiprocessor one block. Lanes of a slab load them one by one.
+        """
         held = self.row_threads * self.cluster * self.values
         register_rows = self.resident and not (self.ring or form.edges)
         is_long = register_rows and held > _MOST_UNPACKED_COLUMNS

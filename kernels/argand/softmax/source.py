@@ -62,6 +62,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
         "arrive_per_lane": str(plan.arrive_per_lane).lower(),
         "slab_stages": plan.slab_stages,
         "bulk": str(plan.bulk).lower(),
+        "packed": str(plan.packed(form)).lower(),
     }
     members = ", ".join(f".{name} = {value}" for name, value in fields.items())
     return (

@@ -42,7 +42,7 @@ __device__ __forceinline__ void write_vector(const RowView<Element<plan.output>>
                                              Result result_of) {
     using Out = Element<plan.output>;
     const int offset = vector_offset<plan>(index), first = index * plan.vector_width;
-    if constexpr (plan.packed() && !plan.partial_vectors()) {
+    if constexpr (plan.packed && !plan.partial_vectors()) {
         // Always a branch, because ptxas would otherwise compute nearly all results before a store.
         if (offset >= row.end) return;
     } else if (!overlaps_row<plan>(row, index)) {

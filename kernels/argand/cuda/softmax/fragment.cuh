@@ -142,12 +142,12 @@ struct RegisterWord<true, T> {
 template <RowPlan plan>
 struct Fragment {
     static constexpr uint32 kMinusInfinity = plan.input == DataType::bf16 ? 0xff80u : 0xfc00u;
-    static constexpr int kValuesPerWord = plan.packed() ? 2 : 1;
-    using Word = typename RegisterWord<plan.packed(), ComputeType<plan>>::type;
+    static constexpr int kValuesPerWord = plan.packed ? 2 : 1;
+    using Word = typename RegisterWord<plan.packed, ComputeType<plan>>::type;
     Word words[plan.values_per_thread / kValuesPerWord];
 
     __device__ __forceinline__ ComputeType<plan> value(int i) const {
-        if constexpr (plan.packed()) {
+        if constexpr (plan.packed) {
             return unpack_half<plan.input>(words[i / 2], i % 2 == 1);
         } else {
             return words[i];
@@ -155,7 +155,7 @@ struct Fragment {
     }
 
     __device__ __forceinline__ void set(int i, Element<plan.input> x) {
-        if constexpr (plan.packed()) {
+        if constexpr (plan.packed) {
             set_half(i, x);
         } else {
             words[i] = to_compute_type<plan.input, ComputeType<plan>>(x);
@@ -164,7 +164,7 @@ struct Fragment {
 
     // Loads a whole vector by one access.
     __device__ __forceinline__ void load_vector(int i, const Element<plan.input>* from) {
-        if constexpr (plan.packed() && plan.vector_width > 1) {
+        if constexpr (plan.packed && plan.vector_width > 1) {
             const auto vector =
                 *reinterpret_cast<const AlignedVector<uint32, plan.vector_width / 2>*>(from);
 #pragma unroll
@@ -179,7 +179,7 @@ struct Fragment {
     }
 
     __device__ __forceinline__ void set_minus_infinity(int i) {
-        if constexpr (plan.packed()) {
+        if constexpr (plan.packed) {
             set_half(i, kMinusInfinity);
         } else {
             words[i] = minus_infinity<plan>();

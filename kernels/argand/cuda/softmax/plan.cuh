@@ -11,10 +11,6 @@ enum class DataType { fp64, fp32, fp16, bf16, complex64, complex128 };
 // The format to which values are rounded right after they are loaded.
 using InputRounding = Operand;
 
-// The longest rows whose exact exponentials of 16-bit values registers of two blocks of a
-// multiprocessor hold; argand/softmax/plan.py has it as well.
-constexpr int kMostUnpackedColumns = 20480;
-
 struct RowPlan {
     Operation operation;
     DataType input;
@@ -36,6 +32,7 @@ struct RowPlan {
     bool arrive_per_lane;   // of a ring: each lane arrives at mbarriers, not one per warp
     int slab_stages;        // of a slab plan, stages of a warp; else 0: slab_kernel.cuh
     bool bulk;              // of a slab plan: bulk copies, not accesses by all lanes
+    bool packed;            // two values of 16 bits share a register
 
     constexpr int rows_per_block() const { return block_threads / row_threads; }
     constexpr int threads_per_row() const {
@@ -65,13 +62,13 @@ struct RowPlan {
     // whose accesses have branches, of which each would wait for the one before.
     constexpr bool requests_before_values() const {
         return has_wide_elements() ||
-               (is_16bit(input) && !packed() && resident && partial_vectors() && !compute_fp64);
+               (is_16bit(input) && !packed && resident && partial_vectors() && !compute_fp64);
     }
     // Every access gets a branch, because without branches ptxas keeps more accesses in flight than
     // there are registers: wide elements are read from shared memory, or exponentials in fp32 are
     // computed twice.
     constexpr bool predicate_every_vector() const {
-        return packed() ? ulp_accurate() : has_wide_elements() && staged;
+        return packed ? ulp_accurate() : has_wide_elements() && staged;
     }
     // Whether a row may begin within this access: only in the first, as a tile begins less than a
     // line before it.
@@ -96,14 +93,6 @@ struct RowPlan {
         return is_16bit(input) && input_rounding == InputRounding::exact && !compute_fp64;
     }
     constexpr bool slab() const { return slab_stages > 0; }
-    // 16-bit values stay packed, two per register, where exponentials are cheap enough to compute
-    // twice, or where unpacked ones of a long row would leave a multiprocessor one block. Lanes of
-    // a slab load them one by one.
-    constexpr bool packed() const {
-        const bool is_long =
-            resident && !ring && !unaligned_rows && tile_columns() > kMostUnpackedColumns;
-        return has_16bit_values() && !slab() && (!ulp_accurate() || is_long);
-    }
     // Values of no more than 11 significant bits.
     constexpr bool has_11_bit_values() const {
         return !compute_fp64 && (has_16bit_values() || rounds_to_one_term());
@@ -117,7 +106,7 @@ struct RowPlan {
     }
     // Exponentials overwrite the values in the fragment and are not computed again in the epilogue.
     constexpr bool keeps_exponentials() const {
-        return operation == Operation::softmax && resident && !packed();
+        return operation == Operation::softmax && resident && !packed;
     }
 };
 

@@ -58,7 +58,7 @@ __device__ __forceinline__ void round_fragment(Fragment<plan>& fragment) {
 
 template <RowPlan plan>
 __device__ __forceinline__ ComputeType<plan> fragment_max(const Fragment<plan>& fragment) {
-    if constexpr (plan.packed()) {
+    if constexpr (plan.packed) {
         uint32 pair = fragment.words[0];
 #pragma unroll
         for (int i = 1; i < plan.values_per_thread / 2; ++i)
