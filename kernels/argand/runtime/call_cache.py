@@ -86,6 +86,8 @@ class CallCache:
         self._in_place = in_place
         #: Calls on tensors of torch, by what is read of those (`argand.runtime.tensor_calls`).
         self.on_tensors: dict[Key, Any] = {}
+        #: The same by addresses of tensors that were looked at.
+        self.seen_tensors: dict[Key, Any] = {}
         self._calls: dict[Key, KeptCall] = {}
         self._bytes = 0
         self._planning: dict[int, list[tuple[list[Form | None], KeptCall]]] = {}  # by thread
@@ -249,6 +251,7 @@ class CallCache:
         """Drop all calls."""
         self._calls.clear()
         self.on_tensors.clear()
+        self.seen_tensors.clear()
         self._bytes = 0
 
 

@@ -6,6 +6,8 @@ longer than a small product takes the card.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import cupy
@@ -40,16 +42,32 @@ _are_followed = INTERNALS.are_followed
 _raw_stream = INTERNALS.raw_stream
 _is_capturing = INTERNALS.is_capturing
 _note_written = INTERNALS.note_written
+_check_of = INTERNALS.check_of
+_data_ptr = torch.Tensor.data_ptr
 _current_stream = cupy.cuda.get_current_stream
+_MOST_CHECKS = 16
+"""Most checks of a call: one for tensors, one with parameters, one in a mode of torch."""
 
 
 class _TensorCall(NamedTuple):
-    """How a call runs, a tensor like its result, and what the cache keeps of it."""
+    """How a call runs, a tensor like its result, and what the cache keeps of it.
+
+    ``take`` returns the tensors among all arguments, on the GPU of index ``device``; ``checks``
+    tell whether tensors at known addresses are of the call's form.
+    """
 
     run: Run
     model: Any
     kept: KeptCall
     takes_stream: bool
+    device: int
+    take: Callable[[Any], tuple[Any, ...]]
+    checks: list[Callable[..., bool]]
+
+
+_Seen = tuple[_TensorCall, Callable[..., bool], bool]
+"""A call whose tensors were looked at, which one by one takes as long as to launch: a check that
+sees whether others at their addresses are like them, and whether one requires a gradient."""
 
 
 class TensorCalls:
@@ -61,6 +79,8 @@ class TensorCalls:
     def __init__(self, cache: CallCache) -> None:
         self._cache = cache
         self._calls: dict[Key, _TensorCall] = cache.on_tensors
+        self._seen: dict[Key, _Seen] = cache.seen_tensors  # by addresses
+        self._once: set[int] = set()  # hashes of addresses that came once
 
     def repeat(
         self, operands: tuple[Any, ...], out: Any, options: tuple[Any, ...]
@@ -75,24 +95,62 @@ class TensorCalls:
         cache = self._cache
         override, table = cache.override, cache.table
         generation = 0 if table is None else table.generation
+        every = (*operands, out)
+        name: Key | None
+        try:
+            at = tuple([x if x is None else _data_ptr(x) for x in every])
+            name = at, options, override.active, override.value, generation
+            seen = self._seen.get(name)
+        except (TypeError, RuntimeError):  # no tensor, one without memory, an option that is a list
+            name = seen = None
+        if seen is not None:
+            call, check, requires_grad = seen
+            if check(*call.take(every)):
+                if requires_grad and _is_grad_enabled():
+                    return None, None
+                return None, _queued(call, [*at], out)
         key: list[Any] = [options, override.active, override.value, generation]
+        places, device = self._looked(every, key)
+        if device is None:
+            return None, None
+        if SEVERAL:
+            key.append(device)
+        looked_up = self._found(key, every, device)
+        if looked_up is None:
+            return None, None
+        found = _queued(looked_up, places, out)
+        if found is not None and name is not None:
+            met = hash(name)
+            if met in self._once:
+                self._remember(name, looked_up, every)
+            else:
+                if len(self._once) >= MOST_CALLS:
+                    self._once.clear()
+                self._once.add(met)
+        return None, found
+
+    def _looked(self, every: tuple[Any, ...], key: list[Any]) -> tuple[list[Any], int | None]:
+        """Return the places of operands and last ``out``, and the GPU of the tensors among them.
+
+        Their traits are added to the key. The GPU is None where no kept call may serve them.
+        """
         places: list[Any] = []
-        at: Any = None  # the GPU of the tensors
-        for x in operands if out is None else (*operands, out):
+        at: int | None = None
+        for x in every:
             if type(x) is _Tensor or type(x) is _Parameter:
                 if x.is_conj() or x.is_neg() or (x.requires_grad and _is_grad_enabled()):
-                    return None, None
+                    return places, None
                 index = x.get_device()
                 if index != at:
                     if index < 0 or at is not None:  # on the CPU, or on two GPUs
-                        return None, None
+                        return places, None
                     at = index
                 try:
                     place = x.data_ptr()
                 except RuntimeError:  # it has no memory of its own, as a sparse one
-                    return None, None
+                    return places, None
                 if not place:  # of no numbers, or freed
-                    return None, None
+                    return places, None
                 key += x.dtype, x.shape, x.is_contiguous() or x.stride(), place & ALIGNMENT
                 places.append(place)
             elif x is None:
@@ -100,41 +158,45 @@ class TensorCalls:
                 places.append(None)
             else:
                 try:
-                    key.append(cache.form_of(x))
+                    key.append(self._cache.form_of(x))
                 except NoFormError:
-                    return None, None
+                    return places, None
                 places.append(x)
-        stream = _raw_stream(at)
-        if SEVERAL:
-            key.append(at)
-        # Nobody can capture the legacy stream, which is 0.
-        if (stream and _is_capturing()) or (SEVERAL and current_device() != at):
-            with on_stream_of(torch.device("cuda", at)):
-                call = self._found(key, operands, out)
-                return None, None if call is None else _repeated(call, places, out, stream)
-        call = self._found(key, operands, out)
-        if call is None:
-            return None, None
-        if call.takes_stream or _current_stream(at).ptr == stream:
-            return None, _repeated(call, places, out, stream)
-        with cupy_stream(stream):
-            return None, _repeated(call, places, out, stream)
+        return places, at
 
-    def _found(self, key: list[Any], operands: tuple[Any, ...], out: Any) -> _TensorCall | None:
+    def _remember(self, name: Key, call: _TensorCall, every: tuple[Any, ...]) -> None:
+        """Keep what was looked at, of addresses that came again."""
+        given = call.take(every)
+        for check in call.checks:
+            if check(*given):
+                break
+        else:
+            if len(call.checks) >= _MOST_CHECKS:
+                call.checks.clear()
+            check = _check_of(given)
+            call.checks.append(check)
+        if len(self._seen) >= MOST_CALLS:
+            self._seen.clear()
+        self._seen[name] = call, check, True in [x.requires_grad for x in given]
+
+    def _found(self, key: list[Any], every: tuple[Any, ...], device: int) -> _TensorCall | None:
         """Return a call that was kept; None where there is none."""
         try:
             call = self._calls.get(tuple(key))
         except TypeError:  # an option that is given as a list
             return None
-        return self._looked_up(key, operands, out) if call is None else call
+        if call is not None:
+            return call
+        with cupy.cuda.Device(device):
+            return self._looked_up(key, every, device)
 
-    def _looked_up(self, key: list[Any], operands: tuple[Any, ...], out: Any) -> _TensorCall | None:
+    def _looked_up(self, key: list[Any], every: tuple[Any, ...], device: int) -> _TensorCall | None:
         """Return what the cache keeps of this call on CuPy's arrays; it has the key from now on.
 
         It is None where the cache keeps none, and where results are pairs.
         """
         of_arrays: list[Any] = [key[0]]
-        for x in (*operands, out):
+        for x in every:
             if type(x) is not _Tensor and type(x) is not _Parameter:
                 of_arrays.append(None if x is None else self._cache.form_of(x))
                 continue
@@ -144,25 +206,43 @@ class TensorCalls:
             strides = x.is_contiguous() or tuple([step * kind.itemsize for step in x.stride()])
             of_arrays += key_of_array(kind, x.shape, strides, x.data_ptr(), x.get_device())
         kept = self._cache.find(of_arrays)[1]
-        if kept is None or (out is None and kept.output not in RESULTS):
+        if kept is None or (every[-1] is None and kept.output not in RESULTS):
             return None
         model = None
-        if out is None:
+        if every[-1] is None:
             # Without memory: from a tensor torch makes another one in half the time that it takes
             # to read a shape, a type and a device.
-            model = torch.empty(kept.shape, dtype=RESULTS[kept.output], device=operands[0].device)
+            model = torch.empty(kept.shape, dtype=RESULTS[kept.output], device=every[0].device)
             model.untyped_storage().resize_(0)
         if len(self._calls) >= MOST_CALLS:
             self._calls.clear()
-        found = self._calls[tuple(key)] = _TensorCall(kept.run, model, kept, takes_stream(kept.run))
+        present = [number for number, x in enumerate(every) if x is not None]
+        take = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))
+        found = self._calls[tuple(key)] = _TensorCall(
+            kept.run, model, kept, takes_stream(kept.run), device, take, []
+        )
         return found
+
+
+def _queued(call: _TensorCall, places: list[Any], out: Any) -> Any:
+    """Repeat a call on torch's current stream of its GPU; return its result, None without one."""
+    device = call.device
+    stream = _raw_stream(device)
+    # Nobody can capture the legacy stream, which is 0.
+    if (stream and _is_capturing()) or (SEVERAL and current_device() != device):
+        with on_stream_of(torch.device("cuda", device)):
+            return _repeated(call, places, out, stream)
+    if call.takes_stream or _current_stream(device).ptr == stream:
+        return _repeated(call, places, out, stream)
+    with cupy_stream(stream):
+        return _repeated(call, places, out, stream)
 
 
 def _repeated(call: _TensorCall, places: list[Any], out: Any, stream: int) -> Any:
     """Repeat a call on a stream of torch's, which is CuPy's current one or given to the call."""
     if out is None:
         out = _empty_like(call.model)
-        places.append(out.data_ptr())
+        places[-1] = out.data_ptr()
     elif overlaps(call.kept, places):
         return None
     else:

@@ -91,6 +91,30 @@ def test_repeated_calls_on_tensors_read_the_data_of_each(gpu: Any) -> None:
         stream.synchronize()
 
 
+def test_an_address_that_comes_again_with_another_tensor(gpu: Any) -> None:
+    """Repeated calls know addresses; a tensor there that is another one is looked at."""
+    a, b = drawn(64, 64, device="cuda"), drawn(64, 64, device="cuda", seed=8)
+    out = torch.empty_like(a)
+    leaf = torch.nn.Parameter(a)
+    for x in (a, a.T, a.conj(), torch._neg_view(a), a[:32], a, b):
+        for _ in range(3):
+            close(gemm(x, b, precision="3xtf32"), x.resolve_conj().resolve_neg() @ b, 1e-5)
+            if x.shape == out.shape:
+                assert gemm(x, b, precision="3xtf32", out=out) is out
+                close(out, x.resolve_conj().resolve_neg() @ b, 1e-5)
+    for _ in range(3):
+        with torch.no_grad():
+            assert not gemm(leaf, b, precision="3xtf32").requires_grad
+        with torch.inference_mode():
+            assert gemm(leaf, b, precision="3xtf32").is_inference()
+        assert gemm(leaf, b, precision="3xtf32").requires_grad
+        assert gemm(torch.view_as_real(a)[..., 0], b, precision="3xtf32").shape == (64, 64)
+        close(torch.func.vmap(lambda y: gemm(y, b, precision="3xtf32"))(a[None])[0], a @ b, 1e-5)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="inner dimensions differ"):
+            gemm(a.view(128, 32), b, precision="3xtf32")
+
+
 def test_tensors_of_the_cpu_after_those_of_a_gpu(gpu: Any) -> None:
     """Tensors of the CPU with the forms of those whose calls are kept do not take these calls."""
     x = drawn(16, 16)
