@@ -129,20 +129,18 @@ class Checks:
         if not passed:
             self.suspect.append(message)
 
-    def placed(self, misplaced: int, what: str, result: Array) -> None:
-        """Note that so many entries are finite where those of fp64 are not, or the other way."""
-        if not misplaced:
-            return
-        why = ""
-        if not np.isfinite(result).all():
-            most = float(np.finfo(result.dtype).max)
-            why = (
-                f"; beyond {most:.3g}, the largest {result.dtype.name}, is infinity: scale the data"
-            )
-        self.wrong.append(
-            f"{misplaced} {what} are finite where those of fp64 are not, or are not where those "
-            f"are{why}"
-        )
+    def placed(self, counts: Array, what: str, dtype: np.dtype[Any]) -> None:
+        """Note `misplaced` entries of a result of this type, and why they may be so."""
+        lost, gained, unknown = map(int, counts)
+        if lost:
+            largest = f"{float(np.finfo(dtype).max):.3g}, the largest {dtype.name}"
+            why = f"beyond {largest}, is infinity: scale the data"
+            if unknown:
+                why = f"{unknown} of fp64 are not: the data hold NaN or infinities, or go beyond "
+                why += largest
+            self.wrong.append(f"{lost} {what} are not finite where those of fp64 are; {why}")
+        if gained:
+            self.wrong.append(f"{gained} {what} are finite where those of fp64 are not")
 
     def at_most(self, name: str, value: float, bound: float) -> None:
         """Note a value above its bound; NaN is above every bound."""
@@ -184,6 +182,14 @@ class Checks:
 def finite(x: Array) -> npt.NDArray[np.bool_]:
     """Return where x is neither NaN nor infinite, as an array."""
     return np.asarray(np.isfinite(x), bool)
+
+
+def misplaced(known: Array, got: Array) -> Array:
+    """Return counts (3,) from where fp64 (``known``) and where a result is finite.
+
+    They are of entries that are finite in fp64 alone, in the result alone, and not in fp64.
+    """
+    return np.array([np.count_nonzero(x) for x in (known & ~got, got & ~known, ~known)])
 
 
 def finite_lines(x: Array, axis: int, *, keepdims: bool = False) -> Array:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from argand import Precision
 from argand.beam_power.problem import BeamPowerProblem
 
-from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, finite, misplaced, ratio, same_shape
 from workflow.accuracy.beam_power_bounds import Powers, allowed, detected
 from workflow.accuracy.coherence import sampled
 from workflow.accuracy.lines import norm_of
@@ -73,8 +73,7 @@ def assess_beam_power(
     bound, likely = (np.where(exact.moduli > 0, x, 0) for x in (bound, likely))
     got = result.reshape(exact.power.shape).astype(float)
     known = finite(exact.power)
-    misplaced = int(np.count_nonzero(known != finite(got)))
-    checks.placed(misplaced, "powers", result)
+    checks.placed(misplaced(known, finite(got)), "powers", result.dtype)
     known &= finite(got)
     with np.errstate(all="ignore"):
         error = np.where(known, np.abs(got - exact.power), 0.0)

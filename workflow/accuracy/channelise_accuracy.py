@@ -12,7 +12,14 @@ import numpy.typing as npt
 from argand import Precision
 from argand.channelise.problem import spectra_of
 
-from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Checks,
+    finite_lines,
+    misplaced,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.channelise_bounds import channelise_bound
 from workflow.accuracy.lines import SMALLEST_UNIT, norm_along, norm_of
 from workflow.accuracy.measures import Measure, measured
@@ -136,8 +143,8 @@ def assess_channelise(
     )  # fmt: skip
     known = finite_lines(reference.values, -1)
     with np.errstate(all="ignore"):
-        misplaced = int(np.count_nonzero(known != finite_lines(result, -1)))
-        checks.placed(misplaced, "spectra", result)
+        found = misplaced(known, finite_lines(result, -1))
+        checks.placed(found, "spectra", result.dtype)
         truth = np.where(known[..., None], reference.values, 0)
         error = np.where(known[..., None], result - truth, 0)
         size, norm = (np.where(known, x, 0) for x in (reference.size, reference.norm))

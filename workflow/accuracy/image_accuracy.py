@@ -10,7 +10,7 @@ import numpy.typing as npt
 from argand import Precision
 from argand.image.problem import SPEED_OF_LIGHT
 
-from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, finite, misplaced, ratio, same_shape
 from workflow.accuracy.bounds import accumulator_roundoff, gamma
 from workflow.accuracy.image_bounds import image_bound
 from workflow.accuracy.lines import norm_of
@@ -118,8 +118,7 @@ def assess_image(
     known = np.isfinite(truth)
     with np.errstate(all="ignore"):
         got = result.astype(float)
-        misplaced = int(np.count_nonzero(known != finite(got)))
-        checks.placed(misplaced, "directions", result)
+        checks.placed(misplaced(known, finite(got)), "directions", result.dtype)
         error = np.where(known, np.abs(got - truth), 0.0)
         size = np.where(np.isfinite(reference.size), reference.size, 0.0)[:, None, None]
         allowed = np.where(size > 0, bound * size + lost, 0)  # nothing underflows of zeros

@@ -12,7 +12,7 @@ from argand.gemm.modular.integer_range import integer_range
 from argand.gemm.scaling_range import LineRange, product_range
 
 from workflow.accuracy import bounds
-from workflow.accuracy.assessment import Accuracy, Checks, finite, ratio, same_shape
+from workflow.accuracy.assessment import Accuracy, Checks, finite, misplaced, ratio, same_shape
 from workflow.accuracy.freivalds import freivalds
 from workflow.accuracy.lines import norm_along
 from workflow.accuracy.product_bounds import Bounds, relative_bounds
@@ -79,11 +79,11 @@ def assess_product(
     worst, checks = _Worst(), Checks()
     checks.require(np.isfinite(bound), f"no bound exists at k = {reference.k} (k u >= 1)")
     with np.errstate(all="ignore"):
-        misplaced = _misplaced_nonfinite(reference, result)
+        places = _misplaced_nonfinite(reference, result)
         compare = partial(_compare, reference, result, precision, backend, bound)
         for found in each(compare, _blocks(reference)):
             worst.add(found)
-    checks.placed(misplaced, "elements", result)
+    checks.placed(places, "elements", result.dtype)
     for part, name in enumerate(("componentwise_re", "componentwise_im")):
         checks.require(
             worst.excess[part] <= 1,
@@ -159,14 +159,14 @@ def _skipped(reference: ProductReference, precision: Precision, backend: str) ->
     return float(np.sqrt(2) * bound * norm_along(magnitude.reshape(-1), 0))
 
 
-def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:
-    """Return how many elements are finite where C cannot be, or the other way round.
+def _misplaced_nonfinite(reference: ProductReference, result: Array) -> Array:
+    """Return counts (3,) of elements by `misplaced`, of where C can be finite.
 
     A row of A or a column of B with a NaN or an infinity makes every element of that row or column
     of C not finite (even times 0), and so does such an element of the addend.
     """
 
-    def misplaced(block: tuple[slice, slice]) -> int:
+    def of_block(block: tuple[slice, slice]) -> Array:
         products, rows = block
         lost = np.zeros((1, 1), bool)
         span = products.start, products.stop
@@ -175,12 +175,14 @@ def _misplaced_nonfinite(reference: ProductReference, result: Array) -> int:
             lost = lost | ~reference.items(reference.columns_of_b.finite, *span)
         if reference.c is not None:
             lost = lost | ~finite(reference.items(reference.c, *span)[:, rows])
-        return int(np.count_nonzero(lost == finite(reference.items(result, *span)[:, rows])))
+        got = finite(reference.items(result, *span)[:, rows])
+        return misplaced(np.broadcast_to(~lost, got.shape), got)
 
     m, n = reference.m, max(reference.n, 1)
     together = stretches(reference.batch, max(1, _BLOCK_VALUES // max(m * n, 1)))
     apart = stretches(m, max(1, _BLOCK_VALUES // n))
-    return sum(each(misplaced, ((some, rows) for some in together for rows in apart)))
+    blocks = ((some, rows) for some in together for rows in apart)
+    return np.zeros(3, int) + sum(each(of_block, blocks))
 
 
 @dataclass(frozen=True)

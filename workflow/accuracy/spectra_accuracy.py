@@ -12,7 +12,14 @@ import numpy.typing as npt
 from argand import Precision, SpectrumProblem
 from argand.spectrum.problem import Detrend
 
-from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Checks,
+    finite_lines,
+    misplaced,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.lines import norm_along, norm_of
 from workflow.accuracy.measures import Measure, measured
 from workflow.accuracy.spectra_bounds import spectra_bound
@@ -151,14 +158,14 @@ class _Compared(NamedTuple):
     """Errors of a block of rows, relative to what is allowed; `_together` joins several.
 
     Attributes:
-        misplaced: rows that are finite or not where P is the other.
+        misplaced: counts (3,) of rows, by `assessment.misplaced`.
         worst, probable: largest error of a bin over what is allowed.
         share: largest error over T.
         floor: largest mean square of the errors of sqrt(P), over the row's largest P.
         low, high: smallest and largest P^ / P of strong bins.
     """
 
-    misplaced: int
+    misplaced: Array
     worst: float
     probable: float
     share: float
@@ -169,7 +176,7 @@ class _Compared(NamedTuple):
 
 def _together(parts: Iterable[_Compared]) -> _Compared:
     """Return the sum, the largest and the smallest values of blocks."""
-    found = _Compared(0, 0.0, 0.0, 0.0, 0.0, math.inf, 0.0)
+    found = _Compared(np.zeros(3, int), 0.0, 0.0, 0.0, 0.0, math.inf, 0.0)
     for part in parts:
         found = _Compared(
             found.misplaced + part.misplaced, max(found.worst, part.worst),
@@ -206,7 +213,7 @@ def assess_spectra(
     def compare(some: slice) -> _Compared:
         """Fill in the measures of some rows, and return the others."""
         known = finite_lines(rows[0][some], -1)
-        misplaced = int(np.count_nonzero(known != finite_lines(rows[1][some], -1)))
+        places = misplaced(known, finite_lines(rows[1][some], -1))
         truth, got = (np.where(known[:, None], x[some].astype(float), 0) for x in rows)
         total, peak, given = (np.where(known, x[some], 0)[:, None] for x in by_row)
         error = np.abs(got - truth)
@@ -223,14 +230,12 @@ def assess_spectra(
             for of_peak in (None, peak)
         )
         first, second = (_largest_ratio(error, one) for one in allowed)
-        return _Compared(
-            misplaced, first, second, _largest_ratio(error, total), *_levels(truth, got)
-        )
+        return _Compared(places, first, second, _largest_ratio(error, total), *_levels(truth, got))
 
     with np.errstate(all="ignore"):
         blocks = stretches(count, max(1, _BLOCK_VALUES // max(1, problem.bins)))
         found = _together(each(compare, blocks))
-        checks.placed(found.misplaced, "rows", result)
+        checks.placed(found.misplaced, "rows", result.dtype)
         for excess, check in ((found.worst, checks.require), (found.probable, checks.expect)):
             check(excess <= 1, f"componentwise: a bin is off by {excess:.3g} times what is allowed")
         whole = norm_of(norms)

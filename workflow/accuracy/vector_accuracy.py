@@ -13,7 +13,14 @@ from argand.dft.method import Method
 from argand.dft.plan import Plan
 
 from workflow.accuracy import bounds
-from workflow.accuracy.assessment import Accuracy, Checks, finite_lines, ratio, same_shape
+from workflow.accuracy.assessment import (
+    Accuracy,
+    Checks,
+    finite_lines,
+    misplaced,
+    ratio,
+    same_shape,
+)
 from workflow.accuracy.gate_bounds import evolution_bound
 from workflow.accuracy.gate_deviations import (
     evolution_probable,
@@ -106,7 +113,7 @@ def assess_spectrum(
     probable = deviation * concentration(2 * length, count)
     of_peak = deviation * deviations(result.size)
     with np.errstate(all="ignore"):
-        checks.placed(rows.misplaced, "rows", result)
+        checks.placed(rows.misplaced, "rows", result.dtype)
         relative = np.where(errors == 0, 0, errors / sizes)
         for bound, check in ((worst, checks.require), (probable, checks.expect)):
             row, excess = _worst_row(errors, np.where(sizes == 0, 0, bound * sizes + lost))
@@ -139,7 +146,7 @@ class _RowErrors:
         sizes, errors: 2-norms of the reference and of the error.
         peaks, largest: largest bin of the reference and of the error.
         parts: (2, row), largest error of a real and of an imaginary part, over ``magnitude``.
-        misplaced: how many rows are finite where the reference is not, or the other way round.
+        misplaced: counts (3,) of rows, by `assessment.misplaced`.
     """
 
     sizes: Array
@@ -147,7 +154,7 @@ class _RowErrors:
     peaks: Array
     largest: Array
     parts: Array
-    misplaced: int = 0
+    misplaced: Array
 
 
 def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
@@ -155,10 +162,10 @@ def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
     rows = reference.values.reshape(-1, length), result.reshape(-1, length)
     count, magnitude = len(rows[0]), reference.magnitude.reshape(-1)
     sizes, errors, peaks, largest = np.zeros((4, count))
-    found = _RowErrors(sizes, errors, peaks, largest, np.zeros((2, count)))
+    found = _RowErrors(sizes, errors, peaks, largest, np.zeros((2, count)), np.zeros(3, int))
 
-    def compare(some: slice) -> int:
-        """Fill in some rows, and return how many are misplaced."""
+    def compare(some: slice) -> Array:
+        """Fill in some rows, and return which are misplaced."""
         exact, got = (x[some] for x in rows)
         known = finite_lines(exact, -1)
         error = np.where(known[:, None], got - exact, 0)
@@ -168,11 +175,11 @@ def _row_errors(reference: SpectrumReference, result: Array) -> _RowErrors:
         moduli, off = np.abs(known_exact), np.abs(error)
         found.sizes[some], found.errors[some] = norm_along(moduli, -1), norm_along(off, -1)
         found.peaks[some], found.largest[some] = moduli.max(axis=-1), off.max(axis=-1)
-        return int(np.count_nonzero(known != finite_lines(got, -1)))
+        return misplaced(known, finite_lines(got, -1))
 
     with np.errstate(all="ignore"):
         blocks = stretches(count, max(1, _BLOCK_VALUES // max(length, 1)))
-        found.misplaced = sum(each(compare, blocks))
+        found.misplaced += sum(each(compare, blocks))
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 
-from workflow.accuracy.assessment import PROVABLE, Checks
+from workflow.accuracy.assessment import PROVABLE, Checks, misplaced
 
 FP32 = PRECISIONS["fp32"]
 
@@ -41,13 +41,18 @@ def test_nan_is_above_every_bound() -> None:
 
 
 def test_an_overflow_says_so() -> None:
-    checks = Checks()
-    checks.placed(0, "rows", np.full(3, np.inf))
+    """Infinities that the data hold are no reason to scale them."""
+    checks, kind = Checks(), np.dtype(np.complex64)
+    some, every, none = np.array([True, False]), np.ones(2, bool), np.zeros(2, bool)
+    for known in (some, every, none):
+        checks.placed(misplaced(known, known), "rows", kind)
     assert not checks.wrong
-    checks.placed(2, "rows", np.array([1.0, np.inf], np.complex64))
-    checks.placed(1, "rows", np.ones(2))
-    assert checks.wrong[0].endswith(
-        "2 rows are finite where those of fp64 are not, or are not where those are; beyond "
-        "3.4e+38, the largest complex64, is infinity: scale the data"
-    )
-    assert checks.wrong[1].endswith("or are not where those are")
+    for known, got in ((every, some), (some, none), (some, every)):
+        checks.placed(misplaced(known, got), "rows", kind)
+    beyond = "beyond 3.4e+38, the largest complex64"
+    assert checks.wrong == [
+        f"1 rows are not finite where those of fp64 are; {beyond}, is infinity: scale the data",
+        "1 rows are not finite where those of fp64 are; 1 of fp64 are not: the data hold NaN or "
+        f"infinities, or go {beyond}",
+        "1 rows are finite where those of fp64 are not",
+    ]
