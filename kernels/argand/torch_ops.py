@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.autograd import forward_ad
 
 from argand.checks import as_axis
 from argand.device import is_cupy_array
@@ -148,7 +147,7 @@ class _Operator:
             given[self._in_place] = given[self._in_place].clone()
         # Below autograd torch cannot be asked for tangents; `_dispatched` has seen to those.
         tangents = INTERNALS.may_have_tangents(values)
-        with forward_ad._set_fwd_grad_enabled(False) if tangents else _NOTHING:
+        with INTERNALS.forward(False) if tangents else _NOTHING:
             # Without ``out``, so that a call that the call cache knows is repeated as it is.
             found = self._call(**given)
         return found if found.is_contiguous() else found.contiguous()

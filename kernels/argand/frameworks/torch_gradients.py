@@ -10,6 +10,7 @@ import torch
 from torch.autograd import forward_ad
 
 from argand.frameworks.rules import Differentiated, FrameworkRules
+from argand.frameworks.torch_internals import INTERNALS
 
 
 class DifferentiableCall(NamedTuple):
@@ -80,7 +81,7 @@ class _WithGradients(torch.autograd.Function):
             return tuple(found[name] for name in along)
 
         # Torch leaves forward mode for this, which a tangent of the tangent needs.
-        with forward_ad._set_fwd_grad_enabled(True):
+        with INTERNALS.forward(True):
             _, tangent_of = torch.func.vjp(adjoint, torch.zeros_like(of.result))
             return tangent_of(tuple(along.values()))[0]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -28,6 +28,11 @@ class TorchInternals(NamedTuple):
         may_have_tangents: whether some of these arguments may have one, of forward mode.
         are_followed: whether one of the two is so.
         any_requires_grad: whether some of these arguments require a gradient.
+        is_forward: whether torch computes tangents here: it leaves forward mode within a
+            gradient's own functions.
+        forward: makes a context in which it does, or does not.
+        is_batched: whether a tensor is of a batch whose gradients are computed at once,
+            ``torch.autograd.grad(is_grads_batched=)``.
         below_autograd: makes a context in which operators are called as without gradients; None
             where there is no such function.
         check_of: from tensors a function that returns whether others are of their types, shapes,
@@ -43,6 +48,9 @@ class TorchInternals(NamedTuple):
     may_have_tangents: Callable[[Iterable[Any]], bool]
     are_followed: Callable[[Iterable[Any]], bool]
     any_requires_grad: Callable[..., bool]
+    is_forward: Callable[[], bool]
+    forward: Callable[[bool], AbstractContextManager[Any]]
+    is_batched: Callable[[Any], bool]
     below_autograd: Callable[[], AbstractContextManager[Any]] | None
     check_of: Callable[[Sequence[Any]], Callable[..., bool]]
     note_written: Callable[[tuple[Any, ...]], None]
@@ -64,11 +72,15 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
     active = chosen("_are_functorch_transforms_active", _never)
     below = chosen("_AutoDispatchBelowAutograd", _never)
     followed = hasattr(forward, "_current_level")
-    if not followed:
-        missing.append("torch.autograd.forward_ad._current_level")
+    levels = ("_current_level", "_is_fwd_grad_enabled", "_set_fwd_grad_enabled")
+    missing += [f"torch.autograd.forward_ad.{x}" for x in levels if not hasattr(forward, x)]
     guards = getattr(getattr(compiled, "_dynamo", None), "guards", None)
     if not hasattr(guards, "TensorGuards"):
         missing.append("torch._C._dynamo.guards.TensorGuards")
+    batched = getattr(getattr(compiled, "_functorch", None), "is_legacy_batchedtensor", None)
+    if batched is None:
+        missing.append("torch._C._functorch.is_legacy_batchedtensor")
+        batched = _has_none
     recorded = chosen("_is_tracing", torch.jit.is_tracing)
     proxies = chosen("_get_dispatch_mode", _mode_of_proxies)
     if proxies is not _mode_of_proxies:
@@ -89,6 +101,9 @@ def torch_internals(compiled: Any = torch._C, forward: Any = forward_ad) -> Torc
         if followed and active is not _never
         else (lambda given: transformed(given) or tangents(given)),
         chosen("_any_requires_grad", _any_requires_grad),
+        getattr(forward, "_is_fwd_grad_enabled", lambda: True),
+        getattr(forward, "_set_fwd_grad_enabled", nullcontext),
+        batched,
         None if below is _never else below,
         partial(_guard_of, guards) if hasattr(guards, "TensorGuards") else _look_of,
         chosen("_increment_version", torch.autograd.graph.increment_version),
@@ -119,12 +134,14 @@ def _mode_of_proxies() -> Any:
 
 def _without_memory(given: Iterable[Any]) -> bool:
     """Return whether some tensor has no memory: those that torch.func wraps have none."""
-    for x in given:
-        if isinstance(x, torch.Tensor):
-            try:
-                x.data_ptr()
-            except RuntimeError:
-                return True
+    return any(isinstance(x, torch.Tensor) and _has_none(x) for x in given)
+
+
+def _has_none(x: Any) -> bool:
+    try:
+        x.data_ptr()
+    except RuntimeError:
+        return True
     return False
 
 

@@ -23,8 +23,6 @@ from argand.frameworks.torch_streams import let_cupy_wait, on_stream_of
 
 OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Operators, of arrays and options, by the call that they make; `argand.torch_ops` has them."""
-_is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
-"""Whether gradients of a batch are computed at once: ``torch.autograd.grad(is_grads_batched=)``."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 """Types of tensors that have memory, as have those derived of them that dispatch as they do."""
 
@@ -103,7 +101,7 @@ def _is_differentiated(x: Any) -> bool:
         return False
     if x.requires_grad and torch.is_grad_enabled():
         return True
-    if not (INTERNALS.may_have_tangents((x,)) and forward_ad._is_fwd_grad_enabled()):
+    if not (INTERNALS.may_have_tangents((x,)) and INTERNALS.is_forward()):
         return False
     return forward_ad.unpack_dual(x).tangent is not None
 
@@ -117,7 +115,8 @@ def _are_traced(arrays: Iterable[Any]) -> bool:
     if INTERNALS.are_transformed(arrays):
         return True
     return any(
-        framework_of(x) == "torch" and (not _has_memory(type(x)) or _is_batched(x)) for x in arrays
+        framework_of(x) == "torch" and (not _has_memory(type(x)) or INTERNALS.is_batched(x))
+        for x in arrays
     )
 
 

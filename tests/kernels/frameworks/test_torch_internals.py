@@ -30,6 +30,10 @@ for call in (argand.gemm, torch.ops.argand.gemm):
     assert torch.autograd.gradcheck(call, (a, b))
     many = torch.func.vmap(call, (0, None))(a, b[0])
     assert torch.allclose(many, a @ b[0])
+    batch = torch.autograd.grad(call(a, b), a, torch.stack([a, b]), is_grads_batched=True)[0]
+    assert torch.allclose(batch, torch.stack([a, b]) @ b.mH)
+    tangent = torch.func.jvp(lambda x: call(x, b), (a,), (b,))[1]
+    assert torch.allclose(tangent, b @ b)
 """
 
 
