@@ -251,6 +251,17 @@ def refuse_nonfinite(
         raise InputError("; ".join(found) + "; allow_nonfinite: true lets them through")
 
 
+def refuse_zeros(staged: Staged, name: str) -> None:
+    """Raise InputError where all values of an operand are zero, of which nothing can be solved."""
+    drawn = staged.drawn.get(name)
+    if isinstance(drawn, Stretched):
+        some = any(values.any() for _, values in drawn.read())
+    else:
+        some = bool(staged.operands[name].any())
+    if not some:
+        raise InputError(f"input.{name}: all of its values are zero; look at input.select")
+
+
 def _first(data: Array | Stretched) -> str:
     """Return where the first value is that is not finite, of what is in memory."""
     if isinstance(data, Stretched):

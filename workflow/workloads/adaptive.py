@@ -110,6 +110,7 @@ class Adaptive(Workload):
         if case.input is not None:
             self.check_again(upstream)
             found = placed(operands.staged(case.input, OPERANDS, upstream, allow_nonfinite=False))
+            operands.refuse_zeros(found, COVARIANCES.name)
         else:
             waves = [Wave(source.direction, source.power) for source in case.sources]
             place = case.frequencies.centres(case.channels), self._positions()

@@ -95,6 +95,7 @@ class Mimo(Workload):
         if case.input is not None:
             self.check_again(upstream)
             found = operands.staged(case.input, (CHANNEL,), upstream, allow_nonfinite=False).held()
+            operands.refuse_zeros(found, CHANNEL.name)
         else:
             found = replace(
                 self._outlined(), operands={"channel": self._channel()},

@@ -9,9 +9,11 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.workloads.on_cpu import computed
+from workflow.storage.inputs import InputError
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "voltages": (2, 2, 3, 64), "covariances": (2, 3, 3), "samples": (3, 256), "sides": (5, 2)
@@ -73,3 +75,46 @@ def test_zeros_are_verified_as_zeros_and_nothing_else_is(name: str, tmp_path: Pa
         wrong = np.array(result)
         wrong.reshape(-1)[1] = np.finfo(np.float32).tiny
         assert not one.assess(staged, reference, wrong, row, "cpu").verified
+
+
+SOLVED: dict[str, dict[str, Any]] = {
+    "adaptive": {
+        "kind": "adaptive", "input": {
+            "covariances": "covariances", "weights": "steering",
+            "axes": {
+                "covariances": ["frequency", "antenna", "column"], "weights": ["beam", "antenna"],
+            },
+        },
+    },
+    "mimo": {
+        "kind": "mimo", "qam": 4, "snr_db": [20.0], "symbols": 8, "equaliser": "zf",
+        "input": {"channel": "channel", "axes": ["frequency", "receiver", "transmitter"]},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_a_blank_channel_that_is_a_shard_takes_no_product_from_the_others(
+    name: str, tmp_path: Path
+) -> None:
+    rng, path = np.random.default_rng(4), tmp_path / "some.h5"
+    v = rng.standard_normal((3, 3, 8)) + 1j * rng.standard_normal((3, 3, 8))
+    v[1] = 0
+    with h5py.File(path, "w") as file:
+        file["covariances"], file["channel"] = v @ v.conj().swapaxes(1, 2), v[..., :2]
+        file["steering"] = np.ones((2, 3), np.complex64)
+        file["zeros"] = np.zeros((3, 3, 3), np.complex64)
+    given = SOLVED[name]["input"]
+    case = {**SOLVED[name], "input": {"file": str(path), **given}}
+    study = study_of({"w": case})
+    (found,) = run(study, tmp_path, 3).values()
+    data = np.moveaxis(found.data, found.axes.index("frequency"), 0)
+    assert np.isnan(data[1]).all()
+    assert np.isfinite(data[[0, 2]]).all()
+    (whole,) = run(study, tmp_path / "whole").values()
+    np.testing.assert_allclose(found.data, whole.data, rtol=1e-12)
+
+    operand = next(iter(given))
+    zeros = {**case["input"], operand: "zeros"}
+    with pytest.raises(InputError, match=f"^input.{operand}: all of its values are zero"):
+        study_of({"w": {**case, "input": zeros}}).workload("w").stage()
