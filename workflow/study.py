@@ -135,14 +135,10 @@ class Study(Settings):
     def as_read(self) -> str:
         """Return the study in one line of JSON, sweeps expanded, which reads as the same study.
 
-        Of a sweep that has ``auto`` the cases at a precision by name leave out its tolerance.
+        The cases of a sweep leave out keys that do nothing in them (`Case.idle_keys`).
         """
         cases = {
-            name: case.model_dump(
-                mode="json",
-                exclude_unset=True,
-                exclude=None if case.precision == "auto" else {"tolerance"},
-            )
+            name: case.model_dump(mode="json", exclude_unset=True, exclude=case.idle_keys())
             for name, case in self.workloads.items()
         }
         settings = self.model_dump(mode="json", exclude={"workloads", "folder", "sweeps"})

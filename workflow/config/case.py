@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from argand import PRECISIONS
@@ -60,6 +60,9 @@ class Case(Model):
     """
 
     precision_names: ClassVar[tuple[str, ...]] = tuple(PRECISIONS)
+    needs_value: ClassVar[Mapping[str, tuple[str, str]]] = {"tolerance": ("precision", "auto")}
+    """By a key that does something at one value of another alone, that other key and its value. It
+    is a mistake beside other values, but in a sweep in which one case has the value."""
 
     kind: str = Field(description="What is computed; it decides which other keys there are.")
     precisions: tuple[PrecisionName, ...] | None = Field(
@@ -102,6 +105,12 @@ class Case(Model):
     def accepted_error(self) -> float:
         """Largest relative Frobenius error for `auto`: ``tolerance``, or the kind's own default."""
         return self.tolerance
+
+    def idle_keys(self) -> set[str]:
+        """Return the keys that do nothing beside the others' values (`needs_value`)."""
+        return {
+            key for key, (other, value) in self.needs_value.items() if getattr(self, other) != value
+        }
 
     def device_memory_bytes(self) -> int | None:
         """Return ``device_memory`` in bytes."""

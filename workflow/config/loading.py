@@ -159,15 +159,18 @@ def _expanded(
     except StudyError as error:
         mistakes += error.mistakes
         return []
-    precisions = [one.parameters.get("precision", "auto") for one in expanded]
-    named = [one for one in precisions if isinstance(one, str) and one != "auto"]
-    if "tolerance" in parameters and len(named) == len(precisions):
-        mistakes.append(
-            f"{at}.tolerance: is for precision: auto, and nothing would be held to it at precision "
-            f"{', '.join(dict.fromkeys(named))}; remove one of them"
-        )
     cases = [
         (one.name, _parsed(model, one.parameters, ("workloads", name), mistakes), one.swept)
         for one in expanded
     ]
-    return [found for found in cases if found[1] is not None]
+    right = [found for found in cases if found[1] is not None]
+    if len(right) < len(cases):
+        return right
+    for key, (other, needed) in model.needs_value.items():
+        values = dict.fromkeys(getattr(case, other) for _, case, _ in right)
+        if key in parameters and needed not in values:
+            mistakes.append(
+                f"{at}.{key}: does nothing at {other}: {', '.join(values)}; it needs {other}: "
+                f"{needed}"
+            )
+    return right

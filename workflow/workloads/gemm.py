@@ -62,6 +62,10 @@ class GemmCase(ProductCase):
     (batch, n, k).
     """
 
+    needs_value: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **ProductCase.needs_value, "phi": ("init", "lognormal"),
+    }  # fmt: skip
+
     kind: Literal["gemm"]
     m: int | None = Field(None, ge=1, le=1 << 20, description="Rows of C.")
     n: int | None = Field(None, ge=1, le=1 << 20, description="Columns of C.")
@@ -75,7 +79,7 @@ class GemmCase(ProductCase):
         "normal",
         description="Distribution of the parts; lognormal is (rand - 0.5) exp(phi randn).",
     )
-    phi: float = Field(1.0, ge=0, le=10, description="Spread of lognormal inputs.")
+    phi: float = Field(1.0, ge=0, le=10, description="Spread of inputs of `init: lognormal`.")
     input: GemmInput | None = Field(None, description="Matrices from a file instead.")
 
     @model_validator(mode="after")

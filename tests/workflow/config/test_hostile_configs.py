@@ -85,7 +85,7 @@ def test_tags_that_are_not_of_plain_data(tmp_path: Path, value: str, found: str)
 def test_tags_that_say_what_is_there_are_let_through(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(
-        f"seed: !!int 5\nworkloads: !!map {{!!str x: {GEMM}, y: {GEMM[:-1]}, phi: !!float 2}}}}"
+        f"seed: !!int 5\nworkloads: !!map {{!!str x: {GEMM}, y: {GEMM[:-1]}, beta: !!float 2}}}}"
     )
     assert load_study(path).seed == 5
 

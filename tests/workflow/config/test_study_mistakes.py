@@ -111,11 +111,24 @@ def test_all_mistakes_are_reported_at_once():
 
 def test_a_tolerance_that_nothing_would_be_held_to():
     said = mistake(x={"precision": "fp32", "tolerance": 1e-12})
-    assert said.startswith("workloads.x.tolerance: is for precision: auto, and nothing would be")
+    needed = "it needs precision: auto"
+    assert said == f"workloads.x.tolerance: does nothing at precision: fp32; {needed}"
     swept = mistake(x={"precision": ["fp32", "bf16"], "tolerance": 1e-12})
-    assert swept.endswith("held to it at precision fp32, bf16; remove one of them")
+    assert swept == f"workloads.x.tolerance: does nothing at precision: fp32, bf16; {needed}"
     for fine in ({"precision": "auto", "tolerance": 1e-3}, {"tolerance": 1e-3}):
         assert load_study({"workloads": {"x": {"kind": "toy", **fine}}}).case_json("x")
+
+
+def test_a_spread_of_numbers_that_are_not_lognormal():
+    product = {"kind": "gemm", "m": 2, "n": 2, "k": 2, "phi": 2.0}
+    needed = "it needs init: lognormal"
+    assert mistake(x=product) == f"workloads.x.phi: does nothing at init: normal; {needed}"
+    swept = mistake(x={**product, "init": ["uniform", "integer"], "phi": [1, 2]})
+    assert swept == f"workloads.x.phi: does nothing at init: uniform, integer; {needed}"
+    said = mistakes(x={**product, "input": {"file": "f.h5", "a": "a", "b": "b"}})
+    assert said == ["workloads.x.m must not be given beside input: the data are there"]
+    study = load_study({"workloads": {"x": {**product, "init": ["normal", "lognormal"]}}})
+    assert load_study(json.loads(study.as_read())).as_read() == study.as_read()
 
 
 def test_a_sweep_of_auto_and_a_precision_is_read_again():
