@@ -21,6 +21,11 @@ class RegularCoordinate(Model):
     step_hz: float | None = Field(default=None, description="Distance of entries in Hz.")
     step_m: float | None = Field(default=None, description="Distance of entries in m.")
     units: str | None = Field(default=None, description="The unit, beside `step`.")
+    replace: bool = Field(
+        default=False,
+        description="Whether they stand in place of what the file itself says of the axis, such as "
+        "a GUPPI header with wrong frequencies; of other formats than HDF5.",
+    )
 
     @model_validator(mode="after")
     def _one_step(self) -> RegularCoordinate:

@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from workflow.config.axis_names import check_names
-from workflow.config.coordinate import CoordinateSource, DatasetCoordinate
+from workflow.config.coordinate import CoordinateSource, DatasetCoordinate, RegularCoordinate
 from workflow.config.formats import FORMATS, HDF5
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
@@ -174,6 +174,11 @@ class FileInput(Model):
                 raise ValueError(
                     f"coordinates.{name} must be equal steps or values beside format: "
                     f"{self.format}, which has no datasets"
+                )
+            if self.format == HDF5 and isinstance(of, RegularCoordinate) and of.replace:
+                raise ValueError(
+                    f"coordinates.{name}.replace must not be given beside format: {HDF5}, of which "
+                    "no coordinates are taken but those named here"
                 )
         for name in self.operand_names():
             check_names(f"axes.{name}", self.axes_of(name) or ())

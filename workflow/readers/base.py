@@ -20,11 +20,14 @@ class Reader(ABC):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.faults: dict[str, str] = {}
 
     @abstractmethod
     def outline(self, name: str) -> Product:
         """Return an array's axes, shape, type, coordinates and unit, without its values (`blank`).
 
+        Axes of which the file says something that cannot be are without coordinates, and what is
+        wrong is put into ``faults`` by the axis: an error, unless the study says their values.
         Raises InputError where the file is not there, damaged, or not of the format.
         """
 

@@ -59,7 +59,6 @@ class Voltages(Reader):
             start.precision = DIGITS
             since = f"time since {start.isot} UTC"
             band = [stream.header0.get(key) for key in self.band]
-            band_mhz = [] if None in band else list(map(float, band))
         held, size = math.prod(shape[1:]) * bits, self.path.stat().st_size
         if shape[0] < 0 or held <= 0 or shape[0] * held > 8 * size:
             raise InputError(
@@ -70,21 +69,16 @@ class Voltages(Reader):
         if len(named) != len(shape) - 1:
             named = [f"axis_{number}" for number in range(1, len(shape))]
         found = {"time": Coordinate(np.arange(shape[0]) / rate, "s", since)}
-        if band_mhz and "frequency" in named:
-            centres = self._centres(band_mhz, shape[1 + named.index("frequency")])
-            found["frequency"] = Coordinate(centres, "Hz", "centre of the channel")
+        if band and None not in band and "frequency" in named:
+            centres = _centres(band, shape[1 + named.index("frequency")])
+            if centres is None:
+                self.faults["frequency"] = (
+                    f"its header's {' and '.join(self.band)} must be the finite middle and width "
+                    f"of the band in MHz, got {band[0]!r} and {band[1]!r}"
+                )
+            else:
+                found["frequency"] = Coordinate(centres, "Hz", "centre of the channel")
         return Product(name, blank(shape, kind), ("time", *named), found, "voltages")
-
-    def _centres(self, band_mhz: Sequence[float], channels: int) -> Array:
-        """Return the centres of a band's channels in Hz; raises InputError for no numbers."""
-        middle_mhz, width_mhz = band_mhz
-        if not math.isfinite(middle_mhz + width_mhz):
-            raise InputError(
-                f"input.file: {self.path}: {' and '.join(self.band)} must be finite, got "
-                f"{middle_mhz} and {width_mhz}"
-            )
-        places = (np.arange(channels) + 0.5) / channels - 0.5
-        return np.asarray(1e6 * (middle_mhz + width_mhz * places))
 
     def read(self, name: str, part: Sequence[slice]) -> Array:
         """See `Reader.read`."""
@@ -106,6 +100,18 @@ class Voltages(Reader):
                 f"input.file: {self.path} cannot be read as {self.module} "
                 f"({type(error).__name__}: {said})"
             ) from error
+
+
+def _centres(band: Sequence[Any], channels: int) -> Array | None:
+    """Return the centres of a band's channels in Hz, None where a header's values say none."""
+    try:
+        middle_mhz, width_mhz = map(float, band)
+    except (TypeError, ValueError):
+        return None
+    if not math.isfinite(middle_mhz + width_mhz) or (width_mhz == 0 and channels > 1):
+        return None
+    places = (np.arange(channels) + 0.5) / channels - 0.5
+    return np.asarray(1e6 * (middle_mhz + width_mhz * places))
 
 
 class Guppi(Voltages):

@@ -179,7 +179,7 @@ def _read_otherwise(
         return ProductOperand(operand, upstream[of], source, f"the product of {of}")
     reader = reader_of(source)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
-    outlined = with_given(reader.outline(name), source, operand.name)
+    outlined = with_given(reader.outline(name), source, operand.name, reader.faults)
     return ProductOperand(operand, outlined, source, f"{name} of {source.path}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from workflow.config.axis_names import SYNONYMS
-from workflow.config.coordinate import DatasetCoordinate
+from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate
 from workflow.config.file_input import FileInput
 from workflow.config.formats import FORMATS
 from workflow.data import Array, Coordinate, Product, blank, is_blank
@@ -26,22 +26,33 @@ STRETCH_BYTES = 64 << 20
 """Bytes of a product in memory at a time; at least one entry of the axis with the smallest."""
 
 
-def with_given(product: Product, source: FileInput, operand: str) -> Product:
+def with_given(
+    product: Product, source: FileInput, operand: str, faults: Mapping[str, str]
+) -> Product:
     """Return a reader's array with what the config says of axes of which the file says nothing.
 
     It may say the values of an axis too whose steps in the file are uneven, such as the clock of
-    packets or subcarriers with a gap, because transforms need equal ones. The values are those of
-    the file's axis, before any selection. Raises InputError for another number of values than the
-    axis has entries, an axis of equal steps in the file, and no unit where there must be one.
+    packets or subcarriers with a gap, because transforms need equal ones, and of any axis with
+    ``replace``. The values are those of the file's axis, before any selection. Raises InputError
+    for another number of values than the axis has entries, an axis that the file says as well, no
+    unit where there must be one, and an axis of which the config says nothing and the file
+    something wrong, which stands in ``faults`` by the axis.
     """
     names = tuple(source.axes_of(operand) or product.axes)
-    found = dict(product.coordinates)
+    found, left = dict(product.coordinates), dict(faults)
     for name, of in source.coordinates.items():
         if name not in names or len(names) != len(product.axes):
             continue
         axis, key = product.axes[names.index(name)], f"input.coordinates.{name}"
-        if axis in found and not is_uneven(found[axis]):
-            raise InputError(f"{key}: the file says it already; leave it out")
+        replaces = isinstance(of, RegularCoordinate) and of.replace
+        if axis in found and not is_uneven(found[axis]) and not replaces:
+            raise InputError(
+                f"{key}: the file says it already{_ends(found[axis])}; leave it out, or where the "
+                "file is wrong give equal steps with `replace: true`"
+            )
+        if replaces and axis not in found and axis not in left:
+            raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
+        left.pop(axis, None)
         if isinstance(of, str | DatasetCoordinate):
             raise InputError(
                 f"{key} must be equal steps or values: {source.format} has no datasets"
@@ -50,8 +61,20 @@ def with_given(product: Product, source: FileInput, operand: str) -> Product:
         values, units = given_values(key, of, length)
         if SYNONYMS.get(name, name) in WITH_UNITS and not units:
             raise InputError(f"{key} has no unit; give it as {{start: ..., step_hz: ...}}")
-        found[axis] = Coordinate(values, units, name)
+        long_name = found[axis].long_name if axis in found else name
+        found[axis] = Coordinate(values, units, long_name)
+    for axis, fault in left.items():
+        name = names[product.axes.index(axis)] if len(names) == len(product.axes) else axis
+        raise InputError(f"input.file: {source.path}: {fault}; or give input.coordinates.{name}")
     return replace(product, coordinates=found)
+
+
+def _ends(coordinate: Coordinate) -> str:
+    """Return the first and the last number of a coordinate, with its unit, for a message."""
+    values = coordinate.values
+    if not values.size or values.dtype.kind not in "fiu":
+        return ""
+    return f", {values[0]:.10g} to {values[-1]:.10g} {coordinate.units}".rstrip()
 
 
 @dataclass(frozen=True)

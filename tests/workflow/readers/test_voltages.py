@@ -20,7 +20,6 @@ from tests.workflow.readers.uvh5_file import case, error_of, study_of
 from workflow.config.check import check_study
 from workflow.config.loading import load_study
 from workflow.readers import READERS
-from workflow.storage.input_operand import InputError
 
 
 class Time:
@@ -149,9 +148,61 @@ def test_where_channels_stand_and_since_when_times_count(
     assert ("frequency" in found) == (centres is not None)
     if centres is not None:
         np.testing.assert_allclose(found["frequency"].values, centres)
-        monkeypatch.setattr(Stream, "header0", dict.fromkeys(header, "nan"))
-        with pytest.raises(InputError, match="must be finite, got nan and nan"):
-            READERS[name](path).outline("voltages")
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ({"OBSFREQ": "1551.5", "OBSBW": "3"}, "coordinates.frequency: the file says it already, "
+         "1550500000 to 1552500000 Hz; leave it out, or where the file is wrong give"),
+        ({"OBSFREQ": "nan", "OBSBW": 3}, "file: PATH: its header's OBSFREQ and OBSBW must be the "
+         "finite middle and width of the band in MHz, got 'nan' and 3; or give input.coordinates"),
+        ({"OBSFREQ": 1.0, "OBSBW": 0}, "file: PATH: its header's OBSFREQ and OBSBW must be"),
+        ({"OBSFREQ": 1e308, "OBSBW": 1e308}, "file: PATH: its header's OBSFREQ and OBSBW must be"),
+        ({"OBSFREQ": "none", "OBSBW": True}, "file: PATH: its header's OBSFREQ and OBSBW must be"),
+        ({}, "coordinates.frequency.replace: the file says nothing of frequency; leave it out"),
+    ],
+)  # fmt: skip
+def test_wrong_frequencies_of_a_header_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: Any, said: str
+) -> None:
+    path = tmp_path / "v.raw"
+    path.write_bytes(bytes(2 * 36))
+    monkeypatch.setattr(Stream, "header0", header)
+    install(monkeypatch, "guppi", lambda file, mode, squeeze: Stream())
+    given = case(path, format="guppi", samples="voltages") | {"axis": "time"}
+    given["input"]["axes"] = ["time", "polarization", "frequency"]
+    steps: dict[str, Any] = {"start": 1.2e9, "step_hz": -1e6}
+    if "already" in said:
+        given["input"]["coordinates"] = {"frequency": steps}
+    if not header:
+        given["input"]["coordinates"] = {"frequency": {**steps, "replace": True}}
+    assert error_of(given).startswith("input." + said.replace("PATH", str(path)))
+    given["input"]["coordinates"] = {"frequency": {**steps, "replace": bool(header)}}
+    study = study_of(given)
+    check_study(study)
+    found = study.workload("w").stage().coordinates
+    np.testing.assert_array_equal(found["frequency"].values, [1.2e9, 1.199e9, 1.198e9])
+    assert found["frequency"].units == "Hz"
+    if "already" not in said:
+        return
+    assert found["frequency"].long_name == "centre of the channel"
+    given["input"]["coordinates"] = {"time": {"step_s": 0.5, "replace": True}}
+    study = study_of(given)
+    found = study.workload("w").stage().coordinates
+    np.testing.assert_array_equal(found["time"].values, np.arange(6) / 2)
+    assert found["time"].long_name == "time since 2018-01-14T14:11:33.000001250 UTC"
+    for wrong, why in (
+        ({"start": 1.2e9, "replace": True}, "a coordinate must have one of"),
+        ({**steps, "replace": 1}, "must be true or false"),
+        ({**steps, "replaces": True}, "unknown key; did you mean 'replace'?"),
+        ({**steps, "step_hz": 1e400, "replace": True}, "must be a finite number"),
+        ({"start": 5, "step": 1, "replace": True}, "has no unit"),
+    ):
+        given["input"]["coordinates"] = {"frequency": wrong}
+        assert why in error_of(given)
+    given["input"] |= {"format": "hdf5", "coordinates": {"time": {"step_s": 0.5, "replace": True}}}
+    assert "coordinates.time.replace must not be given beside format: hdf5" in error_of(given)
 
 
 def test_the_sample_rate_of_a_vdif_file_that_does_not_tell_it(
