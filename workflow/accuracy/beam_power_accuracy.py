@@ -69,8 +69,10 @@ def assess_beam_power(
     held = detected(problem, reference.weights, reference.samples, precision)
     bound = allowed(problem, exact, held, precision, backend)
     likely = allowed(problem, exact, held, precision, backend, reference.coherence)
-    # Nothing underflows where all samples are zero, such as those of a channel that is blank.
-    bound, likely = (np.where(exact.moduli > 0, x, 0) for x in (bound, likely))
+    # Nothing underflows where all samples are zero, such as those of a channel that is blank. Where
+    # their squares underflow in fp64 powers need not.
+    blank = (exact.moduli == 0) & (exact.power == 0)
+    bound, likely = (np.where(blank, 0, x) for x in (bound, likely))
     got = result.reshape(exact.power.shape).astype(float)
     known = finite(exact.power)
     checks.placed(misplaced(known, finite(got)), "powers", result.dtype)
@@ -89,14 +91,14 @@ def assess_beam_power(
         )
         beyond = int(np.count_nonzero(known & (error > likely)))
         checks.expect(beyond == 0, f"{beyond} powers are off by more than is probable")
-        share = float(np.where(error == 0, 0.0, error / exact.moduli).max(initial=0))
+        share = np.where((error == 0) | (exact.moduli == 0), 0.0, error / exact.moduli)
         truth = np.where(known, exact.power, 0.0)
         size = norm_of(truth)
         relative = ratio(norm_of(error), size)
         proved, probable = (ratio(norm_of(np.where(known, x, 0)), size) for x in (bound, likely))
     return Accuracy(
         error_limit=relative,
-        componentwise_re=share,
+        componentwise_re=float(share.max(initial=0)),
         measures=measured(
             dynamic_range_db=_dynamic_range(truth, error),
             peak_shift=_peak_shift(exact.power, got, grid),

@@ -62,3 +62,19 @@ def test_powers_that_are_lost_or_not_finite_are_wrong() -> None:
         other[place] = value
         accuracy = assess_beam_power(reference, other, PRECISIONS["fp32"], backend="cpu")
         assert said in accuracy.reason
+
+
+def test_samples_whose_squares_underflow_in_fp64_where_the_power_does_not() -> None:
+    """It is no number of fp32: 0 is right."""
+    w, x = np.array([[32 + 3j]]), np.array([[1.0, 1.3e-163]])
+    problem = beam_power_problem(
+        w.shape, x.shape, detect="power", integrate=1, precision=PRECISIONS["fp32"]
+    )
+    reference = beam_power_reference(problem, w, x)
+    assert reference.exact.moduli[..., 1].item() == 0 < reference.exact.power[..., 1].item()
+    result = beam_power(w, x, precision="fp32")
+    accuracy = assess_beam_power(reference, result, PRECISIONS["fp32"], backend="cpu")
+    assert accuracy.verdict == "verified", accuracy.reason
+    result[0, 1] = 1e-30
+    wrong = assess_beam_power(reference, result, PRECISIONS["fp32"], backend="cpu")
+    assert wrong.verdict == "wrong"
