@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import struct
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.runtime.compiler import compile_cubin
+from argand.runtime.cubin import sections
 from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import PlanError, require_precision
 
@@ -28,6 +30,8 @@ from tests.covers import EXHAUSTIVE, covered, fields_of
 SHORT = ("sm_80", "sm_90a")
 ARCHS = {arch.target: arch for arch in ARCHITECTURES if EXHAUSTIVE or arch.target in SHORT}
 HOPPER = "sm_90a"
+_WAIT, _CONSTANT = 0x02E, 0x182
+"""Kinds of instructions of sm_90: griddepcontrol.wait, and a load of a constant."""
 LAYOUTS = [(True, False), (False, True), (True, True), (False, False)]
 
 
@@ -139,6 +143,23 @@ def refused(name: str, arch: Arch) -> bool:
     return True
 
 
+def reads_before_it_waits(cubin: bytes) -> list[str]:
+    """Names of the kernels for sm_90 that access memory ahead of their wait for the one before.
+
+    An instruction has 16 bytes, whose lowest 9 bits are its kind. Loads, stores, atomics and copies
+    are the kinds from 0x180 to 0x1bf, but for 0x182, a load of a constant.
+    """
+    found = []
+    for section in sections(cubin):
+        if not section.name.startswith(".text."):
+            continue
+        kinds = [word & 0x1FF for word, _ in struct.iter_unpack("<QQ", section.data)]
+        first = kinds[: kinds.index(_WAIT)]
+        if any(0x180 <= kind < 0x1C0 and kind != _CONSTANT for kind in first):
+            found.append(section.name)
+    return found
+
+
 def assert_clean(source: str, target: str, kernel: str) -> None:
     """Compile without spills, stack and warnings; each kernel first waits for the one before."""
     bodies = re.findall(r"__global__[^{]*\{\n(.*\n(?:.*\n)?)", source)
@@ -149,3 +170,5 @@ def assert_clean(source: str, target: str, kernel: str) -> None:
     assert (resources.spill_stores, resources.spill_loads, resources.stack) == (0, 0, 0)
     assert 0 < resources.registers <= 255
     assert compiled.warnings == ()
+    if target == HOPPER:
+        assert reads_before_it_waits(compiled.cubin) == []

@@ -13,7 +13,9 @@ _REGISTERS, _FRAME, _SIZED = 0x2F, 0x11, 4
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
+    """A section of an ELF file; ``link`` is the index of the section with its names."""
+
     name: str
     kind: int
     data: bytes
@@ -26,27 +28,28 @@ def kernel_usage(cubin: bytes) -> dict[str, tuple[int, int]]:
     A thread's stack holds what it spills, too. An entry of ``.nv.info`` is its format, its
     attribute and the size of what follows, as ``cuobjdump -elf`` lists them.
     """
-    sections = _sections(cubin)
+    every = sections(cubin)
     attributes = {
         (attribute, symbol): value
-        for section in sections
+        for section in every
         if section.name == ".nv.info"
         for attribute, symbol, value in _entries(section.data)
     }
     return {
         name: (attributes[_REGISTERS, index], attributes.get((_FRAME, index), 0))
-        for index, name in _functions(sections)
+        for index, name in _functions(every)
         if (_REGISTERS, index) in attributes
     }
 
 
-def _sections(cubin: bytes) -> list[_Section]:
+def sections(cubin: bytes) -> list[Section]:
+    """Return the sections of a cubin, in order."""
     (offset,) = struct.unpack_from("<Q", cubin, 0x28)
     item, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
     headers = [struct.unpack_from("<IIQQQQI", cubin, offset + i * item) for i in range(count)]
     titles = cubin[headers[names][4] :]
     return [
-        _Section(
+        Section(
             _text(titles, name), kind,
             b"" if kind == _NO_BITS else cubin[begin : begin + size], link,
         )
@@ -54,13 +57,13 @@ def _sections(cubin: bytes) -> list[_Section]:
     ]  # fmt: skip
 
 
-def _functions(sections: list[_Section]) -> Iterator[tuple[int, str]]:
+def _functions(every: list[Section]) -> Iterator[tuple[int, str]]:
     """Yield the indices and names of functions in the table of symbols."""
-    for section in sections:
+    for section in every:
         if section.kind == _SYMBOLS:
             for index, (name, kind) in enumerate(struct.iter_unpack("<IB19x", section.data)):
                 if kind & 15 == _FUNCTION:
-                    yield index, _text(sections[section.link].data, name)
+                    yield index, _text(every[section.link].data, name)
 
 
 def _entries(data: bytes) -> Iterator[tuple[int, int, int]]:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from argand.precision import TF32
 from argand.runtime.compiler import compile_cubin, parse_resources, parse_warnings
+from argand.runtime.dependent_launch import WAIT_FIRST
 from argand.runtime.wgmma import wgmma_function
+
+from tests.kernels.compiled import reads_before_it_waits
 
 
 def test_resources_are_read_per_kernel() -> None:
@@ -95,3 +98,18 @@ def test_the_assemblers_warnings_are_seen_and_kept(
     again = compile_cubin(SLOW_ON_HOPPER[what], "sm_90a")
     assert again.cached
     assert again.warnings == first.warnings
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_load_ahead_of_the_wait_is_seen(early: bool) -> None:
+    """Compile tests of every operation hold its kernels to this."""
+    load = "    float found = *x;\n"
+    source = (
+        '#include "device/dependent_launch.cuh"\n'
+        'extern "C" __global__ void f(volatile float* x, float* y) {\n'
+        f"{load if early else ''}{WAIT_FIRST}{'' if early else load}"
+        "    *y = found;\n"
+        "}\n"
+    )
+    cubin = compile_cubin(source, "sm_90a").cubin
+    assert reads_before_it_waits(cubin) == ([".text.f"] if early else [])
