@@ -35,8 +35,18 @@ def best(length: int, precision: str = "3xfp16", *, wide: bool = False) -> Plan:
         (best(14_009), 14_009, False),
         (best(97, "tf32"), 97, True),
         (best(58 * 59, "tf32"), 58 * 59, True),
+        (best(4 * 41, "tf32"), 4 * 41, True),  # which butterflies convolve for at two terms
     ],
-    ids=["cufft", "butterfly", "single_cta", "cluster", "three_kernel", "dense", "two_factor"],
+    ids=[
+        "cufft",
+        "butterfly",
+        "single_cta",
+        "cluster",
+        "three_kernel",
+        "dense",
+        "two_factor",
+        "two_factor_or_butterfly",
+    ],
 )
 def test_what_ran_decides(
     rng: np.random.Generator, plan: Plan | None, length: int, coarse: bool, precision: str

@@ -69,7 +69,19 @@ def folded_bound(precision: Precision, length: int, backend: str) -> float:
 
 
 def dft_bound(precision: Precision, method: Method, backend: str) -> float:
-    """Return the relative error of one transform, its norm and its fp64 reference included.
+    """Return the relative error of one transform by its method, norm and fp64 reference included.
+
+    A length that butterflies convolve for has their bound, whatever the precision.
+    """
+    if method == method_for(method.length):
+        plan = butterflies_for(method.length)
+        if plan is not None:
+            return butterfly_bound(plan)
+    return _staged_bound(precision, method, backend)
+
+
+def _staged_bound(precision: Precision, method: Method, backend: str) -> float:
+    """Return the relative error of a transform by the dense stages of a method.
 
     Between the stages of a product is a twiddle, a rounded table entry: u and sqrt(2) gamma(2, u).
     Before, between and after the two transforms of a convolution are such products too. There the
@@ -78,14 +90,8 @@ def dft_bound(precision: Precision, method: Method, backend: str) -> float:
 
     Scaled precisions lose at most half of fp16's smallest number in each of a stage's numbers
     (`lost_to_range`).
-
-    A length that butterflies convolve for has their bound, whatever the precision.
     """
     u = accumulator_roundoff(precision)
-    if method == method_for(method.length):
-        plan = butterflies_for(method.length)
-        if plan is not None:
-            return butterfly_bound(plan)
     twiddle = _twiddle(u)
     stages = method.stages
     compound = math.expm1(
@@ -107,8 +113,8 @@ def plan_bound(plan: Plan | None, precision: Precision, length: int) -> float:
     if isinstance(plan, FastPlan):
         return butterfly_bound(plan)
     if isinstance(plan, TwoFactorPlan):
-        return dft_bound(precision, product(plan.n1, plan.n2), "cuda")
-    return dft_bound(precision, dense(plan.length), "cuda")
+        return _staged_bound(precision, product(plan.n1, plan.n2), "cuda")
+    return _staged_bound(precision, dense(plan.length), "cuda")
 
 
 def butterfly_bound(plan: FastPlan) -> float:

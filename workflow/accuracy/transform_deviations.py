@@ -86,12 +86,20 @@ def factors_deviation(precision: Precision, factors: Sequence[int], backend: str
 
 
 def method_deviation(precision: Precision, method: Method, backend: str) -> float:
-    """Return the deviation of one transform of `argand.dft` by a method at a precision."""
-    u = accumulator_roundoff(precision)
+    """Return the deviation of one transform of `argand.dft` by a method at a precision.
+
+    A length that butterflies convolve for has theirs (`transform_bounds.dft_bound`).
+    """
     if method == method_for(method.length):
         plan = butterflies_for(method.length)
         if plan is not None:
             return butterfly_deviation(plan)
+    return _staged_deviation(precision, method, backend)
+
+
+def _staged_deviation(precision: Precision, method: Method, backend: str) -> float:
+    """Return the deviation of a transform by the dense stages of a method."""
+    u = accumulator_roundoff(precision)
     stages = method.stages
     squares = sum(stage_deviation(precision, stage, backend) for stage in stages)
     squares += (_TWIDDLE * (len(stages) + 2) + _ENDS) * u * u
@@ -124,8 +132,8 @@ def plan_deviation(plan: Plan | None, precision: Precision, length: int) -> floa
     if isinstance(plan, FastPlan):
         return butterfly_deviation(plan)
     if isinstance(plan, TwoFactorPlan):
-        return method_deviation(precision, product(plan.n1, plan.n2), "cuda")
-    return method_deviation(precision, dense(plan.length), "cuda")
+        return _staged_deviation(precision, product(plan.n1, plan.n2), "cuda")
+    return _staged_deviation(precision, dense(plan.length), "cuda")
 
 
 def reference_deviation(length: int) -> float:
