@@ -137,7 +137,6 @@ class LaunchSequence:
         self._kernels, self._after = kernels, after
         self._make_updates: Callable[[Sequence[int]], Sequence[ArgumentUpdate]] | None = updates
         self._starts = [kernel.start for kernel in kernels]
-        self._captures = [kernel.capture for kernel in kernels]
         self._words: list[tuple[memoryview, int, int, int]] = []
         self._moves: list[tuple[Callable[[int], None], int, int]] = []
         self._written: tuple[int, ...] = ()
@@ -169,7 +168,7 @@ class LaunchSequence:
                     return
             if addresses != self._written:
                 self._write(addresses)
-            for start in self._captures if captured else self._starts:
+            for start in self._starts:
                 start(stream)
             if graphs is None and self._graphable and not captured:
                 self._count_call(stream)

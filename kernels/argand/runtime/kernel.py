@@ -13,9 +13,9 @@ import cupy
 import numpy as np
 
 from argand.runtime.arguments import Address, Arguments
-from argand.runtime.dependent_launch import launch_dependent
 from argand.runtime.driver_bindings import driver_bindings
-from argand.runtime.loading import PendingKernel
+from argand.runtime.launch_config import COOPERATIVE, DEPENDENT, LaunchConfig, launcher
+from argand.runtime.loading import LoadedKernel, PendingKernel
 from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap
 
 
@@ -34,21 +34,21 @@ class BoundKernel:
     """One launch of a kernel from `argand.runtime.loading`, for any addresses.
 
     Args:
-        kernel: a function of the device that is current when it is called, or a `PendingKernel`,
-            which the first launch waits for.
+        kernel: of the device that is current when it is called. The first launch waits for a
+            `PendingKernel`.
         blocks, threads: the grid and the block, along x.
         arguments: the structure that is the kernel's last argument.
         maps: makes a tensor map of the array at an address, one for each tensor map argument.
         shared_bytes: dynamic shared memory of a block.
         cooperative: blocks wait for each other, so all must be resident. The driver starts none
             before all fit, and refuses a grid that never fits the device.
-        overlaps: a `PendingKernel` that waits itself (`runtime.dependent_launch`) may begin, in a
-            graph, while the one before ends.
+        overlaps: a kernel that waits itself (`runtime.dependent_launch`) may begin while the one
+            before ends.
     """
 
     def __init__(
         self,
-        kernel: Any,
+        kernel: LoadedKernel | PendingKernel,
         blocks: int,
         threads: int,
         arguments: Arguments,
@@ -59,13 +59,12 @@ class BoundKernel:
         overlaps: bool = True,
     ) -> None:
         self._kernel = kernel  # whose module must stay loaded
-        self._grid = (blocks, 1, 1, threads, 1, 1, shared_bytes)
-        self._form: tuple[int, ...] | None = None
-        #: The stream of the last launch, and what the driver was given; one object, so that a
-        #: launch by another thread cannot come between.
-        self._launch: tuple[int | None, tuple[int, ...]] = (None, ())
-        if not isinstance(kernel, PendingKernel):
-            self._bind()
+        #: Whether it is a cooperative launch.
+        self.cooperative = cooperative
+        #: Whether it may begin while the one before ends, for which it waits itself.
+        self.overlaps = overlaps and not cooperative and kernel.waits
+        attribute = COOPERATIVE if cooperative else DEPENDENT if self.overlaps else None
+        self._config = LaunchConfig((blocks, 1, 1, threads, 1, 1), shared_bytes, attribute)
         self._arguments = arguments
         self._map_words = np.zeros((len(maps), WORDS), np.uint64)
         self._maps = [
@@ -74,15 +73,10 @@ class BoundKernel:
         ]
         pointers = [*(row.ctypes.data for row in self._map_words), arguments.bytes.ctypes.data]
         self._pointers = np.array(pointers, np.uint64)
-        kernel_params = int(self._pointers.ctypes.data)
-        #: Whether it is a cooperative launch.
-        self.cooperative = cooperative
-        #: Whether it may begin while the one before ends, for which it waits itself.
-        pending = isinstance(kernel, PendingKernel) and kernel.waits
-        self.overlaps = overlaps and not cooperative and pending
-        self._end = (kernel_params,) if cooperative else (kernel_params, 0)
-        driver = cupy.cuda.driver
-        self._call = driver.launchCooperativeKernel if cooperative else driver.launchKernel
+        self._kernel_params = int(self._pointers.ctypes.data)
+        self._call: Callable[..., int] = launcher()
+        self._given: tuple[Any, ...] = ()  # what the driver is given
+        self._stream = -1  # that of the last launch
         self._lock = Lock()  # the driver reads what another thread would write
 
     def __call__(self, members: Mapping[str, int]) -> None:
@@ -113,39 +107,29 @@ class BoundKernel:
         return found
 
     def start(self, stream: int) -> None:
-        """Launch on a stream with the arguments that were written last."""
-        last, arguments = self._launch
-        if stream != last:
-            arguments = (*(self._form or self._bind()), stream, *self._end)
-            self._launch = stream, arguments
-        try:
-            self._call(*arguments)
-        except cupy.cuda.driver.CUDADriverError:
+        """Launch on a stream with the arguments that were written last, one thread at a time.
+
+        Raises cupy.cuda.driver.CUDADriverError where the driver refuses.
+        """
+        if stream != self._stream:
+            if not self._given:  # waits for the compiler
+                self._given = self._config.arguments(self._kernel.ptr, self._kernel_params)
+            self._config.stream = self._stream = stream
+        if self._call(*self._given):
             ensure_context()
-            self._call(*arguments)
-
-    def capture(self, stream: int) -> None:
-        """Launch on a stream that is captured, with the arguments that were written last."""
-        if self.overlaps:
-            launch_dependent(self._form or self._bind(), stream, self._end[0])
-        else:
-            self.start(stream)
-
-    def _bind(self) -> tuple[int, ...]:
-        """Return the launch's function and grid, kept from now on."""
-        self._form = (self._kernel.ptr, *self._grid)
-        return self._form
+            error = self._call(*self._given)
+            if error:
+                raise cupy.cuda.driver.CUDADriverError(error)
 
     def node(self) -> Any:
         """Return the same launch as a graph node, which reads the arguments whenever it is set."""
         bindings = driver_bindings()
         found = bindings.CUDA_KERNEL_NODE_PARAMS()
-        function, *sizes, shared_bytes = self._form or self._bind()
-        found.func = bindings.CUfunction(function)
-        found.gridDimX, found.gridDimY, found.gridDimZ = sizes[:3]
-        found.blockDimX, found.blockDimY, found.blockDimZ = sizes[3:]
-        found.sharedMemBytes = shared_bytes
-        found.kernelParams = self._end[0]
+        found.func = bindings.CUfunction(self._kernel.ptr)
+        found.gridDimX, found.gridDimY, found.gridDimZ, *block = self._config.sizes
+        found.blockDimX, found.blockDimY, found.blockDimZ = block
+        found.sharedMemBytes = self._config.shared_bytes
+        found.kernelParams = self._kernel_params
         return found
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import BoundedSemaphore, Event, Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from argand.runtime.compiler import Compiled, compile_cubin
 from argand.runtime.dependent_launch import waits_first
@@ -85,8 +85,20 @@ def compiling_only() -> Iterator[Compilation]:
         found.seconds = time.perf_counter() - started
 
 
-def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> Any:
-    """Load a kernel (CuPy's `Function`), ready to launch on CuPy's current device.
+class LoadedKernel(NamedTuple):
+    """A kernel on one device: CuPy's `Function`, whose module stays loaded, and two of its traits.
+
+    ``ptr`` is the function's address; ``waits`` says whether it waits for the kernel before
+    (`runtime.dependent_launch`).
+    """
+
+    function: Any
+    ptr: int
+    waits: bool
+
+
+def load(source: str, target: str, kernel: str, shared_bytes: int = 0) -> LoadedKernel:
+    """Load a kernel, ready to launch on CuPy's current device.
 
     Args:
         source: CUDA C++ that defines ``extern "C" __global__`` functions.
@@ -111,7 +123,7 @@ class PendingKernel:
         self._arguments = source, target, kernel, shared_bytes
         #: Whether it waits for the kernel before (`runtime.dependent_launch`).
         self.waits = waits_first(source, target)
-        self._function: Any = None
+        self._loaded: LoadedKernel | None = None
         compile_later(source, target)
 
     @property
@@ -120,9 +132,9 @@ class PendingKernel:
 
         Waits for the compiler; raises CompileError where NVRTC is missing or reports an error.
         """
-        if self._function is None:  # whose module must stay loaded
-            self._function = load(*self._arguments)
-        return int(self._function.ptr)
+        if self._loaded is None:
+            self._loaded = load(*self._arguments)
+        return self._loaded.ptr
 
 
 def compile_later(source: str, target: str) -> None:
@@ -172,7 +184,7 @@ def compiled(source: str, target: str) -> Compiled:
 
 
 @lru_cache(maxsize=512)
-def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> Any:
+def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int) -> LoadedKernel:
     import cupy
 
     function = _module(source, target, device).get_function(kernel)
@@ -181,7 +193,7 @@ def _load(source: str, target: str, kernel: str, shared_bytes: int, device: int)
     driver = cupy.cuda.driver
     if shared_bytes > driver.funcGetAttribute(_DYNAMIC_SHARED_BYTES, function.ptr):
         driver.funcSetAttribute(function.ptr, _DYNAMIC_SHARED_BYTES, shared_bytes)
-    return function
+    return LoadedKernel(function, int(function.ptr), waits_first(source, target))
 
 
 @lru_cache(maxsize=512)

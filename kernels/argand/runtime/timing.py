@@ -148,7 +148,7 @@ class _Hold:
         self._flag = np.frombuffer(self._memory, np.uint32, 2)
         self._flag[:] = 0
         kernel = load(HOLD_SOURCE, gpu(cupy.cuda.Device().id).target, HOLD_KERNEL)
-        kernel((1,), (1,), (np.uint64(self._memory.ptr), np.int64(1e9 * _LONGEST_SECONDS)))
+        kernel.function((1,), (1,), (np.uint64(self._memory.ptr), np.int64(1e9 * _LONGEST_SECONDS)))
 
     def release(self) -> None:
         """Let the stream go on."""

@@ -33,5 +33,5 @@ def test_every_multiple_and_its_neighbours(cp: Any, rng: np.random.Generator) ->
     n, d = cp.asarray(pairs)
     out = cp.zeros_like(n)
     kernel = load(SOURCE, gpu(cp.cuda.Device().id).target, "quotients")
-    kernel((-(-n.size // 256),), (256,), (n, d, out, np.int32(n.size)))
+    kernel.function((-(-n.size // 256),), (256,), (n, d, out, np.int32(n.size)))
     assert bool((out == n // d).all())

@@ -154,11 +154,11 @@ def test_the_bytes_that_were_checked_are_loaded(
 
     monkeypatch.setattr(loading, "compile_cubin", swapped)
     source = SOURCE + "// of this test alone\n"
-    function = loading.load(source, "sm_80", "f", 100_000)
-    assert function.name == "f"
-    assert function.module.loaded == compiled.cubin
+    kernel = loading.load(source, "sm_80", "f", 100_000)
+    assert (kernel.function.name, kernel.ptr, kernel.waits) == ("f", 7, False)
+    assert kernel.function.module.loaded == compiled.cubin
     assert attributes == [(7, 8, 100_000)]
-    assert loading.load(source, "sm_80", "g").module is function.module
+    assert loading.load(source, "sm_80", "g").function.module is kernel.function.module
 
 
 def test_a_cubin_described_by_an_older_version_is_compiled_again(folder: Path) -> None:
