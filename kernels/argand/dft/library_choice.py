@@ -13,7 +13,7 @@ from argand.dft.butterfly import ButterflyPlan
 from argand.dft.butterfly_heuristics import three_kernel_cycles
 from argand.dft.cluster import ClusterPlan
 from argand.dft.method import prime_factors
-from argand.dft.plan import DensePlan, Plan, TwoFactorPlan
+from argand.dft.plan import DensePlan, Plan, TwoFactorPlan, folded_tiles
 from argand.dft.single_cta import SingleCtaPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_factor_heuristics import ENOUGH_WARPS
@@ -22,7 +22,7 @@ from argand.precision import TF32, Precision
 FAST_PRIME = 23
 """cuFFT is faster at lengths of prime factors up to here: measured on an H200 at 16 to 1000 and at
 1024, 4095 and 4096 (7, 11, 13, 23). Another card is measured by `argand.tune_dft`."""
-SLOW_LENGTHS = (32, 1860, 14_104)
+SLOW_LENGTHS = (1860, 14_104)
 """Lengths where ours is 1.14 to 1.4 times as fast although the rules below say cuFFT."""
 FAST_LENGTHS = (148, 740, 777, 999, 1645, 2068, 2120, 3552, 3700, 12_416, 21_627)
 """Lengths where cuFFT is 1.07 to 1.6 times as fast although the rules below say ours. No rule of
@@ -34,13 +34,17 @@ _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
 length, beside primes up to `FAST_PRIME`, ours has 0.36 to 1.06 of its rate (67 lengths), but dense
 products (58 to 124), which are 1.05 to 1.24 times as fast."""
 
-_SHORTEST_DENSE, _LONGEST_OF_TWO_TERMS, _LONGEST_OF_3XTF32 = 15, 120, 57
-"""Lengths of dense plans that go before cuFFT: from the first on, and at two terms, whose tables
-leave room for fewer rows, up to the others. Multiples of eight, whose rows threads pad, are
-cuFFT's, and primes up to `FAST_PRIME`, which it transforms at 0.95 to 1.0 of the copy rate."""
-_DENSE_PRIMES, _SHORTEST_OF_PRIMES = {13, 17}, 70
-"""cuFFT's kernels of multiples of these primes have 0.95 to 0.99 of the copy rate at 39 and from
-the length on (ours 0.91 to 0.95)."""
+_SHORTEST_DENSE = 15
+"""From this length on dense plans go before cuFFT, but where `_fast_row` says so."""
+_ROW_A_THREAD = 40
+"""Below this length a thread of cuFFT's holds a row that has a prime from 11 to `FAST_PRIME`."""
+_EVEN_STAGES = 70
+"""From this length on cuFFT has 0.9 to 0.96 of the copy rate where its stages are even: at lengths
+of primes up to 5, powers of a prime and multiples of 13 and 17. It has 0.65 to 0.93 at others."""
+_MOST_PRODUCTS = {True: 0.245, False: 0.225}
+_MOST_OF_TWO_TILES = {True: 0.245, False: 0.11}
+"""MMAs a number up to which memory bounds a dense plan, by whether its length is odd: even rows are
+padded by threads, and warps that take two tiles are few."""
 _TUNED_PRIME = 11
 """cuFFT has fast kernels for smaller primes, whatever threads do: 0.56 to 0.86 of the copy rate."""
 
@@ -70,7 +74,7 @@ def library_is_faster(
         return None
     if library is not None and _library_is_slow(library, plan, precision):
         return None
-    if isinstance(plan, DensePlan) and _dense_is_faster(length, precision):
+    if isinstance(plan, DensePlan) and _dense_is_faster(plan, precision):
         return None
     one_term = isinstance(plan, TwoFactorPlan) and precision.terms == 1
     if one_term and plan.wide_copies and max(primes) > _ONCE_PRIME:
@@ -127,26 +131,40 @@ def _busy_threads(plan: Plan, precision: Precision) -> float:
     return 1 / 8 if few or precision.operand == TF32 else 1 / 4
 
 
-def _dense_is_faster(length: int, precision: Precision) -> bool:
+def _dense_is_faster(plan: DensePlan, precision: Precision) -> bool:
     """Return whether a dense plan is faster at a length of factors that cuFFT is fast at.
 
-    Measured on an H200 at 80 lengths: 0.97 to 1.46 times cuFFT's speed, 1.1 on average. At one term
-    the rate of memory bounds it.
+    Measured on an H200 at 83 lengths: 0.97 to 1.46 times cuFFT's speed, 1.1 on average. Where cuFFT
+    is taken, ours has 0.55 to 1.03 of its speed, but 1.06 to 1.09 at 24 and 104.
+    """
+    if plan.length < _SHORTEST_DENSE or _fast_row(plan.length):
+        return False
+    most = _MOST_OF_TWO_TILES if plan.m_tiles > 1 else _MOST_PRODUCTS
+    return _products_a_number(plan, precision) <= most[plan.length % 2 == 1]
+
+
+def _fast_row(length: int) -> bool:
+    """Return whether cuFFT is as fast as a dense plan that memory bounds, 0.9 to 0.95 of a copy.
+
+    Dense plans have 0.77 to 0.87 at multiples of eight; cuFFT has 0.6 to 0.74 at 32 and 96, whose
+    threads hold four numbers or eight. Rows of a thread have 0.94 to 0.99 at odd lengths and 0.86
+    to 0.91 at even ones, which conflict in banks.
     """
     primes = prime_factors(length)
-    if length < _SHORTEST_DENSE or length % 8 == 0 or primes[-1] == length <= FAST_PRIME:
-        return False
-    if _DENSE_PRIMES & {*primes} and (length == 39 or length >= _SHORTEST_OF_PRIMES):
-        return False
-    if precision.terms == 1:
-        return True
-    if precision.operand == TF32:
-        short = length % 2 == 0 and length < 27
-        fast = short or length in range(33, 40) or 13 in primes
-        return length <= _LONGEST_OF_3XTF32 and not fast
-    if (length in range(33, 40) and length % 2 == 0) or length > _LONGEST_OF_TWO_TERMS:
-        return False
-    return length < 96 or length % 4 != 0
+    largest = primes[-1]
+    if length % 8 == 0:
+        return length % 64 != 32
+    if length < _ROW_A_THREAD:
+        return length % 2 == 1 and 7 < largest <= FAST_PRIME
+    power = largest == primes[0] != length
+    return length >= _EVEN_STAGES and (largest <= 5 or power or bool({13, 17} & {*primes}))
+
+
+def _products_a_number(plan: DensePlan, precision: Precision) -> float:
+    """Return the MMAs of 16 rows over their numbers: four folded products of each pair of terms."""
+    k_tiles = -(-(plan.length // 2) // precision.operand.mma_k)
+    columns = folded_tiles(plan.length, plan.warps) * plan.warps
+    return 4 * len(precision.products) * k_tiles * columns / (16 * plan.length)
 
 
 def _library_cycles(primes: Sequence[int]) -> float:
